@@ -130,6 +130,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "label": "Judge claims of a run yourself.",
         "labels": "Import, export or list the labels of a run.",
         "rescore": "Score a stored run again without new calls.",
+        "calibrate": "Compare the judge with people's labels; correct means.",
         "compare": "Compare two stored runs sample by sample.",
         "plan": "Plan how many questions and labels a comparison needs.",
         "metrics": "List the metrics, or print one metric's definition.",

@@ -195,6 +195,39 @@ def rare(*flags: str, **options: Any) -> Option:
 GATES = tuple(
     map(setting, ("fail_under", "fail_over", "min_coverage", "gates_on", "max_failure_rate"))
 )
+CORRECTION = tuple(map(setting, ("calibration", "max_age")))
+
+
+_CORRECTS = ("calibration", "max_age", "gates_on")
+
+
+class CorrectionArgs(TypedDict):
+    """The options that correct the means of a stored run, as click passes them."""
+
+    calibration: str | None
+    max_age: int | None
+    gates_on: str | None
+
+
+STORED_CORRECTION = (*CORRECTION, setting("gates_on"))
+
+
+def with_correction(plan: Plan, given: CorrectionArgs) -> Plan:
+    """Return a stored run's plan with a calibration, and with its gates on another value.
+
+    Raises:
+        UsageError: there is no such calibration, or gates need one.
+    """
+    update = {name: value for name, value in given.items() if name in _CORRECTS and value}
+    if on := update.get("gates_on"):
+        gates = [g if g.of == "scored" else g.model_copy(update={"of": on}) for g in plan.gates]
+        update["gates"] = tuple(gates)
+    changed = plan.model_copy(update=update)
+    if changed.calibration is not None:
+        load("results.calibration").load_calibration(changed.calibration)
+    elif on == "corrected":
+        raise UsageError("--gates-on corrected needs --calibration NAME")
+    return changed
 
 
 _PATH = click.Path(path_type=Path)

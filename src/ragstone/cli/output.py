@@ -372,14 +372,16 @@ class RegressionLimits:
         asked: whether they decide the exit code.
         min_effect: the largest drop that is accepted.
         min_paired: the share of A's samples that must be in B, from 0 to 1.
+        corrected: whether people's labels decide.
     """
 
     asked: bool
     min_effect: float
     min_paired: float
+    corrected: bool = False
 
     @classmethod
-    def of(cls, given: RegressionArgs) -> Self:
+    def of(cls, given: RegressionArgs, *, corrected: bool = False) -> Self:
         """Read the options.
 
         Raises:
@@ -391,7 +393,7 @@ class RegressionLimits:
             raise UsageError(f"--min-effect {given['min_effect']}: must be 0 or more")
         if not 0 <= paired <= 1:
             raise UsageError(f"--min-paired {given['min_paired']}: must be from 0% to 100%")
-        return cls(given["fail_on_regression"], effect, paired)
+        return cls(given["fail_on_regression"], effect, paired, corrected)
 
     def found(self, comparison: "Comparison") -> "Regressions | None":
         """Return what is worse in B than in A; None without --fail-on-regression.
@@ -414,7 +416,10 @@ class RegressionLimits:
                 f"than {widest:g}; write 0.02 or 2%"
             )
         return load("results.compare.comparison").find_regressions(
-            comparison, min_effect=self.min_effect, min_paired=self.min_paired
+            comparison,
+            min_effect=self.min_effect,
+            min_paired=self.min_paired,
+            corrected=self.corrected,
         )
 
 

@@ -13,6 +13,7 @@ from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.spec import is_model
 from ragstone.metrics import GROUPS, select
 from ragstone.metrics.base import Metric
+from ragstone.results.calibration import load_calibration
 from ragstone.targets.base import FIELDS
 from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
@@ -189,8 +190,10 @@ def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
 
     Raises:
         UsageError: a gate is on a metric that is not run, always or never passes, or has the wrong
-            direction.
+            direction; the calibration does not exist.
     """
+    if plan.calibration is not None:
+        load_calibration(plan.calibration)
     known = {str(metric): metric for metric in metrics}
     gates: list[Gate] = []
     for gate in plan.gates:
@@ -219,5 +222,7 @@ def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
             better, flag = ("higher", "under") if metric.higher_is_better else ("lower", "over")
             raise UsageError(f"{text}: {better} is better for {name}; use --fail-{flag}")
         of = plan.gates_on if gate.of == "mean" else gate.of
+        if of == "corrected" and plan.calibration is None:
+            raise UsageError(f"{text} is on the corrected mean, which needs --calibration NAME")
         gates.append(gate.model_copy(update={"metric": name, "of": of}))
     return tuple(gates)

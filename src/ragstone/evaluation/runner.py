@@ -112,7 +112,9 @@ class Options(StoreOptions, total=False):
     fail_under: Mapping[str, float | str]
     fail_over: Mapping[str, float | str]
     min_coverage: Mapping[str, float | str]
-    gates_on: Literal["mean", "interval"]
+    gates_on: Literal["mean", "interval", "corrected"]
+    calibration: str
+    max_age: int
     cluster: str
     max_failure_rate: float
     fail_fast: bool

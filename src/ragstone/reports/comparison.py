@@ -12,7 +12,7 @@ from ragstone.reports.markdown import escape, markdown_table, paragraph
 from ragstone.reports.terminal import MAX_CELL, STYLES, Grid, GridRow, Tone, print_grid
 from ragstone.results.compare.claim_changes import ClaimChanges, Kind
 from ragstone.results.compare.comparison import Comparison, Regressions, SampleChange, SampleChanges
-from ragstone.results.compare.metric_change import Finding, MetricChange
+from ragstone.results.compare.metric_change import CorrectedDifference, Finding, MetricChange
 from ragstone.results.stats.paired_tests import ALPHA
 
 LISTED = 3
@@ -122,8 +122,23 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
     for first in dict.fromkeys(each.same_as for each in changes if each.same_as):
         same = [first, *(each.metric for each in changes if each.same_as == first)]
         yield Line(f"metrics with the same scores count as one: {_list(same, most=20)}")
+    for each in changes:
+        if found := each.corrected:
+            yield _corrected(each.metric, found)
     if lower := [each.metric for each in changes if not each.higher_is_better]:
         yield Line(f"lower is better: {_list(lower, most=20)}")
+
+
+def _corrected(metric: str, found: CorrectedDifference) -> Line:
+    if found.mean is None or found.interval is None:
+        return Line(f"{metric}: no corrected difference: {found.problem}", Tone.BAD)
+    low, high = map(_signed, found.interval)
+    kinds = [
+        f"{number:,} labelled rows in {run}" + (" (transported)" if moved else "")
+        for run, number, moved in zip("AB", found.labels, found.transported, strict=True)
+    ]
+    words = f"{_signed(found.mean)} corrected with labels ({low} to {high})"
+    return Line(f"{metric}: {words}; {' and '.join(kinds)}")
 
 
 def _significance(comparison: Comparison) -> Iterator[Line | Grid]:
@@ -243,7 +258,12 @@ def verdict(found: Regressions) -> Line:
     """Return whether B is worse than A, or why there is no verdict."""
 
     def drops(changes: Sequence[MetricChange]) -> str:
-        return ", ".join(f"{each.metric} {_signed(each.difference)}" for each in changes)
+        parts: list[str] = []
+        for each in changes:
+            by_people = found.corrected and each.corrected
+            size = by_people.mean if by_people else each.difference
+            parts.append(f"{each.metric} {_signed(size)}{' corrected' * bool(by_people)}")
+        return ", ".join(parts)
 
     if found.doubts:
         return Line(f"no verdict, because {'; '.join(found.doubts)}", Tone.BAD)

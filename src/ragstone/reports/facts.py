@@ -12,7 +12,7 @@ from typing import cast
 from ragstone._internal.text import count, join_by_reason, quoted
 from ragstone.errors import Cause
 from ragstone.metrics import catalogue
-from ragstone.reports.format import decimal, dollars, milliseconds, percent
+from ragstone.reports.format import NO_VALUE, decimal, dollars, milliseconds, percent
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Share
 from ragstone.types.claim import ClaimIssue, Label
@@ -96,7 +96,8 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
     manifest, counts, summaries = run.manifest, run.counts.scores, run.summary()
     families = {run.metrics[name].family for name in names}
     data = f"{manifest.source.name} ({count(len(run.rows), 'row')} evaluated)"
-    lines = [SummaryLine("Data set", data), SummaryLine("Target", _target(run))]
+    lines = [*_correction_lines({name: summaries[name] for name in names})]
+    lines += [SummaryLine("Data set", data), SummaryLine("Target", _target(run))]
 
     ranked = [name for name in names if "ranking" in run.metrics[name].needs]
     if rows := max((counts[name].unranked for name in ranked), default=0):
@@ -143,6 +144,17 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
             words = f"{name}: {flagged} imputed by the policy, first {first}"
             lines.append(SummaryLine("Imputed", words, alarming=True))
     return tuple(lines)
+
+
+def _correction_lines(summaries: Mapping[str, Summary]) -> Iterator[SummaryLine]:
+    for name, summary in summaries.items():
+        if found := summary.corrected:
+            if found.mean is not None:
+                yield SummaryLine("Corrected", f"{name}: {correction(summary)}")
+            if found.problem:
+                effect = "does not apply" if found.mean is None else "decides no gate"
+                words = f"{name}: calibration {found.calibration} {effect}: {found.problem}"
+                yield SummaryLine("Calibration", words, alarming=True)
 
 
 def _target(run: Run) -> str:
@@ -273,6 +285,23 @@ def coverage(summary: Summary) -> str:
     """Return how many rows a mean covers, and how many of their scores are imputed."""
     flagged = f", {summary.flagged:,} imputed by the policy" if summary.flagged else ""
     return f"{summary.scored:,} of {summary.n:,} scored{flagged}"
+
+
+def correction(summary: Summary) -> str:
+    """Return the corrected mean, its interval, that of the judge alone, and the labels used."""
+    found = summary.corrected
+    if found is None or found.mean is None or found.interval is None or summary.mean is None:
+        return NO_VALUE
+    low, high = found.interval
+    kind = f"{count(found.labels, 'labelled row')}, calibration {found.calibration}"
+    if found.of == "responses":
+        kind += "; share of faithful responses"
+    if found.method == "transported":
+        kind += "; labels of another run, transported with the judge's error rates"
+    return (
+        f"{found.mean:.2f} corrected ({low:.2f} to {high:.2f}); judge alone {summary.mean:.2f} "
+        f"({kind})"
+    )
 
 
 def partial_notice(run: Run) -> str:

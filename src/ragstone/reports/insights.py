@@ -174,7 +174,8 @@ def shortfall(score: Score, info: MetricInfo, gates: Sequence[Gate]) -> str | No
     for gate in gates:
         if gate.of != "scored" and not reaches(score.value, gate.threshold, gate.op):
             demand = f"{gate.op} {gate.threshold:g}"
-            return f"{value} is not {demand}, the threshold of the gate on the {gate.of}"
+            what = "corrected mean" if gate.of == "corrected" else gate.of
+            return f"{value} is not {demand}, the threshold of the gate on the {what}"
     return None
 
 

@@ -21,7 +21,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ragstone._internal.files import write_file
 from ragstone._internal.text import one_line, strip_controls
-from ragstone.reports.facts import CAUSES, partial_notice, texts_read
+from ragstone.reports.facts import CAUSES, correction, partial_notice, texts_read
 from ragstone.reports.format import NO_VALUE, decimal, interval
 from ragstone.reports.insights import checked_metrics, excerpt, shortfall
 from ragstone.reports.tables import describe_claim
@@ -139,6 +139,8 @@ def _properties(run: Run, name: str) -> dict[str, str]:
             found["policy"] = policy
         summary = run.summary()[name]
         found |= {"mean": decimal(summary.mean), "interval": interval(summary.interval)}
+        if summary.corrected:
+            found["corrected"] = summary.corrected.problem or correction(summary)
     return found
 
 

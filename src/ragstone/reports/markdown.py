@@ -26,6 +26,8 @@ COMMENT = 65_000
 """Bytes of a report; a comment on GitHub has at most 65,536 characters."""
 MAX_CELL = 1000
 """Characters of one cell or sentence."""
+_FIRST = ("Gate", "Corrected", "Calibration")
+"""Lines that come before the table."""
 _SHORT = 300
 """Characters of a query, or of why a sample is bad."""
 
@@ -71,7 +73,7 @@ def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
     gates = [
         f"- **{escape(line.text)}**" if line.alarming else f"- {escape(line.text)}"
         for line in lines
-        if line.label == "Gate"
+        if line.label in _FIRST
     ]
     blocks += ["\n".join(gates)] if gates else []
 
@@ -122,7 +124,7 @@ def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
     rows = [
         [escape(line.label), f"**{escape(line.text)}**" if line.alarming else escape(line.text)]
         for line in lines
-        if line.label != "Gate"
+        if line.label not in _FIRST
     ]
     blocks.append(folded("Run details", markdown_table(("item", "value"), rows)))
 

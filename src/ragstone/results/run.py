@@ -1,7 +1,7 @@
 """Run: a manifest, its rows and their summary."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -10,14 +10,17 @@ from typing import TypeVar
 from uuid import uuid4
 
 from ragstone._internal.text import count
+from ragstone.errors import UsageError
+from ragstone.results.calibration import Calibration, load_calibration
 from ragstone.results.ranking_run import RankingRows
 from ragstone.results.run_summary import RunSummaryBuilder, Slices
 from ragstone.results.stats.intervals import histogram
 from ragstone.types.config import Manifest
 from ragstone.types.gate import GateResult
+from ragstone.types.label import Label
 from ragstone.types.reply import Usage
 from ragstone.types.row import LazyRows, Row
-from ragstone.types.score import NOTHING, Detail, MetricInfo, Summary
+from ragstone.types.score import NOTHING, Correction, Detail, MetricInfo, Summary
 
 T = TypeVar("T", bound=str)
 REASONS = 5
@@ -89,15 +92,34 @@ class Run:
         summaries: dict[str, Summary] = {}
         for name, info in self.metrics.items():
             extra = self.extras.get(name, NOTHING)
-            summaries[name] = self.counts.scores[name].summary(
+            summary = self.counts.scores[name].summary(
                 extra, low=info.low, high=info.high, groups=self.counts.grouping.labels
             )
+            summaries[name] = summary.model_copy(update={"corrected": self._corrected(name)})
         return MappingProxyType(summaries)
+
+    def _corrected(self, metric: str) -> Correction | None:
+        """Return the mean corrected with the plan's calibration, if it has one."""
+        name, manifest = self.manifest.plan.calibration, self.manifest
+        if name is None or not self.metrics[metric].calls:
+            return None
+        try:
+            return load_calibration(name).correct(metric, manifest, self.counts)
+        except UsageError as error:  # a stored run, reported elsewhere
+            return Correction(calibration=name, problem=str(error))
 
     @cached_property
     def slices(self) -> list[Slices]:
         """The scores among rows that share a value of a tag; computed once."""
         return self.counts.slices(self.metrics)
+
+    def calibrate(self, labels: Iterable[Label], name: str) -> Calibration:
+        """Return the calibration of this run's labels under a name; it is not saved.
+
+        Raises:
+            UsageError: there are no labels of scored rows, or of a metric that has no range 0 to 1.
+        """
+        return Calibration.of(self.manifest, self.metrics, self.rows, labels=labels, name=name)
 
     def gates(self) -> tuple[GateResult, ...]:
         """Check the gates of the plan."""

@@ -397,12 +397,25 @@ class Plan(JudgePlan, ClaimPlan):
     fail_fast: bool = _setting(
         False, "Stop after the first row with a failed score, with exit code 3.", group="Limits"
     )
-    gates_on: Literal["mean", "interval"] = _setting(
+    gates_on: Literal["mean", "interval", "corrected"] = _setting(
         "mean",
-        "What --fail-under and --fail-over test: the mean, or the pessimistic end of its 95% "
-        "interval.",
+        "What --fail-under and --fail-over test: the mean, the pessimistic end of its 95% "
+        "interval, or the mean corrected with --calibration.",
         group="Gates",
         needs=["gate"],
+    )
+    calibration: str | None = _setting(
+        None,
+        "Correct means with the labels of a calibration, made with `ragstone calibrate`.",
+        group="Gates",
+        metavar="NAME",
+    )
+    max_age: int | None = _setting(
+        None,
+        "With --gates-on corrected: exit 3 if all labels are more than DAYS older than the run.",
+        group="Gates",
+        metavar="DAYS",
+        ge=1,
     )
     max_failure_rate: Share = _setting(
         0.1,

@@ -13,8 +13,9 @@ from ragstone.errors import UsageError
 from ragstone.types.score import Summary
 
 Op = Literal[">=", "<="]
-Of = Literal["mean", "interval", "scored"]
-"""The compared value: the mean, the pessimistic end of its interval, or the coverage."""
+Of = Literal["mean", "interval", "corrected", "scored"]
+"""The compared value: the mean, the pessimistic end of its interval, the mean corrected with
+labels, or the coverage."""
 FLAGS: Mapping[str, tuple[Op, Of]] = MappingProxyType(
     {"fail_under": (">=", "mean"), "fail_over": ("<=", "mean"), "min_coverage": (">=", "scored")}
 )
@@ -54,6 +55,11 @@ class Gate(FrozenModel):
                 why = f"too few clusters ({clusters})" + (
                     ": their means are equal" * (clusters > 1)
                 )
+        if self.of == "corrected" and summary:
+            found = summary.corrected
+            problem = found.problem if found else "no calibration has labels of it"
+            name = f"calibration {found.calibration}" if found else f"corrected {self.metric}"
+            why = f"the {name} cannot decide ({problem})" if problem else ""
         return GateResult(**dict(self), value=value, passed=passed, why=why)
 
     @property
@@ -64,6 +70,9 @@ class Gate(FrozenModel):
     def _value(self, summary: Summary) -> float | None:
         if self.of == "scored":
             return summary.scored / summary.n if summary.n else None
+        if self.of == "corrected":
+            found = summary.corrected
+            return found.mean if found and not found.problem else None
         if self.of == "interval":
             return summary.interval[0 if self.op == ">=" else 1] if summary.interval else None
         return summary.mean
@@ -93,6 +102,7 @@ class GateResult(Gate):
         what = {
             "mean": f"{self.metric} {value}",
             "interval": f"the {ends[self.op]} end of {self.metric}'s interval, {value},",
+            "corrected": f"the corrected {self.metric}, {value},",
             "scored": f"the share of rows scored by {self.metric}, {value},",
         }[self.of]
         return f"{what} {word} {self.op} {self.threshold:g}"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import AliasChoices, ConfigDict, Field, FiniteFloat, model_validator
 
@@ -124,6 +124,28 @@ class MetricInfo(FrozenModel):
         return "higher" if self.higher_is_better else "lower"
 
 
+class Correction(FrozenModel):
+    """A mean corrected with people's labels.
+
+    Attributes:
+        mean: the mean that people would have given; None if it cannot be estimated.
+        interval: its 95% interval.
+        calibration: the name of the labels.
+        labels: number of labelled rows.
+        method: whether the labels are of these rows, or transported from others.
+        of: what was labelled; for responses, the mean is the share of faithful ones.
+        problem: why no gate may rest on it; None if one may.
+    """
+
+    calibration: str
+    mean: float | None = None
+    interval: tuple[float, float] | None = None
+    labels: int = 0
+    method: Literal["labels of these rows", "transported"] | None = None
+    of: Literal["claims", "responses"] = "claims"
+    problem: str | None = None
+
+
 class Summary(FrozenModel):
     """The summary of the scores of one metric.
 
@@ -137,6 +159,7 @@ class Summary(FrozenModel):
         causes: failed rows by cause.
         pass_rate: share of passing scores among those with a threshold; None without any.
         extra: further figures of the metric (`Hits`, `Misses`, ...).
+        corrected: the mean corrected with labels; None without a calibration.
     """
 
     mean: float | None
@@ -152,3 +175,4 @@ class Summary(FrozenModel):
     low: float | None
     high: float | None
     extra: FrozenMap[str, Figure] = Field(default_factory=lambda: NOTHING)
+    corrected: Correction | None = None

@@ -11,14 +11,16 @@ from rich.console import Console
 
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import REGRESSION_OPTIONS, STORE, RegressionArgs
+from ragstone.cli.options import REGRESSION_OPTIONS, STORE, RegressionArgs, setting
 from ragstone.cli.output import RegressionLimits, check_extension, check_files, code_of
 from ragstone.cli.parse import open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions, verdict
 from ragstone.reports.format import finite
 from ragstone.reports.tables import STDOUT
+from ragstone.results.calibration import load_calibration
 from ragstone.results.compare.comparison import TOP, compare
+from ragstone.results.compare.corrected_change import LabelledRun, correct_changes
 from ragstone.store import Store, find_run
 
 EPILOG = (
@@ -37,6 +39,8 @@ class CompareArgs(RegressionArgs):
     metric: tuple[str, ...]
     cluster: str | None
     top: int
+    calibration: str | None
+    gates_on: str
     json: Path | None
     markdown: Path | None
     store: str | None
@@ -64,6 +68,17 @@ _PARAMS: Sequence[click.Parameter] = (
         help="Number of samples and claims to list in each section.",
     ),
     *REGRESSION_OPTIONS,
+    click.Option(
+        ["--gates-on"],
+        type=click.Choice(["mean", "corrected"]),
+        default="mean",
+        show_default=True,
+        help="What --fail-on-regression tests: the difference of the means, or the one corrected "
+        "with labels.",
+    ),
+    setting(
+        "calibration", "Labels for runs that have too few of their own: the name of a calibration."
+    ),
     click.Option(["--json"], type=_PATH, metavar="FILE|-", help="Write the comparison as JSON."),
     click.Option(
         ["--markdown"], type=_PATH, metavar="FILE|-", help="Write the report as Markdown."
@@ -84,7 +99,8 @@ def command(**given: Unpack[CompareArgs]) -> None:
     ragstone compare baseline last --fail-on-regression --min-effect 0.02
     ragstone compare 20260301 20260302 -m faithfulness --markdown report.md
     """
-    limits = RegressionLimits.of(given)
+    limits = RegressionLimits.of(given, corrected=given["gates_on"] == "corrected")
+    other = load_calibration(given["calibration"]) if given["calibration"] else None
     with open_store(given["store"], reading=True) as store:
         a = find_run(store, given["a"])
         b = find_run(store, given["b"]) if given["b"] else _newest(store, but=a)
@@ -94,13 +110,12 @@ def command(**given: Unpack[CompareArgs]) -> None:
         check_files(given["json"], given["markdown"], inputs=read)
         check_extension("json", given["json"] or STDOUT)
         check_extension("markdown", given["markdown"] or STDOUT)
+        runs = store.load(a), store.load(b)
         comparison = compare(
-            store.load(a),
-            store.load(b),
-            metrics=given["metric"],
-            cluster=given["cluster"],
-            top=given["top"],
+            *runs, metrics=given["metric"], cluster=given["cluster"], top=given["top"]
         )
+        labelled = [LabelledRun.of(run, store.labels(run.manifest.run_id), other) for run in runs]
+        comparison = correct_changes(comparison, *labelled)
     found = limits.found(comparison)
     texts: list[tuple[Path, str]] = []
     if given["json"] is not None:

@@ -1,24 +1,34 @@
 """`ragstone report`: write again what a stored run wrote."""
 
 import sys
+from dataclasses import replace
 from typing import Unpack
 
 import click
 
-from ragstone.cli.options import RESULTS, STORE, ResultArgs
+from ragstone.cli.options import (
+    RESULTS,
+    STORE,
+    STORED_CORRECTION,
+    CorrectionArgs,
+    ResultArgs,
+    with_correction,
+)
 from ragstone.cli.output import finish, outputs_of
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.store import find_run
 
 
-class ReportArgs(ResultArgs):
+class ReportArgs(ResultArgs, CorrectionArgs):
     """The options, as click passes them."""
 
     run: str
     store: str | None
 
 
-@click.command(name="report", params=[click.Argument(["run"]), *RESULTS, STORE], epilog=RUN)
+@click.command(
+    name="report", params=[click.Argument(["run"]), *STORED_CORRECTION, *RESULTS, STORE], epilog=RUN
+)
 def command(**given: Unpack[ReportArgs]) -> None:
     """Write the reports of a stored run again and exit with the run's exit code.
 
@@ -26,10 +36,14 @@ def command(**given: Unpack[ReportArgs]) -> None:
     ragstone report last
     ragstone report baseline -o baseline.xlsx --rows rows.jsonl
     ragstone report last --no-export --json -
+    ragstone report last --calibration support --gates-on corrected
     """
     outputs = outputs_of(given)
     with open_store(given["store"], reading=True) as store:
         info = store.info(find_run(store, given["run"]))
         outputs.check(*read_by(store, info))
-        code = finish(store.load(info.id), outputs)
+        run = store.load(info.id)
+        plan = with_correction(run.manifest.plan, given)
+        manifest = run.manifest.model_copy(update={"plan": plan})
+        code = finish(replace(run, manifest=manifest), outputs)
     sys.exit(code)

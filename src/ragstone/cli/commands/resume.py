@@ -8,7 +8,18 @@ import click
 
 from ragstone._internal.plugins import FILES
 from ragstone.cli.evaluate import evaluated
-from ragstone.cli.options import OTEL, PLUGIN, RESULTS, STORE, ResultArgs, load_plugins, store_files
+from ragstone.cli.options import (
+    OTEL,
+    PLUGIN,
+    RESULTS,
+    STORE,
+    STORED_CORRECTION,
+    CorrectionArgs,
+    ResultArgs,
+    load_plugins,
+    store_files,
+    with_correction,
+)
 from ragstone.cli.output import Outputs, finish, outputs_of
 from ragstone.cli.parse import config_of, open_store, tracing_of
 from ragstone.errors import UsageError
@@ -17,7 +28,7 @@ from ragstone.store import RunInfo, Store, find_run
 from ragstone.types.config import ORIGIN
 
 
-class ResumeArgs(ResultArgs):
+class ResumeArgs(ResultArgs, CorrectionArgs):
     """The options, as click passes them."""
 
     run: str | None
@@ -31,6 +42,7 @@ _OPTIONS = (
     click.Argument(["run"], required=False),
     click.Option(["--retry-failed"], is_flag=True, help="Retry rows with failed scores."),
     PLUGIN,
+    *STORED_CORRECTION,
     *RESULTS,
     STORE,
     OTEL,
@@ -90,7 +102,8 @@ def _resume(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) ->
         raise UsageError(f"run {run_id} is finished; --retry-failed retries its failed rows")
     if origin := info.manifest.identity.get(ORIGIN):
         raise UsageError(f"run {run_id} was rescored from run {origin}; resume {origin}")
-    path, plan = info.manifest.source.path, info.manifest.plan
+    path = info.manifest.source.path
+    plan = with_correction(info.manifest.plan, given)
     if path is None:
         raise UsageError(
             f"run {run_id} evaluated samples that were passed from Python; resume it from Python"

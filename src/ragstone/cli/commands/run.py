@@ -10,6 +10,7 @@ import click
 from ragstone.cli import load
 from ragstone.cli.options import (
     CONFIG,
+    CORRECTION,
     GATES,
     JUDGE,
     LIMITS,
@@ -109,7 +110,7 @@ GROUPS: Groups = MappingProxyType(
                 help="Estimate the judge's calls, tokens and cost; make no calls.",
             ),
         ),
-        "Gates": GATES,
+        "Gates": (*GATES, *CORRECTION),
         "Results": (setting("cluster"), *RESULTS, OTEL),
         "Store": (
             store_option(),

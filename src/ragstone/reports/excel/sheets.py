@@ -96,6 +96,14 @@ def _share(run: Run, name: str, summary: Summary) -> Value:
     return summary.mean if (info.low, info.high) == (0, 1) else None
 
 
+def _corrected(summary: Summary) -> list[Line]:
+    found = summary.corrected
+    if found is None or found.mean is None or found.interval is None:
+        return []
+    figures = zip(("", ", low", ", high"), (found.mean, *found.interval), strict=True)
+    return [Line(f"Corrected with labels{end}", figure, "score") for end, figure in figures]
+
+
 def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
     info = run.metrics[name]
     started = run.manifest.started_at.astimezone()
@@ -122,6 +130,7 @@ def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
         Line("Range", f"{info.low:g} to {info.high:g}, {info.better} is better"),
         Line("95% interval, low", low, "score"),
         Line("95% interval, high", high, "score"),
+        *_corrected(summary),
         Line("Min Score", summary.low, "score"),
         Line("Max Score", summary.high, "score"),
         Line("Scored" if retrieval else "Valid Queries", summary.scored, "count"),

@@ -90,9 +90,18 @@ class Comparison:
         """Whether the judge, its settings, or how a compared metric is computed changed."""
         return any(change.about in (About.JUDGE, About.METRICS) for change in self.changes)
 
-    def regressions(self, min_effect: float = 0.0) -> tuple[MetricChange, ...]:
-        """Return the metrics that got worse, significantly, by more than `min_effect`."""
-        return tuple(each for each in self.metric_changes if each.is_regression(min_effect))
+    def regressions(
+        self, min_effect: float = 0.0, *, corrected: bool = False
+    ) -> tuple[MetricChange, ...]:
+        """Return the metrics that got worse, significantly, by more than `min_effect`.
+
+        With `corrected`, people's labels decide.
+        """
+        return tuple(
+            each
+            for each in self.metric_changes
+            if each.is_regression(min_effect, corrected=corrected)
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Return the comparison as plain data, in the stable shape of `compare --json`."""
@@ -250,20 +259,27 @@ class Regressions:
         doubts: why this cannot be decided; empty if it can.
         beyond: metrics that got worse, significantly, by more than the minimum effect.
         within: metrics that got worse, significantly, by no more than that.
+        corrected: whether people's labels decided.
     """
 
     doubts: tuple[str, ...]
     beyond: tuple[MetricChange, ...]
     within: tuple[MetricChange, ...]
+    corrected: bool = False
 
 
 def find_regressions(
-    comparison: Comparison, *, min_effect: float = 0.0, min_paired: float = MIN_PAIRED
+    comparison: Comparison,
+    *,
+    min_effect: float = 0.0,
+    min_paired: float = MIN_PAIRED,
+    corrected: bool = False,
 ) -> Regressions:
     """Return whether B is worse than A by more than `min_effect`.
 
     This cannot be decided if a run is partial, if less than `min_paired` (0 to 1) of A's samples
-    have a partner, or if B has no score for more than 10% of the pairs that A scored.
+    have a partner, or if B has no score for more than 10% of the pairs that A scored. With
+    `corrected`, people's labels decide, and every judged metric must have enough of them.
     """
     doubts = [f"run {run} was stopped before every row was finished" for run in comparison.partial]
     found = comparison.pairing
@@ -286,6 +302,14 @@ def find_regressions(
             f"{', '.join(names)}: B has no score for {words}; at most {MAX_LOST:.0%} may be missing"
             for words, names in lost.items()
         )
-    beyond = comparison.regressions(min_effect)
-    within = tuple(each for each in comparison.regressions() if each not in beyond)
-    return Regressions(tuple(doubts), beyond, within)
+    if corrected:
+        problems = [
+            f"{each.metric}: {each.corrected.problem if each.corrected else 'no labels'}"
+            for each in comparison.metric_changes
+            if each.corrected is None or each.corrected.problem
+        ]
+        doubts += problems
+    beyond = comparison.regressions(min_effect, corrected=corrected)
+    drops = comparison.regressions(corrected=corrected)
+    within = tuple(each for each in drops if each not in beyond)
+    return Regressions(tuple(doubts), beyond, within, corrected)

@@ -95,6 +95,7 @@ def _facts(manifest: Manifest) -> dict[tuple[About, str], str]:
         (About.VERSION, "ragstone"): manifest.version,
     }
     scopes = {"mean": "", "interval": "interval of ", "scored": "share scored of "}
+    scopes["corrected"] = "corrected "
     facts[About.SETTINGS, "gates"] = [
         f"{scopes[gate.of]}{gate.metric} {gate.op} {gate.threshold:g}"
         for gate in manifest.plan.gates

@@ -80,6 +80,24 @@ class Finding(StrEnum):
 
 
 @dataclass(frozen=True)
+class CorrectedDifference:
+    """The difference that people would have found: mean of B less that of A.
+
+    Attributes:
+        interval: its 95% interval.
+        labels: number of labelled rows for A and for B.
+        transported: whether the labels are of other rows, for A and for B.
+        problem: why there is no difference; None if there is one.
+    """
+
+    mean: float | None = None
+    interval: tuple[float, float] | None = None
+    labels: tuple[int, int] = (0, 0)
+    transported: tuple[bool, bool] = (False, False)
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
 class MetricChange:
     """One metric of two runs, over the pairs that both runs scored.
 
@@ -103,6 +121,7 @@ class MetricChange:
             with 80% power; None if it exceeds the metric's range, or the differences do not vary.
         groups: number of independent differences: pairs, or clusters of them.
         spread: their standard deviation; None for fewer than two.
+        corrected: the difference by people's labels; None without labels.
     """
 
     metric: str
@@ -128,6 +147,7 @@ class MetricChange:
     min_detectable_difference: float | None
     groups: int
     spread: float | None
+    corrected: CorrectedDifference | None = None
 
     @property
     def significant(self) -> bool:
@@ -150,8 +170,18 @@ class MetricChange:
             return Finding.NOT_SHOWN
         return Finding.BETTER if self.gain > 0 else Finding.WORSE
 
-    def is_regression(self, min_effect: float = 0.0) -> bool:
-        """Return whether it got worse, significantly, by more than `min_effect`."""
+    def is_regression(self, min_effect: float = 0.0, *, corrected: bool = False) -> bool:
+        """Return whether it got worse, significantly, by more than `min_effect`.
+
+        With `corrected`, people's labels decide, and the interval must exclude 0.
+        """
+        found = self.corrected
+        if corrected:
+            if found is None or found.mean is None or found.interval is None:
+                return False
+            sign = -1 if self.higher_is_better else 1
+            drops = [sign * end for end in found.interval]
+            return min(drops) > 0 and sign * found.mean > min_effect + EPSILON
         drop = -(self.gain or 0.0)
         return self.finding is Finding.WORSE and drop > min_effect + EPSILON
 
@@ -178,6 +208,7 @@ class MetricChange:
             "unscored_b": self.unscored_b._asdict(),
             "scored_in_a_only": self.only_in_a,
             "scored_in_b_only": self.only_in_b,
+            "corrected": self.corrected and vars(self.corrected),
         }
 
 

@@ -98,10 +98,13 @@ def _posterior(*runs: LabelledScores) -> list[Numbers]:
     sums = weights @ distinct
     means = _mean_scores(runs, rng)
     posterior: list[Numbers] = []
-    for place, (run, block) in enumerate(zip(runs, blocks, strict=True)):
-        sizes = block[:, 0]
-        pseudo = rng.standard_gamma(PRIOR, (DRAWS, 4)) * float(sizes @ sizes / sizes.sum())
-        total = sums[:, 6 * place : 6 * place + 6] + pseudo @ _CORNERS
+    pseudo = rng.standard_gamma(PRIOR, (DRAWS, 4))
+    for place, run in enumerate(runs):
+        if place and not run.transported:  # else the labels may be the same
+            pseudo = rng.standard_gamma(PRIOR, (DRAWS, 4))
+        n, weight = run.human.size, run.human.size / effective(1 / run.chances)
+        scale = weight * n / np.unique(numbers[place]).size  # of a unit's mean number of rows
+        total = sums[:, 6 * place : 6 * place + 6] + scale * pseudo @ _CORNERS
         score, label, product, square, squared = total[:, 1:].T / total[:, 0]
         both = product - score * label
         if not run.transported:

@@ -1,0 +1,168 @@
+"""`ragstone calibrate`: compare the judge with people's labels, and save a calibration."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from ragstone._internal.files import write_text
+from ragstone._internal.text import count
+from ragstone.cli import silent_pipes
+from ragstone.cli.options import STORE
+from ragstone.cli.output import check_extension, check_files
+from ragstone.cli.parse import RUN, open_store, read_by
+from ragstone.reports.facts import correction
+from ragstone.reports.tables import STDOUT
+from ragstone.results.calibration import Calibration, MetricCalibration
+from ragstone.results.run import Run
+from ragstone.results.stats.intervals import Share
+from ragstone.store import find_run
+from ragstone.types.score import Summary
+
+LISTED = 5
+"""Slices whose threshold is printed."""
+
+
+@click.command(
+    name="calibrate",
+    params=[
+        click.Argument(["run"]),
+        click.Option(
+            ["--name"],
+            default="default",
+            show_default=True,
+            metavar="NAME",
+            help="Name of the calibration; an older one of this name is replaced.",
+        ),
+        click.Option(
+            ["--json", "file"],
+            type=click.Path(path_type=Path),
+            metavar="FILE|-",
+            help="Write the figures as JSON.",
+        ),
+        STORE,
+    ],
+    epilog=RUN,
+)
+def command(run: str, name: str, file: Path | None, store: str | None) -> None:
+    """Compare the judge of a run with people's labels, and save a calibration.
+
+    Prints how often judge and people agree, and the mean that people would have given. The labels
+    come from `ragstone label` or `ragstone labels import`. Other runs of the same judge use the
+    calibration with --calibration NAME.
+
+    \b
+    ragstone calibrate last
+    ragstone calibrate last --name support --json calibration.json
+    ragstone run new.jsonl -m faithfulness --calibration support \\
+      --fail-under faithfulness=0.8 --gates-on corrected
+    """
+    with open_store(store) as opened:
+        info = opened.info(find_run(opened, run))
+        check_files(file, inputs=read_by(opened, info))
+        check_extension("json", file or STDOUT)
+        labelled = opened.load(info.id)
+        calibration = labelled.calibrate(opened.labels(info.id), name)
+        summaries = {
+            metric: summary.model_copy(
+                update={
+                    "corrected": calibration.correct(metric, labelled.manifest, labelled.counts)
+                }
+            )
+            for metric, summary in labelled.summary().items()
+            if metric in calibration.metrics
+        }
+    path = calibration.save()
+    document = json.dumps(_as_json(calibration, summaries), indent=2) + "\n"
+    if file is not None and file != STDOUT:
+        write_text(file, document)
+    console = Console(file=sys.stderr if file == STDOUT else sys.stdout, highlight=False)
+    with silent_pipes():
+        for metric, found in calibration.metrics.items():
+            _print(metric, found, summaries[metric], labelled, console)
+        console.print(f"wrote {path}", markup=False, soft_wrap=True)
+        if file == STDOUT:
+            sys.stdout.write(document)
+
+
+def _as_json(calibration: Calibration, summaries: dict[str, Summary]) -> dict[str, object]:
+    metrics: dict[str, object] = {}
+    for name, found in calibration.metrics.items():
+        agreement, corrected = found.agreement, summaries[name].corrected
+        metrics[name] = {
+            "rows": len(found.rows),
+            "of": found.of,
+            "labelled": agreement.n,
+            "annotators": found.annotators,
+            "agreement": asdict(agreement) | {"kappa": agreement.kappa, "ac1": agreement.ac1},
+            "sensitivity": found.share(of_human=True),
+            "specificity": found.share(of_human=False),
+            "reliability": found.reliability(),
+            "thresholds": {
+                slice_ or "all": asdict(each) | {"accepted": each.accepted}
+                for slice_, each in found.thresholds().items()
+            },
+            "mean": summaries[name].mean,
+            "corrected": corrected and corrected.model_dump(mode="json"),
+        }
+    about: dict[str, object] = {"name": calibration.name, "run": calibration.run}
+    return about | {"judge": calibration.judge, "metrics": metrics}
+
+
+def _print(
+    metric: str, found: MetricCalibration, summary: Summary, run: Run, console: Console
+) -> None:
+    def line(text: str, style: str = "") -> None:
+        console.print(text, style=style, markup=False, soft_wrap=True)
+
+    agreement, corrected = found.agreement, summary.corrected
+    kind = "claim" if found.of == "claims" else "response"
+    line(f"{metric}, judge {run.manifest.judge}", "bold")
+    line(
+        f"{count(agreement.n, kind)} in {count(len(found.rows), 'row')}, labelled by "
+        f"{', '.join(found.annotators)}"
+    )
+    table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
+    for head in ("", "people: supported", "people: not supported"):
+        table.add_column(head, justify="right" if head else "left")
+    table.add_row("judge: supported", str(agreement.both), str(agreement.first_only))
+    table.add_row("judge: not supported", str(agreement.second_only), str(agreement.neither))
+    console.print(table)
+    for of_human, name in ((True, "Sensitivity"), (False, "Specificity")):
+        people = f"{kind}s that people call {'supported' if of_human else 'not supported'}"
+        if share := found.share(of_human=of_human):
+            value, (low, high), n = share
+            line(f"{name}: {value:.0%} ({low:.0%} to {high:.0%}) of {n:,} {people}")
+        else:
+            line(f"{name}: unknown, because there are no {people}")
+    kappa = "undefined" if agreement.kappa is None else f"{agreement.kappa:.2f}"
+    ac1 = "undefined" if agreement.ac1 is None else f"{agreement.ac1:.2f}"
+    base = Share(agreement.both + agreement.second_only, agreement.n)
+    line(
+        f"Agreement: {Share(agreement.agreeing, agreement.n)}; Cohen's kappa {kappa}, Gwet's AC1 "
+        f"{ac1}; people support {base.seen}"
+    )
+    if bins := found.reliability():
+        table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
+        for head in ("judge's probability", f"{kind}s", "people support", "95% interval"):
+            table.add_column(head, justify="right")
+        for low, high, n, right in bins:
+            share = Share(right, n)
+            table.add_row(f"{low:.1f} to {high:.1f}", str(n), f"{right / n:.0%}", share.interval)
+        console.print(table)
+    for place, (name, each) in enumerate(found.thresholds().items()):
+        if place > LISTED:
+            break
+        where = f"Threshold for {name}" if name else "Threshold"
+        gain = f"{each.gain:+.2f} ({each.interval[0]:+.2f} to {each.interval[1]:+.2f})"
+        advice = f"{each.value:.2f} would change balanced accuracy {each.accuracy:.2f} by {gain}"
+        line(f"{where}: {advice}{'' if each.accepted else ', which may be chance'}")
+    if corrected and corrected.mean is not None:
+        line(f"Mean: {correction(summary)}", "bold")
+    if corrected and corrected.problem:
+        line(f"Not for gates: {corrected.problem}", "bold red")

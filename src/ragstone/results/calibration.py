@@ -1,0 +1,373 @@
+"""Calibration: people's labels of a run, and the means that they correct."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import AwareDatetime, ValidationError
+
+from ragstone._internal.fields import FrozenMap, FrozenModel
+from ragstone._internal.files import check_file, write_text
+from ragstone._internal.text import count
+from ragstone.errors import UsageError
+from ragstone.results.run_summary import RunSummaryBuilder
+from ragstone.results.stats.agreement import Agreement
+from ragstone.results.stats.corrected import LabelledScores, corrected_mean
+from ragstone.results.stats.intervals import Ends, Numbers, effective, proportion_interval
+from ragstone.results.stats.threshold import Threshold, best_threshold
+from ragstone.types.claim import Label as Verdict
+from ragstone.types.config import Manifest
+from ragstone.types.label import Label
+from ragstone.types.row import Row
+from ragstone.types.score import ALL_SUPPORTED, Correction, MetricInfo, Score
+
+FOLDER = Path(".ragstone") / "calibrations"
+FEWEST = 20
+"""Labelled rows that a gate needs; the intervals were tested from this number on."""
+OUTSIDE = 3.0
+"""A gate is refused if this many times more rows than expected are beyond the labelled range."""
+BINS = 5
+_NAME = re.compile(r"[\w][\w.-]{0,99}")
+
+
+class LabelledClaim(FrozenModel):
+    """A claim, or a whole response: the judge's verdict and probability, and people's verdict."""
+
+    judge: bool
+    support: float | None
+    human: bool
+
+
+class LabelledRow(FrozenModel):
+    """A row that people labelled.
+
+    Attributes:
+        judged: the judge's score.
+        human: the score by the labels: the share of labelled claims that are supported.
+        probability: the chance with which the row was drawn.
+        group: equal for rows that are not independent.
+        support: the judge's probability that all claims are supported, if it has one.
+        tags: the sample's tags, as text.
+    """
+
+    position: int
+    judged: float
+    human: float
+    probability: float
+    group: int
+    support: float | None
+    claims: tuple[LabelledClaim, ...]
+    tags: FrozenMap[str, str]
+
+
+class MetricCalibration(FrozenModel):
+    """The labels of one metric, and what they are bound to.
+
+    Attributes:
+        of: what was labelled; for responses, the corrected mean is the share of faithful ones.
+        setup: a hash of the judge, its prompts and its settings.
+        labelled_at: the time of the newest label.
+    """
+
+    of: Literal["claims", "responses"]
+    setup: str
+    annotators: tuple[str, ...]
+    labelled_at: AwareDatetime
+    rows: tuple[LabelledRow, ...]
+
+    @property
+    def claims(self) -> list[tuple[LabelledClaim, float]]:
+        """The labelled claims, and the weight of each: 1 / the probability of its row."""
+        return [(claim, 1 / row.probability) for row in self.rows for claim in row.claims]
+
+    @property
+    def agreement(self) -> Agreement:
+        """The table of the judge's and people's verdicts."""
+        return Agreement.of((claim.judge, claim.human) for claim, _ in self.claims)
+
+    def share(self, *, of_human: bool) -> tuple[float, Ends, int] | None:
+        """Return sensitivity (`of_human` is True) or specificity, its interval and its n.
+
+        Claims of rows drawn more often count less; the interval is exact for the effective
+        number of claims (Kish). None if people gave no such label.
+        """
+        found = [
+            (claim.judge == of_human, w) for claim, w in self.claims if claim.human is of_human
+        ]
+        if not found:
+            return None
+        right, weights = (np.array(column, dtype=float) for column in zip(*found, strict=True))
+        share, n = float(right @ weights / weights.sum()), round(effective(weights))
+        return share, proportion_interval(round(share * n), n), len(found)
+
+    def reliability(self) -> list[tuple[float, float, int, int]]:
+        """Return (low, high, claims, those that people support) by the judge's probability."""
+        known = [(c.support, c.human) for c, _ in self.claims if c.support is not None]
+        bins: list[list[bool]] = [[] for _ in range(BINS)]
+        for support, human in known:
+            bins[min(BINS - 1, int(support * BINS))].append(human)
+        return [
+            (place / BINS, (place + 1) / BINS, len(labels), sum(labels))
+            for place, labels in enumerate(bins)
+            if labels
+        ]
+
+    def thresholds(self) -> dict[str, Threshold]:
+        """Return the best threshold of all claims (""), and of each slice `tag=value` of them."""
+        slices: dict[str, list[tuple[LabelledClaim, int]]] = {}
+        for row in self.rows:
+            names = ["", *(f"{tag}={value}" for tag, value in row.tags.items())]
+            for name in names:
+                slices.setdefault(name, []).extend((claim, row.group) for claim in row.claims)
+        found: dict[str, Threshold] = {}
+        for name, items in slices.items():
+            known = [
+                (claim.support, claim.judge, claim.human, group)
+                for claim, group in items
+                if claim.support is not None
+            ]
+            if len(known) < FEWEST or (name and len(items) == len(slices[""])):
+                continue
+            *columns, groups = zip(*known, strict=True)
+            support, judge, human = (np.array(each, dtype=np.float64) for each in columns)
+            if threshold := best_threshold(support, judge, human, groups):
+                found[name] = threshold
+        return found
+
+    def scores(
+        self, scores: Numbers, units: Sequence[int], *, transported: bool = False
+    ) -> LabelledScores:
+        """Return a run's scores and these labels."""
+        columns = ([row.judged, row.human, row.probability] for row in self.rows)
+        judged, human, chances = np.array(list(columns), dtype=np.float64).T
+        groups = [row.group for row in self.rows]
+        return LabelledScores(scores, units, judged, human, chances, groups, transported)
+
+
+class Calibration(FrozenModel):
+    """Labels of a run by name, with what a report needs to correct the means of other runs.
+
+    Attributes:
+        run, data: the labelled run's id, and its data set.
+        fingerprint: SHA-256 of the data set, if its answers were in it; else None.
+        judge: the judge's name.
+    """
+
+    name: str
+    run: str
+    data: str
+    fingerprint: str | None
+    judge: str | None
+    version: str
+    created_at: AwareDatetime
+    metrics: FrozenMap[str, MetricCalibration]
+
+    @classmethod
+    def of(
+        cls,
+        manifest: Manifest,
+        metrics: Mapping[str, MetricInfo],
+        rows: Iterable[Row],
+        *,
+        labels: Iterable[Label],
+        name: str,
+    ) -> "Calibration":
+        """Collect the labels of the run that has these parts.
+
+        Several labels of one claim count as their majority; "cannot tell" and ties do not count.
+
+        Raises:
+            UsageError: there are no labels, or labels of a metric that has no range of 0 to 1.
+        """
+        given: dict[str, dict[int, list[Label]]] = {}
+        for label in labels:
+            if label.value is not None:
+                given.setdefault(label.metric, {}).setdefault(label.position, []).append(label)
+        if not given:
+            raise UsageError(
+                f"run {manifest.run_id} has no labels: label it with `ragstone label "
+                f"{manifest.run_id}`, or import labels with `ragstone labels import`"
+            )
+        counts = RunSummaryBuilder((), cluster=manifest.plan.cluster)
+        wanted = {position for rows in given.values() for position in rows}
+        judged: dict[int, tuple[int, Row]] = {}
+        for place, row in enumerate(rows):
+            counts.add(row)
+            if row.index in wanted:
+                judged[row.index] = place, row
+        groups = counts.grouping.labels
+        found: dict[str, MetricCalibration] = {}
+        for metric, positions in given.items():
+            if metric not in metrics or metrics[metric].range != (0, 1):
+                raise UsageError(
+                    f"{metric} cannot be calibrated: only metrics of this run with scores from 0 "
+                    f"to 1 can ({', '.join(metrics)})"
+                )
+            info, every = metrics[metric], [each for few in positions.values() for each in few]
+            of = "responses" if all(each.claim is None for each in every) else "claims"
+            labelled: list[LabelledRow] = []
+            for position, few in sorted(positions.items()):
+                place, row = judged[position]
+                score = row.scores[metric]
+                claims = _labelled_claims(score, few, of, best=info.range[info.higher_is_better])
+                if score.value is None or not claims:
+                    continue
+                share = sum(claim.human for claim in claims) / len(claims)
+                whole = score.detail.get(ALL_SUPPORTED)
+                labelled.append(
+                    LabelledRow(
+                        position=position,
+                        judged=score.value,
+                        human=share if info.higher_is_better else 1 - share,
+                        probability=few[0].probability,
+                        group=place if groups is None else int(groups[place]),
+                        support=whole if isinstance(whole, float) else None,
+                        claims=tuple(claims),
+                        tags={tag: str(value) for tag, value in row.sample.tags.items()},
+                    )
+                )
+            if labelled:
+                found[metric] = MetricCalibration(
+                    of=of,
+                    setup=manifest.judge_setups.get(metric, ""),
+                    annotators=tuple(sorted({each.annotator for each in every})),
+                    labelled_at=max(each.at for each in every),
+                    rows=tuple(labelled),
+                )
+        if not found:
+            raise UsageError(
+                f"run {manifest.run_id} has no labels of scored rows; its labels are of rows "
+                "whose score is undefined or failed"
+            )
+        return cls(
+            name=name,
+            run=manifest.run_id,
+            data=manifest.source.name,
+            fingerprint=None if manifest.target else manifest.source.fingerprint,
+            judge=manifest.judge,
+            version=manifest.version,
+            created_at=datetime.now(UTC),
+            metrics=found,
+        )
+
+    def is_of(self, manifest: Manifest) -> bool:
+        """Return whether the labels are of the rows of that run, so that nothing is transported."""
+        same_data = None if manifest.target else manifest.source.fingerprint
+        return self.run == manifest.run_id or (
+            same_data is not None and self.fingerprint == same_data and manifest.plan.limit is None
+        )
+
+    def correct(
+        self, metric: str, manifest: Manifest, counts: RunSummaryBuilder
+    ) -> Correction | None:
+        """Return the corrected mean of a run's metric; None if its kind was not labelled."""
+        found, scores = self.metrics.get(metric), counts.scores[metric]
+        if found is None:
+            kind = re.split("[:,@]", metric)[0]
+            same = [name for name in self.metrics if re.split("[:,@]", name)[0] == kind]
+            problem = f"it is for {same[0]}, with another policy or other questions" if same else ""
+            return Correction(calibration=self.name, problem=problem) if same else None
+        problem = None
+        if self.judge != manifest.judge:
+            problem = f"it is for the judge {self.judge}, and this run used {manifest.judge}"
+        elif found.setup != manifest.judge_setups.get(metric, ""):
+            problem = f"it is for other prompts or settings of the judge {self.judge}"
+        elif not scores.values:
+            problem = "no row was scored"
+        if problem:
+            return Correction(calibration=self.name, problem=problem)
+        own, groups = self.is_of(manifest), scores.scored_groups(counts.grouping.labels)
+        units = range(len(scores.values)) if groups is None else groups.tolist()
+        labelled = found.scores(np.frombuffer(scores.values), units, transported=not own)
+        result = corrected_mean(labelled)
+        return Correction(
+            calibration=self.name,
+            mean=result.mean,
+            interval=result.interval,
+            labels=len(found.rows),
+            method="labels of these rows" if own else "transported",
+            of=found.of,
+            problem=self._doubt(found, manifest, np.frombuffer(scores.whole)),
+        )
+
+    def _doubt(self, found: MetricCalibration, manifest: Manifest, whole: Numbers) -> str | None:
+        """Return why a gate must not rest on the corrected mean, if there is a reason."""
+        days = manifest.plan.max_age
+        if len(found.rows) < FEWEST:
+            return f"it has {count(len(found.rows), 'labelled row')}, and gates need {FEWEST}"
+        if days is not None and manifest.started_at - found.labelled_at > timedelta(days=days):
+            return f"its newest label is of {found.labelled_at:%Y-%m-%d}, over {days} days older"
+        supports = [row.support for row in found.rows if row.support is not None]
+        if whole.size and supports:
+            share = float(np.mean((whole < min(supports)) | (whole > max(supports))))
+            if share > OUTSIDE * 2 / (len(supports) + 1):
+                return (
+                    f"the judge's confidence in {share:.0%} of the rows is outside the labelled "
+                    f"range, {min(supports):.2f} to {max(supports):.2f}; label rows of this run"
+                )
+        return None
+
+    def save(self) -> Path:
+        """Write the calibration to its file, in place of an older one of this name."""
+        path = _path(self.name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, self.model_dump_json(indent=1) + "\n")
+        return path
+
+
+def load_calibration(name: str) -> Calibration:
+    """Read a calibration by its name.
+
+    Raises:
+        UsageError: there is none, or its file cannot be read.
+    """
+    path = _path(name)
+    if not path.is_file():
+        known = sorted(each.stem for each in FOLDER.glob("*.json"))
+        raise UsageError(
+            f"there is no calibration {name!r} in {FOLDER} ({', '.join(known) or 'none'}); create "
+            f"it with `ragstone calibrate RUN --name {name}`"
+        )
+    check_file(path)
+    try:
+        return Calibration.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise UsageError(
+            f"{path} is not a calibration of this version ({error.error_count()} problems); create "
+            f"it again with `ragstone calibrate RUN --name {name}`"
+        ) from None
+
+
+def _path(name: str) -> Path:
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot name a calibration: use letters, digits, dots, _ and - only"
+        )
+    return FOLDER / f"{name}.json"
+
+
+def _labelled_claims(
+    score: Score, labels: Sequence[Label], of: str, *, best: float
+) -> list[LabelledClaim]:
+    """Return the claims of a row on which the labels have a majority."""
+    votes: Mapping[int | None, list[bool]] = {}
+    for label in labels:
+        if (label.claim is None) == (of == "responses"):
+            votes.setdefault(label.claim, []).append(bool(label.value))
+    found: list[LabelledClaim] = []
+    for claim, values in votes.items():
+        if 2 * sum(values) == len(values):
+            continue
+        human = 2 * sum(values) > len(values)
+        if claim is None:
+            whole = score.detail.get(ALL_SUPPORTED)
+            support = whole if isinstance(whole, float) else None
+            found.append(LabelledClaim(judge=score.value == best, support=support, human=human))
+        elif claim < len(score.claims):
+            judged = score.claims[claim]
+            supported = judged.label is Verdict.SUPPORTED
+            found.append(LabelledClaim(judge=supported, support=judged.support, human=human))
+    return found

@@ -1,0 +1,122 @@
+"""Differences of two runs, corrected with people's labels."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ragstone._internal.text import count
+from ragstone.errors import UsageError
+from ragstone.results.calibration import FEWEST, Calibration
+from ragstone.results.compare.comparison import Comparison
+from ragstone.results.compare.metric_change import CorrectedDifference, MetricChange
+from ragstone.results.run import Run
+from ragstone.results.stats.corrected import LabelledScores, corrected_difference
+from ragstone.types.label import Label
+
+
+@dataclass(frozen=True)
+class LabelledRun:
+    """A run, its own labels if it has any, and others for its judge."""
+
+    run: Run
+    own: Calibration | None
+    other: Calibration | None
+
+    @classmethod
+    def of(cls, run: Run, labels: Sequence[Label], other: Calibration | None) -> "LabelledRun":
+        """Return a run with its labels; those of unscored rows are of no use."""
+        own = None
+        with suppress(UsageError):
+            own = run.calibrate(labels, "") if labels else None
+        return cls(run, own, other)
+
+    def problem(self, metric: str) -> str | None:
+        """Return why neither has enough labels of a metric, or None."""
+        if self._is_own(metric):
+            return None
+        name = self.run.manifest.run_id
+        if self.other is None:
+            found = self.own and self.own.metrics.get(metric)
+            rows = count(len(found.rows) if found else 0, "labelled row")
+            return f"run {name} has {rows}, and {FEWEST} are needed"
+        corrected = self.other.correct(metric, self.run.manifest, self.run.counts)
+        problem = corrected.problem if corrected else f"it has no labels of {metric}"
+        return problem and f"calibration {self.other.name} and run {name}: {problem}"
+
+    def _is_own(self, metric: str) -> bool:
+        found = self.own.metrics.get(metric) if self.own else None
+        return found is not None and len(found.rows) >= FEWEST
+
+    def scores(
+        self, metric: str, places: Sequence[int], units: Mapping[int, int]
+    ) -> tuple[LabelledScores, int]:
+        """Return the scores at these places, with units by place, and the number of labels.
+
+        The labelled rows of a pair have the unit of the pair.
+        """
+        own = self._is_own(metric)
+        calibration = self.own if own else self.other
+        assert calibration is not None
+        found, rows = calibration.metrics[metric], self.run.rows
+        chosen = set(places)
+        values = {
+            place: row.scores[metric].value for place, row in enumerate(rows) if place in chosen
+        }
+        scored = [place for place in places if values[place] is not None]
+        made = found.scores(
+            np.array([values[place] for place in scored], dtype=np.float64),
+            [units[place] for place in scored],
+            transported=not own,
+        )
+        # positions are places, because the run is complete
+        paired = [
+            ("pair", units[row.position]) if row.position in units else ("row", row.position)
+            for row in found.rows
+        ]
+        keys = paired if own else [("other", row.group) for row in found.rows]
+        return replace(made, labelled=keys), len(found.rows)
+
+
+def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> Comparison:
+    """Return the comparison with corrected differences, for metrics that have labels."""
+    labels = comparison.grouping.labels
+    units = range(len(comparison.pairing.pairs)) if labels is None else labels.tolist()
+    pairs = list(zip(comparison.pairing.pairs, units, strict=True))
+    changes: list[MetricChange] = []
+    for change in comparison.metric_changes:
+        if any(one.own or one.other for one in (a, b)):
+            change = replace(change, corrected=_corrected(change, a, b, pairs, comparison.partial))
+        changes.append(change)
+    return replace(comparison, metric_changes=tuple(changes))
+
+
+def _corrected(
+    change: MetricChange,
+    a: LabelledRun,
+    b: LabelledRun,
+    pairs: Sequence[tuple[tuple[int, int], int]],
+    partial: Sequence[str],
+) -> CorrectedDifference | None:
+    """Return the corrected difference of a metric; None if it has no labels."""
+    kinds = {
+        name for one in (a, b) for each in (one.own, one.other) if each for name in each.metrics
+    }
+    if change.metric not in kinds:
+        return None
+    problems = [problem for one in (a, b) if (problem := one.problem(change.metric))]
+    problems += [f"run {run} is partial" for run in partial]
+    if problems or not change.n:
+        return CorrectedDifference(problem="; ".join(problems) or "no pair was scored")
+    one, two = (
+        side.scores(
+            change.metric,
+            [both[place] for both, _ in pairs],
+            {both[place]: unit for both, unit in pairs},
+        )
+        for place, side in enumerate((a, b))
+    )
+    found = corrected_difference(one[0], two[0])
+    transported = one[0].transported, two[0].transported
+    return CorrectedDifference(found.mean, found.interval, (one[1], two[1]), transported)

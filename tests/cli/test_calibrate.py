@@ -1,0 +1,147 @@
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragstone.store import Store
+from ragstone.types.label import Label
+
+Command = Callable[..., Any]
+PLACE = Path(".ragstone/ragstone.db")
+TOWNS = ("Arden", "Belmont", "Corby", "Dorset", "Elston")
+
+
+def write(name: str, *, other: int) -> None:
+    """Write 50 answers; every `other`-th one is about something else."""
+    rows = [
+        {
+            "id": f"q{n}",
+            "query": f"How tall is tower {n}?",
+            "response": "Penguins prefer fresh herring for breakfast."
+            if n % other == 0
+            else f"The tower number {n} of {TOWNS[n % 5]} is very tall.",
+            "contexts": [f"The tower number {n} of {TOWNS[n % 5]} is very tall."],
+        }
+        for n in range(50)
+    ]
+    Path(name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+
+def add_labels(n: int, *, other: int = 4, wrong: int = 9) -> None:
+    with Store.open(PLACE) as store:
+        run = next(iter(store.runs())).id
+        store.add_labels(
+            run,
+            [
+                Label(
+                    run=run,
+                    position=place,
+                    sample_id=f"q{place}",
+                    metric="faithfulness",
+                    claim=0,
+                    value=(place % other != 0) and place % wrong != 1,
+                    annotator="ana",
+                    at=datetime.now(UTC),
+                    probability=0.6,
+                    blind=True,
+                )
+                for place in range(n)
+            ],
+        )
+
+
+@pytest.fixture
+def labelled(ragstone: Command) -> Command:
+    """A run of 50 answers, 30 of them labelled."""
+    write("a.jsonl", other=4)
+    assert ragstone("run", "a.jsonl", "-m", "faithfulness", "--no-export").code == 0
+    add_labels(30)
+    return ragstone
+
+
+def test_a_calibration_is_printed_and_saved(labelled: Command) -> None:
+    said = labelled("calibrate", "last")
+    assert said.code == 0, said.err
+    assert "30 claims in 30 rows, labelled by ana" in said.out
+    assert "Sensitivity: 100%" in said.out
+    assert "Specificity: 73%" in said.out
+    assert "corrected (" in said.out
+    assert "judge alone 0.74" in said.out
+    assert "wrote .ragstone/calibrations/default.json" in said.out
+    found = json.loads(labelled("calibrate", "last", "--name", "mine", "--json", "-").out)
+    figures = found["metrics"]["faithfulness"]
+    assert figures["agreement"]["both"] == 19
+    assert figures["corrected"]["labels"] == 30
+    assert Path(".ragstone/calibrations/mine.json").is_file()
+
+
+def test_a_run_without_labels_cannot_be_calibrated(ragstone: Command) -> None:
+    write("a.jsonl", other=4)
+    ragstone("run", "a.jsonl", "-m", "faithfulness", "--no-export")
+    said = ragstone("calibrate", "last")
+    assert (said.code, "has no labels" in said.err) == (2, True)
+
+
+def test_reports_show_the_corrected_mean(labelled: Command) -> None:
+    labelled("calibrate", "last")
+    files = {"html": "r.html", "json": "r.json", "markdown": "r.md", "junit": "r.xml"}
+    named = [word for name, file in files.items() for word in (f"--{name}", file)]
+    said = labelled("report", "last", "--no-export", "--calibration", "default", *named)
+    assert said.code == 0, said.err
+    assert "corrected (" in said.out
+    assert "judge alone 0.74" in " ".join(said.out.split())
+    found = json.loads(Path("r.json").read_text())["metrics"]["faithfulness"]["corrected"]
+    assert found["interval"][0] < found["mean"] < found["interval"][1]
+    for file in ("r.html", "r.md", "r.xml"):
+        assert f"{found['mean']:.2f} corrected (" in Path(file).read_text(), file
+    assert "calibrat" not in labelled("report", "last", "--no-export").out.replace("calibrated", "")
+
+
+def test_gates_rest_on_the_corrected_mean(labelled: Command) -> None:
+    labelled("calibrate", "last")
+    write("b.jsonl", other=3)
+    run = ("run", "b.jsonl", "-m", "faithfulness", "--no-export", "--calibration", "default")
+    for threshold, code in (("0.2", 0), ("0.9", 1)):
+        gate = ("--fail-under", f"faithfulness={threshold}", "--gates-on", "corrected")
+        said = labelled(*run, *gate)
+        assert said.code == code, said.out + said.err
+    assert "transported" in said.out
+    again = labelled("report", "last", "--no-export", "--gates-on", "mean")
+    assert (again.code, "is not >= 0.9" in again.out) == (1, True)
+
+
+def test_a_calibration_that_does_not_fit_decides_nothing(labelled: Command) -> None:
+    labelled("calibrate", "last")
+    gate = ("--calibration", "default", "--fail-under", "faithfulness=0.2", "--gates-on")
+    run = ("run", "a.jsonl", "-m", "faithfulness", "--no-export", *gate, "corrected")
+    said = labelled(*run, "--policy", "deepeval")
+    assert said.code == 3
+    assert "it is for faithfulness, with another policy" in said.err
+    add_labels(0)
+    said = labelled("run", "a.jsonl", "-m", "faithfulness", "--calibration", "gone")
+    assert (said.code, "there is no calibration 'gone'" in said.err) == (2, True)
+    said = labelled(
+        "report", "last", "--no-export", "--gates-on", "corrected", "--store", PLACE.name
+    )
+    assert said.code == 2
+    said = labelled("run", "a.jsonl", "-m", "faithfulness", *gate[2:], "corrected")
+    assert (said.code, "needs --calibration NAME" in said.err) == (2, True)
+
+
+def test_compare_corrects_the_difference_of_labelled_runs(labelled: Command) -> None:
+    write("b.jsonl", other=3)
+    labelled("run", "b.jsonl", "-m", "faithfulness", "--no-export")
+    runs = [entry["run_id"] for entry in json.loads(labelled("runs", "--json", "-").out)]
+    gate = ("--gates-on", "corrected", "--fail-on-regression")
+    said = labelled("compare", *runs[::-1], *gate)
+    assert (said.code, "has 0 labelled rows, and 20 are needed" in said.err) == (3, True)
+    add_labels(30, other=3)
+    said = labelled("compare", *runs[::-1], *gate, "--json", "c.json", "--markdown", "c.md")
+    assert said.code in (0, 1), said.err
+    assert "corrected with labels" in said.out
+    assert "corrected with labels" in Path("c.md").read_text()
+    found = json.loads(Path("c.json").read_text())["metrics"]["faithfulness"]["corrected"]
+    assert found["labels"] == [30, 30]

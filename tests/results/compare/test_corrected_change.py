@@ -1,0 +1,121 @@
+"""Differences that people's labels show, whatever the judge does."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+from tests.results.conftest import Runs
+
+from ragstone.results.calibration import Calibration
+from ragstone.results.compare.comparison import Comparison, compare, find_regressions
+from ragstone.results.compare.corrected_change import LabelledRun, correct_changes
+from ragstone.results.compare.metric_change import CorrectedDifference
+from ragstone.results.run import Run
+from ragstone.types.claim import JudgedClaim
+from ragstone.types.claim import Label as Verdict
+from ragstone.types.label import Label
+
+NAME = "faithfulness"
+N = 80
+
+
+def run(name: str, verdicts: Sequence[bool], **options: object) -> Run:
+    """Return a run of one claim per row with these verdicts of the judge."""
+    scores = [
+        Runs.claimed(float(each), claim("A.", Verdict.SUPPORTED if each else Verdict.CONTRADICTED))
+        for each in verdicts
+    ]
+    options = {"judge_setups": {NAME: "setup"}} | options
+    return Runs.of({NAME: scores}, run_id=name, plan={"cluster": "id"}, **options)  # type: ignore[arg-type]
+
+
+def claim(text: str, label: Verdict) -> JudgedClaim:
+    return Runs.claim(text, label)
+
+
+def labels(values: Sequence[bool]) -> list[Label]:
+    return [
+        Label(
+            "", place, f"q{place}", NAME, 0, value, "ana", datetime(2026, 1, 1, tzinfo=UTC), 1, True
+        )
+        for place, value in enumerate(values)
+    ]
+
+
+JUDGE_A = [place % 5 != 0 for place in range(N)]
+JUDGE_B = [place % 7 != 0 for place in range(N)]
+PEOPLE_A = [place % 5 != 0 for place in range(50)]
+PEOPLE_B = [place % 5 != 0 and place % 3 != 0 for place in range(50)]
+"""People see B as worse; the judge sees it as better."""
+
+
+def compared(
+    given_a: Sequence[Label], given_b: Sequence[Label], other: Calibration | None = None
+) -> Comparison:
+    a, b = run("a", JUDGE_A), run("b", JUDGE_B)
+    sides = LabelledRun.of(a, given_a, other), LabelledRun.of(b, given_b, other)
+    return correct_changes(compare(a, b, cluster="id"), *sides)
+
+
+def found_in(comparison: Comparison) -> CorrectedDifference:
+    found = comparison.metric_changes[0].corrected
+    assert found is not None
+    return found
+
+
+def test_labels_of_both_runs_correct_the_difference() -> None:
+    comparison = compared(labels(PEOPLE_A), labels(PEOPLE_B))
+    found, change = found_in(comparison), comparison.metric_changes[0]
+    assert change.difference is not None
+    assert change.difference > 0
+    assert found.mean == pytest.approx(sum(PEOPLE_B) / 50 - sum(PEOPLE_A) / 50, abs=0.04)
+    assert found.interval is not None
+    assert found.interval[1] < 0
+    assert (found.labels, found.transported) == ((50, 50), (False, False))
+    assert change.to_dict()["corrected"] == vars(found)
+
+
+def test_the_corrected_difference_decides_if_it_is_asked() -> None:
+    comparison = compared(labels(PEOPLE_A), labels(PEOPLE_B))
+    assert find_regressions(comparison).beyond == ()
+    corrected = find_regressions(comparison, corrected=True)
+    assert [change.metric for change in corrected.beyond] == [NAME]
+    assert corrected.doubts == ()
+    lenient = find_regressions(comparison, corrected=True, min_effect=0.5)
+    assert (lenient.beyond, len(lenient.within)) == ((), 1)
+
+
+def test_too_few_labels_have_no_difference() -> None:
+    comparison = compared(labels(PEOPLE_A), labels(PEOPLE_B[:10]))
+    found = found_in(comparison)
+    assert found.mean is None
+    assert found.problem == "run b has 10 labelled rows, and 20 are needed"
+    assert found.problem in find_regressions(comparison, corrected=True).doubts[0]
+
+
+def test_without_labels_there_is_nothing_to_correct() -> None:
+    comparison = compared([], [])
+    assert comparison.metric_changes[0].corrected is None
+    assert "no labels" in find_regressions(comparison, corrected=True).doubts[0]
+
+
+def test_a_calibration_replaces_missing_labels() -> None:
+    a = run("a", JUDGE_A)
+    wrong = [value if place % 10 else not value for place, value in enumerate(JUDGE_A)]
+    other = a.calibrate(labels(wrong), "mine")
+    found = found_in(compared(labels(PEOPLE_A), [], other))
+    assert (found.labels, found.transported) == ((50, N), (False, True))
+    both = found_in(compared([], [], other))
+    assert both.transported == (True, True)
+    assert both.mean is not None
+    assert both.mean > 0  # the judge's difference, stretched
+    stale = run("b", JUDGE_B, judge="openai:gpt-4o")
+    sides = LabelledRun.of(a, labels(PEOPLE_A), other), LabelledRun.of(stale, [], other)
+    problem = found_in(correct_changes(compare(a, stale, cluster="id"), *sides)).problem
+    assert "calibration mine and run b: it is for the judge offline" in (problem or "")
+
+
+def test_labels_of_a_partial_run_have_no_place() -> None:
+    a, b = run("a", JUDGE_A), run("b", JUDGE_B, partial=True)
+    sides = LabelledRun.of(a, labels(PEOPLE_A), None), LabelledRun.of(b, labels(PEOPLE_B), None)
+    assert found_in(correct_changes(compare(a, b), *sides)).problem == "run b is partial"

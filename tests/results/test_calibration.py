@@ -1,0 +1,241 @@
+"""Calibrations: labels of a run, the means that they correct, and when they decide no gate."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cases import each_case
+from tests.results.conftest import Runs
+
+from ragstone.errors import UsageError
+from ragstone.results.calibration import FEWEST, Calibration, load_calibration
+from ragstone.results.run import Run
+from ragstone.types.claim import JudgedClaim
+from ragstone.types.claim import Label as Verdict
+from ragstone.types.gate import Gate
+from ragstone.types.label import Label
+from ragstone.types.score import ALL_SUPPORTED, Score
+
+AT = datetime(2026, 2, 20, tzinfo=UTC)
+NAME = "faithfulness"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def scores(supported: Sequence[float]) -> list[Score]:
+    """Return a score of one claim for each probability of support."""
+    found: list[Score] = []
+    for support in supported:
+        label = Verdict.SUPPORTED if support >= 0.5 else Verdict.NOT_ENOUGH_INFO
+        claim = JudgedClaim(
+            text="A.",
+            span=None,
+            label=label,
+            reason=None,
+            confidence=max(support, 1 - support),
+            evidence=(),
+        )
+        value = float(support >= 0.5)
+        found.append(Score.scored(value, detail={ALL_SUPPORTED: support}, claims=[claim]))
+    return found
+
+
+def run(n: int = 100, **options: Any) -> Run:
+    """Return a run of n rows, 80 % of which the judge calls supported."""
+    fields: dict[str, Any] = {"judge_setups": {NAME: "setup"}, "plan": {"cluster": "id"}}
+    made = [0.1 if place % 5 == 0 else 0.5 + place % 5 / 10 for place in range(n)]
+    return Runs.of({NAME: scores(made)}, **fields | options)
+
+
+def labels(n: int, *, wrong: int = 7, claim: int | None = 0) -> list[Label]:
+    """Return labels of the first n rows; people disagree with the judge on every seventh."""
+    return [
+        Label(
+            run="a",
+            position=place,
+            sample_id=f"q{place}",
+            metric=NAME,
+            claim=claim,
+            value=(place % 5 != 0) != (place % wrong == 0),
+            annotator="ana",
+            at=AT,
+            probability=0.5,
+            blind=True,
+        )
+        for place in range(n)
+    ]
+
+
+def corrected(calibrated: Calibration, new: Run) -> Any:
+    found = calibrated.correct(NAME, new.manifest, new.counts)
+    assert found is not None
+    return found
+
+
+def test_labels_correct_the_mean_of_their_run() -> None:
+    labelled = run()
+    found = corrected(labelled.calibrate(labels(70), "mine"), labelled)
+    # 48 of 56 are right if the judge agrees, 2 of 14 if not
+    assert found.mean == pytest.approx(0.8 * 48 / 56 + 0.2 * 2 / 14, abs=0.02)
+    assert found.interval[0] < 0.71 < found.interval[1]
+    assert (found.labels, found.method, found.problem) == (70, "labels of these rows", None)
+
+
+def test_agreement_has_a_table_and_shares() -> None:
+    found = run().calibrate(labels(70), "mine").metrics[NAME]
+    table = found.agreement
+    assert (table.both, table.first_only, table.second_only, table.neither) == (48, 8, 2, 12)
+    assert found.share(of_human=True) == (
+        pytest.approx(48 / 50),
+        pytest.approx((0.87, 0.99), abs=0.01),
+        50,
+    )
+    assert found.reliability()[0] == (0.0, 0.2, 14, 2)
+    assert sum(n for _, _, n, _ in found.reliability()) == 70
+
+
+def test_other_rows_of_the_judge_are_transported() -> None:
+    other = run(run_id="b", source={"name": "new.xlsx", "fingerprint": "0" * 64, "rows": 100})
+    found = corrected(run().calibrate(labels(70), "mine"), other)
+    assert found.method == "transported"
+    same_answers = corrected(run().calibrate(labels(70), "mine"), run(run_id="c"))
+    assert same_answers.method == "labels of these rows"
+    assert found.interval[1] - found.interval[0] > 1.1 * (
+        same_answers.interval[1] - same_answers.interval[0]
+    )
+
+
+def test_answers_of_a_target_differ_between_runs() -> None:
+    asked = run(target="rag").calibrate(labels(70), "mine")
+    assert corrected(asked, run(run_id="b", target="rag")).method == "transported"
+    assert corrected(asked, run(target="rag")).method == "labels of these rows"
+
+
+@each_case(
+    ("new", "why"),
+    [
+        ({"judge": "openai:gpt-4o"}, "it is for the judge offline, and this run used openai"),
+        ({"judge_setups": {NAME: "new prompt"}}, "other prompts or settings"),
+    ],
+)
+def test_another_judge_or_prompt_has_no_corrected_mean(new: dict[str, Any], why: str) -> None:
+    found = corrected(run().calibrate(labels(70), "mine"), run(**new))
+    assert found.mean is None
+    assert why in found.problem
+
+
+def test_another_policy_has_no_corrected_mean() -> None:
+    other = f"{NAME}:deepeval"
+    new = Runs.of({other: scores([0.9] * 30)}, judge_setups={other: "setup"})
+    found = run().calibrate(labels(70), "mine").correct(other, new.manifest, new.counts)
+    assert found is not None
+    assert found.mean is None
+    assert "it is for faithfulness, with another policy" in (found.problem or "")
+
+
+def test_a_metric_of_another_kind_is_left_alone() -> None:
+    new = Runs.of({"context_recall": [0.5, 0.7]})
+    calibrated = run().calibrate(labels(70), "mine")
+    assert calibrated.correct("context_recall", new.manifest, new.counts) is None
+
+
+def test_few_labels_old_labels_and_new_confidences_decide_no_gate() -> None:
+    few = run().calibrate(labels(FEWEST - 1), "mine")
+    assert "19 labelled rows, and gates need 20" in corrected(few, run()).problem
+    calibrated = run().calibrate(labels(70), "mine")
+    old = run(plan={"max_age": 5, "cluster": "id"})
+    assert "over 5 days older" in corrected(calibrated, old).problem
+    assert corrected(calibrated, run(plan={"max_age": 30, "cluster": "id"})).problem is None
+    unlike = Runs.of({NAME: scores([0.02] * 50 + [0.8] * 50)}, judge_setups={NAME: "setup"})
+    found = corrected(calibrated, unlike)
+    assert "confidence in 50% of the rows is outside the labelled range, 0.10 to 0.90" in (
+        found.problem
+    )
+    assert found.mean is not None
+
+
+def test_a_gate_on_the_corrected_mean() -> None:
+    run().calibrate(labels(70), "mine").save()
+    plan = {"calibration": "mine", "cluster": "id"}
+
+    def gated(threshold: float, **options: Any) -> Run:
+        gate = Gate(metric=NAME, op=">=", threshold=threshold, of="corrected")
+        return run(plan=plan | {"gates": [gate]} | options)
+
+    good, bad = gated(0.6), gated(0.8)
+    assert good.summary()[NAME].mean == 0.8
+    assert [gate.passed for made in (good, bad) for gate in made.gates()] == [True, False]
+    assert not bad.troubles
+    old = gated(0.6, max_age=1)
+    assert old.gates()[0].passed is None
+    assert "calibration mine cannot decide (its newest label" in old.troubles[0]
+    plain = run(plan={"gates": [Gate(metric=NAME, op=">=", threshold=0.6, of="corrected")]})
+    assert "no calibration has labels of it" in plain.troubles[0]
+
+
+def test_responses_are_labelled_as_a_whole() -> None:
+    found = run().calibrate(labels(70, claim=None), "mine").metrics[NAME]
+    assert found.of == "responses"
+    assert found.agreement.both == 48
+
+
+def test_annotators_are_a_majority_and_unsure_labels_do_not_count() -> None:
+    one = labels(30)
+    two = [replace(each, annotator="ben") for each in one]
+    two[3] = replace(two[3], value=not one[3].value)  # a tie
+    two[4] = replace(two[4], value=None)
+    unsure = [*one[:29], replace(one[29], value=None), *two[:29]]
+    found = run().calibrate(unsure, "mine").metrics[NAME]
+    assert {row.position for row in found.rows} == set(range(29)) - {3}
+    assert found.annotators == ("ana", "ben")
+
+
+def test_lower_is_better_is_turned() -> None:
+    name = "unsupported_claims"
+    made = [
+        each.model_copy(update={"value": 1 - (each.value or 0)})
+        for each in scores([0.1 if place % 5 == 0 else 0.8 for place in range(100)])
+    ]
+    labelled = Runs.of({name: made}, judge_setups={name: "setup"})
+    given = [replace(each, metric=name) for each in labels(70)]
+    found = labelled.calibrate(given, "mine").correct(name, labelled.manifest, labelled.counts)
+    assert found is not None
+    assert found.mean == pytest.approx(0.29, abs=0.03)
+
+
+@each_case(
+    ("given", "why"),
+    [
+        ([], "has no labels: label it with `ragstone label a`"),
+        ([replace(labels(1)[0], metric="hit@5")], "hit@5 cannot be calibrated"),
+    ],
+)
+def test_what_cannot_be_calibrated(given: list[Label], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        run().calibrate(given, "mine")
+
+
+def test_a_calibration_is_a_file(here: Path) -> None:
+    made = run().calibrate(labels(30), "mine")
+    assert made.save() == Path(".ragstone/calibrations/mine.json")
+    assert load_calibration("mine") == made
+    with pytest.raises(UsageError, match=r"no calibration 'other' in .* \(mine\)"):
+        load_calibration("other")
+    with pytest.raises(UsageError, match="use letters"):
+        load_calibration("../mine")
+    (here / ".ragstone/calibrations/mine.json").write_text("{}")
+    with pytest.raises(UsageError, match="is not a calibration of this version"):
+        load_calibration("mine")
+
+
+def test_a_missing_calibration_of_a_stored_run_is_a_problem_not_an_error() -> None:
+    found = run(plan={"calibration": "gone"}).summary()[NAME].corrected
+    assert found is not None
+    assert "there is no calibration 'gone'" in (found.problem or "")
