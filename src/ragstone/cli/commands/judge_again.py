@@ -237,7 +237,7 @@ def _print_noise(
     found: Mapping[str, Noise], widths: Mapping[str, Mapping[str, float]], console: Console
 ) -> None:
     table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
-    table.add_column("metric")
+    table.add_column("metric", no_wrap=True)
     for head in ("rows", "unchanged", "judge", "interval", "one more judgment", "twice the rows"):
         table.add_column(head, justify="right")
     for name, each in found.items():
