@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +71,20 @@ def test_the_agreement_of_people_and_judge_comes_from_labels(stored: Command) ->
     assert (few["correlation_with_people"], many["correlation_with_people"]) == (1.0, None)
     assert 20 <= few["labels"] < many["labels"] / 4
     assert "the correlation of judge and people is measured" in said.err
+
+
+def test_metrics_without_a_judge_need_no_labels(ragstone: Command, tmp_path: Path) -> None:
+    (tmp_path / "q.txt").write_text("".join(f"{n} 0 d{n} 1\n" for n in range(1, 9)))
+    ranked = ((n, (n * n + k - 1) % 9 + 1, k) for n in range(1, 9) for k in range(1, 5))
+    lines = [f"{n} Q0 d{document} {k} {9 - k} x\n" for n, document, k in ranked]
+    (tmp_path / "r.run").write_text("".join(lines))
+    said = ragstone("rank", "--qrels", "q.txt", "--ranking", "r.run", "--store", str(PLACE))
+    assert said.code == 0, said.err
+    said = ragstone("plan", "--detect", "0.1", "--like", "last", "-m", "hit", "--json", "-")
+    found = json.loads(said.out)["metrics"]["hit@5"]
+    assert found["labels"] is None
+    assert found["questions"] > 100
+    assert "people" not in said.err
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.evaluation.judge_testing.again import MIN_LABELS, correlations, judge_variances
+from ragstone.reports.format import NO_VALUE
 from ragstone.reports.tables import STDOUT
 from ragstone.results.compare.comparison import choose_metrics, compare
 from ragstone.results.run import Run
@@ -56,6 +57,7 @@ class Pilot:
         step: scores are multiples of it; 1 for scores of 0 and 1, next to nothing for most.
         judge: variance of repeated judgments of one response; None if it was not measured.
         people: correlation of the judge's scores with people's; None if it was not measured.
+        judged: whether a judge is asked, so that labels correct its scores.
     """
 
     spread: float
@@ -63,6 +65,7 @@ class Pilot:
     step: float = 0.0
     judge: float | None = None
     people: float | None = None
+    judged: bool = True
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,8 @@ class Needed:
     Attributes:
         questions: with `repeats` judgments of each response.
         by_repeats: number of judgments of each response -> questions.
-        judged, labels: of `judged` questions, the number to label in both runs.
+        judged, labels: of `judged` questions, the number to label in both runs; None if the metric
+            asks no judge.
     """
 
     spread: float
@@ -82,7 +86,7 @@ class Needed:
     repeats: int
     by_repeats: Mapping[int, int]
     judged: int
-    labels: int
+    labels: int | None
 
 
 def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Needed:
@@ -99,7 +103,7 @@ def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Ne
     questions = by_repeats[repeats]
     judged = LABELS_OF * questions
     people = PEOPLE if pilot.people is None else min(pilot.people, HIGHEST)
-    labels = max(MIN_LABELS, labels_needed(questions, judged, people))
+    labels = max(MIN_LABELS, labels_needed(questions, judged, people)) if pilot.judged else None
     return Needed(
         pilot.spread, pilot.judge, pilot.people, questions, repeats, by_repeats, judged, labels
     )
@@ -136,7 +140,12 @@ def pilots_of(
     steps = {name: np.diff(np.unique(scores[name].values)) for name in spreads}
     found = {
         name: Pilot(
-            spread, rows, float(min(steps[name], default=0)), judge.get(name), people.get(name)
+            spread=spread,
+            rows=rows,
+            step=float(min(steps[name], default=0)),
+            judge=judge.get(name),
+            people=people.get(name),
+            judged=runs[0].metrics[name].calls > 0,
         )
         for name, (spread, rows) in spreads.items()
     }
@@ -248,7 +257,7 @@ def _print(
     for head in ("metric", "spread", "questions", "judgments", "labels"):
         table.add_column(head, justify="left" if head == "metric" else "right")
     for name, each in plan.items():
-        labels = f"{each.labels:,} of {each.judged:,}"
+        labels = NO_VALUE if each.labels is None else f"{each.labels:,} of {each.judged:,}"
         table.add_row(name, f"{each.spread:.2f}", f"{each.questions:,}", f"{each.repeats}", labels)
     console.print(table)
     console.print()
@@ -259,17 +268,23 @@ def _print(
     elif len(ids) == 1:
         spread = f"measured in run {ids[0]}, with an assumed correlation of {CORRELATION} between "
         spread += "the systems; a second --like RUN measures it"
-    judge = "the judge's noise is measured"
-    if any(each.judge_variance is None for each in plan.values()):
-        judge = "`ragstone judge noise RUN` measures what more of them would save"
     labels = "questions whose responses people label in both runs, if the corrected difference has "
     labels += "to show it; the correlation of judge and people is "
-    measured = [each for each in plan.values() if each.correlation_with_people is not None]
-    labels += f"{'measured' if len(measured) == len(plan) else f'assumed to be {PEOPLE}'}"
+    judged = [each for each in plan.values() if each.labels is not None]
+    known = all(each.correlation_with_people is not None for each in judged)
+    labels += (
+        "measured" if known else f"assumed to be {PEOPLE} with fewer than {MIN_LABELS} labelled"
+    )
+    judge = "the judge's noise is measured"
+    if any(each.judge_variance is None for each in judged):
+        judge = "`ragstone judge noise RUN` measures what more of them would save"
     for line in (
         f"spread: standard deviation of the paired differences, {spread}.",
-        f"judgments: of each response (--votes); {judge}.",
-        f"labels: {labels}.",
+        *(
+            (f"judgments: of each response (--votes); {judge}.", f"labels: {labels}.")
+            if judged
+            else ()
+        ),
     ):
         console.print(line, markup=False)
     if len(plan) > 1:
