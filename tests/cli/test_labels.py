@@ -73,7 +73,7 @@ def test_exported_labels_are_safe_and_come_back(
     assert ragstone("labels", "export", "last", file).out == f"wrote {file}: 8 labels\n"
     _, table = read_table(Path(file))
     cells = [row.values for row in table.rows if isinstance(row, Record)]
-    assert [cell["label"] for cell in cells][:2] == ["supported", "supported"]
+    assert [cell["human"] for cell in cells][:2] == ["supported", "supported"]
     texts = {str(cell["claim"]) for cell in cells}
     assert texts == {"It lasts.", f"'{FORMULA}" if suffix == "csv" else FORMULA}
     with Store.open() as store:
@@ -90,10 +90,13 @@ def test_nothing_is_stored_if_there_are_problems(ragstone: Command, run_id: str)
     assert "ana.csv: 2 problems" in told.err
     assert "line 4, column human, sample q1: 'x' is not a label" in told.err
     assert stored(run_id) == []
+    Path("other.csv").write_text("id,label\nq1,1\n")
+    ragstone("report", "last", "--claim-rows", "claims.csv")
     for words, reason in (
         (("export", "last", "a.csv"), "has no labels"),
         (("export", "last", "a.parquet"), "use .jsonl, .csv, .xlsx"),
-        (("import", "ana.csv", "--run", "last"), "--column label: there is no such column"),
+        (("import", "other.csv", "--run", "last"), "--column human: there is no such column"),
+        (("import", "claims.csv", "--run", "last", "--column", "label"), "the judge's verdicts"),
         (("import", "none.csv", "--run", "last"), "there is no file"),
     ):
         told = ragstone("labels", *words)

@@ -53,7 +53,8 @@ _SUPPORTED = """
 _NOT_SUPPORTED = """
     unsupported not_supported unfaithful not_faithful hallucinated hallucination contradicted
     contradiction contradictory refuted not_entailed not_enough_info neutral ungrounded
-    not_grounded not_attributable incorrect wrong fail failed partial partially_supported
+    not_grounded not_attributable incorrect wrong fail failed partial partially partially_supported
+    teilweise partiellement parcialmente parzialmente частично 部分支持
     nicht_belegt halluziniert non_soutenu halluciné no_respaldado alucinado non_supportato
     allucinato não_suportado 不支持 幻觉 支持しない не_подтверждено
 """
@@ -71,6 +72,10 @@ _ANSWERS = _spellings((_YES, True), (_NO, False))
 _NAMES = _spellings((_SUPPORTED, True), (_NOT_SUPPORTED, False), (_UNKNOWN, None))
 _NEGATIVE = re.compile(r"hallu|unsupp|unfaith|not.?supp|not.?faith|incorrect|wrong|error|contradi")
 """In the name of a column in which yes may mean "not supported"."""
+
+
+_JUDGED = {"label", "against", "confidence", "quotes"}
+"""Columns of `--claim-rows`."""
 
 
 class LabelFile(NamedTuple):
@@ -133,6 +138,11 @@ def read_label_file(
         dict.fromkeys(name for row in found if isinstance(row, Record) for name in row.values)
     )
     places = _columns(names, columns or {}) | {"value": _existing(column, names, "--column {}")}
+    if places["value"] == "label" and set(names) >= _JUDGED:
+        raise UsageError(
+            "the column 'label' of this file has the judge's verdicts; add a column of your own, "
+            "and name it with --column"
+        )
     if yes_means is None and _NEGATIVE.search(places["value"].casefold()):
         raise UsageError(
             f"does yes in the column {places['value']!r} mean that a claim is supported? Add "

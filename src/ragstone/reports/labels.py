@@ -25,7 +25,7 @@ _COLUMNS: Mapping[str, tuple[type[str] | type[int] | type[float] | type[bool], i
     "metric": (str, 14),
     "number": (int, 9),
     "claim": (str, 70),
-    "label": (str, 15),
+    "human": (str, 15),
     "annotator": (str, 14),
     "at": (str, 34),
     "probability": (float, 12),

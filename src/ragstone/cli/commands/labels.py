@@ -36,7 +36,7 @@ def command() -> None:
         click.Argument(["file"], type=click.Path(path_type=Path)),
         click.Option(["--run"], required=True, metavar="RUN", help="The run that was labelled."),
         click.Option(
-            ["--column"], default="label", show_default=True, help="The column with the labels."
+            ["--column"], default="human", show_default=True, help="The column with the labels."
         ),
         click.Option(
             ["--map", "columns"],
