@@ -117,10 +117,13 @@ def test_a_variable_can_be_chosen_where_two_could_be_one_field() -> None:
         ({"metric": "hallucination"}, "lower is better for hallucination"),
         ({"judge": "offline", "model": "gpt-4"}, "use one of them"),
         ({"threshold": "0.8"}, "expected a number"),
+        ({"threshold": float("nan")}, "expected a number"),
+        (0.8, "config: expected a mapping such as {threshold: 0.8}, got 0.8"),
+        ("offline", "config: expected a mapping"),
         ({"policy": "mild"}, "there is no policy named 'mild'"),
     ],
 )
-def test_a_config_that_says_what_there_is_not_is_refused(config: dict, said: str) -> None:
+def test_a_config_that_says_what_there_is_not_is_refused(config: object, said: str) -> None:
     with pytest.raises(UsageError) as refused:
         called(config=config)
     assert said in str(refused.value)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from types import MappingProxyType
 from typing import NotRequired, TypedDict, cast
 
@@ -150,7 +151,7 @@ def _all_assertions(test: Mapping[str, object]) -> Iterator[Mapping[str, object]
 
 
 def _number(given: object) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float):
+    if isinstance(given, bool) or not isinstance(given, int | float) or not isfinite(given):
         raise UsageError(f"threshold: expected a number such as 0.8, got {given!r}")
     return float(given)
 
@@ -276,6 +277,8 @@ def get_assert(output: object, context: Mapping[str, object]) -> GradingResult:
 
 def _part(of: Mapping[str, object], name: str) -> Mapping[str, object]:
     found = of.get(name)
+    if name == "config" and not isinstance(found, Mapping | None):  # its threshold was meant
+        raise UsageError(f"config: expected a mapping such as {{threshold: 0.8}}, got {found!r}")
     return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
 
 
