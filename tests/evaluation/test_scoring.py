@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -13,6 +14,9 @@ from ragstone.evaluation.ranking import score_rankings
 from ragstone.evaluation.runner import evaluate
 from ragstone.evaluation.scoring import rescore_row, score_retrieval, score_rows
 from ragstone.judges.base import Judge
+from ragstone.judges.batching import SplitJudge
+from ragstone.judges.cache import CachedJudge
+from ragstone.judges.router import RouterJudge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.base import Ask, Metric
@@ -513,6 +517,29 @@ def test_a_judge_that_leaves_fails_its_question(judge: Judge, reason: str) -> No
     ]
     assert [score.cause for score in scores] == [Cause.JUDGE_ERROR] * 2
     assert reason in str(scores[0].reason)
+
+
+class NoReply(Judge):
+    name = "no_reply"
+
+    async def answer(self, question: Question[T]) -> Reply[T]:  # noqa: ARG002
+        return None  # type: ignore[return-value]
+
+    def identity(self, kind: str) -> str:
+        return kind
+
+
+@each_case("judge", [NoReply(), SyncJudge(), OddJudge(SystemExit(3)), OddJudge(KeyError("a"))])
+def test_a_judge_inside_another_that_leaves_fails_its_question(
+    judge: Judge, tmp_path: Path
+) -> None:
+    split = SplitJudge(judge, context_window=100_000)
+    routed = RouterJudge({"extract_claims": judge}, judge)
+    for around in (split, routed, CachedJudge(judge, tmp_path / "replies.db")):
+        rows = [{"query": "q", "response": "r", "contexts": ["c"]}] * 2
+        run = evaluate(rows, metrics="faithfulness", judge=around)
+        causes = [row.scores["faithfulness"].cause for row in run.rows]
+        assert causes == [Cause.JUDGE_ERROR] * 2
 
 
 def test_an_error_of_a_judge_has_a_known_cause() -> None:

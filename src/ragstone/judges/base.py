@@ -2,14 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from traceback import walk_tb
 from typing import TypeVar, cast
 
 from ragstone._internal.lifecycle import AsyncResource
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone.errors import CallError, Cause, RagstoneError
 from ragstone.types.questions import Question
-from ragstone.types.reply import Failure, Outcome, Reply
+from ragstone.types.reply import Failure, JudgeFailureError, Outcome, Reply
 
 T = TypeVar("T")
 
@@ -66,11 +65,8 @@ async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
     except RagstoneError:
         raise
     except BaseException as error:
-        theirs = _their_modules(judge)
-        frames = (frame for frame, _ in walk_tb(error.__traceback__))
-        named = any(frame.f_globals.get("__name__") in theirs for frame in frames)
-        if not is_from_code(error) or (is_builtin(judge) and not named):
-            raise  # Ctrl-C, or a bug in ragstone
+        if is_builtin(judge) or not is_from_code(error):
+            raise  # a bug in ragstone, or Ctrl-C
         return Failure(Cause.JUDGE_ERROR, describe_exception("the judge", error))
     if isinstance(cast("object", reply), Reply):
         return reply
@@ -78,10 +74,14 @@ async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
     return Failure(Cause.JUDGE_ERROR, message)
 
 
-def _their_modules(part: object) -> set[str]:
-    """Return the modules of a judge and its parts, without those of ragstone."""
-    own = set[str]() if is_builtin(part) else {type(part).__module__}
-    return own.union(*map(_their_modules, part.parts if isinstance(part, AsyncResource) else ()))
+async def reply_of(judge: Judge, question: Question[T]) -> Reply[T]:
+    """Return the reply of a judge inside another; its failure is a JudgeError."""
+    if is_builtin(judge):
+        return await judge.answer(question)
+    outcome = await outcome_of(judge, question)
+    if isinstance(outcome, Failure):
+        raise JudgeFailureError(outcome)
+    return outcome
 
 
 class JudgeWrapper(Judge):

@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar, cast
 from ragstone._internal.concurrency import together
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
-from ragstone.judges.base import Judge, JudgeWrapper, outcome_of
+from ragstone.judges.base import Judge, JudgeWrapper, outcome_of, reply_of
 from ragstone.types.claim import BATCH, Grade, Label, Verdict
 from ragstone.types.questions import (
     GradeContexts,
@@ -128,7 +128,7 @@ class SplitJudge(JudgeWrapper):
         if isinstance(question, GradeContexts | GradeSentences):
             return cast("Reply[T]", await self._graded(question))
         self._check_room(question)
-        return await self.judge.answer(question)
+        return await reply_of(self.judge, question)
 
     def _check_room(self, question: object) -> None:
         """Reject a rating that is too long: a server might cut it without an error."""
@@ -152,7 +152,7 @@ class SplitJudge(JudgeWrapper):
             return question.reply(())
         windows = windows_of(texts, self._room, most=MOST)
         if len(windows) == 1:
-            return await self.judge.answer(question)
+            return await reply_of(self.judge, question)
         field = "contexts" if of_contexts else "sentences"
         parts = (
             question.varied(**{field: tuple(piece.text for piece in window)}) for window in windows
@@ -181,7 +181,7 @@ class SplitJudge(JudgeWrapper):
         if len(windows) == 1 and len(batches) == 1:
             # one cache key, whatever the batch size
             single = question if size == BATCH else question.varied(batch_size=BATCH)
-            return await self.judge.answer(single)
+            return await reply_of(self.judge, single)
         outcomes = await together(self._window(question, window, batches) for window in windows)
         usage = reduce(add, (outcome.usage for outcome in outcomes))
         outcome = join_outcomes(

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from ragstone._internal.concurrency import in_thread
 from ragstone._internal.files import WAIT, make_folder, use_wal
 from ragstone.errors import CallError, JudgeError, UsageError
-from ragstone.judges.base import Judge, JudgeWrapper
+from ragstone.judges.base import Judge, JudgeWrapper, reply_of
 from ragstone.types.questions import TEXTS, Question
 from ragstone.types.reply import JudgeFailureError, Reply, Usage
 
@@ -269,7 +269,7 @@ class CachedJudge(JudgeWrapper):
         """
         identity = self.judge.identity(question.kind)
         if identity is None:
-            return await self.judge.answer(question)
+            return await reply_of(self.judge, question)
         key = sha256(f"{question.key}\n{identity}".encode()).digest()
         while pending := self._pending.get(key):
             result = await asyncio.shield(pending)
@@ -296,7 +296,7 @@ class CachedJudge(JudgeWrapper):
         result: Reply[object] | CallError | None = None
         pending = self._pending[key] = asyncio.get_running_loop().create_future()
         try:
-            result = reply = await self.judge.answer(question)
+            result = reply = await reply_of(self.judge, question)
             if cached := _storable(question, reply):
                 await self._replies.store(key, cached)
         except CallError as error:

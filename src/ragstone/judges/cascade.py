@@ -6,7 +6,7 @@ from itertools import compress
 from typing import TypeAlias, TypeVar, cast
 
 from ragstone.errors import Cause, QuestionNotSupportedError
-from ragstone.judges.base import Judge, MultiJudge, outcome_of, setup_of
+from ragstone.judges.base import Judge, MultiJudge, outcome_of, reply_of, setup_of
 from ragstone.judges.spec import CASCADE
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import Question, VerifyClaims
@@ -85,7 +85,7 @@ class CascadeJudge(MultiJudge):
             return cast("Reply[T]", await self._verified(question))
         for judge in (self._second, self._first):
             if judge.takes(question.kind):
-                return await judge.answer(question)
+                return await reply_of(judge, question)
         raise QuestionNotSupportedError(f"no judge in {self.name} can answer {question.kind}")
 
     async def _verified(self, question: VerifyClaims) -> Reply[_Verdicts]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
-from ragstone.judges.base import Judge, MultiJudge, setup_of
+from ragstone.judges.base import Judge, MultiJudge, reply_of, setup_of
 from ragstone.types.questions import Question
 from ragstone.types.reply import Reply
 
@@ -44,7 +44,7 @@ class RouterJudge(MultiJudge):
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Ask the judge for that kind."""
-        return await self._judge(question.kind).answer(question)
+        return await reply_of(self._judge(question.kind), question)
 
     def _judge(self, kind: str) -> Judge:
         return self._routes.get(kind, self._default)

@@ -6,6 +6,7 @@ import pytest
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.runner import evaluate, evaluate_async
 from ragstone.integrations.opentelemetry import OpenTelemetry
+from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.reply import Failure, Reply, Usage
 
@@ -83,6 +84,19 @@ def test_a_failed_score_has_its_cause_and_no_number(kept, tracing: OpenTelemetry
     assert question.attributes["error.type"] == "refusal"
     assert question.status.status_code.name == "ERROR"
     assert sample.status.status_code.name == "UNSET"
+
+
+class NoReply(Judge):
+    name = "no_reply"
+
+    async def answer(self, question: object) -> Reply[object]:  # noqa: ARG002
+        return None  # type: ignore[return-value]
+
+
+def test_a_judge_that_returns_nothing_fails_its_score(kept, tracing: OpenTelemetry) -> None:
+    run = evaluate([SAMPLE], metrics="faithfulness", judge=NoReply(), tracing=tracing)
+    assert run.rows[0].scores["faithfulness"].cause is Cause.JUDGE_ERROR
+    assert kept.told("ragstone extract_claims")["error.type"] == "judge_error"
 
 
 @pytest.mark.parametrize("value", ["", "false", "no_content", "event_only"])

@@ -292,3 +292,31 @@ def test_an_llm_is_not_used_if_the_settings_say_offline(project: Any, model: Any
 def test_without_a_key_the_reason_to_skip_names_it(project: Any) -> None:
     project.write("test_it.py", NEEDS_AN_LLM)
     assert "RAGSTONE_JUDGE, or set OPENAI_API_KEY" in project.run().outcomes["test_first"][1]
+
+
+LEAVES = """
+import pytest
+from ragstone import Judge
+from ragstone.integrations.pytest.plugin import assert_faithful
+
+class Leaves(Judge):
+    name = "leaves"
+
+    def __init__(self, error):
+        self.error = error
+
+    async def answer(self, question):
+        raise self.error
+
+@pytest.mark.parametrize("error", [SystemExit(0), pytest.skip.Exception("no"), KeyError("a")])
+def test_it(error):
+    assert_faithful("It is so.", ["It is so."], judge=Leaves(error))
+"""
+
+
+def test_a_judge_that_exits_or_skips_fails_the_test(project: Any) -> None:
+    project.write("test_it.py", LEAVES)
+    ran = project.run()
+    assert [outcome for outcome, _ in ran.outcomes.values()] == ["failure"] * 3
+    for name in ("SystemExit", "Skipped", "KeyError"):
+        assert f"faithfulness has no score, error in the judge: the judge raised {name}" in ran.text

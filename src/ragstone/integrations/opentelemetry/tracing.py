@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from ragstone.errors import CallError, UsageError
 from ragstone.evaluation.fingerprint import VERSION
-from ragstone.judges.base import Judge, JudgeWrapper
+from ragstone.judges.base import Judge, JudgeWrapper, reply_of
 from ragstone.judges.instrumentation import Scorer, Tracing
 from ragstone.judges.llm.providers.base import Completion, Embedder, Model, ModelPrompt, Vectors
 from ragstone.types.config import Manifest
@@ -206,7 +206,7 @@ class TracedJudge(JudgeWrapper):
         }
         with spanned(self._tracer, f"ragstone {question.kind}", fields) as span:
             try:
-                reply = await self.judge.answer(question)
+                reply = await reply_of(self.judge, question)
             except CallError as error:
                 failure = Failure.of(error)
                 span.set_attribute("ragstone.question.attempts", failure.attempts)

@@ -26,7 +26,7 @@ from ragstone.integrations.pytest.markers import (
 )
 from ragstone.integrations.pytest.messages import check, in_tests
 from ragstone.integrations.pytest.summary import WorkerReport
-from ragstone.judges.base import Judge, JudgeWrapper
+from ragstone.judges.base import Judge, JudgeWrapper, reply_of
 from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.offline import OfflineJudge
@@ -50,7 +50,7 @@ class SharedJudge(JudgeWrapper):
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Ask the shared judge."""
-        return await self.judge.answer(question)
+        return await reply_of(self.judge, question)
 
 
 class BackgroundLoop:
