@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from statistics import fmean, median, pvariance
+from statistics import fmean, median
 from typing import NamedTuple
 
+import numpy as np
 from pydantic import BaseModel, TypeAdapter
 
 from ragstone.errors import UsageError
+from ragstone.results.stats.corrected import LabelledScores, corrected_mean
 from ragstone.results.stats.sampling import Draw, Stratum
 from ragstone.store import RunInfo, Store, StoreError
 from ragstone.store.reader import StoredRows
@@ -29,7 +31,9 @@ RULE = (
 RATES = {True: 0.9, False: 0.3}
 """Whether the judge supports a claim -> how often a person does, if the judge has no confidence."""
 BOUNDS = 0.05, 0.95
-"""The least and the highest expected rate of a stratum, because judges are too sure."""
+"""The least and the highest expected probability of a label, because judges are too sure."""
+SIMULATIONS = 9
+"""Simulated sets of labels for the expected width of an interval."""
 
 
 class _Claim(BaseModel):
@@ -150,7 +154,7 @@ def plan_labels(
     codes = [0] * len(judged)
     for code, (name, members) in enumerate(sorted(names.items())):
         claims = [claim for number in members for claim in judged[number][1]]
-        rate = min(max(fmean(map(_support, claims)), BOUNDS[0]), BOUNDS[1])
+        rate = fmean(map(_support, claims))
         strata.append(Stratum(name, rows=len(members), claims=len(claims), rate=rate))
         for number in members:
             codes[number] = code
@@ -166,17 +170,47 @@ def plan_labels(
         )
         for place in draw.rows(codes, seed=number)
     ]
-    shares = [fmean(each.label is Word.SUPPORTED for each in claims) for _, claims, _, _ in judged]
-    single = fmean(shares) * (1 - fmean(shares))
-    effect = min(1.0, pvariance(shares) / single) if single else 1.0
-    return LabelPlan(draw, drawn, {n: Draw.of(strata, n).width(effect) for n in widths})
+    expected = {
+        n: _expected_width([each[1] for each in judged], Draw.of(strata, n), codes, seed=number)
+        for n in widths
+    }
+    return LabelPlan(draw, drawn, expected)
+
+
+def _expected_width(
+    rows: Sequence[Sequence[_Claim]], draw: Draw, codes: Sequence[int], *, seed: int
+) -> float:
+    """Return the median width of the corrected mean's interval with simulated labels.
+
+    A person supports each claim with the probability that the judge gives it.
+    """
+    rng = np.random.default_rng(seed)
+    places = draw.rows(codes, seed=seed)
+    scores = np.array([fmean(each.label is Word.SUPPORTED for each in claims) for claims in rows])
+    chances = np.array([draw.probabilities[codes[place]] for place in places])
+    widths: list[float] = []
+    for _ in range(SIMULATIONS):
+        human = [fmean(rng.random() < _support(each) for each in rows[place]) for place in places]
+        low, high = corrected_mean(
+            LabelledScores(
+                scores=scores,
+                units=range(len(rows)),
+                judged=scores[places],
+                human=np.array(human),
+                chances=chances,
+                labelled=places,
+            )
+        ).interval
+        widths.append(high - low)
+    return median(widths)
 
 
 def _support(claim: _Claim) -> float:
     supported = claim.label is Word.SUPPORTED
     if claim.confidence is None:
         return RATES[supported]
-    return claim.confidence if supported else 1 - claim.confidence
+    probability = claim.confidence if supported else 1 - claim.confidence
+    return min(max(probability, BOUNDS[0]), BOUNDS[1])
 
 
 class Item(NamedTuple):

@@ -60,19 +60,3 @@ def test_a_larger_draw_has_the_rows_of_a_smaller_one() -> None:
     assert all(small <= large for small, large in pairwise(sizes))
     assert sizes[-1] == set(range(100))
     assert Draw.of(STRATA, 500).probabilities == [1.0] * 4
-    widths = [Draw.of(STRATA, n).width() for n in (30, 60, 120)]
-    assert widths == sorted(widths, reverse=True)
-
-
-def test_the_width_is_that_of_simulated_estimates() -> None:
-    draw, rng = Draw.of(STRATA, 120), np.random.default_rng(1)
-    rates = np.array([s.rate for s in STRATA])
-    shares = np.array([s.rows / 100 for s in STRATA])
-    means = []
-    for seed in range(3000):
-        codes = rng.choice(4, size=100, p=shares)
-        rows = draw.rows(CODES, seed=seed)
-        found = [rng.random((CODES[rows] == code).sum()) < rates[code] for code in range(4)]
-        counts = np.bincount(codes, minlength=4) / 100
-        means.append(sum(c * f.mean() for c, f in zip(counts, found, strict=True)))
-    assert 2 * 1.96 * np.std(means) == pytest.approx(draw.width(), rel=0.1)

@@ -91,8 +91,9 @@ def command(
         info = opened.info(find_run(opened, run))
         name = metric_of(info, metric)
         seed = f"{info.id} {name}"
+        widths = WIDTHS if plan else ()
         made = plan_labels(
-            read_claims(opened, info.id), name, labels=labels, seed=seed, widths=WIDTHS
+            read_claims(opened, info.id), name, labels=labels, seed=seed, widths=widths
         )
         console = Console(highlight=False)
         if plan:
@@ -106,7 +107,7 @@ def command(
         else:
             _label_in_browser(session, port=port, browser=not no_open)
         left = made.claims - len(session.labels)
-        what = f"{count(left, 'claim')} left" if left else "all claims are labelled"
+        what = f"{count(left, 'claim')} left" if left else f"next: ragstone calibrate {info.id}"
         click.echo(f"{count(len(session.labels), 'label')} by {annotator} of run {info.id}; {what}")
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragstone.results.stats.distributions import NORMAL
-
 LEAST = 5
 """Claims that are drawn from each stratum on average, if it has so many."""
 RANDOM = 4
@@ -90,21 +88,6 @@ class Draw:
         """The number of claims to label, on average."""
         pairs = zip(self.strata, self.probabilities, strict=True)
         return sum(each.claims * chance for each, chance in pairs)
-
-    def width(self, effect: float = 1.0) -> float:
-        """Return about how wide the 95% interval of the corrected mean will be, at most 1.
-
-        `effect` is the variance of a row's share of supported claims over that of a single claim:
-        from 1 / claims if the claims of a row are independent to 1 if they have one label.
-        """
-        rows = sum(each.rows for each in self.strata)
-        shares = [each.rows / rows for each in self.strata]
-        rate = sum(share * each.rate for share, each in zip(shares, self.strata, strict=True))
-        variance = 0.0
-        for share, each, chance in zip(shares, self.strata, self.probabilities, strict=True):
-            variance += share**2 * each.rate * (1 - each.rate) / (each.rows * chance + 1)
-            variance += share * (each.rate - rate) ** 2 / rows
-        return min(1.0, 2 * NORMAL.inv_cdf(0.975) * math.sqrt(effect * variance))
 
     def rows(self, stratum: Sequence[int], *, seed: int) -> list[int]:
         """Return the drawn rows' numbers in random order; `stratum` is each row's.
