@@ -73,7 +73,7 @@ def test_claims_are_labelled_by_keys(ragstone: Command, run_id: str, keys: list[
     assert values(run_id) == [(True, True), (False, False), (None, True)]
     keys += ["y"] * 13
     assert (
-        "all claims are labelled"
+        f"next: ragstone calibrate {run_id}"
         in ragstone("label", "last", "--terminal", "--annotator", "ana").out
     )
     keys += "q"
