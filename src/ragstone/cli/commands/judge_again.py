@@ -24,7 +24,6 @@ from ragstone.errors import UsageError
 from ragstone.evaluation.dry_run import estimate_usage
 from ragstone.evaluation.fingerprint import VERSION, judge_setup
 from ragstone.evaluation.judge_testing.again import (
-    MIN_LABELS,
     NOISE,
     PROBES,
     Noise,
@@ -46,6 +45,7 @@ from ragstone.judges.factory import make_judge
 from ragstone.judges.spec import is_free
 from ragstone.metrics import Metric, get
 from ragstone.reports.tables import STDOUT
+from ragstone.results.calibration import FEWEST
 from ragstone.results.compare.comparison import choose_metrics
 from ragstone.results.run import Run
 from ragstone.results.stats.distributions import NORMAL
@@ -284,10 +284,10 @@ def probe(**given: Unpack[AgainArgs]) -> None:
         for (metric, row, claim), value in units.items()
         if verdict_of(stored.get(row, {}).get(metric), claim) is not None
     }
-    if len(units) < MIN_LABELS:
+    if len(units) < FEWEST:
         click.echo(
             f"Exit code {TOO_MUCH_FAILED}: run {run_id} has {count(len(units), 'label')} that can "
-            f"be compared with a verdict; at least {MIN_LABELS} are needed",
+            f"be compared with a verdict; at least {FEWEST} are needed",
             err=True,
         )
         sys.exit(TOO_MUCH_FAILED)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,9 +17,10 @@ from ragstone.cli.options import STORE
 from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
-from ragstone.evaluation.judge_testing.again import MIN_LABELS, correlations, judge_variances
+from ragstone.evaluation.judge_testing.again import judge_variances
 from ragstone.reports.format import NO_VALUE
 from ragstone.reports.tables import STDOUT
+from ragstone.results.calibration import FEWEST, Calibration
 from ragstone.results.compare.comparison import choose_metrics, compare
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Clusters
@@ -103,10 +105,28 @@ def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Ne
     questions = by_repeats[repeats]
     judged = LABELS_OF * questions
     people = PEOPLE if pilot.people is None else min(pilot.people, HIGHEST)
-    labels = max(MIN_LABELS, labels_needed(questions, judged, people)) if pilot.judged else None
+    labels = max(FEWEST, labels_needed(questions, judged, people)) if pilot.judged else None
     return Needed(
         pilot.spread, pilot.judge, pilot.people, questions, repeats, by_repeats, judged, labels
     )
+
+
+def correlations(run: Run, labels: Sequence[Label]) -> dict[str, float]:
+    """Return metric -> the correlation of the judge's scores with people's, over labelled rows.
+
+    Rows are weighted by 1 / their probability to be labelled. Metrics with fewer than FEWEST
+    labelled rows, or without variation, are left out.
+    """
+    found: dict[str, float] = {}
+    with suppress(UsageError):  # no labels, or none that can be compared
+        known = Calibration.of(run.manifest, run.metrics, run.rows, labels=labels, name="")
+        for metric, each in known.metrics.items():
+            scores = np.array([[row.judged, row.human] for row in each.rows]).T
+            weights = [1 / row.probability for row in each.rows]
+            if len(weights) >= FEWEST and all(np.ptp(scores, axis=1) > 0):
+                (judge, both), (_, people) = np.cov(scores, aweights=weights).tolist()
+                found[metric] = max(0.0, both / math.sqrt(judge * people))
+    return found
 
 
 def pilots_of(
@@ -136,7 +156,7 @@ def pilots_of(
                     paired = spread * math.sqrt(2 * (1 - CORRELATION))
                     spreads[name] = paired, len(column.values) / groups.count
     judge = {k: v for run in runs for k, v in judge_variances(run.manifest.run_id).items()}
-    people = correlations(runs[0], labels)
+    people = correlations(runs[0], labels) if labels else {}
     steps = {name: np.diff(np.unique(scores[name].values)) for name in spreads}
     found = {
         name: Pilot(
@@ -272,9 +292,7 @@ def _print(
     labels += "to show it; the correlation of judge and people is "
     judged = [each for each in plan.values() if each.labels is not None]
     known = all(each.correlation_with_people is not None for each in judged)
-    labels += (
-        "measured" if known else f"assumed to be {PEOPLE} with fewer than {MIN_LABELS} labelled"
-    )
+    labels += "measured" if known else f"assumed to be {PEOPLE} with fewer than {FEWEST} labelled"
     judge = "the judge's noise is measured"
     if any(each.judge_variance is None for each in judged):
         judge = "`ragstone judge noise RUN` measures what more of them would save"

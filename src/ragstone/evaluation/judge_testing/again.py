@@ -23,7 +23,6 @@ from ragstone.judges.base import Judge
 from ragstone.judges.replay import ReplayJudge
 from ragstone.judges.router import RouterJudge
 from ragstone.metrics import Metric
-from ragstone.results.run import Run
 from ragstone.results.stats.power import variance_components
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.label import Label
@@ -33,8 +32,6 @@ from ragstone.types.score import Score
 
 PROBES, NOISE = Path(".ragstone") / "probes", Path(".ragstone") / "noise"
 """Folders with a file for each run: the probes of its labelled rows, and its judge's noise."""
-MIN_LABELS = 20
-"""Labels below which nothing is computed from them."""
 Unit = tuple[str, int, int | None]
 """What a person labelled: metric, the row's index, and the claim; None is the whole response."""
 
@@ -119,52 +116,26 @@ def judge_variances(run_id: str) -> dict[str, float]:
 
 
 def labelled_units(labels: Iterable[Label]) -> dict[Unit, bool]:
-    """Return what people labelled, without "cannot tell" and what annotators disagree on."""
-    found: dict[Unit, set[bool | None]] = defaultdict(set)
+    """Return the majority of the labels of each unit; "cannot tell" and ties do not count."""
+    votes = defaultdict[Unit, list[bool]](list)
     for label in labels:
-        found[label.metric, label.position, label.claim].add(label.value)
-    single = {unit: next(iter(values)) for unit, values in found.items() if len(values) == 1}
-    return {unit: value for unit, value in single.items() if value is not None}
+        if label.value is not None:
+            votes[label.metric, label.position, label.claim].append(label.value)
+    shares = {unit: sum(values) / len(values) for unit, values in votes.items()}
+    return {unit: share > 0.5 for unit, share in shares.items() if share != 0.5}
 
 
 def verdict_of(score: Score | None, claim: int | None) -> bool | None:
-    """Return whether the judge found a claim, or the whole response, supported; None if unknown."""
+    """Return whether the judge found a claim, or the whole response, supported; None if unknown.
+
+    A response is supported if its score is 1.
+    """
     if score is None or score.value is None:
         return None
     if claim is None:
-        threshold = 0.5 if score.threshold is None else score.threshold
-        claims = [each.label is Verdict.SUPPORTED for each in score.claims]
-        return all(claims) if claims else score.value >= threshold
+        return score.value == 1
     known = claim < len(score.claims)
     return score.claims[claim].label is Verdict.SUPPORTED if known else None
-
-
-def correlations(run: Run, labels: Sequence[Label]) -> dict[str, float]:
-    """Return metric -> the correlation of the judge's scores with people's, 0 to 1, over rows.
-
-    A row's score is the share of its labelled claims that are supported. Rows are weighted by
-    1 / their probability to be labelled. Metrics with fewer than MIN_LABELS labelled rows, or
-    without variation, are left out.
-    """
-    weights = {label.position: 1 / label.probability for label in labels}
-    by_row = defaultdict[int, list[tuple[str, int | None, bool]]](list)
-    for (metric, position, claim), value in labelled_units(labels).items():
-        by_row[position].append((metric, claim, value))
-    pairs = defaultdict[tuple[str, int], list[tuple[bool, bool]]](list)
-    for row in run.rows if by_row else ():
-        for metric, claim, value in by_row.get(row.index, ()):
-            if (verdict := verdict_of(row.scores.get(metric), claim)) is not None:
-                pairs[metric, row.index].append((value, verdict))
-    found: dict[str, float] = {}
-    for metric in dict.fromkeys(metric for metric, _ in pairs):
-        rows = {
-            place: np.mean(two, axis=0) for (name, place), two in pairs.items() if name == metric
-        }
-        if len(rows) >= MIN_LABELS:
-            cov = np.cov(np.array([*rows.values()]).T, aweights=[weights[place] for place in rows])
-            if cov[0, 0] > 0 and cov[1, 1] > 0:
-                found[metric] = max(0.0, float(cov[0, 1] / np.sqrt(cov[0, 0] * cov[1, 1])))
-    return found
 
 
 class Look(FrozenModel):
