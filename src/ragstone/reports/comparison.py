@@ -133,12 +133,11 @@ def _corrected(metric: str, found: CorrectedDifference) -> Line:
     if found.mean is None or found.interval is None:
         return Line(f"{metric}: no corrected difference: {found.problem}", Tone.BAD)
     low, high = map(_signed, found.interval)
-    kinds = [
-        f"{number:,} labelled rows in {run}" + (" (transported)" if moved else "")
-        for run, number, moved in zip("AB", found.labels, found.transported, strict=True)
-    ]
     words = f"{_signed(found.mean)} corrected with labels ({low} to {high})"
-    return Line(f"{metric}: {words}; {' and '.join(kinds)}")
+    labels = f"{found.labels[0]:,} labelled rows in A and {found.labels[1]:,} in B"
+    if found.transported:
+        labels = f"{found.labels[0]:,} labelled rows of another run, transported"
+    return Line(f"{metric}: {words}; {labels}")
 
 
 def _significance(comparison: Comparison) -> Iterator[Line | Grid]:

@@ -71,7 +71,7 @@ def test_labels_of_both_runs_correct_the_difference() -> None:
     assert found.mean == pytest.approx(sum(PEOPLE_B) / 50 - sum(PEOPLE_A) / 50, abs=0.04)
     assert found.interval is not None
     assert found.interval[1] < 0
-    assert (found.labels, found.transported) == ((50, 50), (False, False))
+    assert (found.labels, found.transported) == ((50, 50), False)
     assert change.to_dict()["corrected"] == vars(found)
 
 
@@ -103,12 +103,15 @@ def test_a_calibration_replaces_missing_labels() -> None:
     a = run("a", JUDGE_A)
     wrong = [value if place % 10 else not value for place, value in enumerate(JUDGE_A)]
     other = a.calibrate(labels(wrong), "mine")
-    found = found_in(compared(labels(PEOPLE_A), [], other))
-    assert (found.labels, found.transported) == ((50, N), (False, True))
-    both = found_in(compared([], [], other))
-    assert both.transported == (True, True)
-    assert both.mean is not None
-    assert both.mean > 0  # the judge's difference, stretched
+    for own in ([], labels(PEOPLE_A)):
+        comparison = compared(own, [], other)
+        found, change = found_in(comparison), comparison.metric_changes[0]
+        assert (found.labels, found.transported) == ((N, N), True)
+        assert found.mean is not None
+        assert change.difference is not None
+        sensitivity, specificity = 64 / 72, 1
+        expected = change.difference / (sensitivity + specificity - 1)
+        assert found.mean == pytest.approx(expected, abs=0.015)
     stale = run("b", JUDGE_B, judge="openai:gpt-4o")
     sides = LabelledRun.of(a, labels(PEOPLE_A), other), LabelledRun.of(stale, [], other)
     problem = found_in(correct_changes(compare(a, stale, cluster="id"), *sides)).problem

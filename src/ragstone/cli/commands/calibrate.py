@@ -25,7 +25,7 @@ from ragstone.store import find_run
 from ragstone.types.score import Summary
 
 LISTED = 5
-"""Slices whose threshold is printed."""
+"""Thresholds that are printed."""
 
 
 @click.command(
@@ -155,13 +155,17 @@ def _print(
             share = Share(right, n)
             table.add_row(f"{low:.1f} to {high:.1f}", str(n), f"{right / n:.0%}", share.interval)
         console.print(table)
-    for place, (name, each) in enumerate(found.thresholds().items()):
-        if place > LISTED:
-            break
-        where = f"Threshold for {name}" if name else "Threshold"
-        gain = f"{each.gain:+.2f} ({each.interval[0]:+.2f} to {each.interval[1]:+.2f})"
-        advice = f"{each.value:.2f} would change balanced accuracy {each.accuracy:.2f} by {gain}"
-        line(f"{where}: {advice}{'' if each.accepted else ', which may be chance'}")
+    thresholds = found.thresholds()
+    better = {name: each for name, each in thresholds.items() if each.accepted}
+    for name, each in [*better.items()][:LISTED]:
+        gain = f"{each.gain:.2f} ({each.interval[0]:.2f} to {each.interval[1]:.2f})"
+        line(
+            f"Threshold{f' for {name}' if name else ''}: if claims counted as supported from a "
+            f"probability of {each.value:.2f}, balanced accuracy would rise from "
+            f"{each.accuracy:.2f} by {gain}"
+        )
+    if thresholds and not better:
+        line("Threshold: these labels show none that is better than the judge's own")
     if corrected and corrected.mean is not None:
         line(f"Mean: {correction(summary)}", "bold")
     if corrected and corrected.problem:

@@ -76,9 +76,7 @@ _PARAMS: Sequence[click.Parameter] = (
         help="What --fail-on-regression tests: the difference of the means, or the one corrected "
         "with labels.",
     ),
-    setting(
-        "calibration", "Labels for runs that have too few of their own: the name of a calibration."
-    ),
+    setting("calibration", "Labels of a calibration, if one of the runs has too few of its own."),
     click.Option(["--json"], type=_PATH, metavar="FILE|-", help="Write the comparison as JSON."),
     click.Option(
         ["--markdown"], type=_PATH, metavar="FILE|-", help="Write the report as Markdown."

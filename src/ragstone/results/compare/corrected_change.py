@@ -32,37 +32,38 @@ class LabelledRun:
             own = run.calibrate(labels, "") if labels else None
         return cls(run, own, other)
 
+    def has_own(self, metric: str) -> bool:
+        """Return whether enough of its own rows are labelled."""
+        found = self.own.metrics.get(metric) if self.own else None
+        return found is not None and len(found.rows) >= FEWEST
+
     def problem(self, metric: str) -> str | None:
-        """Return why neither has enough labels of a metric, or None."""
-        if self._is_own(metric):
-            return None
+        """Return why other labels do not fit a metric of this run, or None."""
         name = self.run.manifest.run_id
         if self.other is None:
             found = self.own and self.own.metrics.get(metric)
             rows = count(len(found.rows) if found else 0, "labelled row")
-            return f"run {name} has {rows}, and {FEWEST} are needed"
+            return (
+                None if self.has_own(metric) else f"run {name} has {rows}, and {FEWEST} are needed"
+            )
         corrected = self.other.correct(metric, self.run.manifest, self.run.counts)
         problem = corrected.problem if corrected else f"it has no labels of {metric}"
         return problem and f"calibration {self.other.name} and run {name}: {problem}"
 
-    def _is_own(self, metric: str) -> bool:
-        found = self.own.metrics.get(metric) if self.own else None
-        return found is not None and len(found.rows) >= FEWEST
-
     def scores(
-        self, metric: str, places: Sequence[int], units: Mapping[int, int]
+        self, metric: str, places: Sequence[int], units: Mapping[int, int], *, own: bool
     ) -> tuple[LabelledScores, int]:
         """Return the scores at these places, with units by place, and the number of labels.
 
         The labelled rows of a pair have the unit of the pair.
         """
-        own = self._is_own(metric)
         calibration = self.own if own else self.other
         assert calibration is not None
-        found, rows = calibration.metrics[metric], self.run.rows
-        chosen = set(places)
+        found, chosen = calibration.metrics[metric], set(places)
         values = {
-            place: row.scores[metric].value for place, row in enumerate(rows) if place in chosen
+            place: row.scores[metric].value
+            for place, row in enumerate(self.run.rows)
+            if place in chosen
         }
         scored = [place for place in places if values[place] is not None]
         made = found.scores(
@@ -70,17 +71,19 @@ class LabelledRun:
             [units[place] for place in scored],
             transported=not own,
         )
-        # positions are places, because the run is complete
-        paired = [
-            ("pair", units[row.position]) if row.position in units else ("row", row.position)
-            for row in found.rows
-        ]
-        keys = paired if own else [("other", row.group) for row in found.rows]
+        keys: list[tuple[str, int]] = []
+        for row in found.rows:
+            at = row.position  # also its place, because the run is complete
+            pair = ("pair", units[at]) if at in units else ("row", at)
+            keys.append(pair if own else ("other", row.group))
         return replace(made, labelled=keys), len(found.rows)
 
 
 def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> Comparison:
-    """Return the comparison with corrected differences, for metrics that have labels."""
+    """Return the comparison with corrected differences, for metrics that have labels.
+
+    If both runs have enough labels of their own, those count; otherwise, the other labels for both.
+    """
     labels = comparison.grouping.labels
     units = range(len(comparison.pairing.pairs)) if labels is None else labels.tolist()
     pairs = list(zip(comparison.pairing.pairs, units, strict=True))
@@ -105,8 +108,10 @@ def _corrected(
     }
     if change.metric not in kinds:
         return None
-    problems = [problem for one in (a, b) if (problem := one.problem(change.metric))]
-    problems += [f"run {run} is partial" for run in partial]
+    own = a.has_own(change.metric) and b.has_own(change.metric)
+    problems = [f"run {run} is partial" for run in partial]
+    if not own:
+        problems += [problem for one in (a, b) if (problem := one.problem(change.metric))]
     if problems or not change.n:
         return CorrectedDifference(problem="; ".join(problems) or "no pair was scored")
     one, two = (
@@ -114,9 +119,9 @@ def _corrected(
             change.metric,
             [both[place] for both, _ in pairs],
             {both[place]: unit for both, unit in pairs},
+            own=own,
         )
         for place, side in enumerate((a, b))
     )
     found = corrected_difference(one[0], two[0])
-    transported = one[0].transported, two[0].transported
-    return CorrectedDifference(found.mean, found.interval, (one[1], two[1]), transported)
+    return CorrectedDifference(found.mean, found.interval, (one[1], two[1]), transported=not own)

@@ -86,14 +86,14 @@ class CorrectedDifference:
     Attributes:
         interval: its 95% interval.
         labels: number of labelled rows for A and for B.
-        transported: whether the labels are of other rows, for A and for B.
+        transported: whether the labels are of another run, for both A and B.
         problem: why there is no difference; None if there is one.
     """
 
     mean: float | None = None
     interval: tuple[float, float] | None = None
     labels: tuple[int, int] = (0, 0)
-    transported: tuple[bool, bool] = (False, False)
+    transported: bool = False
     problem: str | None = None
 
 

@@ -102,9 +102,9 @@ def _posterior(*runs: LabelledScores) -> list[Numbers]:
     for place, run in enumerate(runs):
         if place and not run.transported:  # else the labels may be the same
             pseudo = rng.standard_gamma(PRIOR, (DRAWS, 4))
-        n, weight = run.human.size, run.human.size / effective(1 / run.chances)
-        scale = weight * n / np.unique(numbers[place]).size  # of a unit's mean number of rows
-        total = sums[:, 6 * place : 6 * place + 6] + scale * pseudo @ _CORNERS
+        rows = run.human.size / np.unique(numbers[place]).size  # of a unit
+        prior = rows * _prior_weights(run)[:, None] * _CORNERS
+        total = sums[:, 6 * place : 6 * place + 6] + pseudo @ prior
         score, label, product, square, squared = total[:, 1:].T / total[:, 0]
         both = product - score * label
         if not run.transported:
@@ -116,6 +116,16 @@ def _posterior(*runs: LabelledScores) -> list[Numbers]:
         line = label + (means[place] - score) / np.where(informed, slope, 1.0)
         posterior.append(np.where(informed, np.clip(line, 0, 1), rng.random(DRAWS)))
     return posterior
+
+
+def _prior_weights(run: LabelledScores) -> Numbers:
+    """Return the weight of a pseudo-row at each corner: that of a label of such rows (Kish)."""
+    weights = 1 / run.chances / (1 / run.chances).mean()
+    found = [float(weights @ weights / weights.sum())] * 2
+    for corner, near in enumerate((1 - run.judged, run.judged)):
+        if near.any():
+            found[corner] = float((weights**2) @ near / (weights @ near))
+    return np.repeat(found, 2)
 
 
 def _numbered(*keys: Sequence[Hashable]) -> list[NDArray[np.int64]]:
