@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ragstone import evaluate
 from ragstone.store import Store
 from ragstone.types.label import Label
 
@@ -145,3 +146,19 @@ def test_compare_corrects_the_difference_of_labelled_runs(labelled: Command) -> 
     assert "corrected with labels" in Path("c.md").read_text()
     found = json.loads(Path("c.json").read_text())["metrics"]["faithfulness"]["corrected"]
     assert found["labels"] == [30, 30]
+
+
+def test_python_takes_a_calibration(labelled: Command) -> None:
+    labelled("calibrate", "last")
+    run = evaluate(
+        "a.jsonl",
+        metrics="faithfulness",
+        calibration="default",
+        gates_on="corrected",
+        fail_under={"faithfulness": 0.3},
+        max_age=30,
+    )
+    found = run.summary()["faithfulness"].corrected
+    assert found is not None
+    assert (found.labels, found.problem) == (30, None)
+    assert run.gates()[0].value == found.mean

@@ -180,6 +180,12 @@ def test_a_gate_on_the_corrected_mean() -> None:
     assert "no calibration has labels of it" in plain.troubles[0]
 
 
+def test_metrics_without_a_judge_keep_their_mean() -> None:
+    gates = [Gate(metric="hit@5", op=">=", threshold=0.6, of="corrected")]
+    found = Runs.of({"hit@5": [1.0, 0.0, 1.0]}, plan={"gates": gates}).gates()[0]
+    assert (found.of, found.passed) == ("mean", True)
+
+
 def test_responses_are_labelled_as_a_whole() -> None:
     found = run().calibrate(labels(70, claim=None), "mine").metrics[NAME]
     assert found.of == "responses"
@@ -195,6 +201,8 @@ def test_annotators_are_a_majority_and_unsure_labels_do_not_count() -> None:
     found = run().calibrate(unsure, "mine").metrics[NAME]
     assert {row.position for row in found.rows} == set(range(29)) - {3}
     assert found.annotators == ("ana", "ben")
+    seen = [replace(each, blind=False) for each in one[:4]]
+    assert run().calibrate([*seen, *one[4:]], "mine").metrics[NAME].not_blind == 4
 
 
 def test_lower_is_better_is_turned() -> None:

@@ -69,12 +69,14 @@ class MetricCalibration(FrozenModel):
     Attributes:
         of: what was labelled; for responses, the corrected mean is the share of faithful ones.
         setup: a hash of the judge, its prompts and its settings.
+        not_blind: number of labels given by people who could see the judge's verdict.
         labelled_at: the time of the newest label.
     """
 
     of: Literal["claims", "responses"]
     setup: str
     annotators: tuple[str, ...]
+    not_blind: int
     labelled_at: AwareDatetime
     rows: tuple[LabelledRow, ...]
 
@@ -233,6 +235,7 @@ class Calibration(FrozenModel):
                 found[metric] = MetricCalibration(
                     of=of,
                     setup=manifest.judge_setups.get(metric, ""),
+                    not_blind=sum(not each.blind for each in every),
                     annotators=tuple(sorted({each.annotator for each in every})),
                     labelled_at=max(each.at for each in every),
                     rows=tuple(labelled),
@@ -336,8 +339,8 @@ def load_calibration(name: str) -> Calibration:
         return Calibration.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise UsageError(
-            f"{path} is not a calibration of this version ({error.error_count()} problems); create "
-            f"it again with `ragstone calibrate RUN --name {name}`"
+            f"{path} is not a calibration of this version "
+            f"({count(error.error_count(), 'problem')}); create it again with `ragstone calibrate RUN --name {name}`"
         ) from None
 
 

@@ -122,10 +122,15 @@ class Run:
         return Calibration.of(self.manifest, self.metrics, self.rows, labels=labels, name=name)
 
     def gates(self) -> tuple[GateResult, ...]:
-        """Check the gates of the plan."""
+        """Check the gates of the plan; those on a corrected mean need a metric that is judged."""
         summary, counts = self.summary(), self.counts
+        unjudged = {name for name, info in self.metrics.items() if not info.calls}
         return tuple(
-            gate.check(
+            (
+                gate.model_copy(update={"of": "mean"})
+                if gate.of == "corrected" and gate.metric in unjudged
+                else gate
+            ).check(
                 summary,
                 clusters=counts.scores[gate.metric].clusters(counts.grouping.labels)
                 if gate.metric in summary

@@ -99,6 +99,7 @@ def _as_json(calibration: Calibration, summaries: dict[str, Summary]) -> dict[st
             "of": found.of,
             "labelled": agreement.n,
             "annotators": found.annotators,
+            "not_blind": found.not_blind,
             "agreement": asdict(agreement) | {"kappa": agreement.kappa, "ac1": agreement.ac1},
             "sensitivity": found.share(of_human=True),
             "specificity": found.share(of_human=False),
@@ -123,9 +124,10 @@ def _print(
     agreement, corrected = found.agreement, summary.corrected
     kind = "claim" if found.of == "claims" else "response"
     line(f"{metric}, judge {run.manifest.judge}", "bold")
+    seen = f"; {count(found.not_blind, 'label')} not blind" if found.not_blind else ""
     line(
         f"{count(agreement.n, kind)} in {count(len(found.rows), 'row')}, labelled by "
-        f"{', '.join(found.annotators)}"
+        f"{', '.join(found.annotators)}{seen}"
     )
     table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
     for head in ("", "people: supported", "people: not supported"):
