@@ -340,7 +340,8 @@ def load_calibration(name: str) -> Calibration:
     except ValidationError as error:
         raise UsageError(
             f"{path} is not a calibration of this version "
-            f"({count(error.error_count(), 'problem')}); create it again with `ragstone calibrate RUN --name {name}`"
+            f"({count(error.error_count(), 'problem')}); create it again with `ragstone calibrate "
+            f"RUN --name {name}`"
         ) from None
 
 
