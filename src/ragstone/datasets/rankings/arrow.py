@@ -111,7 +111,8 @@ def _frame(
             if unpacked_size(content, parquet=is_parquet, value=VALUE) > limit:
                 raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
         scanned = pl.scan_parquet(path) if is_parquet else pl.scan_ipc(path)
-        present = scanned.collect_schema().names()
+        schema = scanned.collect_schema()
+    present = schema.names()
     selected: list[pl.Expr] = []
     for field in (*fields, *((maybe,) if maybe else ())):
         try:
@@ -123,6 +124,8 @@ def _frame(
                 f"{path.name}: no column found for {field} among {listing(present)}; "
                 f"map it with --map {field}=COLUMN"
             )
+        if name is not None and schema[name].is_nested():
+            raise UsageError(f"{path.name}: column {name} of {field} has lists or objects")
         if name is not None:
             selected.append(pl.col(name).alias(field))
     return scanned.select(selected)

@@ -1,0 +1,98 @@
+"""Damaged Parquet, Arrow and Feather files end with exit code 2 and the name of the file."""
+
+import random
+from pathlib import Path
+
+import polars
+import pytest
+from tests.cli.conftest import Command
+
+N = 40
+DATA = polars.DataFrame(
+    {
+        "query": [f"question {place}" for place in range(N)],
+        "response": ["It lasts 20 hours.", None] * (N // 2),
+        "contexts": [["one", "two"], ["three"]] * (N // 2),
+        "reference": ["It lasts 20 hours."] * N,
+    }
+)
+RANKING = polars.DataFrame(
+    {
+        "query_id": [f"q{place // 4}" for place in range(N)],
+        "document_id": [f"d{place % 4}" for place in range(N)],
+        "score": [1.0 - place % 4 for place in range(N)],
+        "grade": [place % 3 for place in range(N)],
+    }
+)
+COMMANDS = {
+    "validate {}": DATA,
+    "run {} -m exact_match --no-store --no-export": DATA,
+    "convert {} new.csv": DATA,
+    "rank --qrels {} --ranking good.parquet": RANKING,
+    "rank --qrels good.parquet --ranking {}": RANKING,
+}
+KINDS = (".parquet", ".arrow", ".feather")
+VALUES = {
+    "binary": b"\xff\xfe",
+    "object": {"a": 1},
+    "list of objects": [{"a": 1}],
+    "list of lists": [["a"]],
+    "list of numbers": [1, 2],
+}
+
+
+def content(frame: polars.DataFrame, kind: str, folder: Path) -> bytes:
+    path = folder / f"good{kind}"
+    if kind == ".parquet":
+        frame.write_parquet(path, compression="uncompressed")
+    elif kind == ".arrow":
+        frame.write_ipc_stream(path)
+    else:
+        frame.write_ipc(path)
+    return path.read_bytes()
+
+
+def check(ragstone: Command, command: str, name: str, codes: set[int], what: str) -> list[str]:
+    """Return what is wrong with how a command reads a file."""
+    done = ragstone(*command.format(name).split())
+    clear = done.code != 2 or name in done.err
+    if done.code in codes and clear and "Traceback" not in done.out + done.err:
+        return []
+    return [f"{command} {what}: {done.code}: {done.err[-300:]}"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_damaged_bytes(ragstone: Command, command: str, tmp_path: Path) -> None:
+    content(RANKING, ".parquet", tmp_path)
+    choose, found = random.Random(command), list[str]()
+    for kind in KINDS:
+        good, name = content(COMMANDS[command], kind, tmp_path), f"bad{kind}"
+        middle = len(good) // 3
+        damaged = {
+            "half": good[: len(good) // 2],
+            "shorter chunk": good[:middle] + good[middle + 50 :],
+            "end only": good[-200:],
+        }
+        for number in range(12):
+            changed = bytearray(good)
+            for place in choose.sample(range(len(good)), 1 + number % 4):
+                changed[place] ^= 1 << choose.randrange(8)
+            damaged[f"flipped {number}"] = bytes(changed)
+        content(RANKING, ".parquet", tmp_path)
+        for what, bytes_ in damaged.items():
+            (tmp_path / name).write_bytes(bytes_)
+            codes = {0, 2} if "flipped" in what else {2}
+            found += check(ragstone, command, name, codes, f"{kind} {what}")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_columns_of_another_type(ragstone: Command, command: str, tmp_path: Path) -> None:
+    frame, found = COMMANDS[command], list[str]()
+    for column in frame.columns:
+        for what, value in VALUES.items():
+            name = f"{what.replace(' ', '-')}.parquet"
+            frame.with_columns(polars.Series(column, [value] * N)).write_parquet(tmp_path / name)
+            content(RANKING, ".parquet", tmp_path)
+            found += check(ragstone, command, name, {0, 2}, f"{column} {what}")
+    assert not found, "\n".join(found)
