@@ -1,7 +1,9 @@
 """Runs commands in forked processes without root's rights; started by test_paths.py.
 
 Reads a list of cases from standard input, and writes what became of each. A case has arguments,
-and the folder in which the command runs. Imports are made once; each case takes some 50 ms.
+the folder in which the command runs, and variables of the environment. A folder whose name ends in
+`gone` is deleted, and in `shut` is locked, once the command is in it. Imports are made once; each
+case takes some 50 ms.
 """
 
 import ctypes
@@ -14,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SECONDS = 60
+SECONDS = 600
 """After which a case is killed: it hangs."""
 
 
@@ -24,7 +26,7 @@ def drop_rights() -> None:
     assert ctypes.CDLL(None, use_errno=True).capset(header, bytes(24)) == 0, ctypes.get_errno()
 
 
-def run(arguments: list[str], folder: str) -> dict[str, object]:
+def run(arguments: list[str], folder: str, environment: dict[str, str]) -> dict[str, object]:
     """Run a command in a child process; return its exit code, its output and its messages."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = os.fork()
@@ -36,6 +38,9 @@ def run(arguments: list[str], folder: str) -> dict[str, object]:
                 os.chdir(folder)
                 if folder.endswith("gone"):
                     Path(folder).rmdir()
+                elif folder.endswith("shut"):
+                    Path(folder).chmod(0)
+                os.environ |= environment
                 os.dup2(out.fileno(), 1)
                 os.dup2(err.fileno(), 2)
                 sys.argv = ["ragstone", *arguments]
@@ -79,9 +84,12 @@ def main() -> None:
     results = []
     before = files_in(home)
     for case in json.load(sys.stdin):
-        if case["folder"].endswith("gone"):
-            Path(case["folder"]).mkdir()
-        result = run(case["arguments"], case["folder"])
+        folder = Path(case["folder"])
+        if folder.name.endswith("gone"):
+            folder.mkdir()
+        result = run(case["arguments"], case["folder"], case.get("environment", {}))
+        if folder.name.endswith("shut"):
+            folder.chmod(0o755)
         left = sorted(files_in(home) - before)
         for path in reversed(left):
             path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()

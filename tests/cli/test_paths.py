@@ -12,7 +12,8 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,10 @@ from tests.cli.test_runs import made
 
 from ragstone.store import Store, export
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs permissions and links")
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="needs permissions and links"),
+    pytest.mark.timeout(3600),  # some commands take seconds on a busy machine
+]
 
 ROWS = '{"query": "q", "response": "A.", "contexts": ["A."], "reference": "A."}\n'
 SUFFIXES = ("", ".csv", ".db", ".gz", ".html", ".json", ".jsonl", ".md", ".parquet", ".py", ".tsv")
@@ -198,8 +202,14 @@ def home() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def outcomes(home: Path, cases: list[tuple[list[str], Path]]) -> list[dict[str, object]]:
-    given = [{"arguments": words, "folder": str(folder)} for words, folder in cases]
+def outcomes(
+    home: Path, cases: list[tuple[list[str], Path]], environments: Iterable[dict[str, str]] = ()
+) -> list[dict[str, object]]:
+    """Run commands in folders, with other variables in the environment if there are any."""
+    given = [
+        {"arguments": words, "folder": str(folder), "environment": environment or {}}
+        for (words, folder), environment in zip_longest(cases, environments)
+    ]
     done = subprocess.run(
         [sys.executable, "-B", in_child.__file__, str(home)],
         input=json.dumps(given),

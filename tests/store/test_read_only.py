@@ -19,6 +19,7 @@ from ragstone.store import Store, StoreError, export, save_ranking, tag
 from ragstone.store.engine import SCHEMA, WRITING, create_store_engine
 from ragstone.store.schema import upgrade
 
+pytestmark = pytest.mark.timeout(1800)  # dozens of commands, perhaps on a busy machine
 posix = pytest.mark.skipif(os.name != "posix", reason="needs permissions")
 
 READING = """

@@ -31,6 +31,13 @@ def unpacked_limit(packed: int) -> int:
 
 def explain_path_error(error: Exception) -> str | None:
     """Return what is wrong with a file or disk; None if the error has another cause."""
+    if isinstance(error, OSError):
+        try:
+            here = Path.cwd()
+        except OSError:
+            return "the working folder was deleted; change to another folder"
+        if not os.access(here, os.X_OK):
+            return f"the working folder {here} cannot be read; change to another folder"
     if isinstance(error, OSError) and (error.filename is not None or error.errno in FULL):
         place = f"{error.filename}: " if error.filename else "cannot write: "
         return f"{place}{error.strerror}"

@@ -178,9 +178,12 @@ def check_files(
     for path in named:
         if path != STDOUT:
             check_writable(path)
-    folders = {Path(name).resolve(): name for name in inputs if Path(name).is_dir()}
+    read = {Path(os.path.realpath(name)): name for name in inputs}
+    folders = {
+        path: name for path, name in read.items() if os.access(path, os.R_OK) and path.is_dir()
+    }
     taken = {
-        Path(name).resolve(): f"{name} is an input file, so it cannot be written" for name in inputs
+        path: f"{name} is an input file, so it cannot be written" for path, name in read.items()
     }
     for path in (*named, *written):
         if path.resolve() in taken:

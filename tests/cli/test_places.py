@@ -1,0 +1,171 @@
+"""No place makes a command crash: working folders, `.ragstone`, and paths in other places.
+
+The paths are those of test_paths.py, in a config file, in `--judge local:PATH`, in variables of
+GitHub Actions, and in a promptfoo configuration.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.test_paths import INPUTS, OUTPUTS, faults, home, outcomes
+
+__all__ = ["home"]
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="needs permissions and links"),
+    pytest.mark.timeout(3600),  # some commands take seconds on a busy machine
+]
+
+FROM_ELSEWHERE = """
+run {home}/data.jsonl -m exact_match --no-store --no-export
+run {home}/data.jsonl -m faithfulness --judge offline --no-store --no-export
+validate {home}/data.jsonl
+convert {home}/data.jsonl {home}/new.csv
+runs list --store {home}/runs.db
+runs show last --store {home}/runs.db
+runs export last {home}/new.json --store {home}/runs.db
+report last --store {home}/runs.db --no-export
+rescore last --store {home}/runs.db
+rank --qrels {home}/qrels --ranking {home}/ranking
+metrics
+metrics show faithfulness
+policies
+"""
+"""Commands that need nothing in the working folder."""
+NEEDS_A_FOLDER = """
+run
+run {home}/data.jsonl -m exact_match
+run {home}/data.jsonl -m exact_match --no-store
+run data.jsonl -m exact_match --no-store --no-export
+validate data.jsonl
+convert {home}/data.jsonl new.csv
+collect {home}/data.jsonl --target plugin.py:ask -o {home}/new.json
+runs list
+resume
+view
+report last --store {home}/runs.db
+rank --qrels qrels --ranking {home}/ranking
+judge test data.jsonl --judge offline
+"""
+FOLDERS = {
+    ".ragstone is a file": lambda folder: folder.touch(),
+    ".ragstone is locked": lambda folder: folder.mkdir(0),
+    ".ragstone is read-only": lambda folder: folder.mkdir(0o555),
+    ".ragstone is a link to itself": lambda folder: folder.symlink_to(folder),
+    ".ragstone is a dangling link": lambda folder: folder.symlink_to("nowhere/at/all"),
+}
+
+
+def commands(text: str, home: Path) -> list[str]:
+    return text.format(home=home).strip().splitlines()
+
+
+@pytest.mark.parametrize("kind", ["gone", "shut"])
+def test_a_working_folder_that_is_deleted_or_locked(home: Path, kind: str) -> None:
+    folder = home / kind
+    if kind == "shut":
+        folder.mkdir()
+    fine, not_fine = commands(FROM_ELSEWHERE, home), commands(NEEDS_A_FOLDER, home)
+    results = outcomes(home, [(line.split(), folder) for line in (*fine, *not_fine)])
+    found = []
+    for line, result in zip((*fine, *not_fine), results, strict=True):
+        some = kind == "gone" and line in fine
+        found += faults(kind, line.split(), result, {0, 2, 3} if some else {2})
+        if kind == "shut" and "the working folder" not in str(result["err"]):
+            found.append(f"{line}: {result['err']}")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_a_folder_of_ragstone_that_cannot_be_used(home: Path, kind: str) -> None:
+    folder = home / kind
+    folder.mkdir()
+    (folder / "data.jsonl").write_text((home / "data.jsonl").read_text())
+    FOLDERS[kind](folder / ".ragstone")
+    fine, not_fine = commands(FROM_ELSEWHERE, home), commands(NEEDS_A_FOLDER, home)
+    results = outcomes(home, [(line.split(), folder) for line in (*fine, *not_fine)])
+    found = []
+    for line, result in zip((*fine, *not_fine), results, strict=True):
+        found += faults(kind, line.split(), result, {0} if line in fine else {0, 2})
+    assert not found, "\n".join(found)
+
+
+KINDS = (
+    "missing",
+    "a folder",
+    "unreadable",
+    "in a locked folder",
+    "below a file",
+    "a link to itself",
+)
+KINDS += ("a pipe", "a device", "binary", "a long name")
+VALUES = {
+    "run": ["data: @.jsonl"],
+    "runs list": ["store: @.db"],
+    "metrics": ["plugins: [@.py]"],
+    "run data.jsonl -m exact_match --no-export": [
+        *("store: @.db", "target: @.yaml", "target: '@.py:ask'"),
+    ],
+    "run data.jsonl --no-export -m faithfulness": ["judge: 'local:@'"],
+}
+"""Command -> lines of a config file with a path."""
+
+
+@pytest.mark.parametrize("command", VALUES)
+def test_a_bad_path_in_a_config_file(home: Path, command: str) -> None:
+    cases: list[tuple[str, list[str], Path]] = []
+    for number, line in enumerate(VALUES[command]):
+        for kind in KINDS:
+            folder = home / f"{number} {kind} {command}"[:60]
+            folder.mkdir(exist_ok=True)
+            suffix = "" if "local:" in line else f".{line.partition('@.')[2][:5].rstrip(':]}ask')}"
+            path = f"{home}/{INPUTS[kind]}{suffix}"
+            (folder / "data.jsonl").write_text((home / "data.jsonl").read_text())
+            (folder / "ragstone.yaml").write_text(line.replace(f"@{suffix}", path) + "\n")
+            cases.append((f"{line} {kind}", command.split(), folder))
+    results = outcomes(home, [case[1:] for case in cases])
+    found = []
+    for (kind, words, _), result in zip(cases, results, strict=True):
+        missing = kind == "store: @.db missing" and command != "runs list"
+        found += faults(kind, words, result, {0} if missing else {2})
+    assert not found, "\n".join(found)
+
+
+def test_a_bad_path_of_a_local_model(home: Path) -> None:
+    words = ["run", "data.jsonl", "-m", "faithfulness", "--no-store", "--no-export", "--judge"]
+    cases = [([*words, f"local:{home}/{INPUTS[kind]}"], home) for kind in KINDS]
+    found = []
+    for kind, result in zip(KINDS, outcomes(home, cases), strict=True):
+        found += faults(kind, words, result, {2})
+    assert not found, "\n".join(found)
+
+
+def test_a_bad_path_of_a_job_summary(home: Path) -> None:
+    words = ["run", "data.jsonl", "-m", "exact_match", "--no-store", "--no-export"]
+    kinds = {kind: path for kind, path in OUTPUTS.items() if kind not in ("NUL", "no text")}
+    places = [f"{home}/{path}" for path in kinds.values()]
+    environments = [{"GITHUB_ACTIONS": "1", "GITHUB_STEP_SUMMARY": place} for place in places]
+    results = outcomes(home, [(words, home)] * len(kinds), environments)
+    found = []
+    for kind, result in zip(kinds, results, strict=True):
+        found += faults(kind, words, result, {0})
+        said = f"{result['out']}{result['err']}"
+        if kind != "no UTF-8" and "the job summary cannot be written" not in said:
+            found.append(f"{kind}: {result}")
+    assert not found, "\n".join(found)
+
+
+def test_promptfoo_files_are_refused(home: Path) -> None:
+    texts = ["prompts: file://@", "tests: file://@", "tests: [{vars: {query: file://@}}]"]
+    texts += ["tests: [file://@]", "providers: [file://@]"]
+    config = home / "promptfoo.yaml"
+    cases = []
+    for text in texts:
+        for kind in KINDS:
+            config = home / f"{len(cases)}.yaml"
+            config.write_text(text.replace("@", f"{home}/{INPUTS[kind]}") + "\n")
+            cases.append((["run", config.name, "--no-store", "--no-export"], home))
+    found = []
+    for (words, _), result in zip(cases, outcomes(home, cases), strict=True):
+        found += faults("file://", words, result, {2})
+    assert not found, "\n".join(found)
