@@ -8,6 +8,7 @@ that the pictures differ only where the pages do.
 import asyncio
 import contextlib
 import shutil
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, replace
@@ -77,8 +78,8 @@ async def store(place: Path, runs: list[tuple[str, Run]]) -> None:
     with Store.open(place) as kept:
         for name, run in runs:
             run_id = run.manifest.run_id
-            kept.begin(run.manifest, run.metrics, fingerprint=run_id)
-            async with kept.open_writer(run_id) as writer:
+            begun = kept.begin_writing(run.manifest, run.metrics, fingerprint=run_id)
+            async with begun as writer:
                 for row in run.rows:
                     await writer.put(row)
             kept.finish(run_id, extras=run.extras, summary=run.to_dict())
@@ -93,7 +94,7 @@ async def shoot(browser: Browser, shown: Shown, folder: Path) -> None:
     await page.locator("#rows-table tbody tr").first.wait_for()
     await _save(page, folder / "report.png")
     await page.goto(f"{shown.report}#sample={PLACE}")
-    await page.locator("#text-response .claim.bad").hover()
+    await page.locator("#text-response .claim:not(.good)").first.hover()
     await page.locator("mark.evidence.lit").first.wait_for()
     await _save(page, folder / "sample.png")
     await page.goto(shown.viewer)
@@ -104,6 +105,24 @@ async def shoot(browser: Browser, shown: Shown, folder: Path) -> None:
     await phone.goto(f"{shown.report}#sample={PLACE}")
     await phone.locator("#sample-title").wait_for()
     await _save(phone, folder / "phone.png")
+
+
+async def shoot_labels(browser: Browser, place: Path, run_id: str, folder: Path) -> None:
+    """Make the picture of the page of `ragstone label`."""
+    options = ["--annotator", "ana", "--store", str(place), "--no-open"]
+    command = [sys.executable, "-m", "ragstone", "label", run_id, *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220, S603
+        assert process.stdout
+        try:
+            page = await browser.new_page(viewport=WIDE)
+            await page.goto(process.stdout.readline().split(" at ")[1].split()[0])
+            await page.locator("#claim-view").wait_for()
+            for done in range(1, 10):
+                await page.keyboard.press("y")
+                await page.get_by_text(f"{done} of").wait_for()
+            await _save(page, folder / "label.png")
+        finally:
+            process.terminate()
 
 
 async def _save(page: Page, file: Path) -> None:
@@ -128,6 +147,7 @@ async def make(folder: Path) -> None:
                     executable_path=chromium, args=["--no-sandbox"]
                 )
                 await shoot(browser, shown, folder)
+                await shoot_labels(browser, place, shown.runs[0], folder)
                 await browser.close()
 
 
