@@ -9,7 +9,7 @@ from tests.cases import each_case
 from ragstone.datasets.rankings.byte_arrays import Texts
 from ragstone.datasets.rankings.trec import fields_of, numbers, singles
 
-words = st.text("abé#1.", min_size=1, max_size=9)
+words = st.text("abé#1.\0\x1b", min_size=1, max_size=9)
 blanks = st.sampled_from([" ", "\t", "  ", " \t "])
 lines = st.lists(words, max_size=7).flatmap(
     lambda parts: st.tuples(st.just(parts), st.lists(blanks, min_size=9, max_size=9))
@@ -41,6 +41,14 @@ def test_regular_lines_are_read_as_any_others(
 ) -> None:
     content = "".join(f"{blank.join(parts)}\n" for parts in given_lines).encode()
     assert read(content) == read(content.replace(b"\n", b" \n"))
+
+
+def test_a_control_character_is_part_of_its_field() -> None:
+    fields = fields_of(b"q1 Q0 a\0b 1 722\x173 x\nq1 Q0 c\x1b 2 5\x0b x\n", (2, 4), least=6)
+    documents, scores = fields.texts
+    assert documents.strings() == ["a\0b", "c\x1b"]
+    values, wrong = numbers(scores)
+    assert (values[1], wrong.tolist()) == (5, [0])
 
 
 def test_lines_of_other_lengths_are_never_read_as_one() -> None:

@@ -50,7 +50,7 @@ class Fields:
 def fields_of(content: bytes, needed: Sequence[int], *, least: int) -> Fields:
     """Find the needed fields of whole lines, each with at least `least` fields.
 
-    Fields are separated by blanks: spaces, tabs and other invisible ASCII characters.
+    Fields are separated by blanks, as in C: spaces, tabs, and 11 to 13 in ASCII.
     """
     if not content:
         nothing = np.zeros(0, dtype=np.int64)
@@ -59,6 +59,10 @@ def fields_of(content: bytes, needed: Sequence[int], *, least: int) -> Fields:
     buffer = padded(ended)
     blank = buffer <= _BLANK
     blanks = np.flatnonzero(blank)
+    kinds = buffer[blanks]
+    if np.any(others := (kinds < ord("\t")) | ((kinds > ord("\r")) & (kinds < _BLANK))):
+        blank[blanks[others]] = False
+        blanks = blanks[~others]
     width = int(np.searchsorted(blanks, len(PADDING) + ended.index(b"\n"))) + 1
     if width < least or len(blanks) % width or b"#" in ended:
         return _irregular(buffer, blanks, needed, least=least)
