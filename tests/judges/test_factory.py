@@ -69,12 +69,21 @@ def test_what_says_the_same_each_time_has_one_vote(judge: str, name: str) -> Non
 
 @pytest.mark.parametrize(
     "judge",
-    ["openai:a,threshold=0.7", "offline,threshold=0.7", "offline,openai:a,threshold=0.7",
+    ["openai:a,threshold=0.7", "offline,openai:a,threshold=0.7",
      "cascade:local:m+openai:a,threshold=0.7"],
 )  # fmt: skip
 def test_options_of_what_takes_none_are_refused(judge: str) -> None:
     with pytest.raises(UsageError, match="options such as threshold= are for local judges"):
         make_judge(Plan(judge=judge), guess=LEAST)
+
+
+def test_the_offline_judge_has_options() -> None:
+    judge = make_judge(Plan(judge="offline,threshold=0.6,base_rate=0.9"), asked=[[KIND]])
+    assert judge.name == "offline,threshold=0.6,base_rate=0.9"
+    with pytest.raises(UsageError, match="the offline judge's threshold"):
+        make_judge(Plan(judge="offline,threshold=2"))
+    with pytest.raises(UnknownNameError, match=r"option of the offline judge.*threshold"):
+        make_judge(Plan(judge="offline,treshold=0.6"))
 
 
 def test_an_option_said_twice_is_refused() -> None:

@@ -21,7 +21,7 @@ from training.offline_judge.export import written
 from training.offline_judge.fitting import fit
 from training.offline_judge.rows import DataChangedError, read_rows
 from training.offline_judge.table import Table, make_table
-from training.offline_judge.trials import ablations, leave_one_out, on_dev, reasons
+from training.offline_judge.trials import ablations, leave_one_out, on_dev, reasons, thresholds
 
 ROOT = Path(__file__).parents[2]
 WEIGHTS = ROOT / "src/ragstone/judges/offline/weights.json"
@@ -52,6 +52,7 @@ def main() -> None:
         list(leave_one_out(rows, table)),
         list(on_dev(rows, table)),
         list(ablations(rows, table)),
+        list(thresholds(rows, table)),
         list(reasons(rows, table)),
     )
     for path, text in ((WEIGHTS, written(weights)), (CARD, card)):

@@ -3,15 +3,12 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ragstone.judges.offline.features import Features
-from ragstone.judges.offline.judge import Weights
-from training.offline_judge.fitting import LEARNED, PRIOR
-from training.offline_judge.measures import SAMPLES, reliability
-from training.offline_judge.trials import Trial
+from ragstone.judges.offline.judge import CONTRADICTED, DEFAULTS, Weights
+from ragstone.judges.offline.matching import Features
+from training.offline_judge.fitting import LEARNED, MAX_FACTOR, PRIOR
+from training.offline_judge.measures import SAMPLES, calibration, reliability
+from training.offline_judge.trials import STEPS, Trial
 
-GOALS = (("factcheck_gpt",), ("wice_dev", "wice_dev, dev rows"), ("begin",))
-"""The sources nearest to RAG answers, each by the sets of rows of it that are measured."""
-LEAST = {"balanced accuracy": 0.70, "AUROC": 0.78}
 MEASURES = ("AUROC", "balanced accuracy", "F1", "three-way macro-F1", "Brier")
 
 HEAD = Path(__file__).with_name("card_head.md")
@@ -22,33 +19,43 @@ def write_card(
     left_out: Sequence[Trial],
     dev: Sequence[Trial],
     without: Sequence[tuple[str, dict[str, list[float]]]],
+    several: Sequence[tuple[str, int, list[float]]],
     precision: Sequence[tuple[str, str, int, int, int]],
 ) -> str:
     """Return the model card as Markdown."""
-    caps = "\n".join(f"| {_CAPS[name]} | {cap:.2f} |" for name, cap in weights.caps.items())
+    factors = "\n".join(f"| {_KINDS[name]} | {by:.2f} |" for name, by in weights.factors.items())
     head = HEAD.read_text("utf-8").format(
         features=len(Features._fields),
         weights="\n".join(f"| {name} | {value:+.2f} |" for name, value in weights.features.items()),
         learned=", ".join(LEARNED),
-        threshold=weights.threshold,
+        threshold=DEFAULTS.threshold,
         prior=PRIOR,
         half=1 - PRIOR,
-        caps=caps,
-        no_match=weights.no_match,
+        factors=factors,
+        offset=weights.offset,
+        contradicted=CONTRADICTED,
+        evidence="\n".join(f"| {name} | {by:+.2f} |" for name, by in weights.evidence.items()),
+        most=MAX_FACTOR,
         samples=SAMPLES,
     )
     nearest = [trial.given for trial in left_out if trial.name in LEARNED]
     return "\n".join(
         [
             head,
-            "## Goals, with the source left out of training\n",
-            *_goals({trial.name: trial for trial in left_out}),
-            "\n## Each source left out of training in turn\n",
+            "## Each source left out of training in turn\n",
             *_table(left_out),
+            "\n## Threshold\n",
+            "Balanced accuracy of responses with several claims, each source left out in turn.\n",
+            f"| source | responses | {' | '.join(map(str, STEPS))} |",
+            f"|---|--:|{'--:|' * len(STEPS)}",
+            *(
+                f"| {source} | {count} | {' | '.join(f'{value:.3f}' for value in found)} |"
+                for source, count, found in several
+            ),
             "\n## Dev rows, trained on the training rows\n",
             *_table(dev),
             "\n## Without a group of features\n",
-            "AUROC / balanced accuracy, each source left out in turn.\n",
+            "AUROC / balanced accuracy at the default threshold, each source left out in turn.\n",
             *_ablations(without),
             "\n## Reasons\n",
             "Responses with one claim; contradicted only if people distinguish that.\n",
@@ -64,32 +71,26 @@ def write_card(
                 f"| {said:.2f} | {found:.2f} |"
                 for share, said, found in reliability(nearest)
             ),
+            "\n## Calibration by source, each left out in turn\n",
+            "At the base rate. ECE is the mean difference of probability and share supported.\n",
+            "| source | ECE | SUPPORTED says | is right | the others say | are right |",
+            "|---|--:|--:|--:|--:|--:|",
+            *(
+                f"| {' | '.join([trial.name, *map('{:.2f}'.format, calibration(trial.given))])} |"
+                for trial in left_out
+                if "," not in trial.name
+            ),
             "",
         ]
     )
 
 
-_CAPS: Mapping[str, str] = {
+_KINDS: Mapping[str, str] = {
     "figure": "a figure in digits or with a unit that no context states, or another in its place",
-    "name": "a name that no context has",
+    "name": "a name of which no context has half",
     "negation": "a word negated on one side only",
     "opposite": "an opposite in its place",
 }
-
-
-def _goals(trials: Mapping[str, Trial]) -> list[str]:
-    lines = ["| rows | measure | goal | got | met |", "|---|---|--:|--:|---|"]
-    for names in GOALS:
-        for name in names:
-            if name not in trials:
-                continue
-            got = trials[name].figures["trained"]
-            lines.extend(
-                f"| {name} | {measure} | {goal:.2f} | {got[measure]} "
-                f"| {'yes' if got[measure].value >= goal else 'no'} |"
-                for measure, goal in LEAST.items()
-            )
-    return lines
 
 
 def _table(trials: Sequence[Trial]) -> list[str]:

@@ -1,17 +1,15 @@
-"""Fit the weights of features, a calibration and the other parameters to a table's claims."""
+"""Fit the weights of features and the factors of conflicts to a table's claims."""
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, log_expit, logit
+from scipy.special import expit, log_expit
 
-from ragstone.judges.offline.conflicts import CONFLICTS
-from ragstone.judges.offline.features import Features
-from ragstone.judges.offline.judge import Weights
+from ragstone.judges.offline.conflicts import CONFLICTS, Contradiction
+from ragstone.judges.offline.judge import CONTRADICTED, DEFAULTS, Weights
+from ragstone.judges.offline.matching import Features
 from training.offline_judge.rows import Row
 from training.offline_judge.table import Table
 
@@ -21,201 +19,141 @@ LEARNED = ("begin", "defacto", "factcheck_gpt", "faithdial_audit", "wice_dev")
 Sentences made for logic (SNLI, MED) and texts edited to be nearly right (FEVER, BUMP, SummEdits)
 have the words of true sentences by design; they count for the weights of conflicts only.
 """
-FALLING = frozenset(name for name in Features._fields if "missing" in name)
+FALLING = frozenset({"first_person"})
 """The features that can only lower the probability of support; the others can only raise it."""
-RIDGE = 0.03
-"""The penalty for a weight's square, so that correlated features share their weight."""
-FOLDS = 5
-MAX_SLOPE = 4.0
-"""Rows that a line separates would have an infinite slope."""
-PRIOR = 0.7
-"""The assumed share of supported claims: in a RAG system's answers most are supported.
-
-At a prior of one half the threshold would be 0.3. It was chosen to meet the goals for both the
-sources left out and the demo's injected errors.
-"""
-THRESHOLD = 0.5
-"""The probability from which a claim counts as supported."""
+RIDGE, FEW_RIDGE = 0.001, 0.03
+"""The penalty for a weight's square: rows that a line separates would have infinite weights. The
+second is for evidence of contradictions, of which there are few."""
+MAX_FACTOR = 0.49
+"""The largest factor: at the default threshold, a claim with a conflict is not supported."""
+PRIOR = DEFAULTS.base_rate
+"""The share of supported claims for which the probabilities are true."""
 DECIMALS = 4
 """Decimals of the weights: the last bits may differ between machines."""
+LABELS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
+Bounds = Sequence[tuple[float | None, float | None]]
 Numbers = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Claims:
-    """Claims to train on: their features, whether they are supported, and their weights."""
-
-    features: Numbers
-    supported: NDArray[np.bool_]
-    weights: Numbers
-    groups: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Line:
-    """The weights of the features, and the constant term."""
-
-    weights: Numbers
-    offset: float
-
-    def raw(self, features: Numbers) -> Numbers:
-        """Return the weighted sum of each claim's features."""
-        return features @ self.weights + self.offset
-
-
 def fit(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> Weights:
-    """Fit the weights to some rows, by their numbers.
+    """Fit the weights to the responses with one claim among some rows, by their numbers.
 
     The label of an unsupported response with several claims does not show which of them are not
-    supported. So the weights are fitted to the other rows first, and then again with the claim of
-    such a response that the first weights support least. Conflicts are too rare in these rows:
-    their weights are fitted last, to the claims of all sources.
+    supported. Conflicts are too rare in the sources of the weights: their factors are fitted last,
+    to all sources.
     """
-    learned = [number for number in numbers if rows[number].source in LEARNED]
-    single = _claims(learned, rows, table, None)
-    claims = _claims(learned, rows, table, _draw(single).raw(table.features))
-    line = _draw(claims)
-    slope, offset = _calibrate(claims)
-    scale = min(1.0, MAX_SLOPE / slope)
-    slope, offset = scale * slope, scale * offset
-    line = Line(slope * line.weights, slope * line.offset + offset + float(logit(PRIOR)))
-    weights = [round(float(weight), DECIMALS) for weight in line.weights]
+    claims = alone(numbers, rows, table)
+    learned = claims[np.isin([rows[number].source for number in table.row[claims]], LEARNED)]
+    signs = [(None, 0.0) if name in FALLING else (0.0, None) for name in Features._fields]
+    line = _draw(table.features[learned], *_weights(learned, rows, table), signs, RIDGE)
+    likely = expit(table.features @ line[:-1] + line[-1])
     return Weights(
-        features=dict(zip(Features._fields, weights, strict=True)),
-        offset=round(line.offset, DECIMALS),
-        threshold=THRESHOLD,
-        no_match=_no_match(numbers, rows, table),
-        caps=_caps(numbers, rows, table),
+        features=dict(zip(Features._fields, line[:-1].tolist(), strict=True)),
+        offset=float(line[-1]),
+        factors=_factors(claims, likely, rows, table),
+        evidence=evidence(claims, rows, table),
     )
 
 
 def support(weights: Weights, table: Table) -> Numbers:
     """Return the probability of every claim of a table, as the judge computes it."""
-    line = Line(np.array(list(weights.features.values())), weights.offset)
-    likely = np.where(table.matched, expit(line.raw(table.features)), weights.no_match)
-    for number, kind in enumerate(CONFLICTS):
-        lower = np.minimum(likely, weights.caps[kind])
-        likely = np.where(table.conflicts[:, number], lower, likely)
-    return likely
+    line = np.array(list(weights.features.values()))
+    factors = np.array([weights.factors[kind] for kind in CONFLICTS])
+    found = expit(table.features @ line + weights.offset)
+    return found * np.where(table.conflicts, factors, 1.0).prod(axis=1)
 
 
-def _claims(
-    numbers: Sequence[int], rows: Sequence[Row], table: Table, raw: Numbers | None
-) -> Claims:
-    """Return the claims whose own label is known, or guessed by what is known of them."""
+def contradicted(evidence: Mapping[str, float], table: Table) -> NDArray[np.bool_]:
+    """Return whether each claim of a table is contradicted, if it is not supported."""
+    *weights, constant = evidence.values()
+    return table.has_evidence & (expit(table.evidence @ weights + constant) >= CONTRADICTED)
+
+
+def alone(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> NDArray[np.int64]:
+    """Return the claims, by their numbers, that are the only one of one of some rows."""
     chosen = np.zeros(len(rows), np.bool_)
     chosen[list(numbers)] = True
-    supported = np.array([row.supported for row in rows])[table.row]
-    alone = np.bincount(table.row, minlength=len(rows))[table.row] == 1
-    read = table.matched
-    known = alone | supported if raw is not None else alone
-    if raw is not None:
-        least = np.full(len(rows), np.inf)
-        np.minimum.at(least, table.row[read], raw[read])
-        known |= raw == least[table.row]
-    kept = np.flatnonzero(chosen[table.row] & read & known)
-    sources = np.array([row.source for row in rows])[table.row[kept]]
-    groups = [rows[number].group for number in table.row[kept]]
-    weights = _weights(sources, supported[kept])
-    return Claims(table.features[kept], supported[kept], weights, groups)
+    counts = np.bincount(table.row, minlength=len(rows))
+    return np.flatnonzero(chosen[table.row] & (counts[table.row] == 1))
 
 
-def _weights(sources: NDArray[np.str_], supported: NDArray[np.bool_]) -> Numbers:
-    """Return weights by which a source counts by the root of its size, half of it supported."""
-    weights = np.zeros(len(sources))
+def _weights(
+    claims: NDArray[np.int64], rows: Sequence[Row], table: Table
+) -> tuple[NDArray[np.bool_], Numbers]:
+    """Return which claims are supported, and their weights.
+
+    A source counts by the root of its size; PRIOR of it is supported. The mean weight is 1.
+    """
+    own = [rows[number] for number in table.row[claims]]
+    sources = np.array([row.source for row in own])
+    supported = np.array([row.supported for row in own], np.bool_)
+    weights = np.zeros(len(claims))
     for source in np.unique(sources):
         whole = float(np.sum(sources == source)) ** 0.5
-        for label in (False, True):
+        for label, share in ((False, 1 - PRIOR), (True, PRIOR)):
             these = (sources == source) & (supported == label)
             if these.any():
-                weights[these] = whole / 2 / these.sum()
-    return weights / weights.mean()
+                weights[these] = whole * share / these.sum()
+    return supported, weights / weights.mean()
 
 
-def _draw(claims: Claims) -> Line:
-    """Return the line of least logistic loss whose weights have the signs of their features.
+def _draw(
+    features: Numbers, true: NDArray[np.bool_], counts: Numbers, bounds: Bounds, ridge: float
+) -> Numbers:
+    """Return the weights of least logistic loss within their bounds, and the constant term.
 
     The problem has one solution; features are scaled to a spread of 1 during the search.
     """
-    spread = claims.features.std(axis=0)
+    if not len(true):
+        return np.zeros(features.shape[1] + 1)
+    spread = features.std(axis=0)
     spread[spread == 0] = 1.0
-    scaled = claims.features / spread
-    turned = np.where(claims.supported, 1.0, -1.0)
-    shares = claims.weights / claims.weights.sum()
+    scaled = features / spread
+    turned = np.where(true, 1.0, -1.0)
+    shares = counts / counts.sum()
 
     def loss(values: Numbers) -> tuple[float, Numbers]:
         weights, offset = values[:-1], values[-1]
         sums = turned * (scaled @ weights + offset)
         pull = -shares * turned * expit(-sums)
-        cost = -shares @ log_expit(sums) + RIDGE / 2 * (weights @ weights)
-        return float(cost), np.append(scaled.T @ pull + RIDGE * weights, pull.sum())
+        cost = -shares @ log_expit(sums) + ridge / 2 * (weights @ weights)
+        return float(cost), np.append(scaled.T @ pull + ridge * weights, pull.sum())
 
-    bounds = [(None, 0.0) if name in FALLING else (0.0, None) for name in Features._fields]
     found = minimize(
         loss,
-        np.zeros(len(bounds) + 1),
+        np.zeros(len(spread) + 1),
         jac=True,
         method="L-BFGS-B",
         bounds=[*bounds, (None, None)],
         options={"maxiter": 5000, "maxfun": 10000, "ftol": 1e-16, "gtol": 1e-9},
     )
-    return Line(found.x[:-1] / spread, float(found.x[-1]))
+    return np.round(found.x / np.append(spread, 1.0), DECIMALS)
 
 
-def _calibrate(claims: Claims) -> tuple[float, float]:
-    """Return slope and offset from sums to probabilities, on groups not used for the weights."""
-    folds = np.array([_fold(group) for group in claims.groups])
-    raw = np.zeros(len(folds))
-    for fold in range(FOLDS):
-        out = folds == fold
-        kept = [group for group, is_out in zip(claims.groups, out, strict=True) if not is_out]
-        inside = Claims(claims.features[~out], claims.supported[~out], claims.weights[~out], kept)
-        raw[out] = _draw(inside).raw(claims.features[out])
-    turned = np.where(claims.supported, 1.0, -1.0)
-    shares = claims.weights / claims.weights.sum()
-    found = minimize(
-        lambda line: float(-shares @ log_expit(turned * (line[0] * raw + line[1]))),
-        np.array([1.0, 0.0]),
-        method="BFGS",
-        options={"gtol": 1e-9},
-    )
-    return float(found.x[0]), float(found.x[1])
+def evidence(claims: NDArray[np.int64], rows: Sequence[Row], table: Table) -> dict[str, float]:
+    """Return the weights of the evidence of contradictions, fitted to those of some claims.
+
+    They must have one of three labels.
+    """
+    known = claims[np.isin([rows[number].label for number in table.row[claims]], LABELS)]
+    known = known[table.has_evidence[known]]
+    true = np.array([rows[number].label == "CONTRADICTED" for number in table.row[known]], np.bool_)
+    free = [(0.0, None), (None, 0.0)]
+    line = _draw(table.evidence[known], true, np.ones(len(known)), free, FEW_RIDGE)
+    return dict(zip((*Contradiction._fields, "constant"), line.tolist(), strict=True))
 
 
-def _fold(group: str) -> int:
-    return hashlib.sha256(group.encode("utf-8", "surrogatepass")).digest()[0] % FOLDS
+def _factors(
+    claims: NDArray[np.int64], likely: Numbers, rows: Sequence[Row], table: Table
+) -> dict[str, float]:
+    """Return the share supported of the claims with each conflict, as a share of their probability.
 
-
-def _caps(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> dict[str, float]:
-    """Return the share supported among the claims with each conflict, below the threshold."""
-    kept, supported, weights = _single(numbers, rows, table)
-    return {
-        kind: min(_share(supported, weights * table.conflicts[kept, number]), THRESHOLD - 0.01)
-        for number, kind in enumerate(CONFLICTS)
-    }
-
-
-def _no_match(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> float:
-    """Return the probability of claims of which no context has any word, at the prior."""
-    learned = [number for number in numbers if rows[number].source in LEARNED]
-    kept, supported, weights = _single(learned, rows, table)
-    return _share(supported, weights * ~table.matched[kept])
-
-
-def _share(supported: NDArray[np.bool_], weights: Numbers) -> float:
-    """Return the share supported at the prior, with two claims added of which one is supported."""
-    share = (weights[supported].sum() + 1) / (weights.sum() + 2)
-    return round(float(expit(logit(share) + logit(PRIOR))), DECIMALS)
-
-
-def _single(
-    numbers: Sequence[int], rows: Sequence[Row], table: Table
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], Numbers]:
-    """Return the claims of the responses with one claim, whether supported, and their weights."""
-    chosen = np.zeros(len(rows), np.bool_)
-    chosen[list(numbers)] = True
-    alone = np.bincount(table.row, minlength=len(rows))[table.row] == 1
-    kept = np.flatnonzero(chosen[table.row] & alone)
-    sources = np.array([row.source for row in rows])[table.row[kept]]
-    supported = np.array([row.supported for row in rows])[table.row[kept]]
-    return kept, supported, _weights(sources, supported)
+    Two claims are added, of which one is supported.
+    """
+    supported, weights = _weights(claims, rows, table)
+    found: dict[str, float] = {}
+    for number, kind in enumerate(CONFLICTS):
+        these = weights * table.conflicts[claims, number]
+        factor = (these[supported].sum() + 1) / (these @ likely[claims] + 2)
+        found[kind] = min(round(float(factor), DECIMALS), MAX_FACTOR)
+    return found

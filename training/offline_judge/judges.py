@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.judges.offline.judge import Weights
-from training.offline_judge.fitting import LEARNED, support
-from training.offline_judge.measures import LABELS, Answers
+from ragstone.judges.offline.judge import DEFAULTS, Weights
+from training.offline_judge.fitting import LABELS, LEARNED, contradicted, support
+from training.offline_judge.measures import Answers
 from training.offline_judge.rows import Row
 from training.offline_judge.table import Table
 
@@ -17,31 +17,32 @@ Labels = NDArray[np.int64]
 
 
 def by_weights(weights: Weights, table: Table) -> tuple[Numbers, Labels]:
-    """Return the probability and the label of every claim."""
+    """Return the probability and the label of every claim, at the default threshold."""
     likely = support(weights, table)
-    labels = np.where(likely >= weights.threshold, 0, 2)
-    return likely, np.where(table.contradicted & (labels == 2), 1, labels)
+    labels = np.where(likely >= DEFAULTS.threshold, 0, 2)
+    return likely, np.where(contradicted(weights.evidence, table) & (labels == 2), 1, labels)
 
 
-def by_overlap(
-    training: Sequence[int], rows: Sequence[Row], table: Table
+def at_best(
+    likely: Numbers, training: Sequence[int], rows: Sequence[Row], table: Table
 ) -> tuple[Numbers, Labels]:
-    """Return the share of each claim's weight in the contexts, with the best training threshold.
+    """Return numbers and labels of every claim, with the threshold that is best on training rows.
 
     The best one has the highest mean balanced accuracy over the training sources.
     """
     sources = np.array([rows[number].source for number in training])
-    given = answers(training, rows, table, (table.overlap, np.zeros(len(table.row), np.int64)))
+    given = answers(training, rows, table, (likely, np.zeros(len(table.row), np.int64)))
     parts = [sources == source for source in LEARNED]
     both = [part for part in parts if len(set(given.supported[part])) == 2]
     means = [
-        np.mean([_balanced(given, part, threshold) for part in both]) for threshold in THRESHOLDS
+        np.mean([balanced_at(given, threshold, part) for part in both]) for threshold in THRESHOLDS
     ]
     threshold = THRESHOLDS[int(np.argmax(means))]
-    return table.overlap, np.where(table.overlap >= threshold, 0, 2)
+    return likely, np.where(likely >= threshold, 0, 2)
 
 
-def _balanced(given: Answers, these: NDArray[np.bool_], threshold: float) -> float:
+def balanced_at(given: Answers, threshold: float, these: NDArray[np.bool_]) -> float:
+    """Return the balanced accuracy of some answers with another threshold."""
     said, true = given.likely[these] >= threshold, given.supported[these]
     return float(np.mean(said[true]) + np.mean(~said[~true])) / 2
 

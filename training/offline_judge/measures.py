@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from training.offline_judge.fitting import PRIOR
+from training.offline_judge.fitting import LABELS, PRIOR
 
 SAMPLES = 500
 """How often the documents are drawn again for an interval."""
 SEED = 7
-LABELS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
 Numbers = NDArray[np.float64]
 
 
@@ -91,6 +90,23 @@ def reliability(answers: Sequence[Answers], bins: int = 10) -> list[tuple[float,
             said, found = weights[here] @ likely[here], weights[here] @ supported[here]
             lines.append((whole / weights.sum(), said / whole, found / whole))
     return lines
+
+
+def calibration(answers: Answers) -> tuple[float, ...]:
+    """Return the expected calibration error, and what labels say and how often they are right.
+
+    The last four are the mean probability and the share right of those called supported, and the
+    same of the others; NaN if there are none.
+    """
+    lines = reliability([answers])
+    error = sum(share * abs(said - found) for share, said, found in lines)
+    weights, found = _put_to_prior(answers), [error]
+    for number, right in ((0, answers.supported), (1, ~answers.supported)):
+        these = (answers.said != 0) == bool(number)
+        said = answers.likely[these] if number == 0 else 1 - answers.likely[these]
+        whole = weights[these].sum() or np.nan
+        found += [weights[these] @ said / whole, weights[these] @ right[these] / whole]
+    return tuple(map(float, found))
 
 
 def _put_to_prior(answers: Answers) -> Numbers:

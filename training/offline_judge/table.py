@@ -8,11 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.judges.offline.claims import extract_claims
-from ragstone.judges.offline.conflicts import CONFLICTS, find_conflicts
-from ragstone.judges.offline.features import Features, compute_features
+from ragstone.judges.offline.conflicts import (
+    CONFLICTS,
+    Contradiction,
+    find_conflicts,
+    find_contradiction,
+)
 from ragstone.judges.offline.index import ContextIndex
-from ragstone.judges.offline.judge import is_contradiction, read_claims
-from ragstone.judges.offline.matching import match_claim
+from ragstone.judges.offline.judge import read_claims
+from ragstone.judges.offline.matching import Features, compute_features, match_claim
 from training.offline_judge.rows import Row
 
 
@@ -22,19 +26,24 @@ class Table:
 
     Attributes:
         row: the number of each claim's row.
-        features: a row per claim, a column per feature; zeros if no context has a term of it.
+        features: a row per claim, a column per feature.
         matched: whether any context has a term of the claim.
         conflicts: whether each of `CONFLICTS` applies to the claim.
-        contradicted: whether a figure contradicts the contexts.
-        overlap: the share of the claim's weight found anywhere in the contexts.
+        has_evidence: whether there is evidence that a figure contradicts the contexts.
+        evidence: a row per claim, a column per field of `Contradiction`; zeros without evidence.
     """
 
     row: NDArray[np.int64]
     features: NDArray[np.float64]
     matched: NDArray[np.bool_]
     conflicts: NDArray[np.bool_]
-    contradicted: NDArray[np.bool_]
-    overlap: NDArray[np.float64]
+    has_evidence: NDArray[np.bool_]
+    evidence: NDArray[np.float64]
+
+    @property
+    def overlap(self) -> NDArray[np.float64]:
+        """The share of each claim's weight found anywhere in the contexts."""
+        return self.features[:, Features._fields.index("anywhere")]
 
     def save(self, path: Path) -> None:
         """Write the table to a file."""
@@ -55,9 +64,7 @@ def make_table(rows: Sequence[Row]) -> Table:
     features: list[Features] = []
     conflicts: list[tuple[bool, ...]] = []
     matched: list[bool] = []
-    contradicted: list[bool] = []
-    overlap: list[float] = []
-    nothing = Features(*(0.0,) * len(Features._fields))
+    evidence: list[Contradiction | None] = []
     for number, row in enumerate(rows):
         claims = [claim.text for claim in extract_claims(row.response)] or [row.response]
         index = ContextIndex(row.contexts)
@@ -65,16 +72,15 @@ def make_table(rows: Sequence[Row]) -> Table:
             match = match_claim(claim, index) if claim.content or claim.figures else None
             found = find_conflicts(claim, match, index) if match else {}
             numbers.append(number)
-            features.append(compute_features(claim, match, index) if match else nothing)
+            features.append(compute_features(claim, match))
             conflicts.append(tuple(kind in found for kind in CONFLICTS))
             matched.append(match is not None)
-            contradicted.append(match is not None and is_contradiction(claim, match, features[-1]))
-            overlap.append(features[-1].anywhere)
+            evidence.append(find_contradiction(claim, match, index, found) if match else None)
     return Table(
         np.array(numbers, np.int64),
         np.array(features, np.float64),
         np.array(matched, np.bool_),
         np.array(conflicts, np.bool_),
-        np.array(contradicted, np.bool_),
-        np.array(overlap, np.float64),
+        np.array([found is not None for found in evidence], np.bool_),
+        np.array([found or (0.0,) * len(Contradiction._fields) for found in evidence], np.float64),
     )

@@ -24,13 +24,14 @@ from ragstone.judges.llm.providers.pricing import Price, price_of
 from ragstone.judges.llm.providers.pydantic_ai import EXTRAS, PydanticAiModel, check
 from ragstone.judges.local import EntailmentJudge
 from ragstone.judges.local.settings import LocalSettings
-from ragstone.judges.offline import OfflineJudge
+from ragstone.judges.offline import OfflineJudge, OfflineSettings
 from ragstone.judges.offline.similarity import SimilarityJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.router import RouterJudge
 from ragstone.judges.spec import (
     CASCADE,
     LOCAL,
+    OFFLINE,
     JudgeSpec,
     cascaded,
     check_model,
@@ -113,8 +114,9 @@ class _Maker:
     def judge(self, name: str, vote: int) -> Judge:
         """Make one judge with its wrappers."""
         plan, guess = self.plan, self.guess
-        if name == OfflineJudge.name:
-            return OfflineJudge()
+        spec = JudgeSpec.of(name)
+        if not spec.provider and spec.model == OFFLINE:
+            return OfflineJudge(OfflineSettings.of(spec.options))
         if pair := cascaded(name):
             return CascadeJudge(
                 *(self.judge(each, vote) for each in pair),
@@ -122,12 +124,11 @@ class _Maker:
                 audit_rate=plan.cascade_audit_rate,
             )
         if name.startswith(f"{LOCAL}:"):
-            spec = JudgeSpec.of(name)
             settings = LocalSettings.of(spec.options)
             if guess:
                 check_local(spec.model, settings, offline=plan.offline)
                 return DryRunLocalJudge(
-                    settings.judge_name(spec.model), confidence=guess.confidence
+                    settings.judge_name(name.partition(",")[0]), confidence=guess.confidence
                 )
             if name not in self.locals:  # one model, even if it is named twice
                 self.locals[name] = EntailmentJudge(spec.model, settings, offline=plan.offline)

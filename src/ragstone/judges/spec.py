@@ -4,8 +4,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import ClassVar, Self
 
-from ragstone.errors import UsageError
+from pydantic import ValidationError
+
+from ragstone._internal.fields import FrozenModel
+from ragstone._internal.text import format_validation_errors
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.redaction import remember
 
 OFFLINE, LOCAL, CASCADE = "offline", "local", "cascade"
@@ -46,6 +51,42 @@ class JudgeSpec:
         remember(options)
         provider, colon, model = head.partition(":")
         return cls(provider if colon else "", model if colon else head, MappingProxyType(options))
+
+
+class JudgeOptions(FrozenModel):
+    """The options in a judge's name.
+
+    Attributes:
+        judge: the judge that has them, for messages.
+        speed: options that change no verdict.
+    """
+
+    judge: ClassVar[str]
+    speed: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Self:
+        """Read `name=value` options.
+
+        Raises:
+            UsageError: an option does not exist, or is out of its range.
+        """
+        if unknown := sorted(options.keys() - cls.model_fields.keys()):
+            raise UnknownNameError(f"option of {cls.judge}", unknown[0], cls.model_fields)
+        try:
+            return cls.model_validate(dict(options))
+        except ValidationError as error:
+            raise UsageError(f"{cls.judge}'s {format_validation_errors(error)}") from error
+
+    def judge_name(self, name: str) -> str:
+        """Return a judge's name, with the options that affect its verdicts."""
+        words = {True: "yes", False: "no"}
+        options = "".join(
+            f",{name}={words[value] if isinstance(value, bool) else value}"
+            for name, value in self.model_dump(include=self.model_fields_set - self.speed).items()
+            if value is not None
+        )
+        return f"{name}{options}"
 
 
 def split_names(names: str) -> list[str]:
@@ -90,7 +131,7 @@ def single_names(names: str) -> Iterator[str]:
 
 def is_model(name: str) -> bool:
     """Return whether a judge is an LLM, with prompts, a price and a URL."""
-    return name != OFFLINE and not name.startswith(f"{LOCAL}:")
+    return name.partition(",")[0] != OFFLINE and not name.startswith(f"{LOCAL}:")
 
 
 def is_free(names: str) -> bool:

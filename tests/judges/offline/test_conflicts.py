@@ -3,7 +3,12 @@ from tests.cases import each_case
 
 from ragstone.judges.offline.conflicts import CONFLICTS, find_conflicts
 from ragstone.judges.offline.index import ContextIndex
-from ragstone.judges.offline.judge import read_claims, read_weights, verify_claims
+from ragstone.judges.offline.judge import (
+    DEFAULTS,
+    read_claims,
+    read_weights,
+    verify_claims,
+)
 from ragstone.judges.offline.matching import match_claim
 from ragstone.types.claim import Label
 
@@ -43,11 +48,11 @@ def test_the_same_in_other_words_is_not_a_conflict(claim, context):
 
 
 @each_case(("kind", "claim", "context"), CONFLICTING)
-def test_each_kind_of_conflict_is_found_and_caps_the_probability(kind, claim, context):
+def test_each_kind_of_conflict_is_found_and_lowers_the_probability(kind, claim, context):
     assert kind in conflicts(claim, context)
     (verdict,) = verify_claims([claim], [context])
     assert verdict.label is not Label.SUPPORTED
-    assert verdict.confidence >= 1 - read_weights().caps[kind]
+    assert verdict.confidence > 1 - read_weights().factors[kind]
 
 
 @pytest.mark.parametrize(
@@ -91,8 +96,19 @@ def test_a_text_about_something_else_does_not_contradict(claim, context, turned)
     assert verdict.label is Label.NOT_ENOUGH_INFO
 
 
-def test_every_kind_has_a_cap_below_the_threshold():
-    weights = read_weights()
-    assert set(weights.caps) == set(CONFLICTS)
-    assert 0 < weights.threshold < 1
-    assert all(0 < cap < weights.threshold for cap in weights.caps.values())
+@each_case(
+    ("claim", "context"),
+    [
+        ("Two of the Brits moved.", "Two Britons moved."),
+        ("The war in Vietnamese towns ended.", "The war in towns of Vietnam ended."),
+    ],
+)
+def test_another_form_of_a_name_is_no_missing_name(claim, context):
+    assert "name" not in conflicts(claim, context)
+    assert "name" in conflicts(claim, "The two moved, and the war ended.")
+
+
+def test_every_kind_lowers_the_probability_below_the_default_threshold():
+    factors = read_weights().factors
+    assert set(factors) == set(CONFLICTS)
+    assert all(0 < factor < DEFAULTS.threshold for factor in factors.values())

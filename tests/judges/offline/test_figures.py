@@ -1,4 +1,4 @@
-"""What counts as the same number or date, however it is written."""
+"""What counts as the same number, however it is written."""
 
 import pytest
 from tests.cases import each_case
@@ -66,8 +66,6 @@ def test_numbers_are_read_as_every_country_writes_them(written, values):
         ("two hundred and fifty rooms", 250, ""),
         ("five thousand two hundred people", 5200, ""),
         ("fifteen hundred people", 1500, ""),
-        ("14:30", 870, "clock"),
-        ("2:30 p.m.", 870, "clock"),
         ("-5 °C", -5, "celsius"),
     ],
 )
@@ -77,62 +75,28 @@ def test_quantities_are_in_one_unit_per_dimension(text, value, dimension):
     assert pytest.approx(value) == max(figure.values)
 
 
-@each_case(
-    ("text", "name", "value"),
-    [("zwölf Stunden", "de", 43200), ("doce horas", "es", 43200), ("treinta y cinco", "es", 35)],
-)
-def test_number_words_are_those_of_the_language(text, name, value):
-    assert max(one(text, name).values) == value
-    assert find(text, "en") == ()
-
-
 @each_case("text", ["IP68", "HX-200", "5G", "item [3]", "the 1980s", "one lamp"])
 def test_names_citations_decades_and_articles_are_not_figures(text):
     assert find(text) == ()
 
 
-def test_both_ends_of_a_range_have_its_unit():
-    assert [(min(each.values), each.dimension) for each in find("10–12 hours")] == [
-        (36000, "time"),
-        (43200, "time"),
-    ]
-
-
 @each_case(
-    "text",
+    ("text", "numbers"),
     [
-        "5 March 2024",
-        "March 5, 2024",
-        "March 5th, 2024",
-        "5th of March 2024",
-        "2024-03-05",
-        "5. März 2024",
-        "5 mars 2024",
-        "5 de marzo de 2024",
-        "5 марта 2024",
-        "2024年3月5日",
-        "2024년 3월 5일",
+        ("5 March 2024", [5, 2024]),
+        ("March 5th, 2024", [2024]),
+        ("2024-03-05", [2024, 5]),
+        ("from 9:00 to 17:30", [9, 0, 17, 30]),
     ],
 )
-def test_dates_are_read_in_every_order(text):
-    date = one(text)
-    assert date.dates == {(2024, 3, 5)}
-    assert (date.start, date.end) == (0, len(text))
-
-
-def test_a_date_in_digits_may_have_two_readings():
-    assert one("05/03/2024").dates == {(2024, 3, 5), (2024, 5, 3)}
+def test_dates_and_times_are_numbers(text, numbers):
+    assert [max(each.values) for each in find(text)] == numbers
 
 
 @each_case(
     ("stated", "claimed", "is_covered"),
     [
-        ("5 March 2024", "2024", True),
-        ("5 March 2024", "March 2024", True),
-        ("2024", "5 March 2024", False),
-        ("5 March", "5 March 2024", True),
-        ("5 March 2024", "6 March 2024", False),
-        ("05/03/2024", "3 May 2024", True),
+        ("2024", "2023", False),
         ("22 minutes", "35 minutes", False),
         ("2 weeks", "14 days", True),
         ("2000", "2,000", True),
@@ -166,12 +130,15 @@ def test_a_number_of_something_else_does_not_cover_a_quantity():
         ("The bridge weighs 900 kg.", "The tower weighs 800 kg.", 0.5),
         ("The tower weighs 900 m.", "The tower weighs 800 kg.", 0),
         ("The tower weighs 800 kg.", "The tower weighs 800 kg.", 0),
-        ("Born on 5 May 1900.", "Born on 6 May 1900.", 1),
-        ("Born in 1900.", "Born on 6 May 1900.", 0),
+        ("Born in 1900.", "Born in 1901.", 1),
     ],
 )
 def test_how_much_the_places_of_two_figures_are_alike(stated, claimed, share):
     assert one(stated).replaces(one(claimed)) == share
+
+
+def test_a_row_of_a_table_is_not_one_endless_number():
+    assert len(find("100 200 300 " * 200)) == 60
 
 
 @each_case("piece", ["one hundred and ", "hundred ", "thousand ", "ninety-nine million "])

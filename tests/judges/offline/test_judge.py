@@ -9,14 +9,14 @@ from pydantic import TypeAdapter
 from tests.cases import each_case
 
 from ragstone.errors import QuestionNotSupportedError
-from ragstone.judges.offline import OfflineJudge
-from ragstone.judges.offline.features import Features
+from ragstone.judges.offline import OfflineJudge, OfflineSettings
 from ragstone.judges.offline.judge import (
     Weights,
     abstains,
     grade_contexts,
     verify_claims,
 )
+from ragstone.judges.offline.matching import Features
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
     DetectAbstention,
@@ -361,7 +361,7 @@ KETTLE = (
         (
             "It was first sold on 6 March 2019.",
             C,
-            "6 March 2019, but the text says 5 March 2019",
+            "6, but the text says 5",
         ),
         ("It was first sold on March 5, 2019.", S, None),
         ("It was first sold in 2019 at a price of 49 dollars.", S, None),
@@ -395,7 +395,7 @@ def test_english(claim, label, reason):
         ("Der Wasserkocher kocht einen Liter in 22 Minuten.", "Ein Liter kocht in 35 Minuten.", N),
         ("Das Gehäuse ist wasserdicht.", "Das Gehäuse ist nicht wasserdicht.", N),
         ("Das Gehäuse ist wasserdicht.", "Die Garantie gilt drei Jahre.", N),
-        ("Erschienen am 5. März 2019.", "Es ist am 6. März 2019 erschienen.", N),
+        ("Erschienen am 5. März 2019.", "Es ist am 6. März 2019 erschienen.", C),
         ("La bouilloire chauffe un litre en 22 minutes.", "Un litre chauffe en 22 minutes.", S),
         ("La coque est étanche.", "La coque n'est pas étanche.", N),
         ("La garantie dure 3 ans.", "La garantie dure 5 ans.", C),
@@ -481,25 +481,41 @@ def test_more_support_is_more_confidence():
     assert all_of_it.confidence > most.confidence
 
 
-NOUGHT = Features(*(0.0 for _ in Features._fields))
+def test_the_probability_is_the_logistic_function_times_the_factors_of_conflicts():
+    counted = {"coverage": 2.0, "anywhere": 0.5, "first_person": -3.0}
+    weights = Weights(counted, -1.0, {"figure": 0.3, "name": 0.4}, {})
+    assert weights.probability(Features()) == pytest.approx(1 / (1 + exp(1)))
+    features = Features(coverage=0.75, anywhere=1.0)  # -1 + 1.5 + 0.5
+    likely = 1 / (1 + exp(-1))
+    assert weights.probability(features) == pytest.approx(likely)
+    assert weights.probability(features, ["figure", "name"]) == pytest.approx(0.12 * likely)
 
 
-def test_the_probability_is_the_logistic_function_of_the_weighed_sum_below_the_caps():
-    counted = dict.fromkeys(Features._fields, 0.0) | {"coverage": 2.0, "pieces": 0.5}
-    weights = Weights(counted, -1.0, 0.5, 0.2, {"figure": 0.3, "name": 0.4})
-    assert weights.probability(NOUGHT) == pytest.approx(1 / (1 + exp(1)))
-    features = NOUGHT._replace(coverage=0.75, pieces=1.0)  # -1 + 1.5 + 0.5
-    assert weights.probability(features) == pytest.approx(1 / (1 + exp(-1)))
-    assert weights.probability(features, ["figure", "name"]) == 0.3
+def test_another_base_rate_changes_the_odds():
+    weights = Weights(
+        {"coverage": 2.0, "anywhere": 0.5, "first_person": -3.0}, 0.0, {"name": 0.4}, {}
+    )
+    assert weights.probability(Features(), base_rate=0.5) == pytest.approx(3 / 10)
+    # odds 1/4 times (9/1) / (7/3)
+    odds = 0.25 * 27 / 7
+    found = weights.probability(Features(), ["name"], base_rate=0.9)
+    assert found == pytest.approx(odds / (1 + odds))
+
+
+async def test_threshold_and_base_rate_are_options():
+    question = VerifyClaims(
+        claims=("The red lamp is in Oslo.",), contexts=("The red lamp stands in the hall.",)
+    )
+    names, labels = [], []
+    for options in ({}, {"threshold": "0.05"}, {"base_rate": "0.99"}):
+        judge = OfflineJudge(OfflineSettings.of(options))
+        names.append(judge.name)
+        labels.append((await judge.answer(question)).value[0].label)
+    assert names == ["offline", "offline,threshold=0.05", "offline,base_rate=0.99"]
+    assert labels == [Label.NOT_ENOUGH_INFO, Label.SUPPORTED, Label.SUPPORTED]
 
 
 def test_weights_of_other_features_are_refused():
-    stored = {
-        "features": {"held": 1.0},
-        "offset": 0.0,
-        "threshold": 0.5,
-        "no_match": 0.2,
-        "caps": {},
-    }
+    stored = {"features": {"held": 1.0}, "offset": 0.0, "factors": {}, "evidence": {}}
     with pytest.raises(ValueError, match="retrain it"):
         Weights.of(json.dumps(stored))

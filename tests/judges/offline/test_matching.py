@@ -2,7 +2,7 @@ import pytest
 
 from ragstone.judges.offline.index import ContextIndex
 from ragstone.judges.offline.judge import read_claims, verify_claims
-from ragstone.judges.offline.matching import match_claim
+from ragstone.judges.offline.matching import Features, compute_features, match_claim
 from ragstone.types.claim import Label
 
 
@@ -63,3 +63,43 @@ def test_another_context_that_agrees_rules_a_contradiction_out():
 
 def test_without_any_word_there_is_no_match():
     assert matched("Birdsong plays.", "The lid opens.")[1] is None
+
+
+LAMP = "The red lamp stands in the hall. Ines Moreau painted it in 1911."
+
+
+def features(claim, *contexts):
+    return compute_features(*matched(claim, *contexts))
+
+
+def test_a_sentence_copied_is_covered_whole():
+    assert features("The red lamp stands in the hall.", LAMP) == (1, 1, 0)
+
+
+def test_what_the_window_does_not_have_may_be_anywhere_else():
+    far = features("Ines Moreau painted the lamp in Oslo.", LAMP, "It rains. Oslo is far.")
+    assert far.coverage < far.anywhere == 1
+    assert features("Ines Moreau painted the lamp.", LAMP, "It rains.").coverage == 1
+
+
+def test_opinions_are_in_the_first_person():
+    assert features("I love the red lamp.", LAMP).first_person == 1
+    assert features("The lamp is lovely.", LAMP).first_person == 0
+
+
+def test_a_claim_without_a_match_has_nothing():
+    assert features("Birdsong plays.", "The lid opens.") == Features()
+
+
+def test_contexts_in_another_order_or_cut_elsewhere_have_the_same_features():
+    first, second = LAMP.split(". ")
+    claim = "The red lamp stands in the garden of Ines Moreau."
+    whole = features(claim, f"{first}.", second)
+    assert whole == features(claim, second, f"{first}.")
+
+
+def test_one_context_more_lowers_nothing():
+    claim = "Ines Moreau painted the red lamp in Oslo in 1911."
+    few = features(claim, "The red lamp stands in the hall.")
+    more = features(claim, "The red lamp stands in the hall.", "Ines Moreau painted it in 1911.")
+    assert (more.coverage, more.anywhere) > (few.coverage, few.anywhere)

@@ -22,6 +22,7 @@ from ragstone.judges.local.model import LocalModel, PairScore
 from ragstone.judges.local.settings import MAX_LENGTH, TEMPLATE, LocalSettings
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.offline.similarity import compare_texts
+from ragstone.judges.spec import LOCAL
 from ragstone.judges.structured import ReadableContexts
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
@@ -103,7 +104,7 @@ class EntailmentJudge(Judge):
         self._identity = [settings.threshold, settings.head, head.labels, template, self._length]
         self._identity += [VERSION, settings.join, settings.output, settings.probabilities]
         self._identity += [batch] if files.has_dynamic_scales else []
-        self.name = settings.judge_name(name)
+        self.name = settings.judge_name(f"{LOCAL}:{name}")
         self.description = (
             "a model on this machine that checks whether the contexts support a claim; claims are "
             "sentences; confidence is the model's probability, not calibrated on these texts"

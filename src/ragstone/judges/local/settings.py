@@ -1,24 +1,19 @@
 """LocalSettings: the options in a local model's name."""
 
 import os
-from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from ragstone._internal.fields import FrozenModel
-from ragstone._internal.text import format_validation_errors
-from ragstone.errors import UnknownNameError, UsageError
-from ragstone.judges.spec import LOCAL
+from ragstone.errors import UsageError
+from ragstone.judges.spec import JudgeOptions
 
 MAX_LENGTH = 512
 """Tokens of a pair unless `length` is set, even if the model takes more: cost grows with length."""
 TEMPLATE = "ask.txt"
 """The file in a model's folder that is its template unless `template` is set."""
-_SPEED = {"batch", "threads", "device"}
-"""Options that change no verdict."""
 
 
 def _cores() -> int:
@@ -27,7 +22,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-class LocalSettings(FrozenModel):
+class LocalSettings(JudgeOptions):
     """The options of a local model.
 
     Attributes:
@@ -48,6 +43,9 @@ class LocalSettings(FrozenModel):
         device: the device; `cuda` needs an onnxruntime that has it.
     """
 
+    judge: ClassVar[str] = "a local judge"
+    speed: ClassVar[frozenset[str]] = frozenset({"batch", "threads", "device"})
+
     labels: str | None = None
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
     head: Literal["pair", "first", "tokens"] | None = None
@@ -60,30 +58,6 @@ class LocalSettings(FrozenModel):
     batch: Annotated[int, Field(ge=1)] | None = None
     threads: Annotated[int, Field(ge=1)] = Field(default_factory=_cores)
     device: Literal["cpu", "cuda"] = "cpu"
-
-    @classmethod
-    def of(cls, options: Mapping[str, str]) -> "LocalSettings":
-        """Read `name=value` options.
-
-        Raises:
-            UsageError: an option does not exist, or is out of its range.
-        """
-        if unknown := sorted(options.keys() - cls.model_fields.keys()):
-            raise UnknownNameError("option of a local judge", unknown[0], cls.model_fields)
-        try:
-            return cls.model_validate(dict(options))
-        except ValidationError as error:
-            raise UsageError(f"a local judge's {format_validation_errors(error)}") from error
-
-    def judge_name(self, model: str) -> str:
-        """Return the judge's name, with the options that affect its verdicts."""
-        words = {True: "yes", False: "no"}
-        options = "".join(
-            f",{name}={words[value] if isinstance(value, bool) else value}"
-            for name, value in self.model_dump(include=self.model_fields_set - _SPEED).items()
-            if value is not None
-        )
-        return f"{LOCAL}:{model}{options}"
 
 
 def library(

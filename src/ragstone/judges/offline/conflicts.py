@@ -1,9 +1,10 @@
 """Conflicts: signs that a claim differs from the contexts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ragstone.judges.offline.figures import LEEWAY
-from ragstone.judges.offline.index import ContextIndex
+from ragstone.judges.offline.index import ContextIndex, pieces_of
 from ragstone.judges.offline.languages import Language
 from ragstone.judges.offline.matching import ClaimText, Match
 from ragstone.judges.offline.words import opposites, stem
@@ -31,7 +32,7 @@ def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mappi
             is_exact = figure.dimension or any(map(str.isdecimal, figure.shown))
             if is_exact and number not in match.anywhere:
                 found["figure"] = ""
-    if claim.names - match.anywhere:
+    if any(_is_missing(name, index) for name in claim.names - match.anywhere):
         found["name"] = ""
     mine = _negated(claim.stems, claim.language)
     for place in range(match.first, match.last + 1):
@@ -47,6 +48,46 @@ def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mappi
     for each in () if is_denied else _reversed(claim, match, window):
         found["opposite"] = f"the claim says {claim.shown(each)!r}, the text says the opposite"
     return found
+
+
+class Contradiction(NamedTuple):
+    """What the probability of contradiction depends on, if there is evidence of one.
+
+    Attributes:
+        frame: the share of the words around the claim's figure that are around the stated one.
+        is_year: 1 for a year, else 0: many events happen in several years.
+    """
+
+    frame: float
+    is_year: float
+
+
+def find_contradiction(
+    claim: ClaimText, match: Match, index: ContextIndex, conflicts: Iterable[str]
+) -> Contradiction | None:
+    """Return the evidence that a figure contradicts the contexts; None without any.
+
+    One sentence must have another figure in its place, no third one of that kind, and half of the
+    claim's other words; no name may be missing, and neither figure rounded or a bound.
+    """
+    if not match.rival or match.first != match.last or "name" in conflicts:
+        return None
+    number, stated = match.rival
+    figure = claim.figures[number]
+    here = sum([claim.terms[term] for term in claim.content if term in match.here])
+    if (
+        sum(each.is_like(figure) for each in index.figures(match.first)) > 1
+        or any(figure.leeway + stated.leeway)
+        or 2 * here < sum([claim.terms[term] for term in claim.content])
+    ):
+        return None
+    return Contradiction(match.frame, float(figure.is_year))
+
+
+def _is_missing(name: str, index: ContextIndex) -> bool:
+    """Return whether the contexts have no more than half of a name's pieces."""
+    pieces = pieces_of(name)
+    return 2 * sum(map(index.has_piece, pieces)) <= len(pieces)
 
 
 def _negated(stems: Sequence[str], language: Language) -> set[str]:

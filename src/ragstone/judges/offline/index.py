@@ -1,11 +1,10 @@
 """Index of the sentences of a question's contexts, built once for all its claims."""
 
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from ragstone._internal.sentences import Sentence, split_sentences
@@ -36,15 +35,14 @@ class Passage:
     language: Language
     sentences: tuple[Sentence, ...]
     stems: tuple[Sequence[str], ...]
+    _figures: dict[int, Sequence[Figure]] = field(default_factory=dict[int, Sequence[Figure]])
 
-    @cached_property
-    def figures(self) -> Mapping[int, Sequence[Figure]]:
-        """Sentence number -> the dates and quantities in it, if any."""
-        starts = [sentence.start for sentence in self.sentences]
-        found: defaultdict[int, list[Figure]] = defaultdict(list)
-        for figure in find_figures(self.text, self.language):
-            found[bisect_right(starts, figure.start) - 1].append(figure)
-        return found
+    def figures(self, number: int) -> Sequence[Figure]:
+        """Return the numbers in a sentence."""
+        if number not in self._figures:
+            start, end = self.sentences[number].start, self.sentences[number].end
+            self._figures[number] = find_figures(self.text, self.language, start, end)
+        return self._figures[number]
 
 
 def _read(text: str) -> Passage:
@@ -84,6 +82,8 @@ class ContextIndex:
             for number, passage in enumerate(self.passages)
             for each in passage.sentences
         ]
+        counts = (len(passage.sentences) for passage in self.passages)
+        self._firsts = list(accumulate(counts, initial=0))
         self.stems = [stems for passage in self.passages for stems in passage.stems]
         self.postings: defaultdict[str, list[int]] = defaultdict(list)
         for place, stems in enumerate(self.stems):
@@ -95,26 +95,10 @@ class ContextIndex:
         begin, end = self.places[first], self.places[last]
         return self.passages[begin.context].text[begin.start : end.end]
 
-    @cached_property
-    def figures(self) -> Mapping[int, Sequence[Figure]]:
-        """Sentence number -> the dates and quantities in it, if any."""
-        found: dict[int, Sequence[Figure]] = {}
-        first = 0
-        for passage in self.passages:
-            found.update((first + within, those) for within, those in passage.figures.items())
-            first += len(passage.sentences)
-        return found
-
-    def has_sequence(self, stems: Sequence[str]) -> bool:
-        """Return whether words are next to each other in a context, in that order."""
-        known = all(map(self.postings.__contains__, stems))
-        return known and _joined(stems) in self._sequence
-
-    @cached_property
-    def _sequence(self) -> str:
-        """The stems of the contexts in order, with a gap between two contexts."""
-        passages = (chain.from_iterable(passage.stems) for passage in self.passages)
-        return "\n".join(map(_joined, passages))
+    def figures(self, place: int) -> Sequence[Figure]:
+        """Return the numbers in a sentence, by its number."""
+        context = self.places[place].context
+        return self.passages[context].figures(place - self._firsts[context])
 
     def has_piece(self, piece: str) -> bool:
         """Return whether a word of the contexts has a piece that `pieces_of` cuts."""
@@ -131,7 +115,3 @@ def pieces_of(form: str) -> tuple[str, ...]:
     """Return the overlapping pieces of a stem, with its beginning and ending marked."""
     marked = f"^{form}$"
     return tuple(marked[at : at + PIECE] for at in range(max(1, len(marked) - PIECE + 1)))
-
-
-def _joined(stems: Iterable[str]) -> str:
-    return "\n" + "\n".join(stems) + "\n"

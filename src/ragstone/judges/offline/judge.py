@@ -6,19 +6,29 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import exp
-from typing import TypeVar
+from typing import Annotated, ClassVar, TypeVar
+
+from pydantic import Field
 
 from ragstone._internal.sentences import split_sentences
 from ragstone._internal.text import one_line
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.offline.claims import MAX_OPENING, extract_claims, remove_mentions
-from ragstone.judges.offline.conflicts import find_conflicts
-from ragstone.judges.offline.features import Features, compute_features
+from ragstone.judges.offline.conflicts import Contradiction, find_conflicts, find_contradiction
 from ragstone.judges.offline.index import ContextIndex
 from ragstone.judges.offline.languages import guess_language, sentence_pattern
-from ragstone.judges.offline.matching import ClaimText, Match, Term, match_claim, read_claim
+from ragstone.judges.offline.matching import (
+    ClaimText,
+    Features,
+    Match,
+    Term,
+    compute_features,
+    match_claim,
+    read_claim,
+)
 from ragstone.judges.offline.words import fold, split_forms, word_lists
+from ragstone.judges.spec import JudgeOptions
 from ragstone.judges.structured import ReadableContexts
 from ragstone.types.claim import Evidence, Grade, Label, Verdict
 from ragstone.types.questions import (
@@ -37,9 +47,8 @@ MAX_MISSING_SHOWN = 5
 """How many of the words that no context covers are listed."""
 DECIMALS = 4
 """Decimals of a confidence."""
-FRAME, OTHERS = 0.6, 0.7
-"""The shares of the words around a figure, and of the claim's other words, that a contradicting
-sentence has; chosen on the labelled contradictions."""
+CONTRADICTED = 0.5
+"""The probability of contradiction from which a claim is CONTRADICTED."""
 NEARLY = 0.1
 """A context is relevant if its support is at most this much below that of the best context."""
 MAX_CLAIM_SHOWN = 120
@@ -47,28 +56,55 @@ MAX_CLAIM_SHOWN = 120
 _COMMAS = str.maketrans("", "", ',、،*_>"“”')
 
 
+class OfflineSettings(JudgeOptions):
+    """The options in the offline judge's name, such as `offline,threshold=0.6`.
+
+    Attributes:
+        threshold: the probability of support from which a claim is supported. It was chosen on
+            responses with several claims, of sources left out of training.
+        base_rate: the share of claims that are supported, as far as is known. In a RAG system's
+            answers, most are.
+    """
+
+    judge: ClassVar[str] = "the offline judge"
+
+    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    base_rate: Annotated[float, Field(gt=0, lt=1)] = 0.7
+
+
+DEFAULTS = OfflineSettings()
+
+
 class OfflineJudge(Judge):
     """Compares words. It needs no model, key or network, and always gives the same answer.
 
     A model trained on claims with human labels estimates the probability of support
-    (`training/offline_judge`), calibrated on English texts. A claim is SUPPORTED if support is more
-    likely than not, CONTRADICTED if one sentence has another figure in its place, else
-    NOT_ENOUGH_INFO. The confidence is that probability, or one minus it for the other verdicts.
+    (`training/offline_judge`), calibrated on English texts. A claim is SUPPORTED from a threshold
+    on, CONTRADICTED if one sentence has another figure in its place, else NOT_ENOUGH_INFO. The
+    confidence is that probability, or one minus it for the other verdicts.
     Mentions of sources in a claim are ignored. Paraphrase is missed, and another meaning in the
     same words passes.
     A context is relevant if it supports a claim of the answer. A response abstains if it has a
     phrase for that and states nothing. To compare texts, use a SimilarityJudge.
+
+    Args:
+        settings: the threshold and the base rate; by default those of the training.
     """
 
     name = "offline"
     description = (
-        "word-level: compares words, numbers, dates, negations and names with the contexts, "
+        "word-level: compares words, numbers, negations and names with the contexts, "
         "weighted by a model trained on human labels; misses paraphrases and "
         "inferences; confidence is calibrated on English texts in which 70% of claims are supported"
     )
+    settings = DEFAULTS
     kinds = frozenset(
         kind.kind for kind in (ExtractClaims, VerifyClaims, GradeContexts, DetectAbstention)
     )
+
+    def __init__(self, settings: OfflineSettings = DEFAULTS) -> None:
+        self.settings = settings
+        self.name = settings.judge_name(type(self).name)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Answer one question, without waiting.
@@ -83,7 +119,8 @@ class OfflineJudge(Judge):
             return extract_claims(question.response)
         if isinstance(question, VerifyClaims):
             contexts = ReadableContexts.of(question.contexts)
-            return contexts.restore(verify_claims(question.claims, contexts.texts))
+            found = verify_claims(question.claims, contexts.texts, self.settings)
+            return contexts.restore(found)
         if isinstance(question, GradeContexts):
             return grade_contexts(question.answer, ReadableContexts.of(question.contexts).texts)
         if isinstance(question, DetectAbstention):
@@ -94,10 +131,12 @@ class OfflineJudge(Judge):
         )
 
 
-def verify_claims(claims: Sequence[str], contexts: Sequence[str]) -> tuple[Verdict, ...]:
+def verify_claims(
+    claims: Sequence[str], contexts: Sequence[str], settings: OfflineSettings = DEFAULTS
+) -> tuple[Verdict, ...]:
     """Return a verdict on each claim, in order."""
     index = ContextIndex(contexts)
-    return tuple(_verdict(claim, index) for claim in read_claims(claims))
+    return tuple(_verdict(claim, index, settings) for claim in read_claims(claims))
 
 
 def read_claims(claims: Sequence[str]) -> Iterator[ClaimText]:
@@ -109,32 +148,22 @@ def read_claims(claims: Sequence[str]) -> Iterator[ClaimText]:
         yield read_claim(claim, language)
 
 
-def _verdict(claim: ClaimText, index: ContextIndex) -> Verdict:
+def _verdict(claim: ClaimText, index: ContextIndex, settings: OfflineSettings) -> Verdict:
     if not index.places:
         return Verdict(label=Label.NOT_ENOUGH_INFO, reason="there is no text", confidence=1.0)
     if not (claim.content or claim.figures):
         reason = "the claim has no content words"
         return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=1.0)
-    weights, match = read_weights(), match_claim(claim, index)
-    if match is None:
-        confidence = round(1 - weights.no_match, DECIMALS)
-        reason = _missing_words(claim, frozenset())
-        return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=confidence)
-    features = compute_features(claim, match, index)
-    conflicts = find_conflicts(claim, match, index)
-    probability = weights.probability(features, conflicts)
-    first, last = index.places[match.first], index.places[match.last]
-    evidence = Evidence(
-        context=first.context,
-        start=first.start,
-        end=last.end,
-        quote=index.text(match.first, match.last),
-        verified=True,
+    match = match_claim(claim, index)
+    conflicts: Mapping[str, str] = find_conflicts(claim, match, index) if match else {}
+    probability = read_weights().probability(
+        compute_features(claim, match), conflicts, settings.base_rate
     )
     label, reason = Label.SUPPORTED, None
-    if probability < weights.threshold:
-        label, reason = Label.NOT_ENOUGH_INFO, _missing_words(claim, match.here)
-        if is_contradiction(claim, match, features):
+    if probability < settings.threshold:
+        label, reason = Label.NOT_ENOUGH_INFO, _missing_words(claim, match)
+        found = find_contradiction(claim, match, index, conflicts) if match else None
+        if found and read_weights().contradiction(found) >= CONTRADICTED:
             label, reason = Label.CONTRADICTED, conflicts["figure"]
         elif seen := "; ".join(filter(None, conflicts.values())):
             reason = f"possible conflict: {seen}"
@@ -142,23 +171,23 @@ def _verdict(claim: ClaimText, index: ContextIndex) -> Verdict:
         label=label,
         reason=reason,
         confidence=round(probability if label is Label.SUPPORTED else 1 - probability, DECIMALS),
-        evidence=(evidence,),
+        evidence=(_evidence(match, index),) if match else (),
     )
 
 
-def is_contradiction(claim: ClaimText, match: Match, features: Features) -> bool:
-    """Return whether a figure contradicts the contexts: one sentence is the claim's, but for it."""
-    weight = sum([claim.terms[term] for term in claim.content])
-    here = sum([claim.terms[term] for term in claim.content if term in match.here])
-    return (
-        match.frame >= FRAME
-        and match.first == match.last
-        and here >= OTHERS * weight
-        and not (features.missing_names or features.first_missing)
+def _evidence(match: Match, index: ContextIndex) -> Evidence:
+    first, last = index.places[match.first], index.places[match.last]
+    return Evidence(
+        context=first.context,
+        start=first.start,
+        end=last.end,
+        quote=index.text(match.first, match.last),
+        verified=True,
     )
 
 
-def _missing_words(claim: ClaimText, found: Set[Term]) -> str:
+def _missing_words(claim: ClaimText, match: Match | None) -> str:
+    found: Set[Term] = match.here if match else frozenset()
     topical = {*claim.content, *range(len(claim.figures))}
     missing = [term for term in claim.terms if term in topical - found]
     missing.sort(key=lambda term: -claim.terms[term])
@@ -212,33 +241,47 @@ def abstains(response: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The trained model: a logistic regression.
+    """The trained model: a logistic regression, and a factor for each kind of conflict.
 
     Attributes:
         features: feature -> its weight, in the order of `Features`.
         offset: the constant term.
-        threshold: the probability from which a claim is supported.
-        no_match: the probability of a claim if no context has any word of it.
-        caps: kind of conflict -> the share of such claims that people call supported; the
-            probability is at most that.
+        factors: kind of conflict -> by how much it multiplies the probability; below a half.
+        evidence: feature of a contradiction -> its weight, and the constant term last.
     """
 
     features: Mapping[str, float]
     offset: float
-    threshold: float
-    no_match: float
-    caps: Mapping[str, float]
+    factors: Mapping[str, float]
+    evidence: Mapping[str, float]
 
-    def probability(self, features: Features, conflicts: Iterable[str] = ()) -> float:
+    def probability(
+        self,
+        features: Features,
+        conflicts: Iterable[str] = (),
+        base_rate: float = DEFAULTS.base_rate,
+    ) -> float:
         """Return the probability that a claim with these features is supported, in (0, 1).
 
-        It is 1 / (1 + e^-s), with s the offset plus each feature times its weight, summed in one
-        order, so that every machine returns the same bits.
+        It is 1 / (1 + e^-s), with s the offset plus each feature times its weight, times the factor
+        of each conflict. Another base rate changes its odds by the ratio of the odds of the rates.
+        Sums have one order, so that every machine returns the same bits.
         """
         total = self.offset
         for weight, feature in zip(self.features.values(), features, strict=True):
             total += weight * feature
-        return min([1 / (1 + exp(-total)), *(self.caps[kind] for kind in conflicts)])
+        found = 1 / (1 + exp(-total))
+        for kind in conflicts:
+            found *= self.factors[kind]
+        ratio = _odds(base_rate) / _odds(DEFAULTS.base_rate)
+        return ratio * found / (1 - found + ratio * found)
+
+    def contradiction(self, found: Contradiction) -> float:
+        """Return the probability that a claim with this evidence is contradicted, in (0, 1)."""
+        *weights, total = self.evidence.values()
+        for weight, feature in zip(weights, found, strict=True):
+            total += weight * feature
+        return 1 / (1 + exp(-total))
 
     @classmethod
     def of(cls, text: str) -> "Weights":
@@ -251,6 +294,10 @@ class Weights:
         if tuple(stored["features"]) != Features._fields:
             raise ValueError("the offline judge's weights are for different features: retrain it")
         return cls(**stored)
+
+
+def _odds(probability: float) -> float:
+    return probability / (1 - probability)
 
 
 @cache

@@ -24,12 +24,6 @@ _SCRIPTS = {
     "ko": "\uac00-\ud7af",
     "zh": "\u3400-\u9fff",
     "th": "\u0e00-\u0e7f",
-    "lo": "\u0e80-\u0eff",
-    "km": "\u1780-\u17ff",
-    "my": "\u1000-\u109f",
-    "bn": "\u0980-\u09ff",
-    "ta": "\u0b80-\u0bff",
-    "te": "\u0c00-\u0c7f",
     "vi": "\u01a1\u01b0\u1ea0-\u1ef9",
 }
 """Language -> the characters by which its texts are recognized, in the order of the tests."""
@@ -54,6 +48,7 @@ class Language:
         name: the two-letter code; "" for an unknown language.
         function_words: words without a topic.
         negations: words that negate a clause.
+        first_person: the words for the speaker.
         function_stems: the stems of both of these.
         negation_stems: the stems of the negations.
         denial_stems: the stems of other words that may deny.
@@ -63,6 +58,7 @@ class Language:
     name: str
     function_words: frozenset[str] = frozenset()
     negations: frozenset[str] = frozenset()
+    first_person: frozenset[str] = frozenset()
     function_stems: frozenset[str] = frozenset()
     negation_stems: frozenset[str] = frozenset()
     denial_stems: frozenset[str] = frozenset()
@@ -83,6 +79,7 @@ def language_of(name: str) -> Language:
         name,
         words,
         negations,
+        frozenset(words_of(name, "first_person")),
         frozenset(map(stem, words | negations)),
         frozenset(map(stem, negations)),
         frozenset(map(stem, words_of(name, "denials"))),

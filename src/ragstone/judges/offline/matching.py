@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ragstone.judges.offline.figures import Figure, find_figures
 from ragstone.judges.offline.index import ContextIndex
@@ -19,6 +20,8 @@ FIGURE_WEIGHT, NAME_WEIGHT = 1.2, 1.3
 """How much more figures and names weigh than the rarest other words."""
 FUNCTION_WEIGHT = 0.3
 """The most that a word without a topic weighs."""
+DECIMALS = 6
+"""Decimals of a feature, so that the order of floating-point sums never matters."""
 TITLE = 0.7
 """The share of capitals from which a sentence is a title, whose capitals mark no names."""
 
@@ -34,7 +37,7 @@ class ClaimText:
         language: its language.
         words: its words, in order.
         stems: their stems.
-        figures: its dates and quantities.
+        figures: its numbers.
         terms: each word and figure -> its weight.
         content: the stems of words with a topic, in order, outside figures.
         names: the stems with a capital that their place in the sentence does not explain.
@@ -115,7 +118,6 @@ class Match:
         last: the number of its last sentence, the same or the next one.
         here: the terms that the window has.
         coverage: the weight of `here`, as a share of all terms' weight.
-        second: the same of the second-best single sentence.
         rival: a figure that no context has, by its number, and the one in its place in the window.
         frame: how similar the words around these two are, in [0, 1]; 0 without any.
     """
@@ -125,7 +127,6 @@ class Match:
     last: int
     here: Set[Term]
     coverage: float
-    second: float
     rival: tuple[int, Figure] | None
     frame: float
 
@@ -136,8 +137,8 @@ def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
     figures: defaultdict[int, set[Term]] = defaultdict(set)
     topic = {place for term in claim.content for place in index.postings.get(term, ())}
     for number, figure in enumerate(claim.figures):
-        for place, stated in index.figures.items():
-            if (place in topic or not topic) and any(map(figure.is_covered_by, stated)):
+        for place in topic or range(len(index.places)):
+            if any(map(figure.is_covered_by, index.figures(place))):
                 figures[place].add(number)
                 weights[place] += FIGURE_WEIGHT
     anywhere: set[Term] = {term for term in claim.terms if term in index.postings}
@@ -171,8 +172,33 @@ def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
     rival, frame = None, 0.0
     for number, figure in enumerate(claim.figures):
         for place in range(first, last + 1):
-            for stated in index.figures.get(place, ()) if number not in anywhere else ():
+            for stated in index.figures(place) if number not in anywhere else ():
                 if (alike := stated.replaces(figure)) > frame:
                     rival, frame = (number, stated), alike
-    second = sorted(shares[: len(best)])[-2] if len(best) > 1 else 0.0
-    return Match(anywhere, first, last, here, coverage, second, rival, frame)
+    return Match(anywhere, first, last, here, coverage, rival, frame)
+
+
+class Features(NamedTuple):
+    """What the probability of support depends on, beside conflicts.
+
+    No feature depends on the language, the length of the contexts or their order, so weights
+    trained on English texts apply to other languages too.
+
+    Attributes:
+        coverage: the share of the weight of a claim's terms that the window has, in [0, 1].
+        anywhere: the share that any context has.
+        first_person: 1 if the claim speaks of `I` or `we`, as opinions do, else 0.
+    """
+
+    coverage: float = 0.0
+    anywhere: float = 0.0
+    first_person: float = 0.0
+
+
+def compute_features(claim: ClaimText, match: Match | None) -> Features:
+    """Return the features of a claim and its match, if any."""
+    speaker = float(any(word.form in claim.language.first_person for word in claim.words))
+    if match is None:
+        return Features(first_person=speaker)
+    found = sum([weight for term, weight in claim.terms.items() if term in match.anywhere])
+    return Features(round(match.coverage, DECIMALS), round(found / claim.weight, DECIMALS), speaker)

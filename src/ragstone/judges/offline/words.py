@@ -180,7 +180,7 @@ def _read(file: str) -> Mapping[str, Any]:
 
 
 FIGURE_WORDS = _read("figures.toml")
-"""The months, factors, bounds and units of all languages."""
+"""The factors, bounds and units of all languages."""
 
 
 @cache
