@@ -415,6 +415,7 @@ class Plan(JudgePlan, ClaimPlan):
         "With --gates-on corrected: exit 3 if all labels are more than DAYS older than the run.",
         group="Gates",
         metavar="DAYS",
+        needs=["gate"],
         ge=1,
     )
     max_failure_rate: Share = _setting(
