@@ -54,6 +54,8 @@ def test_the_plan_shows_strata_widths_and_rows(ragstone: Command, run_id: str) -
     plan = ragstone("label", "last", "--plan", "--n", "6")
     assert plan.code == 0
     assert "not all supported" in plan.out
+    assert "need labels of 20 rows, but this draws" in plan.err
+    assert "; use --n 50, if the run has more rows" in plan.err
     assert "   30 labels   0." in plan.out
     assert "  120 labels   0." in plan.out
     assert plan.out.count("2 claims") == plan.out.count("\n  q") >= 3

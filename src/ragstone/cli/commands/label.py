@@ -1,5 +1,6 @@
 """`ragstone label`: a person judges claims of a run, in the browser or in the terminal."""
 
+import math
 import webbrowser
 from collections.abc import Callable
 from threading import Thread
@@ -26,6 +27,7 @@ from ragstone.evaluation.labelling import (
 )
 from ragstone.reports.format import percent
 from ragstone.reports.tables import describe_claim
+from ragstone.results.calibration import FEWEST
 from ragstone.store import find_run
 from ragstone.types.claim import JudgedClaim
 
@@ -95,6 +97,13 @@ def command(
         made = plan_labels(
             read_claims(opened, info.id), name, labels=labels, seed=seed, widths=widths
         )
+        if 0 < len(made.rows) < FEWEST:
+            more = math.ceil(FEWEST * made.claims / len(made.rows) / 10 + 1) * 10
+            click.echo(
+                f"Note: gates on corrected means need labels of {FEWEST} rows, but this draws "
+                f"{len(made.rows)}; use --n {more}, if the run has more rows",
+                err=True,
+            )
         console = Console(highlight=False)
         if plan:
             with silent_pipes():
