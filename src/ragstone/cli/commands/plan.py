@@ -105,7 +105,11 @@ def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Ne
     questions = by_repeats[repeats]
     judged = LABELS_OF * questions
     people = PEOPLE if pilot.people is None else min(pilot.people, HIGHEST)
-    labels = max(FEWEST, labels_needed(questions, judged, people)) if pilot.judged else None
+    labels = None
+    if pilot.judged:
+        groups = questions / pilot.rows
+        least = labels_needed(groups, LABELS_OF * groups, people, spread=pilot.spread)
+        labels = min(max(FEWEST, math.ceil(least * pilot.rows)), judged)
     return Needed(
         pilot.spread, pilot.judge, pilot.people, questions, repeats, by_repeats, judged, labels
     )
