@@ -118,6 +118,12 @@ def test_answers_of_a_target_differ_between_runs() -> None:
     assert corrected(asked, run(target="rag")).method == "labels of these rows"
 
 
+def test_labels_of_the_first_rows_are_not_labels_of_all_rows() -> None:
+    first = run(plan={"cluster": "id", "limit": 80})
+    assert corrected(first.calibrate(labels(70), "mine"), run(run_id="b")).method == "transported"
+    assert corrected(first.calibrate(labels(70), "mine"), first).method == "labels of these rows"
+
+
 @each_case(
     ("new", "why"),
     [

@@ -154,7 +154,8 @@ class Calibration(FrozenModel):
 
     Attributes:
         run, data: the labelled run's id, and its data set.
-        fingerprint: SHA-256 of the data set, if its answers were in it; else None.
+        fingerprint: SHA-256 of the data set; None if its answers were not in it, or only its first
+            rows were read.
         judge: the judge's name.
     """
 
@@ -249,7 +250,7 @@ class Calibration(FrozenModel):
             name=name,
             run=manifest.run_id,
             data=manifest.source.name,
-            fingerprint=None if manifest.target else manifest.source.fingerprint,
+            fingerprint=_answers(manifest),
             judge=manifest.judge,
             version=manifest.version,
             created_at=datetime.now(UTC),
@@ -258,10 +259,8 @@ class Calibration(FrozenModel):
 
     def is_of(self, manifest: Manifest) -> bool:
         """Return whether the labels are of the rows of that run, so that nothing is transported."""
-        same_data = None if manifest.target else manifest.source.fingerprint
-        return self.run == manifest.run_id or (
-            same_data is not None and self.fingerprint == same_data and manifest.plan.limit is None
-        )
+        same = self.fingerprint is not None and self.fingerprint == _answers(manifest)
+        return same or self.run == manifest.run_id
 
     def correct(
         self, metric: str, manifest: Manifest, counts: RunSummaryBuilder
@@ -343,6 +342,11 @@ def load_calibration(name: str) -> Calibration:
             f"({count(error.error_count(), 'problem')}); create it again with `ragstone calibrate "
             f"RUN --name {name}`"
         ) from None
+
+
+def _answers(manifest: Manifest) -> str | None:
+    partial = manifest.target or manifest.plan.limit is not None
+    return None if partial else manifest.source.fingerprint
 
 
 def _path(name: str) -> Path:
