@@ -31,6 +31,8 @@ report last --no-export --html out/report.html
 compare one last
 rescore last --policy all
 rank --qrels qrels --ranking ranking --baseline ranked
+labels list last
+label last --plan
 view nobody
 """
 WRITES = """
@@ -44,6 +46,8 @@ runs untag last
 runs delete last --yes
 runs prune --older-than 1h --yes
 runs import run.json
+label last --no-browser
+labels import data.jsonl --run last
 """
 NOBODY = "there is no run named 'nobody'"
 """`view` reads the store, and then ends."""

@@ -62,7 +62,7 @@ def command(run: str, name: str, file: Path | None, store: str | None) -> None:
     ragstone run new.jsonl -m faithfulness --calibration support \\
       --fail-under faithfulness=0.8 --gates-on corrected
     """
-    with open_store(store) as opened:
+    with open_store(store, reading=True) as opened:
         info = opened.info(find_run(opened, run))
         check_files(file, inputs=read_by(opened, info))
         check_extension("json", file or STDOUT)

@@ -186,7 +186,7 @@ def noise(**given: Unpack[NoiseArgs]) -> None:
     ragstone judge noise last --dry-run
     ragstone judge noise last --repeat 5 --rows 50 --max-cost 1
     """
-    with open_store(given["store"]) as store:
+    with open_store(given["store"], reading=True) as store:
         again = Again.of(store, find_run(store, given["run"]), given)
         run = again.run
         metrics = [metric for name in run.metrics if (metric := get(name)).question_kinds]
@@ -270,7 +270,7 @@ def probe(**given: Unpack[AgainArgs]) -> None:
     ragstone judge probe last --repeat 5
     ragstone judge probe baseline --max-cost 0.50 --json -
     """
-    with open_store(given["store"]) as store:
+    with open_store(given["store"], reading=True) as store:
         run_id = find_run(store, given["run"])
         again = Again.of(store, run_id, given)
         if not store.info(run_id).transcript:

@@ -89,7 +89,7 @@ def command(
     ragstone label last --n 60 --annotator ana
     ragstone label last --terminal
     """
-    with open_store(store) as opened:
+    with open_store(store, reading=plan) as opened:
         info = opened.info(find_run(opened, run))
         name = metric_of(info, metric)
         seed = f"{info.id} {name}"

@@ -119,7 +119,7 @@ def export(run: str, file: Path, store: str | None) -> None:
     """Export the labels of a run to .jsonl, .csv or .xlsx."""
     if file.suffix.lower() not in _SUFFIXES:
         raise UsageError(f"{file}: labels cannot be written so; use {', '.join(_SUFFIXES)}")
-    with open_store(store) as opened:
+    with open_store(store, reading=True) as opened:
         info = opened.info(find_run(opened, run))
         check_files(file, inputs=read_by(opened, info))
         labels = opened.labels(info.id)
@@ -132,7 +132,7 @@ def export(run: str, file: Path, store: str | None) -> None:
 @command.command(name="list", params=[click.Argument(["run"]), STORE], epilog=RUN)
 def list_(run: str, store: str | None) -> None:
     """List who labelled a run, and how far annotators agree: Cohen's kappa and Gwet's AC1."""
-    with open_store(store) as opened:
+    with open_store(store, reading=True) as opened:
         run_id = find_run(opened, run)
         labels = opened.labels(run_id)
     if not labels:

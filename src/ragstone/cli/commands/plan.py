@@ -248,7 +248,7 @@ def command(
     ids: list[str] = []
     pilots = {"any metric": Pilot(SPREAD * math.sqrt(2 * (1 - CORRELATION)), step=1.0)}
     if like:
-        with open_store(store) as opened:
+        with open_store(store, reading=True) as opened:
             ids = [find_run(opened, each) for each in like]
             check_files(file, inputs=read_by(opened, *map(opened.info, ids)))
             runs = [opened.load(each) for each in ids]
