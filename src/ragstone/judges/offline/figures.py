@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 
 from ragstone.judges.offline.languages import UNKNOWN, Language
@@ -28,7 +28,7 @@ NEARBY = 40
 """Characters before and after a figure that are searched for its frame."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Figure:
     """A number of a text.
 
@@ -60,18 +60,19 @@ class Figure:
         before = split_forms(self.text[max(0, self.start - NEARBY) : self.start])
         return before[-NEAR:], split_forms(self.text[self.end : self.end + NEARBY])[:NEAR]
 
-    @property
+    @cached_property
     def noun(self) -> str:
         """The word right after a bare number; "" if there is none."""
         is_bare = self.text[self.end : self.end + 1] in (" ", "-") and not self.dimension
         after = self._near()[1][:1] if is_bare else ()
         return next((word for word in after if word not in self.language.function_words), "")
 
-    @property
+    @cached_property
     def leeway(self) -> tuple[float, float]:
         """How far below and above it, as a share, the stated value may be if it is rounded."""
         return next((LEEWAY[word] for word in self._near()[0][-2:] if word in LEEWAY), (0.0, 0.0))
 
+    @cached_property
     def frame(self) -> tuple[Set[str], Set[str]]:
         """Return the stems of the words around it that have a topic."""
         before, after = (
@@ -115,7 +116,7 @@ class Figure:
             return 0.0
         if other.is_covered_by(self) or self.is_covered_by(other):
             return 0.0
-        (before, after), (near_before, near_after) = other.frame(), self.frame()
+        (before, after), (near_before, near_after) = other.frame, self.frame
         same = len(before & near_before) + len(after & near_after)
         return same / claimed if (claimed := len(before) + len(after)) else 0.0
 

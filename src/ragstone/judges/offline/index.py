@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
 from ragstone._internal.sentences import Sentence, split_sentences
 from ragstone.judges.offline.figures import Figure, find_figures
-from ragstone.judges.offline.languages import Language, guess_language
+from ragstone.judges.offline.languages import SAMPLE, Language, guess_language
 from ragstone.judges.offline.words import split_forms, stem
 
 CACHE_SIZE = 64
@@ -48,7 +48,7 @@ class Passage:
 def _read(text: str) -> Passage:
     sentences = split_sentences(text)
     forms = [split_forms(sentence.text) for sentence in sentences]
-    language = guess_language(text, list(chain.from_iterable(forms)))
+    language = guess_language(text, list(islice(chain.from_iterable(forms), SAMPLE // 8)))
     return Passage(text, language, sentences, tuple(list(map(stem, each)) for each in forms))
 
 

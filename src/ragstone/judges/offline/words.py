@@ -37,7 +37,7 @@ _THAI = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _UNSPACED = lazy_pattern(f"[{_HAN}{_THAI}]")
 _ELIDED = r"(?<!\b[lLdDjJmMtTsSnNcC])(?<!\b[qQ]u)(?<!\bl)(?<!\b\wll)(?<!\b\w\wll)"
 """Before an apostrophe inside a word: `l'eau` and `dell'acqua` are two words each."""
-_PLAIN_WORD = re.compile("[A-Za-z0-9]+")
+_PLAIN_WORD = re.compile("[a-z0-9]+")
 _DROPPED = lazy_pattern(f"[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670{JOINERS}]")
 _APOSTROPHES = str.maketrans("’", "'")
 _EQUALS = str.maketrans("ىةıłøđ", "يهilod")
@@ -97,12 +97,12 @@ def split_forms(text: str) -> list[str]:
         words = _word_pattern("spaced").findall(text)
         folded = [fold(word[:MAX_WORD]).removesuffix("'s") for word in words]
         return [form for form in folded if form]
-    pattern = _word_pattern("ascii") if "'" in text else _PLAIN_WORD
-    found: list[str] = pattern.findall(text)
-    forms = "\n".join(found).lower().split("\n")
-    if "'" in text or len(max(forms, key=len)) > MAX_WORD:
-        forms = [form[:MAX_WORD].removesuffix("'s") for form in forms]
-    return forms if forms != [""] else []
+    if "'" not in text:
+        plain: list[str] = _PLAIN_WORD.findall(text.lower())
+        if not plain or len(max(plain, key=len)) <= MAX_WORD:
+            return plain
+    forms: list[str] = _word_pattern("ascii").findall(text.lower())
+    return [form[:MAX_WORD].removesuffix("'s") for form in forms]
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int, int, bool]]:
