@@ -379,7 +379,7 @@ def test_one_row_is_refused_with_the_right_form(row: Any) -> None:
 
 @each_case("data", [5, None])
 def test_a_wrong_type_of_data_names_the_right_one(data) -> None:
-    with pytest.raises(UsageError, match=r"data must be a file, or samples or mappings, got"):
+    with pytest.raises(UsageError, match="data must be a file, a data frame or rows, got"):
         evaluate(data, metrics="faithfulness")
 
 
