@@ -60,11 +60,6 @@ class Word(NamedTuple):
     shown: str
     gram: bool = False
 
-    @property
-    def is_identifier(self) -> bool:
-        """Whether it mixes letters and digits, like a model or part number."""
-        return not self.form.isalpha() and any(map(str.isdigit, self.form)) and not self.gram
-
 
 @lru_cache(maxsize=1 << 16)
 def fold(text: str) -> str:
