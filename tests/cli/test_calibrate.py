@@ -105,10 +105,11 @@ def test_gates_rest_on_the_corrected_mean(labelled: Command) -> None:
     labelled("calibrate", "last")
     write("b.jsonl", other=3)
     run = ("run", "b.jsonl", "-m", "faithfulness", "--no-export", "--calibration", "default")
-    for threshold, code in (("0.2", 0), ("0.9", 1)):
+    for threshold, code in (("0.1", 0), ("0.5", 3), ("0.9", 1)):  # the interval: 0.16 to 0.75
         gate = ("--fail-under", f"faithfulness={threshold}", "--gates-on", "corrected")
         said = labelled(*run, *gate)
         assert said.code == code, said.out + said.err
+        assert ("the interval of the corrected mean is wide" in said.err) == (code == 3)
     assert "transported" in said.out
     again = labelled("report", "last", "--no-export", "--gates-on", "mean")
     assert (again.code, "is not >= 0.9" in again.out) == (1, True)

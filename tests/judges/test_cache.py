@@ -354,7 +354,7 @@ async def test_the_folder_is_made_and_kept_out_of_git(
     path_of_replies_file: Path, tmp_path: Path
 ) -> None:
     await (await ReplyCache.open(path_of_replies_file)).close()
-    assert (path_of_replies_file.parent / ".gitignore").read_text() == "*\n"
+    assert (path_of_replies_file.parent / ".gitignore").read_text().startswith("*\n")
     assert query(path_of_replies_file, "PRAGMA journal_mode") == [("wal",)]
     await (await ReplyCache.open(tmp_path / "mine" / "replies.db")).close()
     assert [each.name for each in (tmp_path / "mine").iterdir()] == ["replies.db"]

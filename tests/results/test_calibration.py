@@ -253,3 +253,98 @@ def test_a_missing_calibration_of_a_stored_run_is_a_problem_not_an_error() -> No
     found = run(plan={"calibration": "gone"}).summary()[NAME].corrected
     assert found is not None
     assert "there is no calibration 'gone'" in (found.problem or "")
+
+
+def graded(supported: Sequence[int], n: int = 4) -> list[Score]:
+    """Return scores of n claims, so many of them supported by the judge."""
+    made: list[Score] = []
+    for count in supported:
+        verdicts = scores([0.9] * count + [0.1] * (n - count))
+        claims = [claim for one in verdicts for claim in one.claims]
+        made.append(Score.scored(count / n, detail={ALL_SUPPORTED: 0.5}, claims=claims))
+    return made
+
+
+def claim_labels(supported: Sequence[int], n: int = 4) -> list[Label]:
+    """Return labels of all claims: people reject one claim in five that the judge supports."""
+    found: list[Label] = []
+    for place, count in enumerate(supported):
+        (one,) = labels(1)
+        for claim in range(n):
+            value = claim < count and (place + claim) % 5 != 0
+            found.append(
+                replace(
+                    one, position=place, sample_id=f"q{place}", claim=claim, value=value,
+                    probability=1.0,
+                )
+            )  # fmt: skip
+    return found
+
+
+def test_error_rates_of_claims_are_transported() -> None:
+    given = [place % 5 for place in range(40)]
+    labelled = Runs.of({NAME: graded(given)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
+    calibrated = labelled.calibrate(claim_labels(given), "mine")
+    found = calibrated.metrics[NAME]
+    sensitivity, specificity = (found.share(of_human=kind) for kind in (True, False))
+    assert sensitivity is not None
+    assert specificity is not None
+    other = Runs.of(
+        {NAME: graded([3] * 50)},
+        judge_setups={NAME: "setup"},
+        plan={"cluster": "id"},
+        run_id="b",
+        source={"name": "new.xlsx", "fingerprint": "0" * 64, "rows": 50},
+    )
+    expected = (0.75 + specificity[0] - 1) / (sensitivity[0] + specificity[0] - 1)
+    new = corrected(calibrated, other)
+    assert (new.mean, new.method) == (pytest.approx(expected), "transported")
+
+
+def test_labels_of_all_claims_give_their_mean() -> None:
+    given = [place % 5 for place in range(40)]
+    labelled = Runs.of({NAME: graded(given)}, judge_setups={NAME: "setup"}, plan={"cluster": "id"})
+    people = claim_labels(given)
+    found = corrected(labelled.calibrate(people, "mine"), labelled)
+    assert found.mean == pytest.approx(sum(bool(each.value) for each in people) / len(people))
+
+
+def test_a_pass_mark_changes_no_calibration() -> None:
+    calibrated = run().calibrate(labels(70), "mine")
+    marked = Runs.of(
+        {f"{NAME},threshold=0.8": scores([0.9] * 40)},
+        judge_setups={f"{NAME},threshold=0.8": "setup"},
+    )
+    found = calibrated.correct(f"{NAME},threshold=0.8", marked.manifest, marked.counts)
+    assert found is not None
+    assert found.problem is None
+
+
+def test_labels_of_responses_are_compared_with_the_share_of_best_scores() -> None:
+    labelled = run()
+    found = corrected(labelled.calibrate(labels(70, claim=None), "mine"), labelled)
+    assert (found.of, found.judge) == ("responses", 0.8)
+
+
+@each_case(
+    ("old", "new"),
+    [
+        ('"probability": 0.5', '"probability": 0'),
+        ('"human": 1.0', '"human": 7'),
+        ('"human": 1.0', '"human": NaN'),
+        ('"position": 1,', '"position": 0,'),
+    ],
+)
+def test_a_calibration_with_impossible_values_is_refused(old: str, new: str) -> None:
+    path = run().calibrate(labels(70), "mine").save()
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(UsageError, match=r"mine.json is not a calibration .*metrics.faithfulness"):
+        load_calibration("mine")
+
+
+def test_a_renamed_calibration_has_the_name_of_its_file() -> None:
+    path = run().calibrate(labels(70), "mine").save()
+    path.rename(path.with_name("yours.json"))
+    assert load_calibration("yours").name == "yours"

@@ -185,12 +185,12 @@ def lock_file(path: Path, *, timeout: float) -> Generator[None, None, None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder if it is missing; Git ignores a folder named `.ragstone`."""
+    """Create a folder if it is missing; Git ignores all but calibrations in `.ragstone`."""
     if folder.exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
     if folder.name == ".ragstone":
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        (folder / ".gitignore").write_text("*\n!calibrations/\n!calibrations/*\n", encoding="utf-8")
 
 
 def use_wal(connection: sqlite3.Connection, *, marker: str) -> None:

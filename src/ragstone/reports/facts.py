@@ -290,16 +290,16 @@ def coverage(summary: Summary) -> str:
 def correction(summary: Summary) -> str:
     """Return the corrected mean, its interval, that of the judge alone, and the labels used."""
     found = summary.corrected
-    if found is None or found.mean is None or found.interval is None or summary.mean is None:
+    if found is None or found.mean is None or found.interval is None or found.judge is None:
         return NO_VALUE
     low, high = found.interval
     kind = f"{count(found.labels, 'labelled row')}, calibration {found.calibration}"
     if found.of == "responses":
-        kind += "; share of faithful responses"
+        kind += "; shares of faithful responses, not mean scores"
     if found.method == "transported":
         kind += "; labels of another run, transported with the judge's error rates"
     return (
-        f"{found.mean:.2f} corrected ({low:.2f} to {high:.2f}); judge alone {summary.mean:.2f} "
+        f"{found.mean:.2f} corrected ({low:.2f} to {high:.2f}); judge alone {found.judge:.2f} "
         f"({kind})"
     )
 

@@ -1,13 +1,13 @@
 """Calibration: people's labels of a run, and the means that they correct."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import AwareDatetime, ValidationError
+from pydantic import AwareDatetime, Field, ValidationError, model_validator
 
 from ragstone._internal.fields import FrozenMap, FrozenModel
 from ragstone._internal.files import check_file, write_text
@@ -31,13 +31,17 @@ OUTSIDE = 3.0
 """A gate is refused if this many times more rows than expected are beyond the labelled range."""
 BINS = 5
 _NAME = re.compile(r"[\w][\w.-]{0,99}")
+_PASS_MARK = re.compile(r",threshold=[^,]+")
+"""A part of a metric's name that changes no score."""
+
+_Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class LabelledClaim(FrozenModel):
     """A claim, or a whole response: the judge's verdict and probability, and people's verdict."""
 
     judge: bool
-    support: float | None
+    support: _Share | None
     human: bool
 
 
@@ -54,12 +58,12 @@ class LabelledRow(FrozenModel):
     """
 
     position: int
-    judged: float
-    human: float
-    probability: float
+    judged: _Share
+    human: _Share
+    probability: Annotated[float, Field(gt=0, le=1)]
     group: int
-    support: float | None
-    claims: tuple[LabelledClaim, ...]
+    support: _Share | None
+    claims: Annotated[tuple[LabelledClaim, ...], Field(min_length=1)]
     tags: FrozenMap[str, str]
 
 
@@ -68,17 +72,25 @@ class MetricCalibration(FrozenModel):
 
     Attributes:
         of: what was labelled; for responses, the corrected mean is the share of faithful ones.
+        shares: whether each score is the share of the row's claims that the judge supports.
         setup: a hash of the judge, its prompts and its settings.
         not_blind: number of labels given by people who could see the judge's verdict.
         labelled_at: the time of the newest label.
     """
 
     of: Literal["claims", "responses"]
+    shares: bool
     setup: str
     annotators: tuple[str, ...]
     not_blind: int
     labelled_at: AwareDatetime
-    rows: tuple[LabelledRow, ...]
+    rows: Annotated[tuple[LabelledRow, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len({row.position for row in self.rows}) < len(self.rows):
+            raise ValueError("a row is repeated")
+        return self
 
     @property
     def claims(self) -> list[tuple[LabelledClaim, float]]:
@@ -140,13 +152,34 @@ class MetricCalibration(FrozenModel):
         return found
 
     def scores(
-        self, scores: Numbers, units: Sequence[int], *, transported: bool = False
+        self,
+        scores: Numbers,
+        units: Sequence[int],
+        *,
+        keys: Sequence[Hashable] | None = None,
+        transported: bool = False,
     ) -> LabelledScores:
-        """Return a run's scores and these labels."""
-        columns = ([row.judged, row.human, row.probability] for row in self.rows)
-        judged, human, chances = np.array(list(columns), dtype=np.float64).T
-        groups = [row.group for row in self.rows]
+        """Return a run's scores and these labels: of claims if scores are shares of them.
+
+        `keys` are the units of the labelled rows, by default their groups.
+        """
+        columns: list[tuple[float, float, float]] = []
+        groups: list[Hashable] = []
+        for row, key in zip(self.rows, keys or [row.group for row in self.rows], strict=True):
+            parts = [(row.judged, row.human)]
+            if self.shares:
+                parts = [(float(claim.judge), float(claim.human)) for claim in row.claims]
+            columns += [(*part, row.probability * len(parts)) for part in parts]
+            groups += [key] * len(parts)
+        judged, human, chances = np.array(columns, dtype=np.float64).T
         return LabelledScores(scores, units, judged, human, chances, groups, transported)
+
+    def judge_alone(self, scores: Numbers) -> float:
+        """Return the judge's mean of a run; if responses were labelled, its share of best ones."""
+        if self.of == "claims":
+            return float(scores.mean())
+        first = self.rows[0]
+        return float((scores == (first.human == first.claims[0].human)).mean())
 
 
 class Calibration(FrozenModel):
@@ -212,6 +245,7 @@ class Calibration(FrozenModel):
             info, every = metrics[metric], [each for few in positions.values() for each in few]
             of = "responses" if all(each.claim is None for each in every) else "claims"
             labelled: list[LabelledRow] = []
+            shares = of == "claims" and info.higher_is_better
             for position, few in sorted(positions.items()):
                 place, row = judged[position]
                 score = row.scores[metric]
@@ -219,6 +253,8 @@ class Calibration(FrozenModel):
                 if score.value is None or not claims:
                     continue
                 share = sum(claim.human for claim in claims) / len(claims)
+                supported = sum(claim.label is Verdict.SUPPORTED for claim in score.claims)
+                shares = shares and abs(score.value * len(score.claims) - supported) < 1e-9
                 whole = score.detail.get(ALL_SUPPORTED)
                 labelled.append(
                     LabelledRow(
@@ -235,6 +271,7 @@ class Calibration(FrozenModel):
             if labelled:
                 found[metric] = MetricCalibration(
                     of=of,
+                    shares=shares,
                     setup=manifest.judge_setups.get(metric, ""),
                     not_blind=sum(not each.blind for each in every),
                     annotators=tuple(sorted({each.annotator for each in every})),
@@ -266,7 +303,8 @@ class Calibration(FrozenModel):
         self, metric: str, manifest: Manifest, counts: RunSummaryBuilder
     ) -> Correction | None:
         """Return the corrected mean of a run's metric; None if its kind was not labelled."""
-        found, scores = self.metrics.get(metric), counts.scores[metric]
+        labelled = {_PASS_MARK.sub("", name): each for name, each in self.metrics.items()}
+        found, scores = labelled.get(_PASS_MARK.sub("", metric)), counts.scores[metric]
         if found is None:
             kind = re.split("[:,@]", metric)[0]
             same = [name for name in self.metrics if re.split("[:,@]", name)[0] == kind]
@@ -283,12 +321,13 @@ class Calibration(FrozenModel):
             return Correction(calibration=self.name, problem=problem)
         own, groups = self.is_of(manifest), scores.scored_groups(counts.grouping.labels)
         units = range(len(scores.values)) if groups is None else groups.tolist()
-        labelled = found.scores(np.frombuffer(scores.values), units, transported=not own)
-        result = corrected_mean(labelled)
+        values = np.frombuffer(scores.values)
+        result = corrected_mean(found.scores(values, units, transported=not own))
         return Correction(
             calibration=self.name,
             mean=result.mean,
             interval=result.interval,
+            judge=found.judge_alone(values),
             labels=len(found.rows),
             method="labels of these rows" if own else "transported",
             of=found.of,
@@ -335,13 +374,15 @@ def load_calibration(name: str) -> Calibration:
         )
     check_file(path)
     try:
-        return Calibration.model_validate_json(path.read_bytes())
+        found = Calibration.model_validate_json(path.read_bytes())
     except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, fault["loc"]))
         raise UsageError(
-            f"{path} is not a calibration of this version "
-            f"({count(error.error_count(), 'problem')}); create it again with `ragstone calibrate "
-            f"RUN --name {name}`"
+            f"{path} is not a calibration of this version ({place or 'all of it'}: {fault['msg']});"
+            f" create it again with `ragstone calibrate RUN --name {name}`"
         ) from None
+    return found.model_copy(update={"name": name})
 
 
 def _answers(manifest: Manifest) -> str | None:

@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field, FiniteFloat
 
 from ragstone._internal.fields import FrozenModel, MetricName
 from ragstone.errors import UsageError
-from ragstone.types.score import Summary
+from ragstone.types.score import Correction, Summary
 
 Op = Literal[">=", "<="]
 Of = Literal["mean", "interval", "corrected", "scored"]
@@ -22,6 +22,8 @@ FLAGS: Mapping[str, tuple[Op, Of]] = MappingProxyType(
 """Setting -> the operator and quantity of its gates."""
 EPSILON = 1e-9
 """Sums of fractions are not exact, so a value that misses its threshold by less has reached it."""
+WIDEST = 0.3
+"""A corrected interval that is wider, and holds the threshold, decides no gate."""
 _SHARE = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
 
 
@@ -57,10 +59,20 @@ class Gate(FrozenModel):
                 )
         if self.of == "corrected" and summary:
             found = summary.corrected
-            problem = found.problem if found else "no calibration has labels of it"
+            problem = self._doubt(found) if found else "no calibration has labels of it"
             name = f"calibration {found.calibration}" if found else f"corrected {self.metric}"
             why = f"the {name} cannot decide ({problem})" if problem else ""
         return GateResult(**dict(self), value=value, passed=passed, why=why)
+
+    def _doubt(self, found: Correction) -> str | None:
+        """Return why the corrected mean cannot be compared, or None."""
+        if found.problem or found.interval is None:
+            return found.problem
+        low, high = found.interval
+        if high - low > WIDEST and low < self.threshold < high:
+            wide = f"the interval of the corrected mean is wide, {low:.2f} to {high:.2f}"
+            return f"{wide}; label more rows of this run"
+        return None
 
     @property
     def demand(self) -> tuple[str, Op, Of]:
@@ -72,7 +84,7 @@ class Gate(FrozenModel):
             return summary.scored / summary.n if summary.n else None
         if self.of == "corrected":
             found = summary.corrected
-            return found.mean if found and not found.problem else None
+            return found.mean if found and not self._doubt(found) else None
         if self.of == "interval":
             return summary.interval[0 if self.op == ">=" else 1] if summary.interval else None
         return summary.mean

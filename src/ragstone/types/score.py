@@ -130,6 +130,7 @@ class Correction(FrozenModel):
     Attributes:
         mean: the mean that people would have given; None if it cannot be estimated.
         interval: its 95% interval.
+        judge: the judge's figure for the same thing.
         calibration: the name of the labels.
         labels: number of labelled rows.
         method: whether the labels are of these rows, or transported from others.
@@ -140,6 +141,7 @@ class Correction(FrozenModel):
     calibration: str
     mean: float | None = None
     interval: tuple[float, float] | None = None
+    judge: float | None = None
     labels: int = 0
     method: Literal["labels of these rows", "transported"] | None = None
     of: Literal["claims", "responses"] = "claims"

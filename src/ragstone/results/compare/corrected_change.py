@@ -66,17 +66,18 @@ class LabelledRun:
             if place in chosen
         }
         scored = [place for place in places if values[place] is not None]
-        made = found.scores(
-            np.array([values[place] for place in scored], dtype=np.float64),
-            [units[place] for place in scored],
-            transported=not own,
-        )
         keys: list[tuple[str, int]] = []
         for row in found.rows:
             at = row.position  # also its place, because the run is complete
             pair = ("pair", units[at]) if at in units else ("row", at)
             keys.append(pair if own else ("other", row.group))
-        return replace(made, labelled=keys), len(found.rows)
+        made = found.scores(
+            np.array([values[place] for place in scored], dtype=np.float64),
+            [units[place] for place in scored],
+            keys=keys,
+            transported=not own,
+        )
+        return made, len(found.rows)
 
 
 def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> Comparison:

@@ -41,7 +41,7 @@ class LabelledScores:
 
 @dataclass(frozen=True)
 class Corrected:
-    """A mean, or a difference of two means, corrected with labels: its median and interval."""
+    """A mean, or a difference of two means, corrected with labels, and its interval."""
 
     mean: float
     interval: Ends
@@ -57,17 +57,18 @@ def corrected_mean(run: LabelledScores, *, level: float = 0.95) -> Corrected:
     Rogan and Gladen's estimate, with the errors of sensitivity, specificity and of the mean score.
     The latter assumes that the judge errs as often on these rows as on those, the former nothing.
 
-    The interval has the quantiles of a posterior: rows get random weights, and four pseudo-rows of
-    weight PRIOR let any score go with any label. For scores of 0 and 1 that is Jeffreys'
-    beta posterior for each verdict. Rows drawn with unequal chances are weighted, and count as
-    fewer (Kish). Whole units are weighted, not rows. The draws are always the same.
+    The mean is the value of that line, limited to the interval. The interval has the quantiles of
+    a posterior: rows get random weights, and four pseudo-rows of weight PRIOR let any score go
+    with any label. For scores of 0 and 1 that is Jeffreys' beta posterior for each verdict. Rows
+    drawn with unequal chances are weighted, and count as fewer (Kish). Whole units are weighted,
+    not rows. The draws are always the same.
 
     Sources: Cochran, Sampling Techniques (1977), 12.6 (regression in double sampling); Chen et al.
     (2026), arXiv 2601.05420 (for 0 and 1 it is efficient); Rubin, The Bayesian Bootstrap (1981);
     Brown, Cai and DasGupta, Interval Estimation for a Binomial Proportion (2001); Lee et al.
     (2025), arXiv 2511.21140 (Rogan-Gladen with both errors); Kish, Survey Sampling (1965), 11.7.
     """
-    return _summary(_posterior(run)[0], level)
+    return _summary(_posterior(run)[0], _estimate(run), level)
 
 
 def corrected_difference(a: LabelledScores, b: LabelledScores, *, level: float = 0.95) -> Corrected:
@@ -75,12 +76,33 @@ def corrected_difference(a: LabelledScores, b: LabelledScores, *, level: float =
 
     Rows of both runs with an equal unit get the same weight, so that pairs count as pairs.
     """
-    first, second = _posterior(a, b)
-    return _summary(second - first, level)
+    swapped = _content(a) > _content(b)  # so that the order of the runs changes only the sign
+    first, second = _posterior(*((b, a) if swapped else (a, b)))
+    draws = first - second if swapped else second - first
+    return _summary(draws, _estimate(b) - _estimate(a), level)
 
 
-def _summary(draws: Numbers, level: float) -> Corrected:
-    low, mean, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2]).tolist()
+def _content(run: LabelledScores) -> bytes:
+    return b"".join(each.tobytes() for each in (run.scores, run.judged, run.human))
+
+
+def _estimate(run: LabelledScores) -> float:
+    """Return the corrected mean without any prior; NaN if it is undefined."""
+    every = np.zeros(run.judged.size, dtype=np.int64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = _moments(run, every)[:, 1:] / run.judged.size
+        score, label, product, square, squared = total[0]
+        spread = squared - label**2 if run.transported else square - score**2
+        slope = (product - score * label) / spread
+        shift = run.scores.mean() - score
+        if run.transported:
+            return float(label + shift / slope) if slope > 0 else math.nan
+        return float(label + (slope * shift if np.isfinite(slope) else 0.0))
+
+
+def _summary(draws: Numbers, estimate: float, level: float) -> Corrected:
+    low, middle, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2]).tolist()
+    mean = middle if math.isnan(estimate) else min(max(estimate, low), high)
     return Corrected(mean, (low, high))
 
 
