@@ -91,6 +91,8 @@ def test_nothing_is_stored_if_there_are_problems(ragstone: Command, run_id: str)
     assert "line 4, column human, sample q1: 'x' is not a label" in told.err
     assert stored(run_id) == []
     Path("other.csv").write_text("id,label\nq1,1\n")
+    for name, text in (("no.csv", ""), ("head.csv", "id,human\n"), ("gap.csv", "id,human\nq1,\n")):
+        Path(name).write_text(text)
     ragstone("report", "last", "--claim-rows", "claims.csv")
     for words, reason in (
         (("export", "last", "a.csv"), "has no labels"),
@@ -98,6 +100,9 @@ def test_nothing_is_stored_if_there_are_problems(ragstone: Command, run_id: str)
         (("import", "other.csv", "--run", "last"), "--column human: there is no such column"),
         (("import", "claims.csv", "--run", "last", "--column", "label"), "the judge's verdicts"),
         (("import", "none.csv", "--run", "last"), "there is no file"),
+        (("import", "no.csv", "--run", "last"), "no.csv has no labels; write yes, no or ?"),
+        (("import", "head.csv", "--run", "last"), "head.csv has no labels; write yes, no or ?"),
+        (("import", "gap.csv", "--run", "last"), "into the column 'human'"),
     ):
         told = ragstone("labels", *words)
         assert (told.code, reason in told.err) == (2, True), told.err

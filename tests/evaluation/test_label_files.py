@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -53,6 +53,7 @@ def short(labels: Sequence[Label]) -> list[tuple[str, int | None, bool | None]]:
         *((word, True) for word in [*YES.split(), True, 1, 1.0, "fully supported", " Yes. "]),
         *((word, False) for word in [*NO.split(), False, 0, 0.0, "not supported", "NOT_SUPPORTED"]),
         *((word, False) for word in ("Partially supported", "not enough info", "nicht belegt")),
+        *((word, word == "1.0") for word in ("1.0", "0.0")),
         *((word, None) for word in ("?", "cannot tell", "can't tell", "Unsure", "weiß nicht")),
     ],
 )
@@ -95,6 +96,36 @@ def test_claims_are_matched_by_text_or_number(read: Read) -> None:
     assert {(each.annotator, each.probability, each.blind) for each in labels} == {
         ("ana", 1.0, False)
     }
+
+
+@each_case("text", [False, True])
+def test_numbers_may_be_written_as_by_pandas(read: Read, text: bool) -> None:
+    for key, name in (("id", "q1"), ("position", 0.0)):
+        other = 7.0 if key == "id" else 1.0
+        cells = [{key: name, "claim": 2.0, "human": 1.0}, {key: other, "claim": 1, "human": 0.0}]
+        if text:
+            cells = [{name: str(cell) for name, cell in row.items()} for row in cells]
+        expected = [("q1", 1, True), ("7", 0, False)]
+        lines = "".join(json.dumps(row) + "\n" for row in cells)
+        assert short(read("a.jsonl", lines, by_position=key != "id")) == expected
+        lines = "".join(",".join(map(str, row.values())) + "\n" for row in cells)
+        found = read("a.csv", f"{key},claim,human\n{lines}", by_position=key != "id")
+        assert short(found) == expected
+
+
+def test_a_label_has_a_known_time_and_is_blind_or_not(read: Read) -> None:
+    now = datetime.now(UTC)
+    text = f"id,human,at,blind\nq1,1,{now + timedelta(hours=20)},0.0\n7,1,,no\nq4,1,,1.0\n"
+    assert [each.blind for each in read("a.csv", text)] == [False, False, True]
+    text = f"id,human,at,blind\nq1,1,{now + timedelta(hours=30)},maybe\n7,1,9999-12-31,?\n"
+    with pytest.raises(InputError) as found:
+        read("a.csv", text)
+    future, blind, far, unknown = map(str, found.value.problems)
+    assert "line 2, column at" in future
+    assert "is in the future" in future
+    assert "line 3, column at, sample 7: '9999-12-31' is in the future; write when" in far
+    assert "column blind, sample q1: 'maybe' is not a value of blind; use yes or no" in blind
+    assert "'?' is not a value of blind" in unknown
 
 
 def test_a_file_without_claims_labels_responses(read: Read) -> None:

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
+from ragstone._internal.fields import document_id
 from ragstone._internal.text import count, listing, quoted, strip_controls
 from ragstone.datasets import read_table
 from ragstone.datasets.columns import ALIASES, ambiguous, flag, plain_name
@@ -102,7 +104,7 @@ def value_of(cell: object, *, yes: bool = True) -> bool | None:
     plain = normalize_cell(cell)
     if plain in (0, 1) and not isinstance(plain, str):
         return bool(plain) is yes
-    word = plain_name(plain).strip(".!'\"") if isinstance(plain, str) else None
+    word = plain_name(document_id(plain)).strip(".!'\"") if isinstance(plain, str) else None
     if word in _ANSWERS:
         return _ANSWERS[word] is yes
     if word in _NAMES:
@@ -215,7 +217,7 @@ def _label(
         annotator=cells.get("annotator", text, defaults.annotator),
         at=cells.get("at", _time, datetime.now(UTC)),
         probability=cells.get("probability", _probability, 1.0),
-        blind=cells.get("blind", lambda cell: value_of(cell) is True, blind),
+        blind=cells.get("blind", _is_blind, blind),
     )
     return None if cells.problems else label
 
@@ -283,7 +285,8 @@ def _existing(column: str, names: Sequence[str], option: str) -> str:
 
 def _row_of(cell: Plain, known: Mapping[str, ClaimRow]) -> ClaimRow:
     name = sample_id(cell)
-    row = known.get(name) or known.get(name.removeprefix("'"))
+    bare = name.removeprefix("'")
+    row = known.get(name) or known.get(bare) or known.get(document_id(bare))
     if row is None:
         near = nearest(name, known)
         raise ValueError(f"the run has no row {name!r}" + (f"; is it {near!r}?" if near else ""))
@@ -297,8 +300,9 @@ def _claim_of(cell: Plain, texts: Sequence[str]) -> int:
     places = {_plain_text(each): number for number, each in enumerate(texts)}
     if (number := places.get(_plain_text(words))) is not None:
         return number
-    if words.isdecimal() and 1 <= int(words) <= len(texts):
-        return int(words) - 1
+    number = document_id(words)
+    if number.isdecimal() and 1 <= int(number) <= len(texts):
+        return int(number) - 1
     near = nearest(words, texts)
     hint = f"is it {near!r}?" if near else f"write its text, or a number from 1 to {len(texts)}"
     raise ValueError(f"the row has no claim {words!r}; {hint}")
@@ -313,7 +317,17 @@ def _time(cell: Plain) -> datetime:
         time = datetime.fromisoformat(text(cell))
     except ValueError:
         raise ValueError(f"{text(cell)!r} is not a time; write 2026-11-23T09:30") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    if time > datetime.now(UTC) + timedelta(days=1):
+        raise ValueError(f"{text(cell)!r} is in the future; write when the label was given")
+    return time
+
+
+def _is_blind(cell: Plain) -> bool:
+    with suppress(ValueError):
+        if (value := value_of(cell)) is not None:
+            return value
+    raise ValueError(f"{quoted(text(cell), 40)!r} is not a value of blind; use yes or no")
 
 
 def _probability(cell: Plain) -> float:

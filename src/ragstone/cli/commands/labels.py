@@ -87,6 +87,12 @@ def import_(
     text, or its number in the reports. All problems are reported at once, and then nothing is
     stored. Labels replace earlier ones of the same claim and annotator.
     """
+    empty = UsageError(
+        f"{file.name} has no labels; write yes, no or ? into the column {column!r}, with one row "
+        "per claim or response"
+    )
+    if file.is_file() and not file.stat().st_size:
+        raise empty
     with open_store(store) as opened:
         info = opened.info(find_run(opened, run))
         found = read_label_file(
@@ -100,6 +106,8 @@ def import_(
             yes_means=None if yes_means is None else yes_means == "supported",
             blind=blind,
         )
+        if not found.labels:
+            raise empty
         opened.add_labels(info.id, found.labels)
     for note in found.notes:
         click.echo(f"Note: {file.name}: {note}", err=True)
