@@ -1,5 +1,6 @@
 """`ragstone label` without a browser: its plan, and labels by keys in the terminal."""
 
+import sys
 from collections.abc import Iterator
 
 import click
@@ -39,6 +40,7 @@ def run_id(ragstone: Command) -> str:
 @pytest.fixture
 def keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     pressed: list[str] = []
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(click, "getchar", lambda: pressed.pop(0))
     yield pressed
     assert pressed == []
@@ -56,8 +58,8 @@ def test_the_plan_shows_strata_widths_and_rows(ragstone: Command, run_id: str) -
     assert "not all supported" in plan.out
     assert "need labels of 20 rows, but this draws" in plan.err
     assert "; use --n 50, if the run has more rows" in plan.err
-    assert "   30 labels   0." in plan.out
-    assert "  120 labels   0." in plan.out
+    widths = [line for line in plan.out.splitlines() if " labels   0." in line]
+    assert [line.split()[0] for line in widths] == ["16"], "the run has no more claims"
     assert plan.out.count("2 claims") == plan.out.count("\n  q") >= 3
     assert values(run_id) == []
 
@@ -98,10 +100,14 @@ def test_what_cannot_be_labelled_is_refused(
     assert told.code == 2
     assert "needs starlette, which is not installed: use --terminal, or pip install" in told.err
 
-    def missing() -> str:
-        raise OSError("no such device")
-
-    monkeypatch.setattr(click, "getchar", missing)
     told = ragstone("label", "last", "--terminal")
-    assert (told.code, "needs a terminal" in told.err) == (2, True)
+    assert (told.code, told.out, "needs a terminal" in told.err) == (2, "", True)
     assert values(run_id) == []
+
+
+def test_a_draw_that_is_larger_than_asked_is_noted(ragstone: Command, run_id: str) -> None:
+    note = (
+        "Note: this draws 6 claims instead of 1: rows have all their claims, each stratum at least"
+    )
+    assert note in ragstone("label", "last", "--plan", "--n", "1").err
+    assert "instead of" not in ragstone("label", "last", "--plan", "--n", "16").err

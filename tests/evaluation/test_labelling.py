@@ -113,6 +113,7 @@ def test_a_judge_without_confidence_has_two_strata(store: Store) -> None:
     assert rates == {"not all supported": 0.3, "all supported": pytest.approx(0.9)}
     assert {row.probability for row in plan.rows} == {1.0}
     assert plan.claims == 4
+    assert list(plan.widths) == [4]
 
 
 def test_a_run_without_claims_has_nothing_to_label(store: Store, run_id: str) -> None:

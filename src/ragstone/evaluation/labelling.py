@@ -125,7 +125,8 @@ def plan_labels(
     """Draw rows with about so many claims; the same `seed` gives the same rows, and more of them.
 
     The strata are rows whose claims are all supported and other rows, each split at the median of
-    the judge's lowest confidence, if it has any. A row is drawn with all of its claims.
+    the judge's lowest confidence, if it has any. A row is drawn with all of its claims. Numbers in
+    `widths` beyond that of all claims are that number.
 
     Raises:
         UsageError: no row has claims.
@@ -172,7 +173,7 @@ def plan_labels(
     ]
     expected = {
         n: _expected_width([each[1] for each in judged], Draw.of(strata, n), codes, seed=number)
-        for n in widths
+        for n in sorted({min(n, sum(each.claims for each in strata)) for n in widths})
     }
     return LabelPlan(draw, drawn, expected)
 

@@ -1,6 +1,7 @@
 """`ragstone label`: a person judges claims of a run, in the browser or in the terminal."""
 
 import math
+import sys
 import webbrowser
 from collections.abc import Callable
 from threading import Thread
@@ -28,6 +29,7 @@ from ragstone.evaluation.labelling import (
 from ragstone.reports.format import percent
 from ragstone.reports.tables import describe_claim
 from ragstone.results.calibration import FEWEST
+from ragstone.results.stats.sampling import LEAST
 from ragstone.store import find_run
 from ragstone.types.claim import JudgedClaim
 
@@ -46,7 +48,7 @@ _WORDS = {True: "supported", False: "not supported", None: "cannot tell"}
             type=click.IntRange(1),
             default=60,
             show_default=True,
-            help="About how many claims to label.",
+            help=f"Claims to label: about so many, and at least {LEAST} of each stratum.",
         ),
         ANNOTATOR,
         LABEL_METRIC,
@@ -89,6 +91,8 @@ def command(
     ragstone label last --n 60 --annotator ana
     ragstone label last --terminal
     """
+    if terminal and not plan and not (sys.stdin and sys.stdin.isatty()):
+        raise UsageError("--terminal needs a terminal to read keys from")
     with open_store(store, reading=plan) as opened:
         info = opened.info(find_run(opened, run))
         name = metric_of(info, metric)
@@ -97,6 +101,12 @@ def command(
         made = plan_labels(
             read_claims(opened, info.id), name, labels=labels, seed=seed, widths=widths
         )
+        if made.claims > labels:
+            click.echo(
+                f"Note: this draws {count(made.claims, 'claim')} instead of {labels:,}: rows have "
+                f"all their claims, each stratum at least {LEAST}, and --n is an average",
+                err=True,
+            )
         if 0 < len(made.rows) < FEWEST:
             more = math.ceil(FEWEST * made.claims / len(made.rows) / 10 + 1) * 10
             click.echo(
@@ -173,10 +183,7 @@ def _label_in_terminal(session: LabelSession, console: Console) -> None:
         if item != shown:
             _print_claim(session, item, console)
             shown = item
-        try:
-            key = click.getchar().lower()
-        except OSError as error:
-            raise UsageError("--terminal needs a terminal to read keys from") from error
+        key = click.getchar().lower()
         if key in _VALUES:
             session.answer(item, _VALUES[key])
             last = item
