@@ -31,7 +31,9 @@ def write(name: str, *, other: int) -> None:
     Path(name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
 
-def add_labels(n: int, *, other: int = 4, wrong: int = 9) -> None:
+def add_labels(
+    n: int, *, other: int = 4, wrong: int = 9, claim: int | None = 0, annotator: str = "ana"
+) -> None:
     with Store.open(PLACE) as store:
         run = next(iter(store.runs())).id
         store.add_labels(
@@ -42,9 +44,9 @@ def add_labels(n: int, *, other: int = 4, wrong: int = 9) -> None:
                     position=place,
                     sample_id=f"q{place}",
                     metric="faithfulness",
-                    claim=0,
+                    claim=claim,
                     value=(place % other != 0) and place % wrong != 1,
-                    annotator="ana",
+                    annotator=annotator,
                     at=datetime.now(UTC),
                     probability=0.6,
                     blind=True,
@@ -77,6 +79,15 @@ def test_a_calibration_is_printed_and_saved(labelled: Command) -> None:
     assert figures["agreement"]["both"] == 19
     assert figures["corrected"]["labels"] == 30
     assert Path(".ragstone/calibrations/mine.json").is_file()
+
+
+def test_unused_labels_of_whole_responses_are_noted(labelled: Command) -> None:
+    assert labelled("calibrate", "last").err == ""
+    add_labels(3, claim=None, annotator="ben")
+    assert labelled("calibrate", "last").err == (
+        "Note: not used: 3 labels of whole responses, by ben, because faithfulness has labels of "
+        "claims too\n"
+    )
 
 
 def test_a_run_without_labels_cannot_be_calibrated(ragstone: Command) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ragstone._internal.files import write_text
-from ragstone._internal.text import count
+from ragstone._internal.text import count, one_line
 from ragstone.cli import silent_pipes
 from ragstone.cli.options import STORE
 from ragstone.cli.output import check_extension, check_files
@@ -67,7 +67,8 @@ def command(run: str, name: str, file: Path | None, store: str | None) -> None:
         check_files(file, inputs=read_by(opened, info))
         check_extension("json", file or STDOUT)
         labelled = opened.load(info.id)
-        calibration = labelled.calibrate(opened.labels(info.id), name)
+        labels = opened.labels(info.id)
+        calibration = labelled.calibrate(labels, name)
         summaries = {
             metric: summary.model_copy(
                 update={
@@ -84,6 +85,14 @@ def command(run: str, name: str, file: Path | None, store: str | None) -> None:
     console = Console(file=sys.stderr if file == STDOUT else sys.stdout, highlight=False)
     with silent_pipes():
         for metric, found in calibration.metrics.items():
+            whole = [each for each in labels if each.metric == metric and each.claim is None]
+            if found.of == "claims" and whole:
+                people = ", ".join(sorted({each.annotator for each in whole}))
+                click.echo(
+                    f"Note: not used: {count(len(whole), 'label')} of whole responses, by "
+                    f"{one_line(people)}, because {metric} has labels of claims too",
+                    err=True,
+                )
             _print(metric, found, summaries[metric], labelled, console)
         console.print(f"wrote {path}", markup=False, soft_wrap=True)
         if file == STDOUT:
