@@ -126,6 +126,23 @@ def test_gates_rest_on_the_corrected_mean(labelled: Command) -> None:
     assert (again.code, "is not >= 0.9" in again.out) == (1, True)
 
 
+def test_options_without_a_gate_are_noted(labelled: Command) -> None:
+    labelled("calibrate", "last")
+    report = ("report", "last", "--no-export", "--calibration", "default")
+    assert labelled(*report).err == ""
+    assert labelled(*report, "--gates-on", "corrected", "--max-age", "9").err == (
+        "--gates-on has no effect: no gate tests a mean\n"
+        "--max-age has no effect: no gate tests a corrected mean\n"
+    )
+    gate = ("--fail-under", "faithfulness=0.1", "--max-age", "9")
+    run = ("run", "a.jsonl", "-m", "faithfulness", "--no-export", "--calibration", "default", *gate)
+    note = "--max-age has no effect: no gate tests a corrected mean"
+    assert note in labelled(*run).err
+    assert labelled(*report, "--max-age", "9").err.strip() == note
+    assert "no effect" not in labelled(*run, "--gates-on", "corrected").err
+    assert labelled(*report, "--gates-on", "corrected").err == ""
+
+
 def test_a_calibration_that_does_not_fit_decides_nothing(labelled: Command) -> None:
     labelled("calibrate", "last")
     gate = ("--calibration", "default", "--fail-under", "faithfulness=0.2", "--gates-on")

@@ -16,6 +16,7 @@ from ragstone._internal.text import one_line
 from ragstone.cli import load
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.config_file import FILE, metric_names, model_names
+from ragstone.evaluation.effects import settings_without_effect
 from ragstone.metrics.registry import load_plugin
 from ragstone.types.config import (
     DEFAULT_STORE,
@@ -215,6 +216,8 @@ STORED_CORRECTION = (*CORRECTION, setting("gates_on"))
 def with_correction(plan: Plan, given: CorrectionArgs) -> Plan:
     """Return a stored run's plan with a calibration, and with its gates on another value.
 
+    Options without an effect are noted.
+
     Raises:
         UsageError: there is no such calibration, or gates need one.
     """
@@ -227,6 +230,9 @@ def with_correction(plan: Plan, given: CorrectionArgs) -> Plan:
         load("results.calibration").load_calibration(changed.calibration)
     elif on == "corrected":
         raise UsageError("--gates-on corrected needs --calibration NAME")
+    named = explicit_settings(cast("Mapping[str, object]", given))
+    for notice in settings_without_effect(named, changed, metrics=(), target=None, own_judge=False):
+        click.echo(notice, err=True)
     return changed
 
 

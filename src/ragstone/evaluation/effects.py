@@ -66,6 +66,7 @@ def settings_without_effect(
     parameters |= {"preset"} if parameters - {"k"} else set()
     uses = target.uses if target else frozenset[str]()
     uncalled = f"{target.name} does not use it" if target else "no RAG system is called"
+    gates = {plan.gates_on if gate.of == "mean" else gate.of for gate in plan.gates} - {"scored"}
     facts: Mapping[Need, tuple[bool, str]] = {
         "target": (target is not None, "no metric needs the RAG system"),
         "judge": (bool(kinds), idle),
@@ -75,7 +76,8 @@ def settings_without_effect(
         "local": (local, idle),
         "similarity": (similar, "no metric compares texts"),
         "cascade": (cascade, idle),
-        "gate": (any(gate.of != "scored" for gate in plan.gates), "no gate tests a mean"),
+        "gate": (bool(gates), "no gate tests a mean"),
+        "corrected": ("corrected" in gates, "no gate tests a corrected mean"),
     }
     found: dict[str, list[str]] = {}
     for name, how in named.items():

@@ -79,14 +79,14 @@ Share = Annotated[FiniteFloat, BeforeValidator(_share, json_schema_input_type=fl
 
 Need = Literal[
     "target", "request", "judge", "llm", "server", "budget", "local", "similarity", "cascade",
-    "metric", "gate",
+    "metric", "gate", "corrected",
 ]  # fmt: skip
 """What gives a setting an effect.
 
 The RAG system is called (`target`) or obeys it (`request`); a metric asks the judge (`judge`), an
 LLM (`llm`), a model server (`server`; if it is free, `budget`) or a local model (`local`);
 `similarity` of texts is asked; the judge is a `cascade`; a metric that runs has it as a parameter
-(`metric`); there is a `gate` on a mean.
+(`metric`); there is a `gate` on a mean, or on a `corrected` one.
 """
 
 
@@ -415,7 +415,7 @@ class Plan(JudgePlan, ClaimPlan):
         "With --gates-on corrected: exit 3 if all labels are more than DAYS older than the run.",
         group="Gates",
         metavar="DAYS",
-        needs=["gate"],
+        needs=["corrected"],
         ge=1,
     )
     max_failure_rate: Share = _setting(
