@@ -33,6 +33,10 @@ def test_a_plan_needs_no_run(ragstone: Command) -> None:
     assert "standard deviation of 0.4, and a correlation of 0.5" in said.out
 
 
+def test_a_plan_has_the_labels_that_a_corrected_difference_needs(ragstone: Command) -> None:
+    assert "20 of 20" in ragstone("plan", "--detect", "100%").out
+
+
 def test_the_variance_comes_from_a_run_and_the_pairing_from_two(stored: Command) -> None:
     one = json.loads(stored("plan", "--detect", "5%", "--like", "run-a", "--json", "-").out)
     assert (one["like"], one["correlation"]) == (["run-a"], 0.5)
@@ -113,6 +117,9 @@ def test_metrics_without_a_judge_need_no_labels(ragstone: Command, tmp_path: Pat
     [
         (["--detect", "0"], "the difference must be above 0"),
         (["--detect", "much"], "'much' is not a number"),
+        (["--detect", "3"], "any metric differ by at most 1; write 3 percent as 0.03 or 3%"),
+        (["--detect", "101%", "--like", "run-a"], "scores of faithfulness differ by at most 1;"),
+        (["--detect", "5%", *["--like", "run-a"] * 2], "the scores of the two runs do not differ"),
         (["--detect", "0.1", "--power", "100%"], "use a share from 50% to 99%"),
         (["--detect", "0.1", "-m", "hit"], "--metric needs --like RUN"),
         (["--detect", "0.1", "--like", "flat"], "no metric of the run has scores that vary"),

@@ -60,6 +60,7 @@ class Pilot:
         judge: variance of repeated judgments of one response; None if it was not measured.
         people: correlation of the judge's scores with people's; None if it was not measured.
         judged: whether a judge is asked, so that labels correct its scores.
+        most: the largest possible difference of two scores.
     """
 
     spread: float
@@ -68,6 +69,7 @@ class Pilot:
     judge: float | None = None
     people: float | None = None
     judged: bool = True
+    most: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Ne
     while by_repeats.get(repeats + 2, math.inf) <= (1 - WORTH) * by_repeats[repeats]:
         repeats += 2
     questions = by_repeats[repeats]
-    judged = LABELS_OF * questions
+    judged = max(LABELS_OF * questions, FEWEST)
     people = PEOPLE if pilot.people is None else min(pilot.people, HIGHEST)
     labels = None
     if pilot.judged:
@@ -170,13 +172,16 @@ def pilots_of(
             judge=judge.get(name),
             people=people.get(name),
             judged=runs[0].metrics[name].calls > 0,
+            most=runs[0].metrics[name].high - runs[0].metrics[name].low,
         )
         for name, (spread, rows) in spreads.items()
     }
     if not found:
+        problem = "no metric of the run has scores that vary"
+        if len(runs) == 2:
+            problem = "the scores of the two runs do not differ, or all by the same amount"
         raise UsageError(
-            "no metric of the run has scores that vary, so the variance of differences is "
-            "unknown; use another run, or omit --like"
+            f"{problem}, so the variance of differences is unknown; use another run, or omit --like"
         )
     if not chosen:
         return found
@@ -215,7 +220,7 @@ def pilots_of(
         ),
         STORE,
     ],
-    epilog=f"{RUN} docs/plan-and-drift.md has the formulas.",
+    epilog=f"{RUN} See docs/plan-and-drift.md#formulas.",
 )
 def command(
     detect: str,
@@ -253,6 +258,12 @@ def command(
             check_files(file, inputs=read_by(opened, *map(opened.info, ids)))
             runs = [opened.load(each) for each in ids]
             pilots = pilots_of(runs, metric, opened.labels(ids[0]))
+    for name, pilot in pilots.items():
+        if difference > pilot.most:
+            raise UsageError(
+                f"--detect {detect}: scores of {name} differ by at most {pilot.most:g}; write 3 "
+                "percent as 0.03 or 3%"
+            )
     alpha = ALPHA / len(pilots)
     plan = {
         name: needed(pilot, difference, alpha=alpha, power=chance) for name, pilot in pilots.items()
