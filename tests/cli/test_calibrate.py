@@ -79,6 +79,9 @@ def test_a_calibration_is_printed_and_saved(labelled: Command) -> None:
     assert figures["agreement"]["both"] == 19
     assert figures["corrected"]["labels"] == 30
     assert Path(".ragstone/calibrations/mine.json").is_file()
+    page = (Path(__file__).parents[2] / "docs/labels.md").read_text()
+    keys = {*found, *figures, *figures["agreement"], *figures["corrected"]}
+    assert {key for key in keys if f"`{key}`" not in page} == set()
 
 
 def test_unused_labels_of_whole_responses_are_noted(labelled: Command) -> None:
