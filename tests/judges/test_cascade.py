@@ -4,7 +4,7 @@ import pytest
 
 import ragstone
 from ragstone.errors import Cause, QuestionNotSupportedError
-from ragstone.judges.base import Judge, outcome_of, setup_of
+from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.scripted import ScriptedJudge
@@ -219,7 +219,7 @@ def test_its_setup_is_both_and_how_they_share_the_work() -> None:
         judge = CascadeJudge(*both, threshold=mark)
         known = judge.identity("verify_claims") is not None
         assert known == (None not in within)  # else nothing may be kept
-        return setup_of(judge, "verify_claims")
+        return judge.setup("verify_claims")
 
     assert identity(0.8, None, None) is None
     assert identity(0.8, None, "a") == identity(0.8, None, "a")

@@ -7,7 +7,7 @@ from tests.cases import each_case
 
 import ragstone
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
-from ragstone.judges.base import Judge, setup_of
+from ragstone.judges.base import Judge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.panel import PanelJudge, tally
 from ragstone.judges.router import RouterJudge
@@ -249,7 +249,7 @@ def test_a_member_without_identity_hides_no_other_set_up_and_lets_nothing_be_kep
         return PanelJudge([ScriptedJudge({"verify_claims": []}, identity=each) for each in within])
 
     def setup(*within: str | None) -> str | None:
-        return setup_of(RouterJudge({}, CachedJudge(panel(*within), Path("x"))), "verify_claims")
+        return RouterJudge({}, CachedJudge(panel(*within), Path("x"))).setup("verify_claims")
 
     assert setup(None, "a") == setup(None, "a")
     assert len({setup(None, "a"), setup(None, "b"), setup(None, None)}) == 3

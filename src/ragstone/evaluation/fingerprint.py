@@ -14,7 +14,7 @@ from ragstone._internal.text import public_url
 from ragstone.datasets import Dataset
 from ragstone.evaluation.judge_testing import load_test
 from ragstone.evaluation.preflight import Preflight, resolve_gates
-from ragstone.judges.base import Judge, setup_of
+from ragstone.judges.base import Judge
 from ragstone.metrics.base import Metric
 from ragstone.results.run import new_run_id
 from ragstone.targets.base import Target
@@ -58,7 +58,7 @@ def run_identity(
 
 def judge_setup(plan: Plan, judge: Judge, kinds: Iterable[str]) -> str:
     """Return a hash of everything that affects the judge's replies to these kinds of question."""
-    setup = [setup_of(judge, kind) for kind in kinds]
+    setup = [judge.setup(kind) for kind in kinds]
     settings = plan.model_dump_json(include=JudgePlan.model_fields.keys() - _NO_EFFECT)
     prompts = (f"{kind} {_file_hash(file)}" for kind, file in sorted(plan.prompts.items()))
     return _hash([json.dumps(setup), settings, *prompts])

@@ -49,6 +49,13 @@ class Judge(AsyncResource, ABC):
         del kind
         return None
 
+    def setup(self, kind: str) -> str | None:
+        """Return what distinguishes it from another setup of the same name, for a run's record.
+
+        Unlike the identity, judges whose replies are not cached may have one.
+        """
+        return self.identity(kind)
+
 
 async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
     """Return a judge's reply, or its failure as a value.
@@ -103,6 +110,10 @@ class JudgeWrapper(Judge):
         """Return the identity of the wrapped judge."""
         return self.judge.identity(kind)
 
+    def setup(self, kind: str) -> str | None:
+        """Return the setup of the wrapped judge."""
+        return self.judge.setup(kind)
+
 
 class MultiJudge(Judge):
     """A judge around several judges; it has no identity unless a subclass gives it one."""
@@ -111,17 +122,3 @@ class MultiJudge(Judge):
         self.judges = tuple(judges)
         self.tags = frozenset(tag for judge in self.judges for tag in judge.tags)
         self._parts = self.judges
-
-    def setup(self, kind: str) -> str | None:
-        """Return what distinguishes it from another setup of the same name, for a run's record.
-
-        Unlike the identity, it names judges that have no identity. Replies are not cached under it.
-        """
-        return self.identity(kind)
-
-
-def setup_of(judge: Judge, kind: str) -> str | None:
-    """Return what distinguishes a judge from another setup of the same name, if anything."""
-    if isinstance(judge, JudgeWrapper):
-        return setup_of(judge.judge, kind)
-    return judge.setup(kind) if isinstance(judge, MultiJudge) else judge.identity(kind)

@@ -6,7 +6,7 @@ from itertools import compress
 from typing import TypeAlias, TypeVar, cast
 
 from ragstone.errors import Cause, QuestionNotSupportedError
-from ragstone.judges.base import Judge, MultiJudge, outcome_of, reply_of, setup_of
+from ragstone.judges.base import Judge, MultiJudge, outcome_of, reply_of
 from ragstone.judges.spec import CASCADE
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import Question, VerifyClaims
@@ -67,7 +67,7 @@ class CascadeJudge(MultiJudge):
 
     def setup(self, kind: str) -> str | None:
         """Return the same, with the name of a judge without identity; None if both have none."""
-        setups = [setup_of(judge, kind) for judge in self.judges]
+        setups = [judge.setup(kind) for judge in self.judges]
         if not any(setups):
             return None
         first, second = (own or judge.name for own, judge in zip(setups, self.judges, strict=True))

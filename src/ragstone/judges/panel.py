@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 from ragstone._internal.concurrency import together
 from ragstone._internal.text import count
 from ragstone.errors import Cause, UsageError
-from ragstone.judges.base import Judge, MultiJudge, outcome_of, setup_of
+from ragstone.judges.base import Judge, MultiJudge, outcome_of
 from ragstone.types.claim import Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
     DetectAbstention,
@@ -132,7 +132,7 @@ class PanelJudge(MultiJudge):
 
     def setup(self, kind: str) -> str | None:
         """Return the same, with the name of a judge without identity; None if all have none."""
-        found = [setup_of(judge, kind) for judge in self.judges]
+        found = [judge.setup(kind) for judge in self.judges]
         named = [own or judge.name for own, judge in zip(found, self.judges, strict=True)]
         return json.dumps(named) if any(found) else None
 

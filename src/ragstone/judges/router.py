@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
-from ragstone.judges.base import Judge, MultiJudge, reply_of, setup_of
+from ragstone.judges.base import Judge, MultiJudge, reply_of
 from ragstone.types.questions import Question
 from ragstone.types.reply import Reply
 
@@ -40,7 +40,7 @@ class RouterJudge(MultiJudge):
 
     def setup(self, kind: str) -> str | None:
         """Return the setup of the judge for that kind."""
-        return setup_of(self._judge(kind), kind)
+        return self._judge(kind).setup(kind)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Ask the judge for that kind."""

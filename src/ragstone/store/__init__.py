@@ -1,7 +1,12 @@
 """Stores runs in SQLite or PostgreSQL: find, resume, search, export and import them."""
 
 from ragstone.store.archive import export, import_
-from ragstone.store.errors import DamagedRunError, RunLockedError, StoreError
+from ragstone.store.errors import (
+    DamagedRunError,
+    RunLockedError,
+    RunNotFoundError,
+    StoreError,
+)
 from ragstone.store.run_info import RunInfo
 from ragstone.store.runs import (
     delete,
@@ -22,6 +27,7 @@ __all__ = [
     "RowWriter",
     "RunInfo",
     "RunLockedError",
+    "RunNotFoundError",
     "Store",
     "StoreError",
     "delete",

@@ -41,13 +41,13 @@ def find_run(store: Store, name: str) -> str:
     """Return the id of a run by its id, its tag, a unique beginning of its id, or `last`.
 
     Raises:
-        StoreError: no run or several runs match; the message lists similar names.
+        RunNotFoundError: no run or several runs match; the message lists similar names.
     """
     with store.connect() as connection:
         if name == LAST:
             found = connection.execute(_NAMES.limit(1)).scalar()
             if found is None:
-                raise StoreError(f"{store.name} contains no runs")
+                raise RunNotFoundError(f"{store.name} contains no runs")
             return found
         exact = select(RUNS.c.id).where(or_(RUNS.c.id == name, RUNS.c.tag == name), WHOLE)
         if (found := connection.execute(exact.order_by(RUNS.c.id != name)).scalar()) is not None:
@@ -60,14 +60,14 @@ def find_run(store: Store, name: str) -> str:
         if matching:
             more = f" and {len(matching) - 5} more" if len(matching) > 5 else ""
             listed = ", ".join(matching[:5])
-            raise StoreError(f"{len(matching)} run ids begin with {name!r}: {listed}{more}")
+            raise RunNotFoundError(f"{len(matching)} run ids begin with {name!r}: {listed}{more}")
         lines = connection.execute(_NAMES.limit(1000)).all()
         names = [text for line in lines for text in line if text]
         if not names:
-            raise StoreError(f"there is no run named {name!r}: {store.name} contains no runs")
+            raise RunNotFoundError(f"there is no run named {name!r}: {store.name} contains no runs")
         near = nearest(name, names)
         hint = f"did you mean {near!r}?" if near else f"the newest: {', '.join(names[:5])}"
-        raise StoreError(f"there is no run named {name!r} in {store.name}; {hint}")
+        raise RunNotFoundError(f"there is no run named {name!r} in {store.name}; {hint}")
 
 
 def resume(store: Store, manifest: Manifest) -> None:
@@ -107,7 +107,7 @@ def tag(store: Store, run_id: str, name: str) -> TagMove:
         connection.execute(RUNS.update().where(RUNS.c.tag == name).values(tag=None))
         change = RUNS.update().where(RUNS.c.id == run_id).values(tag=name)
         if not connection.execute(change).rowcount:
-            raise StoreError(f"{store.name}: there is no run {run_id}")
+            raise RunNotFoundError(f"{store.name}: there is no run {run_id}")
     return TagMove(old_run, old_tag)
 
 

@@ -519,3 +519,10 @@ def test_weights_of_other_features_are_refused():
     stored = {"features": {"held": 1.0}, "offset": 0.0, "factors": {}, "evidence": {}}
     with pytest.raises(ValueError, match="retrain it"):
         Weights.of(json.dumps(stored))
+
+
+def test_new_weights_are_another_setup(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = OfflineJudge().setup("verify_claims")
+    monkeypatch.setattr("ragstone.judges.offline.judge._weights", lambda: "{}")
+    assert before != OfflineJudge().setup("verify_claims")
+    assert OfflineJudge().identity("verify_claims") is None  # no reply is cached

@@ -11,7 +11,7 @@ from tests.reports.ranked import ranked_run
 
 from ragstone.metrics import get
 from ragstone.reports.viewer import views as pages
-from ragstone.store import Store, save_ranking
+from ragstone.store import Store, StoreError, save_ranking
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
@@ -268,3 +268,14 @@ def test_a_slow_comparison_holds_up_no_other_page(
         assert viewed.get("/compare?a=run-a&b=run-b").status == 200
     assert told == [200] * 50
     assert len(made) == 1, "it is made once for all who ask"
+
+
+def test_a_database_that_fails_is_not_a_missing_page(
+    served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> str:
+        raise StoreError("runs.db: the disk is full")
+
+    monkeypatch.setattr(pages, "find_run", fail)
+    answer = served.get("/runs/run-a")
+    assert (answer.status, "The store cannot be read" in answer.text) == (503, True)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from math import exp
 from typing import Annotated, ClassVar, TypeVar
@@ -105,6 +106,11 @@ class OfflineJudge(Judge):
     def __init__(self, settings: OfflineSettings = DEFAULTS) -> None:
         self.settings = settings
         self.name = settings.judge_name(type(self).name)
+
+    def setup(self, kind: str) -> str | None:
+        """Return the name with a hash of the weights: new ones void calibrations."""
+        del kind
+        return f"{self.name} {sha256(_weights().encode()).hexdigest()[:12]}"
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Answer one question, without waiting.
@@ -303,4 +309,9 @@ def _odds(probability: float) -> float:
 @cache
 def read_weights() -> Weights:
     """Return the weights that come with the package."""
-    return Weights.of(files("ragstone.judges.offline").joinpath(WEIGHTS).read_text("utf-8"))
+    return Weights.of(_weights())
+
+
+@cache
+def _weights() -> str:
+    return files("ragstone.judges.offline").joinpath(WEIGHTS).read_text("utf-8")

@@ -26,7 +26,7 @@ from ragstone.reports.viewer.cache import (
     list_runs,
 )
 from ragstone.results.compare.comparison import Comparison, compare
-from ragstone.store import DamagedRunError, RunInfo, Store, StoreError, find_run, running_runs
+from ragstone.store import RunInfo, RunNotFoundError, Store, StoreError, find_run, running_runs
 from ragstone.store.search import MetricCounts, RowQuery, count_scores, find_rows, row_at
 
 _HEADINGS = {
@@ -183,8 +183,8 @@ async def error_response(request: Request, error: Exception) -> Response:
     status, message = 500, "This is a bug. The terminal running `ragstone view` has the details."
     if isinstance(error, HTTPException):
         status, message = error.status_code, error.detail
-    elif isinstance(error, StoreError):  # with a cause, the database itself failed
-        status = 503 if error.__cause__ or isinstance(error, DamagedRunError) else 404
+    elif isinstance(error, StoreError):
+        status = 404 if isinstance(error, RunNotFoundError) else 503
         message = str(error)
     elif isinstance(error, RagstoneError):
         status, message = 400, str(error)
