@@ -330,12 +330,15 @@ async def test_a_large_reply_is_parsed_in_a_thread(size: int, is_large: bool) ->
 
 def test_the_heap_is_frozen_during_a_run_and_released_after_it() -> None:
     gc.unfreeze()  # what the fixture froze
+    before = gc.get_threshold()
     with heap_frozen():
         assert gc.get_freeze_count() > 10_000
+        assert gc.get_threshold()[0] > before[0]
         with heap_frozen():
             pass
         assert gc.get_freeze_count() > 10_000
     assert gc.get_freeze_count() == 0
+    assert gc.get_threshold() == before
 
 
 def test_a_heap_that_the_program_froze_stays_frozen() -> None:
