@@ -211,24 +211,12 @@ def test_annotators_are_a_majority_and_unsure_labels_do_not_count() -> None:
     assert run().calibrate([*seen, *one[4:]], "mine").metrics[NAME].not_blind == 4
 
 
-def test_lower_is_better_is_turned() -> None:
-    name = "unsupported_claims"
-    made = [
-        each.model_copy(update={"value": 1 - (each.value or 0)})
-        for each in scores([0.1 if place % 5 == 0 else 0.8 for place in range(100)])
-    ]
-    labelled = Runs.of({name: made}, judge_setups={name: "setup"})
-    given = [replace(each, metric=name) for each in labels(70)]
-    found = labelled.calibrate(given, "mine").correct(name, labelled.manifest, labelled.counts)
-    assert found is not None
-    assert found.mean == pytest.approx(0.29, abs=0.03)
-
-
 @each_case(
     ("given", "why"),
     [
         ([], "has no labels: label it with `ragstone label a`"),
         ([replace(labels(1)[0], metric="hit@5")], "hit@5 cannot be calibrated"),
+        ([replace(labels(1)[0], metric="unsupported_claims")], "where 1 is best"),
     ],
 )
 def test_what_cannot_be_calibrated(given: list[Label], why: str) -> None:
@@ -348,3 +336,40 @@ def test_a_renamed_calibration_has_the_name_of_its_file() -> None:
     path = run().calibrate(labels(70), "mine").save()
     path.rename(path.with_name("yours.json"))
     assert load_calibration("yours").name == "yours"
+
+
+def test_a_policy_that_scores_other_claims_cannot_be_calibrated() -> None:
+    made = scores([0.1] * 30)
+    generous = [each.model_copy(update={"value": 1.0}) for each in made]
+    labelled = Runs.of({NAME: generous}, judge_setups={NAME: "setup"})
+    with pytest.raises(UsageError, match="does not score the share of supported claims"):
+        labelled.calibrate(labels(30), "mine")
+
+
+def test_scores_without_claims_cannot_be_calibrated() -> None:
+    made = [*scores([0.9] * 29), Score.scored(1.0)]
+    labelled = Runs.of({NAME: made}, judge_setups={NAME: "setup"})
+    with pytest.raises(UsageError, match="does not score the share of supported claims"):
+        labelled.calibrate(labels(29), "mine")
+
+
+def test_other_columns_of_a_file_are_other_answers() -> None:
+    calibrated = run(plan={"cluster": "id", "columns": {"response": "a"}}).calibrate(
+        labels(70), "mine"
+    )
+    other = run(run_id="b", plan={"cluster": "id", "columns": {"response": "b"}})
+    assert corrected(calibrated, other).method == "transported"
+
+
+def test_the_larger_draw_of_two_annotators_counts() -> None:
+    few = [replace(each, annotator="ana", probability=0.1) for each in labels(40)]
+    many = [replace(each, annotator="ben", probability=0.4) for each in labels(40)]
+    found = run().calibrate([*few, *many], "mine").metrics[NAME]
+    assert {row.probability for row in found.rows} == {0.4}
+
+
+def test_labels_that_do_not_count_renew_nothing() -> None:
+    new = AT.replace(year=2027)
+    unused = [replace(each, claim=None, annotator="ben", at=new) for each in labels(3)]
+    found = run().calibrate([*labels(40), *unused], "mine").metrics[NAME]
+    assert (found.labelled_at, found.annotators) == (AT, ("ana",))

@@ -1,12 +1,15 @@
 """Calibration: people's labels of a run, and the means that they correct."""
 
+import json
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import AwareDatetime, Field, ValidationError, model_validator
 
 from ragstone._internal.fields import FrozenMap, FrozenModel
@@ -20,6 +23,7 @@ from ragstone.results.stats.intervals import Ends, Numbers, effective, proportio
 from ragstone.results.stats.threshold import Threshold, best_threshold
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.config import Manifest
+from ragstone.types.gate import EPSILON
 from ragstone.types.label import Label
 from ragstone.types.row import Row
 from ragstone.types.score import ALL_SUPPORTED, Correction, MetricInfo, Score
@@ -91,6 +95,62 @@ class MetricCalibration(FrozenModel):
         if len({row.position for row in self.rows}) < len(self.rows):
             raise ValueError("a row is repeated")
         return self
+
+    @classmethod
+    def of_labels(
+        cls,
+        rows: Iterable[tuple[int, Row, Sequence[Label]]],
+        *,
+        metric: str,
+        groups: NDArray[np.int64] | None,
+        setup: str,
+    ) -> tuple[Self | None, bool]:
+        """Return the labels of a metric, of claims if there are any; None if none decides.
+
+        `rows` are places in the run, rows and their labels; `groups` has a group for each place.
+        Also returns whether each score is the share of supported claims, with or without those
+        supported partially.
+        """
+        rows = [*rows]
+        of = "claims" if any(each.claim is not None for *_, few in rows for each in few) else None
+        every: list[Label] = []
+        labelled: list[LabelledRow] = []
+        shares = fits = True
+        for place, row, few in rows:
+            used = [each for each in few if (each.claim is not None) == (of is not None)]
+            every += used
+            score = row.scores[metric]
+            claims = _labelled_claims(score, used)
+            if score.value is None or not claims:
+                continue
+            least, most = _supported(score)
+            shares = shares and abs(score.value - least) < EPSILON
+            fits = fits and least - EPSILON < score.value < most + EPSILON
+            whole = score.detail.get(ALL_SUPPORTED)
+            labelled.append(
+                LabelledRow(
+                    position=row.index,
+                    judged=score.value,
+                    human=sum(claim.human for claim in claims) / len(claims),
+                    probability=max(each.probability for each in used),
+                    group=place if groups is None else int(groups[place]),
+                    support=whole if isinstance(whole, float) else None,
+                    claims=tuple(claims),
+                    tags={tag: str(value) for tag, value in row.sample.tags.items()},
+                )
+            )
+        if not labelled:
+            return None, fits
+        made = cls(
+            of=of or "responses",
+            shares=shares and of is not None,
+            setup=setup,
+            not_blind=sum(not each.blind for each in every),
+            annotators=tuple(sorted({each.annotator for each in every})),
+            labelled_at=max(each.at for each in every),
+            rows=tuple(labelled),
+        )
+        return made, fits
 
     @property
     def claims(self) -> list[tuple[LabelledClaim, float]]:
@@ -178,8 +238,7 @@ class MetricCalibration(FrozenModel):
         """Return the judge's mean of a run; if responses were labelled, its share of best ones."""
         if self.of == "claims":
             return float(scores.mean())
-        first = self.rows[0]
-        return float((scores == (first.human == first.claims[0].human)).mean())
+        return float((scores == 1).mean())
 
 
 class Calibration(FrozenModel):
@@ -187,8 +246,8 @@ class Calibration(FrozenModel):
 
     Attributes:
         run, data: the labelled run's id, and its data set.
-        fingerprint: SHA-256 of the data set; None if its answers were not in it, or only its first
-            rows were read.
+        fingerprint: a hash of the data set and of how it was read; None if its answers were not in
+            it, or only its first rows were read.
         judge: the judge's name.
     """
 
@@ -230,58 +289,41 @@ class Calibration(FrozenModel):
         counts = RunSummaryBuilder((), cluster=manifest.plan.cluster)
         wanted = {position for rows in given.values() for position in rows}
         judged: dict[int, tuple[int, Row]] = {}
+        unclaimed: set[str] = set()
         for place, row in enumerate(rows):
             counts.add(row)
+            scored = (name for name in given if name in row.scores)
+            unclaimed |= {name for name in scored if _is_unclaimed(row.scores[name])}
             if row.index in wanted:
                 judged[row.index] = place, row
         groups = counts.grouping.labels
         found: dict[str, MetricCalibration] = {}
         for metric, positions in given.items():
-            if metric not in metrics or metrics[metric].range != (0, 1):
+            info = metrics.get(metric)
+            if info is None or info.range != (0, 1) or not info.higher_is_better:
                 raise UsageError(
                     f"{metric} cannot be calibrated: only metrics of this run with scores from 0 "
-                    f"to 1 can ({', '.join(metrics)})"
+                    f"to 1, where 1 is best, can ({', '.join(metrics)})"
                 )
-            info, every = metrics[metric], [each for few in positions.values() for each in few]
-            of = "responses" if all(each.claim is None for each in every) else "claims"
-            labelled: list[LabelledRow] = []
-            shares = of == "claims" and info.higher_is_better
-            for position, few in sorted(positions.items()):
-                place, row = judged[position]
-                score = row.scores[metric]
-                claims = _labelled_claims(score, few, of, best=info.range[info.higher_is_better])
-                if score.value is None or not claims:
-                    continue
-                share = sum(claim.human for claim in claims) / len(claims)
-                supported = sum(claim.label is Verdict.SUPPORTED for claim in score.claims)
-                shares = shares and abs(score.value * len(score.claims) - supported) < 1e-9
-                whole = score.detail.get(ALL_SUPPORTED)
-                labelled.append(
-                    LabelledRow(
-                        position=position,
-                        judged=score.value,
-                        human=share if info.higher_is_better else 1 - share,
-                        probability=few[0].probability,
-                        group=place if groups is None else int(groups[place]),
-                        support=whole if isinstance(whole, float) else None,
-                        claims=tuple(claims),
-                        tags={tag: str(value) for tag, value in row.sample.tags.items()},
-                    )
+            calibrated, fits = MetricCalibration.of_labels(
+                [(*judged[position], few) for position, few in sorted(positions.items())],
+                metric=metric,
+                groups=groups,
+                setup=manifest.judge_setups.get(metric, ""),
+            )
+            if calibrated is None:
+                continue
+            if calibrated.of == "claims" and not (fits and metric not in unclaimed):
+                raise UsageError(
+                    f"{metric} cannot be calibrated with labels of claims, because its policy does "
+                    f"not score the share of supported claims; `ragstone rescore {manifest.run_id} "
+                    "--policy strict` makes a run that can be labelled"
                 )
-            if labelled:
-                found[metric] = MetricCalibration(
-                    of=of,
-                    shares=shares,
-                    setup=manifest.judge_setups.get(metric, ""),
-                    not_blind=sum(not each.blind for each in every),
-                    annotators=tuple(sorted({each.annotator for each in every})),
-                    labelled_at=max(each.at for each in every),
-                    rows=tuple(labelled),
-                )
+            found[metric] = calibrated
         if not found:
             raise UsageError(
-                f"run {manifest.run_id} has no labels of scored rows; its labels are of rows "
-                "whose score is undefined or failed"
+                f"run {manifest.run_id} has no labels that decide: they are ties, or of rows whose "
+                "score is undefined or failed"
             )
         return cls(
             name=name,
@@ -294,6 +336,11 @@ class Calibration(FrozenModel):
             metrics=found,
         )
 
+    def find(self, metric: str) -> MetricCalibration | None:
+        """Return the labels of a metric, with any pass mark; None if there are none."""
+        labelled = {_PASS_MARK.sub("", name): each for name, each in self.metrics.items()}
+        return labelled.get(_PASS_MARK.sub("", metric))
+
     def is_of(self, manifest: Manifest) -> bool:
         """Return whether the labels are of the rows of that run, so that nothing is transported."""
         same = self.fingerprint is not None and self.fingerprint == _answers(manifest)
@@ -303,8 +350,7 @@ class Calibration(FrozenModel):
         self, metric: str, manifest: Manifest, counts: RunSummaryBuilder
     ) -> Correction | None:
         """Return the corrected mean of a run's metric; None if its kind was not labelled."""
-        labelled = {_PASS_MARK.sub("", name): each for name, each in self.metrics.items()}
-        found, scores = labelled.get(_PASS_MARK.sub("", metric)), counts.scores[metric]
+        found, scores = self.find(metric), counts.scores[metric]
         if found is None:
             kind = re.split("[:,@]", metric)[0]
             same = [name for name in self.metrics if re.split("[:,@]", name)[0] == kind]
@@ -386,8 +432,11 @@ def load_calibration(name: str) -> Calibration:
 
 
 def _answers(manifest: Manifest) -> str | None:
-    partial = manifest.target or manifest.plan.limit is not None
-    return None if partial else manifest.source.fingerprint
+    """Return a hash of the rows that were read, or None."""
+    plan, file = manifest.plan, manifest.source.fingerprint
+    if manifest.target or plan.limit is not None or file is None:
+        return None
+    return sha256(json.dumps([file, plan.sheet, dict(plan.columns)]).encode()).hexdigest()
 
 
 def _path(name: str) -> Path:
@@ -398,14 +447,22 @@ def _path(name: str) -> Path:
     return FOLDER / f"{name}.json"
 
 
-def _labelled_claims(
-    score: Score, labels: Sequence[Label], of: str, *, best: float
-) -> list[LabelledClaim]:
-    """Return the claims of a row on which the labels have a majority."""
-    votes: Mapping[int | None, list[bool]] = {}
+def _is_unclaimed(score: Score) -> bool:
+    return score.value is not None and not score.claims
+
+
+def _supported(score: Score) -> tuple[float, float]:
+    """Return the share of supported claims, without and with those supported partially."""
+    labels = [claim.label for claim in score.claims]
+    least, partly = labels.count(Verdict.SUPPORTED), labels.count(Verdict.PARTIALLY_SUPPORTED)
+    return least / max(1, len(labels)), (least + partly) / max(1, len(labels))
+
+
+def _labelled_claims(score: Score, labels: Sequence[Label]) -> list[LabelledClaim]:
+    """Return the claims of a row, or the response, on which the labels have a majority."""
+    votes: dict[int | None, list[bool]] = {}
     for label in labels:
-        if (label.claim is None) == (of == "responses"):
-            votes.setdefault(label.claim, []).append(bool(label.value))
+        votes.setdefault(label.claim, []).append(bool(label.value))
     found: list[LabelledClaim] = []
     for claim, values in votes.items():
         if 2 * sum(values) == len(values):
@@ -414,7 +471,7 @@ def _labelled_claims(
         if claim is None:
             whole = score.detail.get(ALL_SUPPORTED)
             support = whole if isinstance(whole, float) else None
-            found.append(LabelledClaim(judge=score.value == best, support=support, human=human))
+            found.append(LabelledClaim(judge=score.value == 1, support=support, human=human))
         elif claim < len(score.claims):
             judged = score.claims[claim]
             supported = judged.label is Verdict.SUPPORTED

@@ -164,3 +164,10 @@ def test_the_same_rows_have_the_same_interval() -> None:
     judged, human = table(18, 2, 10, 10)
     given = run(judged_yes(800, 1000), judged, human)
     assert corrected_mean(given) == corrected_mean(given)
+
+
+def test_graded_means_stay_in_their_range() -> None:
+    rng = np.random.default_rng(6)
+    judged = rng.beta(2, 6, 20)
+    found = corrected_mean(run(np.full(500, 0.95), judged, np.clip(1.6 * judged, 0, 1)))
+    assert (found.mean, found.interval[1]) == (1.0, 1.0)

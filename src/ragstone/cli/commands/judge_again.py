@@ -202,8 +202,9 @@ def noise(**given: Unpack[NoiseArgs]) -> None:
         )
     judged, spent = again.judge(rows, metrics)
     measured = {str(each): noise_of(judged, str(each)) for each in metrics}
-    found = {name: each for name, each in measured.items() if each}
-    widths = {name: half_widths(each, run.summary()[name].scored) for name, each in found.items()}
+    scored = {name: summary.scored for name, summary in run.summary().items()}
+    found = {name: each for name, each in measured.items() if each and scored[name]}
+    widths = {name: half_widths(each, scored[name]) for name, each in found.items()}
     document = {
         "run_id": run.manifest.run_id,
         "judge": again.plan.judge,

@@ -8,7 +8,7 @@ import numpy as np
 
 from ragstone._internal.text import count
 from ragstone.errors import UsageError
-from ragstone.results.calibration import FEWEST, Calibration
+from ragstone.results.calibration import FEWEST, Calibration, MetricCalibration
 from ragstone.results.compare.comparison import Comparison
 from ragstone.results.compare.metric_change import CorrectedDifference, MetricChange
 from ragstone.results.run import Run
@@ -32,16 +32,25 @@ class LabelledRun:
             own = run.calibrate(labels, "") if labels else None
         return cls(run, own, other)
 
+    def labels(self, metric: str, *, own: bool) -> MetricCalibration | None:
+        """Return its own labels of a metric, or the others."""
+        calibration = self.own if own else self.other
+        return calibration.find(metric) if calibration else None
+
+    def values(self, metric: str) -> list[float | None]:
+        """Return the value of each row, by place."""
+        return [row.scores[metric].value for row in self.run.rows]
+
     def has_own(self, metric: str) -> bool:
         """Return whether enough of its own rows are labelled."""
-        found = self.own.metrics.get(metric) if self.own else None
+        found = self.own.find(metric) if self.own else None
         return found is not None and len(found.rows) >= FEWEST
 
     def problem(self, metric: str) -> str | None:
         """Return why other labels do not fit a metric of this run, or None."""
         name = self.run.manifest.run_id
         if self.other is None:
-            found = self.own and self.own.metrics.get(metric)
+            found = self.own and self.own.find(metric)
             rows = count(len(found.rows) if found else 0, "labelled row")
             return (
                 None if self.has_own(metric) else f"run {name} has {rows}, and {FEWEST} are needed"
@@ -57,23 +66,17 @@ class LabelledRun:
 
         The labelled rows of a pair have the unit of the pair.
         """
-        calibration = self.own if own else self.other
-        assert calibration is not None
-        found, chosen = calibration.metrics[metric], set(places)
-        values = {
-            place: row.scores[metric].value
-            for place, row in enumerate(self.run.rows)
-            if place in chosen
-        }
-        scored = [place for place in places if values[place] is not None]
+        found = self.labels(metric, own=own)
+        assert found is not None
+        values = self.values(metric)
         keys: list[tuple[str, int]] = []
         for row in found.rows:
             at = row.position  # also its place, because the run is complete
             pair = ("pair", units[at]) if at in units else ("row", at)
             keys.append(pair if own else ("other", row.group))
         made = found.scores(
-            np.array([values[place] for place in scored], dtype=np.float64),
-            [units[place] for place in scored],
+            np.array([values[place] for place in places], dtype=np.float64),
+            [units[place] for place in places],
             keys=keys,
             transported=not own,
         )
@@ -104,20 +107,23 @@ def _corrected(
     partial: Sequence[str],
 ) -> CorrectedDifference | None:
     """Return the corrected difference of a metric; None if it has no labels."""
-    kinds = {
-        name for one in (a, b) for each in (one.own, one.other) if each for name in each.metrics
-    }
-    if change.metric not in kinds:
+    metric = change.metric
+    if not any(one.labels(metric, own=own) for one in (a, b) for own in (True, False)):
         return None
-    own = a.has_own(change.metric) and b.has_own(change.metric)
+    own = a.has_own(metric) and b.has_own(metric)
     problems = [f"run {run} is partial" for run in partial]
     if not own:
-        problems += [problem for one in (a, b) if (problem := one.problem(change.metric))]
+        problems += [problem for one in (a, b) if (problem := one.problem(metric))]
+    kinds = {found.of for one in (a, b) if (found := one.labels(metric, own=own))}
+    if len(kinds) > 1:
+        problems.append("one run has labels of claims, the other of whole responses")
     if problems or not change.n:
         return CorrectedDifference(problem="; ".join(problems) or "no pair was scored")
+    values = a.values(metric), b.values(metric)
+    pairs = [pair for pair in pairs if None not in (values[0][pair[0][0]], values[1][pair[0][1]])]
     one, two = (
         side.scores(
-            change.metric,
+            metric,
             [both[place] for both, _ in pairs],
             {both[place]: unit for both, unit in pairs},
             own=own,

@@ -96,8 +96,10 @@ def _estimate(run: LabelledScores) -> float:
         slope = (product - score * label) / spread
         shift = run.scores.mean() - score
         if run.transported:
-            return float(label + shift / slope) if slope > 0 else math.nan
-        return float(label + (slope * shift if np.isfinite(slope) else 0.0))
+            line = label + shift / slope if slope > 0 else math.nan
+        else:
+            line = label + (slope * shift if np.isfinite(slope) else 0.0)
+        return float(np.clip(line, 0, 1))
 
 
 def _summary(draws: Numbers, estimate: float, level: float) -> Corrected:
@@ -131,7 +133,7 @@ def _posterior(*runs: LabelledScores) -> list[Numbers]:
         both = product - score * label
         if not run.transported:
             slope = both / (square - score**2)
-            posterior.append(label + slope * (means[place] - score))
+            posterior.append(np.clip(label + slope * (means[place] - score), 0, 1))
             continue
         slope = both / (squared - label**2)
         informed = slope > 0  # else the scores say nothing, and any mean is possible
