@@ -163,6 +163,8 @@ async def test_two_annotators_get_the_same_claims(browse: Browse, labelled: Labe
         pages = [await browse(url), await browse(other)]
         total = await total_of(pages[0])
         for number in range(5):
+            for page in pages:
+                await expect(page.locator("#claim")).not_to_be_empty()
             texts = [await page.locator("#claim").inner_text() for page in pages]
             assert texts[0] == texts[1]
             await press(pages[0], "y", number + 1, total)

@@ -141,7 +141,7 @@ def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
     import xlsxwriter  # slow to import
 
     content = BytesIO()  # Python's ZipFile prints a traceback if it cannot finish a file
-    book = xlsxwriter.Workbook(content)
+    book = xlsxwriter.Workbook(content, {"in_memory": True})
     sheet = book.add_worksheet("Questions")
     bold = book.add_format({"bold": True})
     for row, cells in enumerate(rows):

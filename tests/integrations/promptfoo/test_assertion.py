@@ -33,7 +33,7 @@ def called(answer: object = WRONG, variables: dict | None = None, **context: obj
 def test_the_result_is_what_promptfoo_takes() -> None:
     found = called(config={"threshold": 0.8})
     assert (found["pass"], found["score"]) == (False, 0.5)
-    said = 'Faithfulness 0.50 is < 0.8; CONTRADICTED: "It was completed in 1925."'
+    said = 'Faithfulness 0.50 is < 0.8; NOT_ENOUGH_INFO: "It was completed in 1925."'
     assert found["reason"] == said
     assert found["namedScores"] == {"faithfulness": 0.5}
     assert found["tokensUsed"]["total"] == 0
@@ -45,7 +45,7 @@ def test_the_result_is_what_promptfoo_takes() -> None:
     }
     kept, wrong = found["componentResults"]
     assert (kept["pass"], kept["score"], wrong["pass"], wrong["score"]) == (True, 1, False, 0)
-    assert wrong["reason"].startswith("CONTRADICTED: It was completed in 1925.")
+    assert wrong["reason"].startswith("NOT_ENOUGH_INFO: It was completed in 1925.")
     assert wrong["metadata"]["evidence"][0]["quote"]
     assert found["metadata"]["judge"] == "offline"
     json.dumps(found, allow_nan=False)

@@ -42,7 +42,7 @@ async def test_the_real_program_passes_and_fails_as_it_should(promptfoo) -> None
     assert done.code == 100
     first, second, *_, odd, nothing = done.tests
     assert first["namedScores"] == {"faithfulness": 1}
-    said = 'Faithfulness 0.50 is < 0.8; CONTRADICTED: "It was completed in 1925."'
+    said = 'Faithfulness 0.50 is < 0.8; NOT_ENOUGH_INFO: "It was completed in 1925."'
     assert second["gradingResult"]["reason"] == said
     whole, *claims = second["gradingResult"]["componentResults"]
     assert [claim["pass"] for claim in whole["componentResults"]] == [True, False]

@@ -56,8 +56,8 @@ class Book:
 
     def __init__(self, path: Path, created: datetime) -> None:
         kinds = ("formulas", "urls", "numbers")
-        options = {f"strings_to_{kind}": False for kind in kinds}
         # in memory, because Python's ZipFile prints a traceback if it cannot finish a file
+        options = {f"strings_to_{kind}": False for kind in kinds} | {"in_memory": True}
         self._path, self._content = path, BytesIO()
         self._workbook = xlsxwriter.Workbook(self._content, options)
         # XlsxWriter writes the time as UTC without converting it
