@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence, Sized
 from functools import partial
-from itertools import islice, pairwise
+from itertools import groupby, islice, pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Self, cast
 from urllib.parse import urlsplit
@@ -52,15 +52,16 @@ _NOT_READY = (
 )
 _DONE = "[DONE]"
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_FAILED = re.compile(r"error|.*\.(error|failed|incomplete)")
-_FINISH = re.compile(r'"finish_reason"\s*:\s*(")?')
+_FAILED = re.compile(
+    r"error|response\.(failed|incomplete)|thread\.run\.(failed|incomplete|expired|cancelled)"
+)
 
 
 def parse_events(content: bytes) -> list[str]:
     """Return the data of each server-sent event (HTML standard, section 9.2), without `[DONE]`.
 
-    An event named `error` or `*.failed`, a stream of OpenAI's protocol without its end, and no
-    event at all are CallErrors.
+    No event at all, and an event named `error` or as a failure of a whole reply in OpenAI's
+    protocols (`response.failed`, `thread.run.expired`), are CallErrors.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -85,9 +86,6 @@ def parse_events(content: bytes) -> list[str]:
             if data:
                 events.append("\n".join(data))
             data, name = [], ""
-    else:
-        if (ends := _FINISH.findall(text)) and not any(ends):
-            raise CallError(Cause.TRUNCATED, "the stream ended before its finish_reason")
     if not events:
         raise CallError(Cause.MALFORMED, f"the reply contains no events: {quoted(text)}")
     return events
@@ -207,7 +205,8 @@ def _streamed(field: str, path: str, events: list[str], data: list[object]) -> o
 def _joined(pieces: list[str], path: str) -> str:
     """Return the text of all events, unless an event repeats the text before it."""
     texts = [text for text in pieces if text]
-    growing = len(texts) > 2 and all(a != b and b.startswith(a) for a, b in pairwise(texts))
+    steps = [text for text, _ in groupby(texts)]
+    growing = len(steps) > 2 and all(b.startswith(a) for a, b in pairwise(steps))
     if growing or (len(texts) > 1 and len(texts[-1]) > 20 and "".join(texts[:-1]) == texts[-1]):
         seen = "an event repeats the events before it, so the response would be read twice"
         raise CallError(Cause.MALFORMED, f"{seen}; select only the new text, not {path!r}")
