@@ -1,6 +1,7 @@
 """Differences that people's labels show, whatever the judge does."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -14,6 +15,7 @@ from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.label import Label
+from ragstone.types.score import Score
 
 NAME = "faithfulness"
 N = 80
@@ -21,12 +23,17 @@ N = 80
 
 def run(name: str, verdicts: Sequence[bool], **options: object) -> Run:
     """Return a run of one claim per row with these verdicts of the judge."""
-    scores = [
+    scores = scores_of(verdicts)
+    options = {"judge_setups": {NAME: "setup"}} | options
+    return Runs.of({NAME: scores}, run_id=name, plan={"cluster": "id"}, **options)  # type: ignore[arg-type]
+
+
+def scores_of(verdicts: Sequence[bool]) -> list[Score]:
+    """Return a score of one claim for each verdict."""
+    return [
         Runs.claimed(float(each), claim("A.", Verdict.SUPPORTED if each else Verdict.CONTRADICTED))
         for each in verdicts
     ]
-    options = {"judge_setups": {NAME: "setup"}} | options
-    return Runs.of({NAME: scores}, run_id=name, plan={"cluster": "id"}, **options)  # type: ignore[arg-type]
 
 
 def claim(text: str, label: Verdict) -> JudgedClaim:
@@ -122,3 +129,45 @@ def test_labels_of_a_partial_run_have_no_place() -> None:
     a, b = run("a", JUDGE_A), run("b", JUDGE_B, partial=True)
     sides = LabelledRun.of(a, labels(PEOPLE_A), None), LabelledRun.of(b, labels(PEOPLE_B), None)
     assert found_in(correct_changes(compare(a, b), *sides)).problem == "run b is partial"
+
+
+def test_labels_of_claims_and_of_responses_are_not_compared() -> None:
+    whole = [replace(each, claim=None) for each in labels(PEOPLE_A)]
+    found = found_in(compared(labels(PEOPLE_A), whole))
+    assert found.problem == "one run has labels of claims, the other of whole responses"
+
+
+def test_only_pairs_scored_in_both_runs_are_corrected() -> None:
+    # A has no score of the rows that are bad in B
+    good, bad = [True] * 60, [False] * 20
+    a, b = run("a", good), run("b", good + bad)
+    people = labels([True] * 50)
+    sides = LabelledRun.of(a, people, None), LabelledRun.of(b, people, None)
+    found = found_in(correct_changes(compare(a, b, cluster="id"), *sides))
+    assert found.mean == pytest.approx(0, abs=1e-9)
+    unscored = Runs.of(
+        {NAME: [*scores_of(good), *[Score.undefined("no claims")] * 20]},
+        run_id="a",
+        judge_setups={NAME: "setup"},
+        plan={"cluster": "id"},
+    )
+    sides = LabelledRun.of(unscored, people, None), LabelledRun.of(b, people, None)
+    found = found_in(correct_changes(compare(unscored, b, cluster="id"), *sides))
+    assert found.mean == pytest.approx(0, abs=1e-9)
+
+
+def test_a_pass_mark_changes_no_corrected_difference() -> None:
+    marked = f"{NAME},threshold=0.8"
+    made = [
+        Runs.of(
+            {marked: scores_of(verdicts)},
+            run_id=name,
+            judge_setups={marked: "setup"},
+            plan={"cluster": "id"},
+        )
+        for name, verdicts in (("a", JUDGE_A), ("b", JUDGE_B))
+    ]
+    other = run("c", JUDGE_A).calibrate(labels(PEOPLE_A), "mine")
+    sides = [LabelledRun.of(each, [], other) for each in made]
+    found = found_in(correct_changes(compare(*made, cluster="id"), *sides))
+    assert found.problem is None
