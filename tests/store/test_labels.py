@@ -68,6 +68,28 @@ def test_one_label_is_deleted(labelled: Store) -> None:
     assert labelled.labels("r1") == [OTHER]
 
 
+async def test_labels_are_deleted_when_what_they_judge_changes(
+    store: Store, make: SimpleNamespace
+) -> None:
+    make.begin(store, "r1")
+    rows = [make.full_row(place) for place in range(4)]
+    async with store.open_writer("r1") as writer:
+        for row in rows:
+            await writer.put(row)
+    claims = [replace(SUPPORTED, position=place, sample_id=f"q{place}") for place in range(4)]
+    whole = [replace(each, claim=None) for each in claims]
+    store.add_labels("r1", [*claims, *whole])
+    faithful = rows[1].scores["faithfulness"]
+    (claim,) = faithful.claims
+    moved = faithful.model_copy(update={"claims": (claim.model_copy(update={"text": "Other."}),)})
+    spoken = rows[2].sample.model_copy(update={"response": "It lasts 30 hours."})
+    async with store.open_writer("r1") as writer:
+        await writer.put(replace(rows[0], notes=("again",)))
+        await writer.put(replace(rows[1], scores={**rows[1].scores, "faithfulness": moved}))
+        await writer.put(replace(rows[2], sample=spoken))
+    assert store.labels("r1") == [whole[0], claims[0], whole[1], whole[3], claims[3]]
+
+
 def test_times_are_stored_in_utc(labelled: Store) -> None:
     east = replace(SUPPORTED, at=AT.astimezone(timezone(timedelta(hours=9))))
     labelled.add_labels("r1", [east])

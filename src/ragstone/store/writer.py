@@ -1,8 +1,9 @@
 """RowWriter: writes finished rows of a run in batches, in its own thread."""
 
 import asyncio
+import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, reduce
@@ -10,13 +11,13 @@ from itertools import chain
 from operator import add
 from queue import SimpleQueue
 from threading import Thread
-from typing import Self
+from typing import Any, Self
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, select
 
 from ragstone.store.codec import checksum, column, encode_row, query_fingerprint
 from ragstone.store.errors import StoreError
-from ragstone.store.schema import ROWS, SCORES, TEXTS
+from ragstone.store.schema import LABELS, ROWS, SCORES, TEXTS
 from ragstone.types.reply import NOTHING_SPENT
 from ragstone.types.row import Row
 from ragstone.types.score import State
@@ -97,14 +98,42 @@ class Record:
 
 
 def write(connection: Connection, records: Sequence[Record]) -> None:
-    """Write records in the connection's transaction; they replace records of the same places."""
+    """Write records in the connection's transaction; they replace records of the same places.
+
+    Labels of a replaced row are deleted if what they judge has changed.
+    """
     last = {record.row[:2]: record for record in records}.values()
+    _delete_stale_labels(connection, {record.texts[:2]: str(record.texts[2]) for record in last})
     for table, lines in (
         (ROWS, [record.row for record in last]),
         (SCORES, [score for record in last for score in record.scores]),
         (TEXTS, [record.texts for record in last]),
     ):
         put_lines(connection, table, lines)
+
+
+def _delete_stale_labels(connection: Connection, bodies: Mapping[tuple[object, ...], str]) -> None:
+    """Delete labels of texts or claims that differ in the new bodies: (run, place) -> JSON."""
+    keys = LABELS.c.run, LABELS.c.place, LABELS.c.metric, LABELS.c.claim
+    same = (LABELS.c.run == TEXTS.c.run) & (LABELS.c.place == TEXTS.c.place)
+    query = select(*keys, TEXTS.c.body).join(TEXTS, same).distinct()
+    runs, places = ({key[part] for key in bodies} for part in (0, 1))
+    here = LABELS.c.run.in_(runs), LABELS.c.place.in_(places)
+    for *key, body in connection.execute(query.where(*here)).all():
+        _, _, metric, claim = key
+        old, new = (json.loads(each) for each in (body, bodies[key[0], key[1]]))
+        if _labelled_part(old, metric, claim) != _labelled_part(new, metric, claim):
+            gone = (column == value for column, value in zip(keys, key, strict=True))
+            connection.execute(LABELS.delete().where(*gone))
+
+
+def _labelled_part(row: Mapping[str, Any], metric: str, claim: int) -> object:
+    """Return the texts of a row that a label of a claim, or -1 for the response, is about."""
+    sample, claims = row["sample"], row["scores"].get(metric, {}).get("claims", ())
+    contexts = [each.get("text") for each in sample.get("contexts") or ()]
+    number = slice(None) if claim >= 0 else slice(0)
+    texts = [each["text"] for each in claims[number]]
+    return sample["query"], sample.get("response"), contexts, texts
 
 
 def put_lines(connection: Connection, table: Table, lines: Sequence[tuple[object, ...]]) -> None:
