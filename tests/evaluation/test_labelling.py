@@ -190,19 +190,40 @@ def test_a_second_annotator_gets_the_same_claims(session: Callable[..., LabelSes
     assert ben.undo() is None, "not Ana's answer"
 
 
-def test_more_labels_raise_the_chance_of_earlier_ones(
+def test_more_labels_raise_the_chance_of_earlier_ones_once_all_are_given(
     session: Callable[..., LabelSession],
 ) -> None:
     few = session(labels=30)
     for item in few.items:
         few.answer(item, True)
+    before = few.store.labels(few.run_id)
     many = session(labels=60)
     assert set(few.items) < set(many.items)
     many.reweight()
+    assert many.store.labels(many.run_id) == before, "claims are left"
+    while item := many.next():
+        assert before == [each for each in many.store.labels(many.run_id) if each in before]
+        many.answer(item, True)
     chances = {row.position: row.probability for row in many.plan.rows}
+    assert any(each.probability < chances[each.position] for each in before)
     assert all(each.probability == chances[each.position] for each in many.labels.values())
     few.reweight()
     assert all(each.probability == chances[each.position] for each in many.labels.values())
+
+
+def test_a_shown_verdict_is_noted_with_the_label(session: Callable[..., LabelSession]) -> None:
+    ana, item = session(), session().items[0]
+    ana.answer(item, True)
+    session("ben").answer(item, True)
+    ana.verdict(item)
+    restarted = session()
+    assert restarted.labels[item].blind is False
+    restarted.answer(item, False)
+    assert restarted.labels[item].blind is False
+    restarted.undo()
+    restarted.answer(item, True)
+    assert restarted.labels[item].blind is False
+    assert session("ben").labels[item].blind is True
 
 
 def test_a_claim_outside_the_plan_is_refused(session: Callable[..., LabelSession]) -> None:

@@ -226,7 +226,8 @@ class LabelSession:
     """One annotator's way through the claims of a plan; every answer is stored at once.
 
     Attributes:
-        skipped: claims to ask for last; `revealed`: those whose verdict the annotator has seen.
+        skipped: claims to ask for last.
+        revealed: claims without a label whose verdict the annotator may have seen.
     """
 
     store: Store
@@ -238,15 +239,19 @@ class LabelSession:
     revealed: set[Item] = field(default_factory=set[Item])
 
     def reweight(self) -> None:
-        """Store the chances of this plan with labels from a smaller one."""
+        """Store the chances of this plan with labels from a smaller one, if no claim is left."""
+        if self.next() is not None:
+            return
         chances = {row.position: row.probability for row in self.plan.rows}
-        changed = [
-            replace(label, probability=chances[label.position])
-            for label in self.store.labels(self.run_id)
-            if (label.metric, label.annotator) == (self.metric, self.annotator)
-            and label.probability < chances.get(label.position, 0)
-        ]
-        self.store.add_labels(self.run_id, changed)
+
+        def weighted(label: Label) -> Label:
+            chance = max(label.probability, chances.get(label.position, 0))
+            return replace(label, probability=chance) if self._owns(label) else label
+
+        self.store.change_labels(self.run_id, weighted)
+
+    def _owns(self, label: Label) -> bool:
+        return (label.metric, label.annotator) == (self.metric, self.annotator)
 
     @property
     def items(self) -> list[Item]:
@@ -260,8 +265,7 @@ class LabelSession:
         found = {
             Item(label.position, label.claim): label
             for label in sorted(self.store.labels(self.run_id), key=lambda label: label.at)
-            if (label.metric, label.annotator) == (self.metric, self.annotator)
-            and label.claim is not None
+            if self._owns(label) and label.claim is not None
         }
         return {item: label for item, label in found.items() if item in items}
 
@@ -282,6 +286,7 @@ class LabelSession:
         row = next((row for row in self.plan.rows if row.position == item.position), None)
         if row is None or not 0 <= item.claim < row.claims:
             raise UsageError(f"row {item.position} has no claim {item.claim} to label")
+        given = self.labels.get(item)
         label = Label(
             run=self.run_id,
             position=item.position,
@@ -292,9 +297,10 @@ class LabelSession:
             annotator=self.annotator,
             at=datetime.now(UTC),
             probability=row.probability,
-            blind=item not in self.revealed,
+            blind=item not in self.revealed and (given is None or given.blind),
         )
         self.store.add_labels(self.run_id, [label])
+        self.reweight()
 
     def skip(self, item: Item) -> None:
         """Ask for a claim after all others."""
@@ -306,6 +312,8 @@ class LabelSession:
         if not labels:
             return None
         item, label = list(labels.items())[-1]
+        if not label.blind:
+            self.revealed.add(item)
         self.store.delete_label(self.run_id, label)
         return item
 
@@ -316,8 +324,13 @@ class LabelSession:
         return row
 
     def verdict(self, item: Item) -> JudgedClaim | None:
-        """Return the judge's verdict on a claim that has a label, and note that it was seen."""
+        """Return the judge's verdict on a claim that has a label, which is then not blind."""
         if item not in self.labels:
             return None
-        self.revealed.add(item)
+
+        def seen(label: Label) -> Label:
+            own = self._owns(label) and (label.position, label.claim) == item
+            return replace(label, blind=False) if own else label
+
+        self.store.change_labels(self.run_id, seen)
         return self.row(item).scores[self.metric].claims[item.claim]

@@ -1,6 +1,6 @@
 """Reads and writes the labels of a run."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from sqlalchemy import Connection, select
@@ -35,6 +35,19 @@ def write_labels(connection: Connection, run: int, labels: Iterable[Label]) -> N
     put_lines(connection, LABELS, list(lines.values()))
 
 
+def change_labels(
+    connection: Connection, run: int, run_id: str, change: Callable[[Label], Label]
+) -> None:
+    """Replace labels by changed ones with the same key; no other connection writes them meanwhile.
+
+    Raises:
+        DamagedRunError: a label was changed after it was stored.
+    """
+    labels = read_labels(connection, run, run_id, lock=True)
+    changed = ((label, change(label)) for label in labels)
+    write_labels(connection, run, [new for old, new in changed if new != old])
+
+
 def delete_label(connection: Connection, run: int, label: Label) -> None:
     """Delete the label with the same key, if there is one."""
     here = zip(LABELS.primary_key, _key(run, label), strict=True)
@@ -46,16 +59,21 @@ def _key(run: int, label: Label) -> tuple[int, str, int, int, str]:
     return run, column(label.metric), label.position, claim, column(label.annotator)
 
 
-def read_labels(connection: Connection, run: int, run_id: str) -> list[Label]:
+def read_labels(
+    connection: Connection, run: int, run_id: str, *, lock: bool = False
+) -> list[Label]:
     """Return the labels of a run, sorted by metric, position, claim and annotator.
+
+    With `lock`, others cannot change or delete them before the transaction ends.
 
     Raises:
         DamagedRunError: a label was changed after it was stored.
     """
     here = (LABELS.c.run == ROWS.c.run) & (LABELS.c.place == ROWS.c.place)
     query = select(LABELS, ROWS.c.sample_id).join(ROWS, here).where(LABELS.c.run == run)
+    query = query.order_by(*LABELS.primary_key)
     labels: list[Label] = []
-    for line in connection.execute(query.order_by(*LABELS.primary_key)):
+    for line in connection.execute(query.with_for_update(of=LABELS) if lock else query):
         _, metric, place, claim, annotator, *values, stored, sample_id = line
         value, at, probability, blind = values
         if checksum(metric, place, claim, annotator, *values) != stored:

@@ -1,7 +1,7 @@
 """Store: runs in a SQLite file or a PostgreSQL database."""
 
 import weakref
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +20,7 @@ from ragstone.store.errors import (
     StoreError,
     translate_errors,
 )
-from ragstone.store.labels import delete_label, read_labels, write_labels
+from ragstone.store.labels import change_labels, delete_label, read_labels, write_labels
 from ragstone.store.locks import locked_runs, run_lock, start_lock
 from ragstone.store.ranking_values import StoredRanking
 from ragstone.store.reader import RowIndexSet, StoredRows
@@ -305,6 +305,15 @@ class Store:
         """
         with self.transaction() as connection:
             write_labels(connection, self._number(connection, run_id), labels)
+
+    def change_labels(self, run_id: str, change: Callable[[Label], Label]) -> None:
+        """Replace labels of a run by changed ones with the same key, in one transaction.
+
+        Raises:
+            StoreError: there is no such run, or a label was changed after it was stored.
+        """
+        with self.transaction() as connection:
+            change_labels(connection, self._number(connection, run_id), run_id, change)
 
     def delete_label(self, run_id: str, label: Label) -> None:
         """Delete the label with the same metric, position, claim and annotator, if there is one.

@@ -19,7 +19,7 @@ class Label:
         value: True is supported (or faithful), False is not; None is "cannot tell".
         at: when it was given, in UTC.
         probability: the chance of the row to be drawn for labelling, in (0, 1].
-        blind: whether the judge's verdict was hidden until the person had answered.
+        blind: whether the person has not seen the judge's verdict.
     """
 
     run: str
