@@ -16,6 +16,7 @@ from ragstone.types.label import Label
 
 YES = "yes Y TRUE true 1 ja Oui sí SI verdadero sim да 是 はい 예 हाँ ✓ Supported faithful Belegt"
 NO = "no N FALSE 0 nein Non falso não нет 否 いいえ 아니요 नहीं ✗ unsupported hallucinated"
+METRICS = ("faithfulness",)
 CLAIMS = ("It lasts 20 hours.", "It weighs 5 g.")
 
 
@@ -36,7 +37,7 @@ def read(tmp_path: Path) -> Read:
     def labels(name: str, content: str, **options: object) -> list[Label]:
         path = tmp_path / name
         path.write_text(content, encoding="utf-8")
-        defaults = LabelDefaults(run="r1", metric="faithfulness", annotator="ana")
+        defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
         given = {"column": "human"} | options
         return [*read_label_file(path, ROWS, defaults, **given).labels]
 
@@ -98,6 +99,16 @@ def test_claims_are_matched_by_text_or_number(read: Read) -> None:
     }
 
 
+def test_numbers_distinguish_claims_with_the_same_text(tmp_path: Path) -> None:
+    path, rows = tmp_path / "a.csv", [row(0, "q1", ["It lasts.", "It weighs 5 g.", "It lasts."])]
+    path.write_text(
+        "id,number,claim,human\nq1,3,It lasts.,no\nq1,1.0,It lasts.,yes\nq1,7,It weighs 5 g.,?\n"
+    )
+    defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
+    labels = read_label_file(path, rows, defaults, column="human").labels
+    assert short(labels) == [("q1", 2, False), ("q1", 0, True), ("q1", 1, None)]
+
+
 @each_case("text", [False, True])
 def test_numbers_may_be_written_as_by_pandas(read: Read, text: bool) -> None:
     for key, name in (("id", "q1"), ("position", 0.0)):
@@ -116,7 +127,9 @@ def test_numbers_may_be_written_as_by_pandas(read: Read, text: bool) -> None:
 def test_a_label_has_a_known_time_and_is_blind_or_not(read: Read) -> None:
     now = datetime.now(UTC)
     text = f"id,human,at,blind\nq1,1,{now + timedelta(hours=20)},0.0\n7,1,,no\nq4,1,,1.0\n"
-    assert [each.blind for each in read("a.csv", text)] == [False, False, True]
+    labels = read("a.csv", text)
+    assert [each.blind for each in labels] == [False, False, True]
+    assert max(each.at for each in labels) <= datetime.now(UTC), "so that undo finds later answers"
     text = f"id,human,at,blind\nq1,1,{now + timedelta(hours=30)},maybe\n7,1,9999-12-31,?\n"
     with pytest.raises(InputError) as found:
         read("a.csv", text)
@@ -186,7 +199,7 @@ def test_wrong_columns_are_reported(
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text(text, encoding="utf-8")
-    defaults = LabelDefaults("r1", "faithfulness", "ana")
+    defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
     with pytest.raises(UsageError, match=message):
         read_label_file(path, ROWS, defaults, **({"column": "human"} | options))
 
@@ -218,7 +231,7 @@ def test_a_messy_workbook_is_reported_as_a_whole(tmp_path: Path) -> None:
         sheet = book.add_worksheet("Round 1")
         for number, line in enumerate(cells):
             sheet.write_row(number, 0, line)
-    defaults = LabelDefaults("r1", "faithfulness", "ana")
+    defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
     with pytest.raises(InputError) as found:
         read_label_file(path, ROWS, defaults, column="human")
     told = [str(problem) for problem in found.value.problems]
@@ -247,9 +260,15 @@ def test_other_metrics_and_repetitions(tmp_path: Path) -> None:
     ]
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana"), column="human")
+    found = read_label_file(
+        path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS), column="human"
+    )
     assert [each.annotator for each in found.labels] == ["ana", "ben"]
     assert found.notes == ["1 row without a label", "1 row repeated with the same label"]
     path.write_text('{"id": "q1", "human": "yes", "metric": "hit@5"}\n')
-    with pytest.raises(InputError, match=r"column metric, .*the run has no hit@5, only faithfulne"):
-        read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana"), column="human")
+    with pytest.raises(
+        InputError, match=r"column metric, .*the run has no hit@5 with .*, only faithful"
+    ):
+        read_label_file(
+            path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS), column="human"
+        )

@@ -1,7 +1,7 @@
 """Labels from a table that people filled in: every problem of the file at once."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -30,6 +30,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "id": ALIASES["id"],
         "position": (),
         "claim": ("statement",),
+        "number": (),
         "metric": (),
         "annotator": ("labeller", "rater"),
         "at": ("labelled_at",),
@@ -88,11 +89,12 @@ class LabelFile(NamedTuple):
 
 
 class LabelDefaults(NamedTuple):
-    """What a label has if the file has no column for it."""
+    """What a label has if the file has no column for it, and the `metrics` it may be of."""
 
     run: str
     metric: str
     annotator: str
+    metrics: Collection[str]
 
 
 def value_of(cell: object, *, yes: bool = True) -> bool | None:
@@ -128,7 +130,8 @@ def read_label_file(
 
     `column` has the labels; blank cells are skipped. `columns` is a key of COLUMNS -> column.
     Rows are matched by id, or `by_position`: by the column `position`, else by their order. A
-    claim is written as its text, or as its number in the reports, from 1.
+    claim is written as its text, or as its number in the reports, from 1; the column `number`
+    states which of several claims with the same text.
 
     Raises:
         InputError: rows are invalid; the error has every problem.
@@ -202,11 +205,13 @@ def _label(
     """Return the label in a row of the file; None if it has problems."""
     metric = cells.get("metric", text, defaults.metric)
     claim = None
-    if metric in row.scores:
+    if metric in defaults.metrics and metric in row.scores:
         texts = [each.text for each in row.scores[metric].claims]
-        claim = cells.get("claim", lambda cell: _claim_of(cell, texts), None)
+        number = cells.get("number", lambda cell: document_id(text(cell)), "")
+        claim = cells.get("claim", lambda cell: _claim_of(cell, texts, number), None)
     else:
-        cells.wrong("metric", f"the run has no {metric}, only {', '.join(row.scores)}")
+        known = ", ".join(defaults.metrics)
+        cells.wrong("metric", f"the run has no {metric} with scores from 0 to 1, only {known}")
     label = Label(
         run=defaults.run,
         position=row.index,
@@ -293,13 +298,13 @@ def _row_of(cell: Plain, known: Mapping[str, ClaimRow]) -> ClaimRow:
     return row
 
 
-def _claim_of(cell: Plain, texts: Sequence[str]) -> int:
+def _claim_of(cell: Plain, texts: Sequence[str], preferred: str) -> int:
     if not texts:
         raise ValueError("the row has no claims in this run; clear the cell to label the response")
     words = text(cell)
-    places = {_plain_text(each): number for number, each in enumerate(texts)}
-    if (number := places.get(_plain_text(words))) is not None:
-        return number
+    same = [place for place, each in enumerate(texts) if _plain_text(each) == _plain_text(words)]
+    if same:
+        return next((each for each in same if str(each + 1) == preferred), same[-1])
     number = document_id(words)
     if number.isdecimal() and 1 <= int(number) <= len(texts):
         return int(number) - 1
@@ -320,7 +325,7 @@ def _time(cell: Plain) -> datetime:
     time = time if time.tzinfo else time.replace(tzinfo=UTC)
     if time > datetime.now(UTC) + timedelta(days=1):
         raise ValueError(f"{text(cell)!r} is in the future; write when the label was given")
-    return time
+    return min(time, datetime.now(UTC))
 
 
 def _is_blind(cell: Plain) -> bool:

@@ -42,8 +42,8 @@ def command() -> None:
             ["--map", "columns"],
             multiple=True,
             metavar="FIELD=COLUMN",
-            help="Name a column for id, position, claim, metric, annotator, at, probability or "
-            "blind.",
+            help="Name a column for id, position, claim, number, metric, annotator, at, "
+            "probability or blind.",
         ),
         click.Option(
             ["--by"],
@@ -98,7 +98,12 @@ def import_(
         found = read_label_file(
             file,
             read_claims(opened, info.id),
-            LabelDefaults(run=info.id, metric=metric_of(info, metric), annotator=annotator),
+            LabelDefaults(
+                run=info.id,
+                metric=metric_of(info, metric),
+                annotator=annotator,
+                metrics=[name for name, each in info.metrics.items() if each.range == (0, 1)],
+            ),
             column=column,
             sheet=sheet,
             columns=pairs_of(columns),

@@ -1,7 +1,8 @@
 """The viewer's web application: its routes, and the checks before each request.
 
 Other sites can neither read these pages nor frame them. Host names that someone else points at this
-machine (DNS rebinding) are refused, and no request to the viewer changes anything.
+machine (DNS rebinding) are refused. No request to the viewer changes anything; the labelling page
+has one address that does.
 """
 
 import ipaddress

@@ -180,7 +180,7 @@ def json_response(document: object, *, status: int = 200) -> Response:
 
 async def error_response(request: Request, error: Exception) -> Response:
     """Return an error as JSON for JSON addresses, otherwise as a page."""
-    status, message = 500, "This is a bug. The terminal running `ragstone view` has the details."
+    status, message = 500, "This is a bug. The terminal of this server has the details."
     if isinstance(error, HTTPException):
         status, message = error.status_code, error.detail
     elif isinstance(error, StoreError):
