@@ -298,13 +298,15 @@ class Calibration(FrozenModel):
                 judged[row.index] = place, row
         groups = counts.grouping.labels
         found: dict[str, MetricCalibration] = {}
-        for metric, positions in given.items():
-            info = metrics.get(metric)
-            if info is None or info.range != (0, 1) or not info.higher_is_better:
-                raise UsageError(
-                    f"{metric} cannot be calibrated: only metrics of this run with scores from 0 "
-                    f"to 1, where 1 is best, can ({', '.join(metrics)})"
-                )
+        suitable = calibratable(metrics)
+        if given.keys().isdisjoint(suitable):
+            can = f"{', '.join(suitable)} can" if suitable else "this run has none"
+            raise UsageError(
+                f"{' and '.join(given)} cannot be calibrated: only metrics with scores from 0 to "
+                f"1, where 1 is best; {can}"
+            )
+        for metric in filter(suitable.__contains__, given):
+            positions = given[metric]
             calibrated, fits = MetricCalibration.of_labels(
                 [(*judged[position], few) for position, few in sorted(positions.items())],
                 metric=metric,
@@ -403,6 +405,13 @@ class Calibration(FrozenModel):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, self.model_dump_json(indent=1) + "\n")
         return path
+
+
+def calibratable(metrics: Mapping[str, MetricInfo]) -> list[str]:
+    """Return the metrics whose labels can be used: scores from 0 to 1, where 1 is best."""
+    return [
+        name for name, info in metrics.items() if info.range == (0, 1) and info.higher_is_better
+    ]
 
 
 def load_calibration(name: str) -> Calibration:

@@ -14,6 +14,7 @@ from ragstone.errors import UsageError
 from ragstone.evaluation.label_files import LabelDefaults, read_label_file
 from ragstone.evaluation.labelling import metric_of, read_claims
 from ragstone.reports.labels import print_labels, write_labels
+from ragstone.results.calibration import calibratable
 from ragstone.store import find_run
 
 _SUFFIXES = (".jsonl", ".csv", ".xlsx")
@@ -102,7 +103,7 @@ def import_(
                 run=info.id,
                 metric=metric_of(info, metric),
                 annotator=annotator,
-                metrics=[name for name, each in info.metrics.items() if each.range == (0, 1)],
+                metrics=calibratable(info.metrics),
             ),
             column=column,
             sheet=sheet,
