@@ -68,9 +68,9 @@ def test_the_agreement_of_people_and_judge_comes_from_labels(stored: Command) ->
     assumed = json.loads(stored("plan", "--detect", "5%", "--like", "run-a", "--json", "-").out)
     with Store.open(PLACE) as store:
         for n in range(24):
-            supported = (n * 7 % 24) / 24 > 0.5
+            yes = (n * 7 % 24) / 24 > 0.5
             store.add_labels("run-a", [
-                Label("run-a", n, f"q{n}", "faithfulness", 0, supported, "ann", datetime.now(UTC),
+                Label("run-a", n, f"q{n}", "faithfulness", None, yes, "ann", datetime.now(UTC),
                       1.0, True)])  # fmt: skip
     said = stored("plan", "--detect", "5%", "--like", "run-a", "--json", "-")
     few, many = (each["metrics"]["faithfulness"] for each in (json.loads(said.out), assumed))
@@ -86,7 +86,7 @@ def test_labelled_rows_count_for_those_that_they_represent(stored: Command) -> N
         judged = [row.scores["faithfulness"].value or 0.0 for row in run.rows]
         human = [n % 3 != 0 for n in range(24)]
         labels = [
-            Label("run-a", n, f"q{n}", "faithfulness", 0, yes, "ann", datetime.now(UTC),
+            Label("run-a", n, f"q{n}", "faithfulness", None, yes, "ann", datetime.now(UTC),
                   0.5 if n % 2 else 1.0, True)
             for n, yes in enumerate(human)
         ]  # fmt: skip
