@@ -161,7 +161,7 @@ def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path
 
 
 def test_a_target_that_changed_is_told_in_words(ragstone: Command, folder: Path) -> None:
-    stopped(folder, signal.SIGKILL, after=5)
+    stopped(folder, signal.SIGKILL, after=ROWS // 2)  # its first rows are stored by then
     with (folder / "target.py").open("a") as file:
         file.write("# another\n")
     said = ragstone("resume", "last")
@@ -172,7 +172,7 @@ def test_a_target_that_changed_is_told_in_words(ragstone: Command, folder: Path)
 def test_a_folder_without_the_target_is_told_where_the_data_are(
     ragstone: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stopped(folder, signal.SIGKILL, after=5)
+    stopped(folder, signal.SIGKILL, after=ROWS // 2)  # its first rows are stored by then
     (folder / "elsewhere").mkdir()
     monkeypatch.chdir(folder / "elsewhere")
     said = ragstone("resume", "last", "--store", str(folder / ".ragstone/ragstone.db"))
