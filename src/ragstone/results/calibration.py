@@ -38,6 +38,8 @@ _NAME = re.compile(r"[\w][\w.-]{0,99}")
 _PASS_MARK = re.compile(r",threshold=[^,]+")
 """A part of a metric's name that changes no score."""
 
+Unit = tuple[str, int, int | None]
+"""What a person labelled: metric, the row's index, and the claim; None is the whole response."""
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -467,22 +469,37 @@ def _supported(score: Score) -> tuple[float, float]:
     return least / max(1, len(labels)), (least + partly) / max(1, len(labels))
 
 
-def _labelled_claims(score: Score, labels: Sequence[Label]) -> list[LabelledClaim]:
-    """Return the claims of a row, or the response, on which the labels have a majority."""
-    votes: dict[int | None, list[bool]] = {}
+def majority(labels: Iterable[Label]) -> dict[Unit, bool]:
+    """Return what most labels of each unit say; "cannot tell" and ties do not count."""
+    votes: dict[Unit, list[bool]] = {}
     for label in labels:
-        votes.setdefault(label.claim, []).append(bool(label.value))
+        if label.value is not None:
+            unit = label.metric, label.position, label.claim
+            votes.setdefault(unit, []).append(label.value)
+    shares = {unit: sum(values) / len(values) for unit, values in votes.items()}
+    return {unit: share > 0.5 for unit, share in shares.items() if share != 0.5}
+
+
+def verdict_of(score: Score | None, claim: int | None) -> bool | None:
+    """Return whether the judge found a claim, or the whole response, supported; None if unknown.
+
+    A response is supported if its score is 1.
+    """
+    if score is None or score.value is None:
+        return None
+    if claim is None:
+        return score.value == 1
+    known = claim < len(score.claims)
+    return score.claims[claim].label is Verdict.SUPPORTED if known else None
+
+
+def _labelled_claims(score: Score, labels: Iterable[Label]) -> list[LabelledClaim]:
+    """Return the claims of a row, or the response, on which the labels have a majority."""
+    whole = score.detail.get(ALL_SUPPORTED)
     found: list[LabelledClaim] = []
-    for claim, values in votes.items():
-        if 2 * sum(values) == len(values):
-            continue
-        human = 2 * sum(values) > len(values)
-        if claim is None:
-            whole = score.detail.get(ALL_SUPPORTED)
+    for (_, _, claim), human in majority(labels).items():
+        if (judge := verdict_of(score, claim)) is not None:
             support = whole if isinstance(whole, float) else None
-            found.append(LabelledClaim(judge=score.value == 1, support=support, human=human))
-        elif claim < len(score.claims):
-            judged = score.claims[claim]
-            supported = judged.label is Verdict.SUPPORTED
-            found.append(LabelledClaim(judge=supported, support=judged.support, human=human))
+            support = support if claim is None else score.claims[claim].support
+            found.append(LabelledClaim(judge=judge, support=support, human=human))
     return found

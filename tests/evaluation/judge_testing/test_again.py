@@ -7,11 +7,10 @@ import pytest
 from ragstone.evaluation.judge_testing.again import (
     Look,
     agreements,
-    labelled_units,
     noise_of,
     sample_rows,
-    verdict_of,
 )
+from ragstone.results.calibration import majority, verdict_of
 from ragstone.results.stats.power import variance_components
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
@@ -49,7 +48,7 @@ def test_most_annotators_decide_and_ties_are_left_out() -> None:
         label(2, None),
         label(None, False),
     ]
-    assert labelled_units(labels) == {("m", 0, 0): True, ("m", 0, None): False}
+    assert majority(labels) == {("m", 0, 0): True, ("m", 0, None): False}
 
 
 def test_a_verdict_is_of_one_claim_or_of_the_whole_response() -> None:

@@ -30,13 +30,11 @@ from ragstone.evaluation.judge_testing.again import (
     add_looks,
     agreements,
     judge_again,
-    labelled_units,
     look_of,
     noise_of,
     read_looks,
     same_claims,
     sample_rows,
-    verdict_of,
 )
 from ragstone.evaluation.judge_testing.result import MAX_FAILURES
 from ragstone.evaluation.rescore import TranscriptMissingError
@@ -45,7 +43,7 @@ from ragstone.judges.factory import make_judge
 from ragstone.judges.spec import is_free
 from ragstone.metrics import Metric, get
 from ragstone.reports.tables import STDOUT
-from ragstone.results.calibration import FEWEST
+from ragstone.results.calibration import FEWEST, majority, verdict_of
 from ragstone.results.compare.comparison import choose_metrics
 from ragstone.results.run import Run
 from ragstone.results.stats.distributions import NORMAL
@@ -276,7 +274,7 @@ def probe(**given: Unpack[AgainArgs]) -> None:
         again = Again.of(store, run_id, given)
         if not store.info(run_id).transcript:
             raise TranscriptMissingError(run_id)
-        units = labelled_units(store.labels(run_id))
+        units = majority(store.labels(run_id))
         positions = {position for _, position, _ in units}
         rows = [row for row in again.run.rows if row.index in positions]
     stored = {row.index: row.scores for row in rows}

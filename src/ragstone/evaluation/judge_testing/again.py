@@ -1,7 +1,7 @@
 """Judges stored rows again, without the cache: for the noise of a judge, and for its drift."""
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -23,17 +23,13 @@ from ragstone.judges.base import Judge
 from ragstone.judges.replay import ReplayJudge
 from ragstone.judges.router import RouterJudge
 from ragstone.metrics import Metric
+from ragstone.results.calibration import Unit, verdict_of
 from ragstone.results.stats.power import variance_components
-from ragstone.types.claim import Label as Verdict
-from ragstone.types.label import Label
 from ragstone.types.questions import ExtractClaims, ExtractTruths
 from ragstone.types.row import Row
-from ragstone.types.score import Score
 
 PROBES, NOISE = Path(".ragstone") / "probes", Path(".ragstone") / "noise"
 """Folders with a file for each run: the probes of its labelled rows, and its judge's noise."""
-Unit = tuple[str, int, int | None]
-"""What a person labelled: metric, the row's index, and the claim; None is the whole response."""
 
 
 async def judge_again(
@@ -113,29 +109,6 @@ def judge_variances(run_id: str) -> dict[str, float]:
         return {metric: float(noise["judge"]) for metric, noise in found.items()}
     except (OSError, ValueError, LookupError, TypeError):  # none yet, or not ours
         return {}
-
-
-def labelled_units(labels: Iterable[Label]) -> dict[Unit, bool]:
-    """Return the majority of the labels of each unit; "cannot tell" and ties do not count."""
-    votes = defaultdict[Unit, list[bool]](list)
-    for label in labels:
-        if label.value is not None:
-            votes[label.metric, label.position, label.claim].append(label.value)
-    shares = {unit: sum(values) / len(values) for unit, values in votes.items()}
-    return {unit: share > 0.5 for unit, share in shares.items() if share != 0.5}
-
-
-def verdict_of(score: Score | None, claim: int | None) -> bool | None:
-    """Return whether the judge found a claim, or the whole response, supported; None if unknown.
-
-    A response is supported if its score is 1.
-    """
-    if score is None or score.value is None:
-        return None
-    if claim is None:
-        return score.value == 1
-    known = claim < len(score.claims)
-    return score.claims[claim].label is Verdict.SUPPORTED if known else None
 
 
 class Look(FrozenModel):
