@@ -469,6 +469,18 @@ def store_option(default: Callable[[], str | None] | None = None) -> click.Optio
 
 
 STORE = store_option(store_here)
+
+
+def json_file(what: str) -> click.Option:
+    """Return the option `--json FILE|-`, passed as `file`, that writes what a command found."""
+    return click.Option(
+        ["--json", "file"],
+        type=click.Path(path_type=Path),
+        metavar="FILE|-",
+        help=f"Write the {what} as JSON.",
+    )
+
+
 NO_STORE = click.Option(["--no-store"], is_flag=True, help="Store nothing.")
 
 

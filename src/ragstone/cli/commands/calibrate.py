@@ -1,7 +1,5 @@
 """`ragstone calibrate`: compare the judge with people's labels, and save a calibration."""
 
-import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,11 +8,10 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from ragstone._internal.files import write_text
 from ragstone._internal.text import count, one_line
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import STORE
-from ragstone.cli.output import check_extension, check_files
+from ragstone.cli.options import STORE, json_file
+from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.reports.facts import correction
 from ragstone.reports.tables import STDOUT
@@ -39,12 +36,7 @@ LISTED = 5
             metavar="NAME",
             help="Name of the calibration; an older one of this name is replaced.",
         ),
-        click.Option(
-            ["--json", "file"],
-            type=click.Path(path_type=Path),
-            metavar="FILE|-",
-            help="Write the figures as JSON.",
-        ),
+        json_file("figures"),
         STORE,
     ],
     epilog=RUN,
@@ -79,11 +71,8 @@ def command(run: str, name: str, file: Path | None, store: str | None) -> None:
             if metric in calibration.metrics
         }
     path = calibration.save()
-    document = json.dumps(_as_json(calibration, summaries), indent=2) + "\n"
-    if file is not None and file != STDOUT:
-        write_text(file, document)
-    console = Console(file=sys.stderr if file == STDOUT else sys.stdout, highlight=False)
     with silent_pipes():
+        console = write_document(file, _as_json(calibration, summaries))
         for metric, found in calibration.metrics.items():
             whole = [each for each in labels if each.metric == metric and each.claim is None]
             if found.of == "claims" and whole:
@@ -95,8 +84,6 @@ def command(run: str, name: str, file: Path | None, store: str | None) -> None:
                 )
             _print(metric, found, summaries[metric], labelled, console)
         console.print(f"wrote {path}", markup=False, soft_wrap=True)
-        if file == STDOUT:
-            sys.stdout.write(document)
 
 
 def _as_json(calibration: Calibration, summaries: dict[str, Summary]) -> dict[str, object]:

@@ -17,7 +17,7 @@ from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count
 from ragstone.cli import GATE_FAILED, TOO_MUCH_FAILED
-from ragstone.cli.options import LIMITS, PLUGIN, STORE, load_plugins, typed_settings
+from ragstone.cli.options import LIMITS, PLUGIN, STORE, json_file, load_plugins, typed_settings
 from ragstone.cli.output import check_extension, check_files, progress, write_document
 from ragstone.cli.parse import RUN, config_of, open_store, read_by
 from ragstone.errors import UsageError
@@ -86,12 +86,7 @@ def _params(default: int, least: int, repeat: str) -> list[click.Parameter]:
         click.Option(["--dry-run"], is_flag=True, help="Estimate calls and cost; make no calls."),
         *LIMITS,
         PLUGIN,
-        click.Option(
-            ["--json", "file"],
-            type=click.Path(path_type=Path),
-            metavar="FILE|-",
-            help="Write the result as JSON.",
-        ),
+        json_file("result"),
         STORE,
     ]
 

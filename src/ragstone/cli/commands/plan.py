@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ragstone._internal.text import count
-from ragstone.cli.options import STORE
+from ragstone.cli.options import STORE, json_file
 from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
@@ -212,12 +212,7 @@ def pilots_of(
             metavar="SHARE",
             help="Probability that a true difference of this size is found.",
         ),
-        click.Option(
-            ["--json", "file"],
-            type=click.Path(path_type=Path),
-            metavar="FILE|-",
-            help="Write the plan as JSON.",
-        ),
+        json_file("plan"),
         STORE,
     ],
     epilog=f"{RUN} See docs/plan-and-drift.md#formulas.",

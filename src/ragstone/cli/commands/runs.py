@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import STORE
+from ragstone.cli.options import STORE, json_file
 from ragstone.cli.output import check_extension, check_files
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
@@ -71,12 +71,7 @@ def command() -> None:
             show_default=True,
             help="Number of runs to list.",
         ),
-        click.Option(
-            ["--json", "file"],
-            type=click.Path(path_type=Path),
-            metavar="FILE|-",
-            help="Write the list as JSON.",
-        ),
+        json_file("list"),
         STORE,
     ],
 )
