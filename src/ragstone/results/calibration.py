@@ -470,7 +470,7 @@ def _supported(score: Score) -> tuple[float, float]:
 
 
 def majority(labels: Iterable[Label]) -> dict[Unit, bool]:
-    """Return what most labels of each unit say; "cannot tell" and ties do not count."""
+    """Return the majority of each unit's labels; "cannot tell" and ties do not count."""
     votes: dict[Unit, list[bool]] = {}
     for label in labels:
         if label.value is not None:
