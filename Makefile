@@ -1,9 +1,9 @@
 # One command checks everything: `make check`. PYTHON names the interpreter that has the tools.
 PYTHON ?= python
 
-.PHONY: check quick format lint types contracts size test fast coverage lock
+.PHONY: check quick format lint types contracts size docs test fast coverage lock
 
-check: lint types contracts size test
+check: lint types contracts size docs test
 
 quick: lint types fast  ## before a commit: everything but the slow tests
 
@@ -23,6 +23,9 @@ contracts:
 
 size:  ## lines and files of src, beside their limit; `make size WRITE=--write` lowers it
 	@$(PYTHON) scripts/package_size.py $(WRITE)
+
+docs:  ## build the site into site/; warnings and broken links are errors
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet --strict
 
 test:
 	$(PYTHON) -m pytest -n auto

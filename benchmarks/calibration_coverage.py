@@ -6,10 +6,10 @@ People's labels against the offline judge (calibration_verdicts.json: for each s
 tenth and twentieth of the judge's probability of support, people's "no" and then "yes"; --verdicts
 counts them again from DIR/SOURCE.jsonl.gz), and simulated good systems. N = 1,000 rows are judged
 and n of them labelled. Each line has the coverage and the mean width of the corrected interval, of
-labels alone, of PPI, PPI++ and Rogan-Gladen. Coverage must be at least 93 % (92 % for n = 20), at
-most 97 % from 100 independent rows on unless the judge is almost never wrong, and no corrected
-interval may be wider than that of labels alone; exit 1 otherwise. The judge that knows nothing is
-shown for what it is: the interval is that of labels alone, to about one percent.
+labels alone, of PPI, PPI++ and Rogan-Gladen. The measured coverage must be at least 93 % (92 % for
+n = 20) and, from 100 independent rows on, at most 97 % of the runs in which a label disagrees with
+the judge. The mean width must not exceed that of labels alone. Exit 1 otherwise. With 2,000 runs,
+the standard error of a coverage is 0.5 points.
 """
 
 import argparse
@@ -17,7 +17,8 @@ import gzip
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.stats import corrected
+from ragstone.results.stats import corrected, intervals
 from ragstone.results.stats.corrected import LabelledScores, corrected_difference, corrected_mean
 from ragstone.results.stats.distributions import NORMAL
 from ragstone.results.stats.intervals import effective, mean_interval
@@ -36,9 +37,9 @@ Random = np.random.Generator
 VERDICTS = Path(__file__).with_name("calibration_verdicts.json")
 ROWS = 1000
 SIZES = (20, 30, 50, 100, 200)
-USELESS = "fair system, useless judge"
 Z = NORMAL.inv_cdf(0.975)
-corrected.DRAWS = 2000  # half of the usual number, for speed
+# fewer for speed; each run has its own draws, so that their errors average out
+corrected.DRAWS, intervals.RESAMPLES = 1000, 500
 
 
 def counted(folder: Path) -> dict[str, list[list[int]]]:
@@ -159,14 +160,40 @@ def supports(cells: Cells, n: int, rng: Random) -> Drawn:
     return Drawn.simple(support, labels, n, cells.truth)
 
 
-def responses(cells: Cells, n: int, rng: Random) -> Drawn:
-    """Draw rows of 1 to 6 claims that are right together; the score is the supported share."""
+@dataclass(frozen=True)
+class DrawnClaims(Drawn):
+    """A run whose rows have several claims, `sizes` each, that were labelled one by one."""
+
+    sizes: NDArray[np.int64]
+    judged: Numbers
+    human: Numbers
+
+    def labelled(self, *, transported: bool = False) -> LabelledScores:
+        """Return the labelled claims; the rows are the units."""
+        keys: list[Hashable] = np.repeat(self.first, self.sizes[self.first]).tolist()
+        n, chances = len(keys), self.sizes[keys].astype(float)
+        rows = range(ROWS)
+        few = self.judged[:n], self.human[:n], chances
+        return LabelledScores(self.scores, rows, *few, keys, transported)
+
+
+def claims_of_responses(cells: Cells, n: int, rng: Random) -> DrawnClaims:
+    """Draw rows of 1 to 6 claims that are right together; the claims are labelled."""
     sizes = rng.integers(1, 7, ROWS)
     row = np.repeat(np.arange(ROWS), sizes)
-    right = rng.beta(3 * cells.truth, 3 - 3 * cells.truth, ROWS)
-    labels = (rng.random(row.size) < right[row]).astype(float)
-    scores = np.bincount(row, cells.judged(rng, labels)) / sizes
-    return Drawn.simple(scores, np.bincount(row, labels) / sizes, n, cells.truth)
+    likely = rng.beta(3 * cells.truth, 3 - 3 * cells.truth, ROWS)
+    right = (rng.random(row.size) < likely[row]).astype(float)
+    verdicts = cells.judged(rng, right)
+    scores, labels = (np.bincount(row, each) / sizes for each in (verdicts, right))
+    rows = np.arange(ROWS)
+    drawn = scores, labels, rows[:n], np.ones(n), cells.truth, rows
+    return DrawnClaims(*drawn, sizes, verdicts, right)
+
+
+def responses(cells: Cells, n: int, rng: Random) -> Drawn:
+    """Draw the same rows; the labels are the supported shares."""
+    drawn = claims_of_responses(cells, n, rng)
+    return Drawn.simple(drawn.scores, drawn.labels, n, cells.truth)
 
 
 def planned(cells: Cells, n: int, rng: Random) -> Drawn:
@@ -253,25 +280,24 @@ def rivals(run: Drawn, *, verdicts: bool) -> dict[str, Ends]:
     return found
 
 
-def measured(
-    name: str,
-    n: int,
-    simulations: int,
-    once: Callable[[Random], tuple[float, dict[str, Ends]]],
-    *,
-    sure: bool = False,
-    shown: bool = False,
-) -> bool:
-    """Print a line of the table; return whether it is as it must be.
+Once = Callable[[Random], tuple[float, dict[str, Ends], bool]]
+"""Simulates a run: returns the truth, the intervals, and whether a label disagrees."""
 
-    `sure` means that the judge is almost never wrong, so that coverage may exceed 97 %, `shown`
-    that the line has no goals.
+
+def measured(cell: tuple[str, int, Once], *, simulations: int, most: float) -> tuple[str, bool]:
+    """Return a line of the table, and whether it is as it must be.
+
+    `most` is the highest coverage allowed from n = 100 on, in runs where a label disagrees.
     """
+    name, n, once = cell
     rng = np.random.default_rng([n, *name.encode()])
     seen: dict[str, list[tuple[bool, float]]] = {}
+    differ: list[bool] = []
     for _ in range(simulations):
-        truth, intervals = once(rng)
-        for method, (low, high) in intervals.items():
+        corrected.SEED = intervals.SEED = int(rng.integers(2**31))
+        truth, found, differs = once(rng)
+        differ.append(differs)
+        for method, (low, high) in found.items():
             seen.setdefault(method, []).append((low <= truth <= high, high - low))
     covers, widths = zip(*(np.mean(each, axis=0) for each in seen.values()), strict=True)
     figures = dict(zip(seen, zip(covers, widths, strict=True), strict=True))
@@ -279,28 +305,29 @@ def measured(
     wrong: list[str] = []
     if ours[0] < (0.92 if n < 30 else 0.93):
         wrong.append("covers too little")
-    if n >= 100 and ours[0] > 0.97 and not sure:
+    covered = [one for (one, _), each in zip(seen["corrected"], differ, strict=True) if each]
+    if n >= 100 and np.mean(covered or [False]) > most:
         wrong.append("covers too much")
     if alone and ours[1] > alone[1]:
         wrong.append("wider than labels alone")
-    words = "  ".join(f"{method} {100 * c:5.1f} {w:.3f}" for method, (c, w) in figures.items())
-    print(f"{name:34} {n:4}  {words}  {', '.join(wrong).upper()}", flush=True)
-    return shown or not wrong
+    words = "  ".join(f"{method} {100 * c:5.1f} {w:.4f}" for method, (c, w) in figures.items())
+    return f"{name:34} {n:4}  {words}  {', '.join(wrong).upper()}", not wrong
 
 
 def one_run(
     draw: Callable[[Random], Drawn], rng: Random, *, verdicts: bool, equal: bool
-) -> tuple[float, dict[str, Ends]]:
-    """Return the true mean of a simulated run and all intervals."""
+) -> tuple[float, dict[str, Ends], bool]:
+    """Return the true mean of a simulated run, all intervals, and whether a label disagrees."""
     run = draw(rng)
-    intervals = {
-        "corrected": corrected_mean(run.labelled()).interval,
-        "labels alone": labels_alone(run),
-    }
-    return run.truth, intervals | (rivals(run, verdicts=verdicts) if equal else {})
+    seen = run.labelled()
+    found = {"corrected": corrected_mean(seen).interval, "labels alone": labels_alone(run)}
+    found |= rivals(run, verdicts=verdicts) if equal else {}
+    return run.truth, found, bool(np.any(seen.judged != seen.human))
 
 
-def transported(cells: Cells, other: Cells, n: int, rng: Random) -> tuple[float, dict[str, Ends]]:
+def transported(
+    cells: Cells, other: Cells, n: int, rng: Random
+) -> tuple[float, dict[str, Ends], bool]:
     """Return the truth of one population and intervals from labels of another."""
     here, there = claims(cells, n, rng), claims(other, n, rng).labelled()
     run = LabelledScores(
@@ -313,10 +340,12 @@ def transported(cells: Cells, other: Cells, n: int, rng: Random) -> tuple[float,
         transported=True,
     )
     lee = rogan_gladen(there.human, there.judged, here.scores)
-    return cells.truth, {"corrected": corrected_mean(run).interval, "Rogan-Gladen": lee}
+    return cells.truth, {"corrected": corrected_mean(run).interval, "Rogan-Gladen": lee}, True
 
 
-def differing(cells: Cells, fixed: float, n: int, rng: Random) -> tuple[float, dict[str, Ends]]:
+def differing(
+    cells: Cells, fixed: float, n: int, rng: Random
+) -> tuple[float, dict[str, Ends], bool]:
     """Return the gain of a system that gets a share of the wrong answers right; labels of both."""
     before = claims(cells, n, rng)
     again = rng.random(ROWS) < fixed
@@ -328,7 +357,7 @@ def differing(cells: Cells, fixed: float, n: int, rng: Random) -> tuple[float, d
     both = np.sqrt(before.labels[:n].var(ddof=1) / n + after.labels[:n].var(ddof=1) / n)
     middle = float(after.labels[:n].mean() - before.labels[:n].mean())
     apart = middle - Z * float(both), middle + Z * float(both)
-    return gain, {"corrected": found.interval, "labels, unpaired": apart}
+    return gain, {"corrected": found.interval, "labels, unpaired": apart}, True
 
 
 def main() -> int:
@@ -344,49 +373,71 @@ def main() -> int:
         "good system, good judge": Cells.simulated(0.93, 0.95, 0.8),
         "good system, fair judge": Cells.simulated(0.9, 0.9, 0.6),
         "fair system, weak judge": Cells.simulated(0.75, 0.8, 0.5),
-        USELESS: Cells.simulated(0.7, 0.6, 0.4),
+        "fair system, useless judge": Cells.simulated(0.7, 0.6, 0.4),
         "near-perfect judge": Cells.simulated(0.85, 0.99, 0.97),
     }
     both = people | simulated
-    fine: list[bool] = []
+    some = {name: both[name] for name in ("begin", "wice_dev", *simulated)}
+    few = {
+        name: both[name] for name in ("begin", "good system, good judge", "good system, fair judge")
+    }
 
-    def table(
-        title: str,
+    def cells_of(
         draw: Callable[..., Drawn],
         of: dict[str, Cells],
         sizes: tuple[int, ...],
         *,
-        verdicts: bool = True,
+        verdicts: bool = False,
         equal: bool = True,
-    ) -> None:
-        print(f"\n{title}: coverage in % and width", flush=True)
-        for name, cells in of.items():
-            for n in sizes:
-                once = partial(one_run, partial(draw, cells, n), verdicts=verdicts, equal=equal)
-                # 100 rows of sources are only about 33 independent ones
-                sure, shown = cells.wrong < 0.02 or draw is sources, name == USELESS
-                fine.append(measured(name, n, simulations, once, sure=sure, shown=shown))
+    ) -> list[tuple[str, int, Once]]:
+        return [
+            (name, n, partial(one_run, partial(draw, cells, n), verdicts=verdicts, equal=equal))
+            for name, cells in of.items()
+            for n in sizes
+        ]
 
-    table("verdicts", claims, both, SIZES)
-    table("probabilities", supports, people, SIZES, verdicts=False)
-    some = {name: both[name] for name in ("begin", "wice_dev", *simulated)}
-    table("responses of 1 to 6 claims", responses, some, SIZES, verdicts=False)
-    few = {
-        name: both[name] for name in ("begin", "good system, good judge", "good system, fair judge")
+    good = Cells.simulated(0.87, 0.95, 0.8)
+    moved = {"better there": 0.8, "worse there": 0.95}
+    # 100 rows of sources are about 33 independent ones
+    tables: dict[str, tuple[float, list[tuple[str, int, Once]]]] = {
+        "verdicts": (0.97, cells_of(claims, both, SIZES, verdicts=True)),
+        "probabilities": (0.97, cells_of(supports, people, SIZES)),
+        "responses of 1 to 6 claims": (0.97, cells_of(responses, some, (20, 30, 100))),
+        "the same, claims labelled": (0.97, cells_of(claims_of_responses, some, (20, 30, 100))),
+        "planned, 3 times as often if unsupported": (
+            0.97,
+            cells_of(planned, few, (30, 100), equal=False),
+        ),
+        "sources of 1 to 5 rows": (1.0, cells_of(sources, few, (30, 100), equal=False)),
+        "labels of another data set (transport)": (
+            1.0,
+            [
+                (name, n, partial(transported, Cells.simulated(truth, 0.95, 0.8), good, n))
+                for name, truth in moved.items()
+                for n in (50, 100, 200)
+            ],
+        ),
+        "difference of two runs, the same questions labelled": (
+            1.0,
+            [
+                (name, n, partial(differing, cells, 0.3, n))
+                for name, cells in few.items()
+                for n in (30, 100)
+            ],
+        ),
     }
-    table("planned, 3 times as often if unsupported", planned, few, (30, 100), equal=False)
-    table("sources of 1 to 5 rows", sources, few, (30, 100), equal=False)
-    print("\nlabels of another data set (transport)", flush=True)
-    for name, truth in (("better there", 0.8), ("worse there", 0.95)):
-        cells, other = Cells.simulated(truth, 0.95, 0.8), Cells.simulated(0.87, 0.95, 0.8)
-        for n in (50, 100, 200):
-            once = partial(transported, cells, other, n)
-            fine.append(measured(name, n, simulations, once, sure=True))
-    print("\ndifference of two runs, the same questions labelled", flush=True)
-    for name, cells in few.items():
-        for n in (30, 100):
-            once = partial(differing, cells, 0.3, n)
-            fine.append(measured(name, n, simulations, once, sure=True))
+    fine: list[bool] = []
+    with ProcessPoolExecutor() as pool:
+        found = {
+            title: pool.map(partial(measured, simulations=simulations, most=most), cells)
+            for title, (most, cells) in tables.items()
+        }
+        for title, lines in found.items():
+            print(f"\n{title}: coverage in % and width", flush=True)
+            for line, passed in lines:
+                print(line, flush=True)
+                fine.append(passed)
+    print(f"\n{len(fine)} cells, {fine.count(False)} out of bounds")
     return 0 if all(fine) else 1
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ragstone import evaluate
 from ragstone.demo.questions import DATASET, errors_in
-from ragstone.demo.service import Mode, make_service
+from ragstone.demo.server import Mode, make_service
 
 SERVICE = make_service("good")
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from ragstone.demo.questions import Entry, entries
 from ragstone.demo.retriever import Variant
-from ragstone.demo.service import NOT_FOUND, Answer, Mode, make_service
+from ragstone.demo.server import NOT_FOUND, Answer, Mode, make_service
 from ragstone.judges.offline import OfflineJudge
 from ragstone.types.questions import DetectAbstention, GradeContexts
 

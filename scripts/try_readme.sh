@@ -8,8 +8,9 @@ mkdir "$work/home"
 git clone --quiet "$repo" "$work/clone"
 cd "$work/clone"
 
-# the first two blocks of shell in the README: the demo, and the tests
-mapfile -t commands < <(awk '/^```sh$/ {inside = 1; next} /^```$/ {inside = 0} inside' README.md | sed -n 1,2p)
+# the two commands that set something up: the demo, and the tests
+mapfile -t commands < <(awk '/^```sh$/ {inside = 1; next} /^```$/ {inside = 0} inside' README.md | grep '[.]venv/bin/pip')
+[ "${#commands[@]}" -eq 2 ]
 for command in "${commands[@]}"; do
   echo "== $command"
   start=$SECONDS

@@ -42,6 +42,16 @@ _known = dict[str, bool]()
 """Secret -> whether no reply contains it by chance."""
 
 
+def known_secrets() -> Mapping[str, bool]:
+    """Return the secrets of this process, for `remember_secrets` in a worker process."""
+    return dict(_known)
+
+
+def remember_secrets(known: Mapping[str, bool]) -> None:
+    """Remember the secrets of the process that started this one."""
+    _known.update(known)
+
+
 def remember(value: object, name: str = "", *, in_replies: bool = True) -> None:
     """Keep the secrets in a value from messages, and from replies unless `in_replies` is off.
 

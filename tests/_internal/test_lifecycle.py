@@ -2,7 +2,7 @@ from typing import Self
 
 import pytest
 
-from ragstone._internal.lifecycle import AsyncResource
+from ragstone._internal.concurrency import AsyncResource
 from ragstone.errors import UsageError
 
 

@@ -1,5 +1,7 @@
 """`ragstone label` in a browser: sixty claims by keyboard, by two people, over a real server."""
 
+import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -30,10 +32,14 @@ class Labelled:
     run_id: str
 
     @contextmanager
-    def serve(self, annotator: str = "ana", n: int = 60) -> Iterator[str]:
-        options = ["--n", str(n), "--annotator", annotator, "--store", str(self.place), "--no-open"]
+    def serve(
+        self, annotator: str = "ana", n: int = 60, *, browser: str | None = None
+    ) -> Iterator[str]:
+        options = ["--n", str(n), "--annotator", annotator, "--store", str(self.place)]
+        options += [] if browser else ["--no-open"]
         command = [sys.executable, "-m", "ragstone", "label", self.run_id, *options]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        given = os.environ | ({"BROWSER": browser} if browser else {})
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=given) as process:
             assert process.stdout
             try:
                 yield process.stdout.readline().split(" at ")[1].split()[0]
@@ -189,6 +195,33 @@ async def test_hostile_texts_are_only_shown(browse: Browse, tmp_path: Path) -> N
             await expect(page.locator(place)).to_have_text(shown)
         await expect(page.locator("#response mark.lit")).to_have_text(shown[2:])
         await expect(page.locator("#who")).to_contain_text("<b>ana</b>")
+
+
+def private_file(argument: str, url: str) -> Path:
+    """Return the file that a browser was given, which only this user can read."""
+    file = Path(argument.removeprefix("file://"))
+    assert url.split("#")[1] not in argument
+    assert [each.stat().st_mode & 0o777 for each in (file, file.parent)] == [0o600, 0o700]
+    return file
+
+
+async def test_the_browser_gets_the_token_from_a_private_file(
+    chromium, labelled: Labelled, tmp_path: Path
+) -> None:
+    browser, pipe = tmp_path / "browser", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {pipe}\n')
+    browser.chmod(0o700)
+    with labelled.serve(browser=f"{browser} %s") as url:
+        argument = await asyncio.to_thread(pipe.read_text)
+        file = private_file(argument, url)
+        context = await chromium.new_context()
+        page = await context.new_page()
+        await page.goto(argument)
+        await expect(page.locator("#claim-view")).to_be_visible()
+        assert page.url == url
+        await context.close()
+    assert not await asyncio.to_thread(file.exists)
 
 
 def ask(

@@ -13,8 +13,7 @@ from tests.cli.collected import FAILING, QUESTIONS, target
 from tests.cli.promptfoo_judge import Run, Served
 
 from ragstone.__main__ import main
-from ragstone.demo.server import running
-from ragstone.demo.service import make_service
+from ragstone.demo.server import make_service, running
 
 
 @dataclass(frozen=True)

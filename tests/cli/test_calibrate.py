@@ -25,6 +25,7 @@ def write(name: str, *, other: int) -> None:
             if n % other == 0
             else f"The tower number {n} of {TOWNS[n % 5]} is very tall.",
             "contexts": [f"The tower number {n} of {TOWNS[n % 5]} is very tall."],
+            "reference": f"The tower number {n} of {TOWNS[n % 5]} is very tall.",
         }
         for n in range(50)
     ]
@@ -112,6 +113,18 @@ def test_reports_show_the_corrected_mean(labelled: Command) -> None:
     assert found["interval"][0] < found["mean"] < found["interval"][1]
     for file in ("r.html", "r.md", "r.xml"):
         assert f"{found['mean']:.2f} corrected (" in Path(file).read_text(), file
+    assert "ideal on the dashed line" in Path("r.html").read_text()
+    with Store.open(PLACE) as store:  # too few are left
+        run = next(iter(store.runs())).id
+        for label in store.labels(run):
+            if label.position > 9:
+                store.delete_label(run, label)
+    labelled("calibrate", "last", "--name", "few")
+    labelled("report", "last", "--no-export", "--calibration", "few", *named)
+    for file in ("r.html", "r.md", "r.xml"):
+        words = Path(file).read_text()
+        assert "10 labelled rows, calibration few" in words, file
+        assert "calibration few decides no gate: it has 10 labelled rows" in words, file
     assert "calibrat" not in labelled("report", "last", "--no-export").out.replace("calibrated", "")
 
 
@@ -178,6 +191,20 @@ def test_compare_corrects_the_difference_of_labelled_runs(labelled: Command) -> 
     assert "corrected with labels" in Path("c.md").read_text()
     found = json.loads(Path("c.json").read_text())["metrics"]["faithfulness"]["corrected"]
     assert found["labels"] == [30, 30]
+
+
+def test_metrics_without_a_judge_keep_their_test(ragstone: Command) -> None:
+    for name, other in (("a.jsonl", 50), ("b.jsonl", 3)):
+        write(name, other=other)
+        metrics = ("-m", "faithfulness", "-m", "exact_match")
+        assert ragstone("run", name, *metrics, "--no-export").code == 0
+        add_labels(30, other=2)
+    gate = ("--gates-on", "corrected", "--fail-on-regression")
+    runs = [entry["run_id"] for entry in json.loads(ragstone("runs", "--json", "-").out)][::-1]
+    said = ragstone("compare", *runs, *gate)
+    assert (said.code, "REGRESSION: exact_match -0." in said.out) == (1, True), said.err
+    said = ragstone("compare", *runs, *gate, "-m", "exact_match")
+    assert (said.code, "no compared metric is judged" in said.err) == (3, True)
 
 
 def test_python_takes_a_calibration(labelled: Command) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import openpyxl
 
 from ragstone import demo
-from ragstone.demo.corpus import corpus
+from ragstone.demo.questions import corpus
 from ragstone.store import Store, find_run
 
 Command = Callable[..., object]

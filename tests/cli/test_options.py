@@ -11,7 +11,7 @@ from tests.cases import each_case
 
 from ragstone.cli.commands.run import command
 from ragstone.cli.options import SettingOption
-from ragstone.cli.parse import RunArgs, config_of, plan_of
+from ragstone.cli.parse import config_of, plan_of
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import KEYS, OTHER_KEYS
 from ragstone.types.config import DEFAULT_API, NUMBERS_OR_NONE, Plan
@@ -35,7 +35,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Planned:
     monkeypatch.delenv("RAGSTONE_JUDGE", raising=False)
 
     def planned(*arguments: str) -> Plan:
-        given: RunArgs = read(*arguments).params  # type: ignore[assignment]
+        given = read(*arguments).params
         return plan_of(given, config_of(given["config"]))
 
     return planned

@@ -46,6 +46,9 @@ def test_the_variance_comes_from_a_run_and_the_pairing_from_two(stored: Command)
     few, many = (each["metrics"]["faithfulness"]["questions"] for each in (found, one))
     assert few < many / 4
     assert "measured between the two runs" in two.err
+    assert one["metrics"]["faithfulness"]["correlation_of_systems"] == 0.5
+    assert found["metrics"]["faithfulness"]["correlation_of_systems"] == 0.95, "the highest"
+    assert found["metrics"]["faithfulness"]["labels"] < one["metrics"]["faithfulness"]["labels"]
 
 
 def test_the_differences_of_two_runs_have_the_planned_spread(stored: Command) -> None:

@@ -23,7 +23,12 @@ from ragstone.types.policy import POLICIES
 ROOT = Path(__file__).parents[2]
 MODELS = {"nli": "nli", "minicheck": "pair", "lettuce": "tokens", "hhem": "pair"}
 """Folders of models on the pages, and the kind of model that stands there in a test."""
-PAGES = {page.name: page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+PAGES = {
+    page.name: page
+    for folder in ("", "docs", "docs/tutorials")
+    for page in sorted((ROOT / folder).glob("*.md"))
+    if page.name not in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+}
 TEXTS = {name: page.read_text(encoding="utf-8") for name, page in PAGES.items()}
 
 

@@ -4,7 +4,26 @@ from pathlib import Path
 import pytest
 import xlsxwriter
 
+from ragstone.datasets import blocks
+
 Rows = Sequence[Sequence[object]]
+
+
+STREAMED = {f"test_{name}" for name in ("arrow", "columns", "csv", "encoding", "json", "load")}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of formats that can be read as needed in both ways."""
+    if metafunc.module.__name__.rpartition(".")[2] in STREAMED:
+        metafunc.parametrize("reading", ["memory", "stream"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read files at once, or in small blocks; both give the same samples and errors."""
+    if getattr(request, "param", "memory") == "stream":
+        monkeypatch.setattr(blocks, "IN_MEMORY", -1)
+        monkeypatch.setattr(blocks.FileRows, "size", 20)
 
 
 @pytest.fixture

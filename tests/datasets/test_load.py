@@ -116,10 +116,10 @@ def test_a_file_without_permission_is_reported(write: Write, monkeypatch: pytest
     path = write("a.csv", "query\nq")
     if os.name != "posix" or os.geteuid() == 0:  # root may read every file
 
-        def refused(_: Path) -> bytes:
+        def refused(_: Path, *__: object) -> bytes:
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(Path, "read_bytes", refused)
+        monkeypatch.setattr(Path, "open", refused)
     path.chmod(0)
     assert refusal(path) == f"{path} cannot be read: Permission denied"
 

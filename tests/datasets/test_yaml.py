@@ -70,7 +70,7 @@ def test_without_libyaml_all_is_read_alike(write: Write):
 import sys
 sys.modules["yaml.cyaml"] = None
 from ragstone.datasets import load
-from ragstone.demo.corpus import corpus
+from ragstone.demo.questions import corpus
 from ragstone.demo.questions import entries
 import yaml
 assert not hasattr(yaml, "CSafeLoader") and corpus() and entries()

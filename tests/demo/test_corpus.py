@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from ragstone.demo.corpus import Flaw, Line, Passage, corpus
+from ragstone.demo.questions import Flaw, Line, Passage, corpus
 
 SPELLED = {
     word: str(number)

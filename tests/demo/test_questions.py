@@ -5,9 +5,16 @@ from pathlib import Path
 from python_calamine import CalamineWorkbook
 from tests.cases import each_case
 
-from ragstone.demo.corpus import Flaw, corpus
-from ragstone.demo.questions import DATASET, Entry, entries, errors_in, injected_errors
-from ragstone.demo.service import Mode, make_service
+from ragstone.demo.questions import (
+    DATASET,
+    Entry,
+    Flaw,
+    corpus,
+    entries,
+    errors_in,
+    injected_errors,
+)
+from ragstone.demo.server import Mode, make_service
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_demo_dataset.py"
 COLUMNS = ["Query", "Point_ids", "Ground_truth_answer", "difficulty", "Source_files"]

@@ -4,8 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.cases import each_case
 
-from ragstone.demo.corpus import corpus
-from ragstone.demo.questions import Entry, entries
+from ragstone.demo.questions import Entry, corpus, entries
 from ragstone.demo.retriever import MOST_WORDS, Index, Retriever, Variant, content_words
 
 QUERY = "How long does the Tarn 4 take to charge from empty to 50 percent?"

@@ -8,8 +8,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from ragstone.demo.server import running
-from ragstone.demo.service import make_service
+from ragstone.demo.server import make_service, running
 from ragstone.errors import UsageError
 
 SEARCH, CHAT = "/api/v1/rag/search", "/api/v1/chat/query"
@@ -162,7 +161,7 @@ async def test_the_port_is_free_again_afterwards():
 async def test_ctrl_c_ends_the_server_cleanly():
     code = (
         "from ragstone.demo.server import serve\n"
-        "from ragstone.demo.service import make_service\n"
+        "from ragstone.demo.server import make_service\n"
         "serve(make_service(), port=0, ready=lambda url: print(url, flush=True))"
     )
     process = await asyncio.create_subprocess_exec(

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.demo.corpus import corpus
-from ragstone.demo.questions import entries
+from ragstone.demo.questions import corpus, entries
 from ragstone.demo.retriever import Found, Retriever
-from ragstone.demo.service import NOT_FOUND, WITHOUT_GUIDES, Answerer, Mode, make_service
+from ragstone.demo.server import NOT_FOUND, WITHOUT_GUIDES, Answerer, Mode, make_service
 from ragstone.errors import UnknownNameError, UsageError
 
 QUERY = "How long is the warranty of a new phone?"

@@ -124,6 +124,24 @@ def test_numbers_may_be_written_as_by_pandas(read: Read, text: bool) -> None:
         assert short(found) == expected
 
 
+def test_ids_that_look_like_numbers_are_found(tmp_path: Path) -> None:
+    rows = [row(place, name) for place, name in enumerate(["1.0", "2", "2.0", "007"])]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(f'{{"id": {name}, "human": 1}}' for name in ("1.0", '"2.0"', 2, 7)))
+    defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
+    with pytest.raises(InputError, match="the run has no row '7'; is it '007'"):
+        read_label_file(path, rows, defaults, column="human")
+    path.write_text(path.read_text().replace(" 7", ' "007"'))
+    labels = read_label_file(path, rows, defaults, column="human").labels
+    assert [label.position for label in labels] == [0, 2, 1, 3]
+
+
+def test_a_file_without_rows_has_no_labels(read: Read) -> None:
+    assert read("a.csv", "id,human\n") == []
+    with pytest.raises(UsageError, match=r"no such column \(the file has no rows\)"):
+        read("a.json", "[]")
+
+
 def test_a_label_has_a_known_time_and_is_blind_or_not(read: Read) -> None:
     now = datetime.now(UTC)
     text = f"id,human,at,blind\nq1,1,{now + timedelta(hours=20)},0.0\n7,1,,no\nq4,1,,1.0\n"

@@ -136,7 +136,8 @@ def test_every_answer_is_stored_with_its_chance(session: Callable[..., LabelSess
     (label,) = ana.store.labels(ana.run_id)
     row = ana.plan.rows[0]
     assert (label.value, label.annotator, label.blind) == (None, "ana", True)
-    assert (label.probability, label.sample_id) == (row.probability, row.sample_id)
+    chance = ana.plan.chances({row.position: 0})[row.position]
+    assert (label.probability, label.sample_id) == (chance, row.sample_id)
     assert session().next() == ana.items[1], "another process continues"
 
 
@@ -177,9 +178,14 @@ def test_an_answer_after_the_verdict_is_not_blind(session: Callable[..., LabelSe
     assert verdict is not None
     assert verdict.label in (Label.SUPPORTED, Label.NOT_ENOUGH_INFO)
     ana.undo()
-    ana.answer(item, False)
-    ana.answer(ana.items[1], True)
-    assert [label.blind for label in ana.labels.values()] == [False, True]
+    assert (ana.next(), ana.labels) == (item, {})
+    restarted = session()
+    assert list(restarted.labels) == [item], "an answer after the verdict is not lost"
+    assert restarted.undo() == restarted.next() == item
+    restarted.answer(item, False)
+    restarted.answer(ana.items[1], True)
+    found = restarted.labels.values()
+    assert [(label.value, label.blind) for label in found] == [(False, False), (True, True)]
 
 
 def test_a_second_annotator_gets_the_same_claims(session: Callable[..., LabelSession]) -> None:
@@ -190,25 +196,23 @@ def test_a_second_annotator_gets_the_same_claims(session: Callable[..., LabelSes
     assert ben.undo() is None, "not Ana's answer"
 
 
-def test_more_labels_raise_the_chance_of_earlier_ones_once_all_are_given(
+def test_all_labels_have_the_chances_of_the_draw_so_far(
     session: Callable[..., LabelSession],
 ) -> None:
-    few = session(labels=30)
-    for item in few.items:
-        few.answer(item, True)
-    before = few.store.labels(few.run_id)
-    many = session(labels=60)
-    assert set(few.items) < set(many.items)
-    many.reweight()
-    assert many.store.labels(many.run_id) == before, "claims are left"
-    while item := many.next():
-        assert before == [each for each in many.store.labels(many.run_id) if each in before]
-        many.answer(item, True)
-    chances = {row.position: row.probability for row in many.plan.rows}
-    assert any(each.probability < chances[each.position] for each in before)
-    assert all(each.probability == chances[each.position] for each in many.labels.values())
-    few.reweight()
-    assert all(each.probability == chances[each.position] for each in many.labels.values())
+    few, many = session(labels=30), session(labels=60)
+    assert few.items == many.items[: len(few.items)]
+    strata = {row.position: row.stratum for row in many.plan.rows}
+    for n, item in enumerate(many.items, 1):
+        (few if n <= len(few.items) else many).answer(item, True)
+        labels = many.labels.values()
+        chances = many.plan.chances({item.position: 0})
+        assert [each.probability for each in labels] == [chances[each.position] for each in labels]
+        assert len({(strata[each.position], each.probability) for each in labels}) <= 4
+    last = {row.position: row.probability for row in many.plan.rows}
+    assert all(each.probability == last[each.position] for each in many.labels.values())
+    few.undo()
+    few.answer(few.items[-1], False)
+    assert all(each.probability == last[each.position] for each in many.labels.values())
 
 
 def test_a_shown_verdict_is_noted_with_the_label(session: Callable[..., LabelSession]) -> None:

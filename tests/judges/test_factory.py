@@ -7,6 +7,7 @@ from tests.cases import each_case
 import ragstone
 from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone.errors import Cause, InputError, UnknownNameError, UsageError
+from ragstone.judges.base import RouterJudge
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.cascade import CascadeJudge
@@ -17,7 +18,6 @@ from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleMode
 from ragstone.judges.llm.providers.pricing import Price
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.panel import PanelJudge
-from ragstone.judges.router import RouterJudge
 from ragstone.types.config import Plan
 from ragstone.types.questions import TextSimilarity
 

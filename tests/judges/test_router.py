@@ -1,7 +1,7 @@
 import pytest
 
 from ragstone.errors import QuestionNotSupportedError
-from ragstone.judges.router import RouterJudge
+from ragstone.judges.base import RouterJudge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.judges.llm.parsing.raw_reply import raw
 
-from ragstone._internal.quotes import QuoteFinder, find_quote
-from ragstone._internal.sentences import split_sentences
+from ragstone._internal.sentences import QuoteFinder, find_quote, split_sentences
 from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.json import RawReply
 from ragstone.judges.llm.parsing.responses import parse_claims, parse_explanation

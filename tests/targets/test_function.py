@@ -12,7 +12,7 @@ from tests.cases import each_case
 
 from ragstone.errors import CallError, Cause, TargetError, UsageError
 from ragstone.targets.base import Answer
-from ragstone.targets.function import FunctionTarget, function_named
+from ragstone.targets.factory import FunctionTarget, function_named
 from ragstone.types.sample import Context, Sample
 
 ROW = Sample.model_validate({"id": "1", "query": "Who?", "contexts": [{"text": "old"}]})

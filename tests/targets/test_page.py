@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.targets.factory import get_target
-from ragstone.targets.function import GIVEN
+from ragstone.targets.factory import GIVEN, get_target
 from ragstone.targets.spec import ROW_FIELDS, ApiDescription, CallDescription
 from ragstone.types.config import Plan
 from ragstone.types.sample import Sample

@@ -5,8 +5,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import InputError, TargetError, UsageError
-from ragstone.targets.factory import get_target
-from ragstone.targets.function import FunctionTarget
+from ragstone.targets.factory import FunctionTarget, get_target
 from ragstone.targets.http import HttpTarget
 from ragstone.types.config import Plan
 from ragstone.types.sample import Sample

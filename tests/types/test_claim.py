@@ -2,7 +2,7 @@ import pytest
 from pydantic import ValidationError
 from tests.cases import each_case
 
-from ragstone._internal.quotes import QuoteFinder, find_quote
+from ragstone._internal.sentences import QuoteFinder, find_quote
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.types.questions import VerifyClaims
 

@@ -14,9 +14,8 @@ from ragstone.judges.offline.conflicts import (
     find_conflicts,
     find_contradiction,
 )
-from ragstone.judges.offline.index import ContextIndex
 from ragstone.judges.offline.judge import read_claims
-from ragstone.judges.offline.matching import Features, compute_features, match_claim
+from ragstone.judges.offline.matching import ContextIndex, Features, compute_features, match_claim
 from training.offline_judge.rows import Row
 
 

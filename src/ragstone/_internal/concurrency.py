@@ -13,12 +13,52 @@ from collections.abc import (
     Iterable,
 )
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from threading import Event, Thread
-from typing import Generic, TypeVar, cast
+from typing import Generic, Self, TypeVar, cast
+
+
+class AsyncResource:
+    """Opens its parts, each once even if listed several times, and closes them again.
+
+    Use as `async with`, which can be nested: the outermost block closes it. A subclass sets
+    `_parts`; if one cannot be opened, the others are closed.
+    """
+
+    _parts: tuple[AbstractAsyncContextManager[object], ...] = ()
+    _open: AsyncExitStack
+    _entered = 0
+
+    @property
+    def parts(self) -> tuple[AbstractAsyncContextManager[object], ...]:
+        """What is opened and closed with it."""
+        return self._parts
+
+    async def __aenter__(self) -> Self:
+        """Open the parts in order."""
+        if not self._entered:
+            async with AsyncExitStack() as stack:
+                for part in {id(part): part for part in self._parts}.values():
+                    await stack.enter_async_context(part)
+                self._open = stack.pop_all()
+        self._entered += 1
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        """Close the parts, the last one first."""
+        self._entered -= 1
+        if not self._entered:
+            await self._open.aclose()
+
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -63,7 +103,7 @@ async def working(
     block cancels the running workers and waits until they have ended, so that no call continues
     unread.
     """
-    source = _stream(items)
+    source = stream(items)
     queue: asyncio.Queue[B | _End] = asyncio.Queue(concurrency)
     turn = asyncio.Lock()
     ending = False
@@ -122,7 +162,8 @@ async def together(calls: Iterable[Coroutine[object, object, A]]) -> list[A]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _stream(items: Iterable[A] | AsyncIterable[A]) -> AsyncGenerator[A, None]:
+async def stream(items: Iterable[A] | AsyncIterable[A]) -> AsyncGenerator[A, None]:
+    """Yield the items, whether or not they have to be awaited."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item
@@ -194,6 +235,42 @@ def finish_in_thread(call: Callable[[], Coroutine[object, object, None]]) -> Non
 def _wait(ended: Event) -> None:
     while not ended.wait(0.2):  # Ctrl-C cannot interrupt an endless wait on all systems
         pass
+
+
+class BackgroundLoop:
+    """Runs coroutines in one event loop in its own thread, also for callers with a loop.
+
+    Resources opened in one call stay usable in the next.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="ragstone", daemon=True)
+        self._thread.start()
+
+    def call(self, coroutine: Coroutine[object, object, B]) -> B:
+        """Run a coroutine and return its result; cancel it if the wait is interrupted."""
+        __tracebackhide__ = True
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
+    def close(self) -> None:
+        """Cancel running tasks and stop the loop."""
+
+        async def cancel_tasks() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.get_running_loop().shutdown_asyncgens()
+
+        self.call(cancel_tasks())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 YOUNG = 10_000

@@ -1,11 +1,12 @@
 """Validated field types that the data classes share."""
 
+import copyreg
 import math
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Annotated, SupportsIndex, TypeVar, cast
+from typing import Annotated, Any, SupportsIndex, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
@@ -41,8 +42,15 @@ def _whole(name: K) -> K:
     return type(name)(name.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
-def _frozen(given: Mapping[K, V]) -> Mapping[K, V]:
+def _frozen(given: Mapping[K, V]) -> MappingProxyType[K, V]:
     return MappingProxyType({_whole(name): value for name, value in given.items()})
+
+
+def _pickled(mapping: MappingProxyType[K, V]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    return _frozen, (dict(mapping),)
+
+
+copyreg.pickle(MappingProxyType, _pickled)  # Python cannot pickle read-only mappings
 
 
 Span = tuple[int, int]

@@ -19,6 +19,8 @@ from ragstone.redaction import redact
 
 FILES = (".py", ".yaml", ".yml")
 """Endings of plugins that are files; all others are modules."""
+_USER = "ragstone_user_"
+"""Begins the names of modules that are files of the user."""
 LONGEST = 300
 """Characters of an exception's message that are stored."""
 _log = logging.getLogger("ragstone.plugins")
@@ -103,6 +105,17 @@ def describe_exception(what: str, error: BaseException) -> str:
     return quoted(f"{what} raised {type(error).__name__} at {where}: {message_of(error)}", LONGEST)
 
 
+def plugin_of(cls: type) -> str | None:
+    """Return the module or file that another process loads to have this class.
+
+    None if it is part of ragstone, or defined in the script itself.
+    """
+    name = cls.__module__
+    if name.partition(".")[0] in ("ragstone", "__main__"):
+        return None
+    return sys.modules[name].__file__ if name.startswith(_USER) else name
+
+
 def _find_in(folder: Path) -> None:
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
@@ -112,7 +125,7 @@ def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
     path = path.resolve()
-    name = f"ragstone_user_{path.stem}_{crc32(os.fsencode(path)):08x}"
+    name = f"{_USER}{path.stem}_{crc32(os.fsencode(path)):08x}"
     _find_in(path.parent)
     spec = spec_from_file_location(name, path)
     assert spec, "a path that ends in .py is a Python file"

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
 
 import click
 from rich.console import Console
@@ -17,7 +16,7 @@ from rich.text import Text
 from ragstone._internal.text import count
 from ragstone.cli import GATE_FAILED, TOO_MUCH_FAILED, silent_pipes
 from ragstone.cli.commands.metrics import print_catalogue
-from ragstone.cli.options import explicit_settings, load_plugins
+from ragstone.cli.options import Given, explicit_settings, load_plugins
 from ragstone.cli.output import WRITERS, Outputs, finish, outputs_of, print_estimate, progress
 from ragstone.cli.parse import (
     config_of,
@@ -35,11 +34,14 @@ from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import Evaluation
 from ragstone.integrations.promptfoo.asserts import (
     LEGACY,
+    METRIC,
+    RAGAS,
+    BothWays,
     ProgressOptions,
     asks_in_text,
+    both_ways,
     evaluate_tests,
 )
-from ragstone.integrations.promptfoo.comparison import METRIC, RAGAS, BothWays, both_ways
 from ragstone.integrations.promptfoo.config import (
     Configuration,
     is_configuration,
@@ -54,9 +56,6 @@ from ragstone.targets.base import Target
 from ragstone.types.config import Plan
 from ragstone.types.gate import FLAGS
 from ragstone.types.score import Score
-
-if TYPE_CHECKING:
-    from ragstone.cli.commands.run import RunArgs
 
 MODES: Mapping[str, str] = MappingProxyType(
     {LEGACY: "RAGAS mode is off: scored as promptfoo 0.121.20 does", RAGAS: "RAGAS mode is on"}
@@ -100,7 +99,7 @@ class PromptfooTests:
         tests = replace(self, configuration=replace(read, dataset=first))
         return tests, plan.model_copy(update={"limit": None})
 
-    def plan(self, given: "RunArgs", config: Config) -> Plan:
+    def plan(self, given: Given, config: Config) -> Plan:
         """Return the plan of a run of these tests, and print notes about it.
 
         The command line takes precedence over the configuration, and that over `ragstone.yaml`.
@@ -155,10 +154,9 @@ def promptfoo_tests(data: str | Path) -> PromptfooTests | None:
     return PromptfooTests(file, read_configuration(file)) if is_configuration(file) else None
 
 
-def run_evaluation(given: "RunArgs") -> int:
+def run_evaluation(given: Given) -> int:
     """Evaluate, estimate or compare, by the options, and return the exit code."""
     config = config_of(given["config"])
-    settings = cast("Mapping[str, object]", given)
     outputs = outputs_of(given)
     load_plugins(*config.plugins, *given["plugin"])
     if given["list_metrics"]:
@@ -177,17 +175,20 @@ def run_evaluation(given: "RunArgs") -> int:
             return compare_ways(rows, plan, given, tracing=tracing, thresholds=own)
     if given["dry_run"]:
         with outputs.quiet():
-            explicit = explicit_settings(settings)
+            explicit = explicit_settings(given)
             estimated = Evaluation.estimate(
                 rows, plan=plan, explicit=explicit, on_notice=print_notice
             )
         print_estimate(estimated, Console(highlight=False))
         return 0
     with tracing_of(given["otel"]) as tracing:
-        work, storing = tests or data, store_options_of(given, config)
-        explicit = explicit_settings(settings)
         return evaluated(
-            work, plan, outputs=outputs, storing=storing, explicit=explicit, tracing=tracing
+            tests or data,
+            plan,
+            outputs=outputs,
+            storing=store_options_of(given, config),
+            explicit=explicit_settings(given),
+            tracing=tracing,
         )
 
 
@@ -266,7 +267,7 @@ def _is_first(storing: StoreOptions) -> bool:
 def compare_ways(
     data: str | Path | Dataset,
     plan: Plan,
-    given: "RunArgs",
+    given: Given,
     *,
     tracing: Tracing,
     thresholds: Mapping[str, float | None],
@@ -279,7 +280,7 @@ def compare_ways(
         UsageError: an option has no effect on such a comparison.
     """
     _check_options(given)
-    explicit = explicit_settings(cast("Mapping[str, object]", given))
+    explicit = explicit_settings(given)
 
     @contextmanager
     def watching() -> Generator[ProgressOptions, None, None]:
@@ -296,11 +297,10 @@ def compare_ways(
     return TOO_MUCH_FAILED
 
 
-def _check_options(given: "RunArgs") -> None:
+def _check_options(given: Given) -> None:
     if given["policy"] is not None or given["preset"] is not None:
         raise UsageError("--compare-legacy scores with two policies; remove --policy and --preset")
-    typed = cast("Mapping[str, object]", given)
-    unused = [f"--{name.replace('_', '-')}" for name in UNUSED if typed[name]]
+    unused = [f"--{name.replace('_', '-')}" for name in UNUSED if given[name]]
     if is_store_typed():
         unused.append("--store")
     if unused:

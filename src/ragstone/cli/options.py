@@ -4,11 +4,10 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from functools import cache
 from getpass import getuser
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypedDict, cast
+from typing import Any
 
 import click
 
@@ -27,7 +26,9 @@ from ragstone.types.config import (
 )
 from ragstone.types.gate import FLAGS, gate
 
-Schema = Mapping[str, object]
+Given = Mapping[str, Any]
+"""The options of a command by name, as click passes them; None or empty if not given."""
+Schema = Mapping[str, Any]
 _METAVARS = {"integer": "N", "number": "NUMBER"}
 
 
@@ -83,33 +84,29 @@ class SettingOption(Option):
         return record and (record[0], record[1].replace(f"default: ({self._default})", default))
 
 
-def setting(name: str, description: str = "", *, metavar: str = "") -> SettingOption:
-    """Return a new option for a setting."""
-    return SettingOption(name, description, metavar=metavar)
+setting = SettingOption
+"""Makes the option of a setting, by its name."""
 
 
-@cache
-def _schemas() -> Mapping[str, Schema]:
-    return cast("Mapping[str, Schema]", Settings.model_json_schema()["properties"])
+_SCHEMAS: Mapping[str, Schema] = Settings.model_json_schema()["properties"]
 
 
 def _schema(name: str) -> Schema:
-    schema = _schemas()[name]
-    either = {one["type"]: one for one in cast("list[Schema]", schema.get("anyOf", []))}
+    schema = _SCHEMAS[name]
+    either: dict[str, Schema] = {one["type"]: one for one in schema.get("anyOf", [])}
     several = either.get("array")
     return several or next((one for kind, one in either.items() if kind != "null"), schema)
 
 
 def _type(schema: Schema) -> "click.ParamType[Any] | None":
     if "enum" in schema:
-        return click.Choice(cast("list[str]", schema["enum"]))
+        return click.Choice(schema["enum"])
     if schema["type"] == "boolean":
         return None
     if schema["type"] not in _METAVARS:
         return click.STRING
-    over = cast("int | None", schema.get("exclusiveMinimum"))
-    low = cast("int | None", schema.get("minimum", over))
-    high = cast("int | None", schema.get("maximum"))
+    over = schema.get("exclusiveMinimum")
+    low, high = schema.get("minimum", over), schema.get("maximum")
     if low is None and high is None:
         return click.FLOAT
     made = click.IntRange if schema["type"] == "integer" else click.FloatRange
@@ -163,14 +160,10 @@ class GroupedCommand(click.Command):
         rest = [option for option in options if option not in grouped]
         for heading, options in {**self._groups, "Help": rest}.items():
             complete = not self._brief or ctx.meta.get(_ALL)
-            shown = [each for each in options if complete or _is_common(each)]
+            shown = [each for each in options if complete or getattr(each, "common", True)]
             if records := [record for each in shown if (record := each.get_help_record(ctx))]:
                 with formatter.section(heading):
                     formatter.write_dl(records)
-
-
-def _is_common(option: click.Option) -> bool:
-    return not isinstance(option, Option) or option.common
 
 
 def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -202,18 +195,10 @@ CORRECTION = tuple(map(setting, ("calibration", "max_age")))
 _CORRECTS = ("calibration", "max_age", "gates_on")
 
 
-class CorrectionArgs(TypedDict):
-    """The options that correct the means of a stored run, as click passes them."""
-
-    calibration: str | None
-    max_age: int | None
-    gates_on: str | None
-
-
 STORED_CORRECTION = (*CORRECTION, setting("gates_on"))
 
 
-def with_correction(plan: Plan, given: CorrectionArgs) -> Plan:
+def with_correction(plan: Plan, given: Given) -> Plan:
     """Return a stored run's plan with a calibration, and with its gates on another value.
 
     Options without an effect are noted.
@@ -230,21 +215,13 @@ def with_correction(plan: Plan, given: CorrectionArgs) -> Plan:
         load("results.calibration").load_calibration(changed.calibration)
     elif on == "corrected":
         raise UsageError("--gates-on corrected needs --calibration NAME")
-    named = explicit_settings(cast("Mapping[str, object]", given))
+    named = explicit_settings(given)
     for notice in settings_without_effect(named, changed, metrics=(), target=None, own_judge=False):
         click.echo(notice, err=True)
     return changed
 
 
 _PATH = click.Path(path_type=Path)
-
-
-class ResultArgs(TypedDict):
-    """The options about results, as click passes them; the files, by format, are beside these."""
-
-    verbose: bool
-    output: Path | None
-    no_export: bool
 
 
 FILES = MappingProxyType(
@@ -315,7 +292,7 @@ def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
     return pairs
 
 
-def typed_settings(given: Mapping[str, object]) -> dict[str, object]:
+def typed_settings(given: Given) -> dict[str, object]:
     """Return the fields of the plan that options, or RAGSTONE_JUDGE, set.
 
     Raises:
@@ -323,27 +300,25 @@ def typed_settings(given: Mapping[str, object]) -> dict[str, object]:
     """
     found = {name: given[name] for name in Plan.model_fields.keys() & given.keys()}
     if "metrics" in given:
-        found["metrics"] = metric_names(cast("Sequence[str]", given["metrics"]))
+        found["metrics"] = metric_names(given["metrics"])
     if "judge" in given:
-        model = cast("str | None", given["model"])
-        judge = one_of("--judge", given["judge"], "--model", model and model_names(model))
+        model = given["model"] and model_names(given["model"])
+        judge = one_of("--judge", given["judge"], "--model", model)
         from_environment = os.environ.get("RAGSTONE_JUDGE", "").strip() or None
         found["judge"] = from_environment if judge is None else judge
-    if embedding_model := cast("str | None", given.get("embedding_model")):
+    if embedding_model := given.get("embedding_model"):
         found["embedding_model"] = model_names(embedding_model)
     if "api_url" in given:
         found["target"] = one_of("--target", given["target"], "--api-url", given["api_url"])
     for name, flag in (("columns", "--map"), ("prompts", "--prompt")):
-        found[name] = pairs_of(cast("tuple[str, ...]", given.get(name, ())), flag)
+        found[name] = pairs_of(given.get(name, ()), flag)
     found["gates"] = tuple(
-        gate(text, *demand)
-        for name, demand in FLAGS.items()
-        for text in cast("tuple[str, ...]", given.get(name, ()))
+        gate(text, *demand) for name, demand in FLAGS.items() for text in given.get(name, ())
     )
     return {name: value for name, value in found.items() if value not in (None, (), {})}
 
 
-def explicit_settings(given: Mapping[str, object]) -> dict[str, str]:
+def explicit_settings(given: Given) -> dict[str, str]:
     """Return the settings that options set -> the option; without those of the environment."""
     found: dict[str, str] = {}
     for name, setting in SETTINGS.items():
@@ -356,11 +331,11 @@ def explicit_settings(given: Mapping[str, object]) -> dict[str, str]:
     return found
 
 
-def one_of(first: str, one: object, second: str, other: object) -> str | None:
+def one_of(first: str, one: str | None, second: str, other: str | None) -> str | None:
     """Return the value of two options that mean the same, if either is given."""
     if one is not None and other is not None and one != other:
         raise UsageError(f"{first} {one} and {second} {other} contradict each other; use one")
-    return cast("str | None", other if one is None else one)
+    return other if one is None else one
 
 
 PLUGIN = setting("plugin")
@@ -511,14 +486,6 @@ LABEL_METRIC = click.Option(
     metavar="METRIC",
     help="Which of the run's metrics is labelled.  [default: its first faithfulness]",
 )
-
-
-class RegressionArgs(TypedDict):
-    """The options about regressions, as click passes them."""
-
-    fail_on_regression: bool
-    min_effect: str
-    min_paired: str
 
 
 REGRESSION_OPTIONS: Sequence[click.Option] = (

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -22,7 +23,7 @@ from ragstone._internal.files import check_writable, write_text
 from ragstone._internal.rate_limit import RETRIES, RetryLog
 from ragstone._internal.text import count, quoted, span
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, silent_pipes
-from ragstone.cli.options import RegressionArgs, ResultArgs
+from ragstone.cli.options import Given
 from ragstone.errors import UsageError
 from ragstone.reports.github import no_commands, report_to_github
 from ragstone.reports.tables import STDOUT, check_table, write_claims, write_json, write_rows
@@ -48,7 +49,7 @@ def progress(console: Console) -> Generator[Callable[[Row, int], None], None, No
         yield on_row
 
 
-def write_document(file: Path | None, document: Mapping[str, object]) -> Console:
+def write_document(file: Path | None, document: object) -> Console:
     """Write a document if a file is named, `-` for standard output; return a console for the rest.
 
     Raises:
@@ -63,25 +64,36 @@ def write_document(file: Path | None, document: Mapping[str, object]) -> Console
 
 
 @contextmanager
-def _bar(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
+def progress_bar(
+    console: Console, what: str, *, total: int | None = None, of_bytes: bool = False
+) -> Generator[Callable[..., None], None, None]:
+    """Show a bar on a terminal; yields a function of `completed`, `total` and the like."""
     from rich.progress import (
         BarColumn,
+        DownloadColumn,
         MofNCompleteColumn,
         Progress,
         TextColumn,
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("evaluating", total=None)
+    done = DownloadColumn() if of_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), done, TimeRemainingColumn())
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        yield partial(bar.update, bar.add_task(what, total=total))
+
+
+@contextmanager
+def _bar(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
+    with progress_bar(console, "evaluating") as update:
         failed = 0
 
         def on_row(row: Row, total: int) -> None:
             nonlocal failed
             failed += _failed(row)
             description = f"evaluating ({failed} failed)" if failed else "evaluating"
-            bar.update(task, advance=1, total=total, description=description)
+            update(advance=1, total=total, description=description)
 
         yield on_row
 
@@ -314,27 +326,39 @@ class Outputs:
         return Console(file=sys.stderr if self.data_on_stdout else sys.stdout, highlight=False)
 
 
-def outputs_of(given: ResultArgs, *, export: bool | None = None) -> Outputs:
+def outputs_of(given: Given, *, export: bool | None = None) -> Outputs:
     """Return where the results go; `export` overrides --no-export."""
-    paths = cast("Mapping[str, Path | None]", given)
     return Outputs(
         workbook=given["output"],
         export=not given["no_export"] if export is None else export,
-        files={name: path for name in WRITERS if (path := paths.get(name)) is not None},
+        files={name: path for name in WRITERS if (path := given.get(name)) is not None},
         verbose=given["verbose"],
     )
 
 
-def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool = False) -> int:
-    """Write the files, print the run, and return the exit code.
+def write_results(
+    runs: Sequence[Run],
+    outputs: Outputs,
+    show: Callable[[Console], None],
+    *,
+    document: Mapping[str, object] | None = None,
+) -> None:
+    """Write the files of the first run, call `show`, and print the names of the files.
 
-    `first` means that no run was stored before. Files are written first, because a reader of
+    `document` replaces the run in the JSON file. Files are written first, because a reader of
     standard output may stop early.
     """
-    files = [path for path in outputs.files.values() if path != STDOUT]
-    for name, path in outputs.files.items():
-        if path != STDOUT:
-            WRITERS[name](run, path)
+    run, files = runs[0], [path for path in outputs.files.values() if path != STDOUT]
+
+    def write(*, piped: bool) -> None:
+        for name, path in outputs.files.items():
+            if (path == STDOUT) == piped:
+                if document and name == "json":
+                    write_json(document, path)
+                else:
+                    WRITERS[name](run, path)
+
+    write(piped=False)
     if outputs.export and run.rows:
         files += load("reports.excel").write_workbooks(
             run, output=outputs.workbook, folder=outputs.folder
@@ -342,16 +366,26 @@ def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool
     with silent_pipes():
         console = outputs.console
         with no_commands(console.file, os.environ):
-            if outputs.verbose:
-                print_rows(run, console)
-            print_run(run, console, first=first)
+            show(console)
             for path in files:
                 console.print(f"wrote {path}", markup=False, soft_wrap=True)
-        for line in report_to_github(run, os.environ):
+        for line in (line for each in runs for line in report_to_github(each, os.environ)):
             click.echo(line, err=outputs.data_on_stdout)
-        for name, path in outputs.files.items():
-            if path == STDOUT:
-                WRITERS[name](run, path)
+        write(piped=True)
+
+
+def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool = False) -> int:
+    """Write the files, print the run, and return the exit code.
+
+    `first` means that no run was stored before.
+    """
+
+    def show(console: Console) -> None:
+        if outputs.verbose:
+            print_rows(run, console)
+        print_run(run, console, first=first)
+
+    write_results([run], outputs, show)
     if interrupted:
         return INTERRUPTED
     code = exit_code(run)
@@ -384,7 +418,7 @@ class RegressionLimits:
     corrected: bool = False
 
     @classmethod
-    def of(cls, given: RegressionArgs, *, corrected: bool = False) -> Self:
+    def of(cls, given: Given, *, corrected: bool = False) -> Self:
         """Read the options.
 
         Raises:

@@ -1,7 +1,7 @@
 """From the typed options to a plan, data and a store."""
 
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -11,8 +11,7 @@ from click.core import ParameterSource
 
 from ragstone._internal.fields import split_threshold
 from ragstone._internal.text import public_url
-from ragstone.cli.commands.run import RunArgs
-from ragstone.cli.options import explicit_settings, one_of, store_files, typed_settings
+from ragstone.cli.options import Given, explicit_settings, one_of, store_files, typed_settings
 from ragstone.demo.questions import DATASET
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
@@ -90,7 +89,7 @@ _TRUSTED = ("target", "base_url")
 """Settings with which a config file can run code or redirect a key; they are printed."""
 
 
-def store_options_of(given: RunArgs, config: Config) -> StoreOptions:
+def store_options_of(given: Given, config: Config) -> StoreOptions:
     """Return how to store the rows: from the options, RAGSTONE_STORE, or the config file.
 
     Raises:
@@ -128,19 +127,19 @@ def config_of(path: Path | None = None) -> Config:
     return config
 
 
-def plan_of(given: RunArgs, config: Config) -> Plan:
+def plan_of(given: Given, config: Config) -> Plan:
     """Return the plan. Options win over RAGSTONE_JUDGE, --preset, the file, and its own preset.
 
     Raises:
         UsageError: options contradict each other, or cannot be read.
     """
-    typed = typed_settings(cast("Mapping[str, object]", given))
+    typed = typed_settings(given)
     if "target" not in {**config.settings, **typed}:
         typed["fallback_target"] = DEFAULT_API
     plan = config.plan(typed, preset_name=given["preset"])
     if given["metrics"]:
         plan = _without_idle_gates(plan, config, typed=cast("Gates", typed.get("gates", ())))
-    check_judge_settings(explicit_settings(cast("Mapping[str, object]", given)), with_llm(plan))
+    check_judge_settings(explicit_settings(given), with_llm(plan))
     return plan
 
 
@@ -167,7 +166,7 @@ def _without_idle_gates(plan: Plan, config: Config, *, typed: Gates) -> Plan:
     return plan.model_copy(update={"gates": tuple(g for g in plan.gates if g not in idle)})
 
 
-def data_of(given: RunArgs, config: Config) -> str | Path:
+def data_of(given: Given, config: Config) -> str | Path:
     """Return the data set's file, or the sample data set if none is named."""
     named = one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
     if named is not None:
@@ -179,7 +178,7 @@ def data_of(given: RunArgs, config: Config) -> str | Path:
     return DATASET
 
 
-def files_read(given: RunArgs, config: Config, plan: Plan) -> Sequence[str | Path]:
+def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]:
     """Return the files, other than the data set, that a run reads or stores to.
 
     Raises:

@@ -1,18 +1,18 @@
 """Evaluate rankings from the command line: read the files, score, and write the results."""
 
-import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
-from ragstone.cli import TOO_MUCH_FAILED, load, silent_pipes
+from ragstone.cli import TOO_MUCH_FAILED, load
 from ragstone.cli.options import (
+    Given,
     explicit_settings,
     load_plugins,
     place_here,
@@ -20,24 +20,22 @@ from ragstone.cli.options import (
     typed_settings,
 )
 from ragstone.cli.output import (
-    WRITERS,
     Outputs,
     RegressionLimits,
     code_of,
     exit_code,
     outputs_of,
+    progress_bar,
+    write_results,
 )
 from ragstone.errors import UsageError
 from ragstone.evaluation.effects import settings_without_effect
 from ragstone.evaluation.ranking import RankingEvaluation
-from ragstone.reports.github import no_commands, report_to_github
-from ragstone.reports.tables import STDOUT, write_json
 from ragstone.reports.terminal import print_ranking, print_rows
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
 
 if TYPE_CHECKING:
-    from ragstone.cli.commands.rank import RankArgs
     from ragstone.results.compare.comparison import Comparison, Regressions
     from ragstone.store import Store
 
@@ -55,13 +53,12 @@ class Compared:
     regressions: "Regressions | None"
 
 
-def rank(given: "RankArgs") -> int:
+def rank(given: Given) -> int:
     """Evaluate the rankings, write and compare the results, and return the exit code."""
     load_plugins(*given["plugin"])
-    options = cast("Mapping[str, object]", given)
     outputs = outputs_of(given, export=given["output"] is not None)
     several = len(given["ranking"]) > 1
-    if several and (flags := [f"--{name}" for name in _OF_ONE if options[name] is not None]):
+    if several and (flags := [f"--{name}" for name in _OF_ONE if given[name] is not None]):
         raise UsageError(
             f"{flags[0]} applies to one ranking; omit it to compare several rankings, or "
             "store them with --store and write the results of each with `ragstone report RUN "
@@ -84,11 +81,9 @@ def rank(given: "RankArgs") -> int:
         return _rank(given, outputs, limits, store)
 
 
-def _rank(
-    given: "RankArgs", outputs: Outputs, limits: RegressionLimits, store: "Store | None"
-) -> int:
+def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Store | None") -> int:
     """Evaluate, save and compare the rankings, write the results, and return the exit code."""
-    typed = typed_settings(cast("Mapping[str, object]", given))
+    typed = typed_settings(given)
     plan = Plan.of({"metrics": ("all_retrieval",), **typed})
     runs: list[Run] = []
     if store is not None and given["baseline"] is not None:
@@ -96,7 +91,7 @@ def _rank(
     evaluation = RankingEvaluation.of(
         given["qrels"], plan, missing=given["missing"], ties=given["tie_rule"]
     )
-    explicit = explicit_settings(cast("Mapping[str, object]", given))
+    explicit = explicit_settings(given)
     for notice in settings_without_effect(
         explicit, plan, metrics=evaluation.metrics, target=None, own_judge=False
     ):
@@ -122,41 +117,23 @@ def _finish(
     evaluated: Sequence[Run], compared: Sequence[Compared], outputs: Outputs, saved: Sequence[str]
 ) -> int:
     """Write and print the results, and return the exit code."""
-    # files first: a reader of what is printed may stop reading
     document: dict[str, object] | None = None
     if compared:  # the first comparison beside the run, others in a list
         first, *more = [
             {"b": each.b.to_dict(), "comparison": each.comparison.to_dict()} for each in compared
         ]
         document = {"a": compared[0].a.to_dict(), **first, "more": more}
-    for name, path in outputs.files.items():
-        if path != STDOUT:
-            _write(name, path, evaluated[0], document)
-    files = [path for path in outputs.files.values() if path != STDOUT]
-    if outputs.workbook is not None:
-        files += load("reports.excel").write_workbooks(evaluated[0], output=outputs.workbook)
-    with silent_pipes():
-        console = outputs.console
-        with no_commands(console.file, os.environ):
-            _print(evaluated, compared, console, verbose=outputs.verbose)
-            for line in (*saved, *(f"wrote {path}" for path in files)):
-                console.print(line, markup=False, soft_wrap=True)
-        for line in (line for run in evaluated for line in report_to_github(run, os.environ)):
-            click.echo(line, err=outputs.data_on_stdout)
-        for name, path in outputs.files.items():
-            if path == STDOUT:
-                _write(name, path, evaluated[0], document)
+
+    def show(console: Console) -> None:
+        _print(evaluated, compared, console, verbose=outputs.verbose)
+        for line in saved:
+            console.print(line, markup=False, soft_wrap=True)
+
+    write_results(evaluated, outputs, show, document=document)
     codes = [code_of(each.regressions) for each in compared]
     if trouble := next((run.troubles for run in evaluated if run.troubles), None):
         click.echo(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(trouble)}", err=True)
     return max(*codes, *map(exit_code, evaluated), 0)  # 3 outranks 1
-
-
-def _write(name: str, path: Path, run: Run, document: Mapping[str, object] | None) -> None:
-    if name == "json" and document:
-        write_json(document, path)
-    else:
-        WRITERS[name](run, path)
 
 
 def _print(
@@ -185,18 +162,8 @@ def _progress(console: Console, path: Path) -> Generator[Callable[[int], None], 
     """Show how much of a file has been read; yields a function that takes the bytes read so far."""
     total = path.stat().st_size if path.is_file() else 0
     if console.is_terminal:
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
-        columns = (TextColumn(path.name), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=console, transient=True) as bar:
-            task = bar.add_task("reading", total=total)
-            yield lambda done: bar.update(task, completed=done)
+        with progress_bar(console, path.name, total=total, of_bytes=True) as update:
+            yield lambda done: update(completed=done)
         return
     last = monotonic()
 

@@ -4,9 +4,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ragstone.datasets.dataset import LOADERS, WORKBOOKS, Dataset, load, read_table, samples_of
+    from ragstone.datasets.dataset import (
+        LOADERS,
+        WORKBOOKS,
+        Dataset,
+        Shard,
+        load,
+        read_table,
+        samples_of,
+        shards,
+    )
 
-__all__ = ["LOADERS", "WORKBOOKS", "Dataset", "load", "read_table", "samples_of"]
+__all__ = [
+    "LOADERS",
+    "WORKBOOKS",
+    "Dataset",
+    "Shard",
+    "load",
+    "read_table",
+    "samples_of",
+    "shards",
+]
 
 
 def __getattr__(name: str) -> object:

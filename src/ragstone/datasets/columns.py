@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -12,7 +12,6 @@ from types import MappingProxyType
 from ragstone._internal.text import listing
 from ragstone.datasets.table import Record
 from ragstone.errors import Problem, UnknownNameError, UsageError, nearest
-from ragstone.types.sample import Sample
 
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -198,14 +197,14 @@ def _is_near(name: str, known: str) -> bool:
     return swapped or one[1:] == two[1:] or one[1:] == two or one == two[1:]
 
 
-def unused_columns(samples: Sequence[Sample], *, spelling: Spelling) -> tuple[str, ...]:
-    """Return a note for each tag whose name is almost that of a field that no sample has."""
-    missing = [
-        field
-        for field in ALIASES.keys() - {"id", "query", "tags"}
-        if all(getattr(sample, field) is None for sample in samples)
-    ]
-    tags = dict.fromkeys(chain.from_iterable(sample.tags for sample in samples))
+def unused_columns(
+    fields: Collection[str], tags: Iterable[str], *, spelling: Spelling
+) -> tuple[str, ...]:
+    """Return a note for each tag whose name is almost that of a field that no sample has.
+
+    `fields` and `tags` are those that the samples have.
+    """
+    missing = ALIASES.keys() - {"id", "query", "tags", *fields}
     return tuple(
         f"column {name!r} is not used; did you mean {known}? Use {spelling(field, name)}"
         for field, (name, known) in sorted(misspelt(tags, missing).items())

@@ -1,8 +1,9 @@
 """Data sets: rows of a file, or of Python, as Samples. All problems are reported together."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from functools import cached_property
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -23,14 +24,15 @@ from ragstone.datasets.formats import csv as delimited
 from ragstone.datasets.formats import excel
 from ragstone.datasets.formats import json as jsons
 from ragstone.datasets.formats import yaml as yaml_file
-from ragstone.datasets.rows import samples_in
+from ragstone.datasets.rows import Contents, FileSamples, samples_in
 from ragstone.datasets.table import File, Record, Table
 from ragstone.errors import UsageError
 from ragstone.types.config import Source
+from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 
 WORKBOOKS = (".xlsx", ".xlsm")
-LOADERS: Mapping[str, Callable[[File], Table]] = MappingProxyType(
+LOADERS: Mapping[str, Callable[[File, int | None], Table]] = MappingProxyType(
     {
         ".csv": delimited.read,
         ".tsv": delimited.read,
@@ -50,6 +52,7 @@ class Dataset:
     """Samples in the order of the file's rows, each id once, and the file they came from.
 
     Attributes:
+        samples: a tuple, or for large files FileSamples, which reads them when they are needed.
         collected: whether these are saved answers; then only an explicit target is called.
         absent: Sample field -> why no row has it, if the file records it.
         failures: index of a row, from 0 -> the failures of the calls for its answer.
@@ -57,12 +60,18 @@ class Dataset:
             or because these samples are part of a larger set.
     """
 
-    samples: tuple[Sample, ...]
+    samples: Sequence[Sample]
     source: Source
     collected: bool = False
     absent: Mapping[str, str] = field(default_factory=dict[str, str])
     failures: Mapping[int, Failures] = field(default_factory=dict[int, Failures])
     known: frozenset[str] = frozenset()
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What the samples have: fields and tags."""
+        samples = self.samples
+        return samples.contents if isinstance(samples, FileSamples) else Contents.of(samples)
 
 
 def load(
@@ -86,16 +95,15 @@ def load(
     path = Path(path)
     if limit is not None and limit < 1:
         raise UsageError(f"the limit must be 1 or more, got {limit}")
-    file, table = read_table(path, sheet=sheet)
+    file, table = read_table(path, sheet=sheet, limit=limit)
     columns = columns or {}
     found = shape_records(table, limit, named=columns.values())
     mapped = resolve_fields(columns)
     detected = {name: column for name, column in found.columns.items() if name not in mapped}
-    samples = samples_in(
+    samples, contents = samples_in(
         found.table,
         file.name,
         columns={**detected, **columns},
-        limit=limit,
         spelling=flag,
         near=found.near,
         read_as=found.shape.name if found.shape else "",
@@ -106,9 +114,12 @@ def load(
     saved = found.shape is not None and found.shape.name == RESPONSES
     mode = found.table.beside.get("mode")
     asked = MODES["search" if mode == "search" else "chat"] if saved else ()
-    errors = [row.errors for row in islice(found.table.rows, limit) if isinstance(row, Record)]
-    made, failures = without_failed(samples, errors, asked=asked)
-    notes = (*found.table.notes, *unused_columns(samples, spelling=flag))
+    made, failures = samples, dict[int, Failures]()
+    if found.shape is not None:
+        errors = [row.errors for row in found.table.rows if isinstance(row, Record)]
+        made, failures = without_failed(samples, errors, asked=asked)
+    notes = unused_columns(contents.fields, contents.tags, spelling=flag)
+    notes = (*found.table.notes, *notes)
     if failures:
         ignored = sum(a.response != b.response for a, b in zip(samples, made, strict=True))
         also = f"; {ignored} of them had a response, which is ignored" if ignored else ""
@@ -118,7 +129,7 @@ def load(
         failures = {**failures, **failures_in(found.given, file.name)}
     source = Source(
         name=file.name,
-        fingerprint=file.fingerprint,
+        fingerprint=file.fingerprint(found.table.end),
         rows=len(samples),
         notes=notes,
         path=str(path),
@@ -133,8 +144,10 @@ def load(
     )
 
 
-def read_table(path: Path, *, sheet: str | None = None) -> tuple[File, Table]:
-    """Return a file and its rows, before they are interpreted.
+def read_table(
+    path: Path, *, sheet: str | None = None, limit: int | None = None
+) -> tuple[File, Table]:
+    """Return a file and its rows, before they are interpreted; some formats read only `limit`.
 
     Raises:
         UsageError: the file or sheet does not exist, or the format is not supported.
@@ -145,16 +158,70 @@ def read_table(path: Path, *, sheet: str | None = None) -> tuple[File, Table]:
         raise UsageError(f"{path.name} has no sheets; remove --sheet {sheet}")
     if is_folder:
         return columnar.read_folder(path)
-    file = File.read(path)
+    file = File.at(path)
     if file.suffix == UNFINISHED:
         fix = "run the same `ragstone collect` command again to finish it"
         raise UsageError(f"{file.name} is an unfinished collection; {fix}")
     if file.suffix in WORKBOOKS:
         return file, excel.read(file, sheet=sheet)
     if file.suffix in LOADERS:
-        return file, LOADERS[file.suffix](file)
+        return file, LOADERS[file.suffix](file, limit)
     known = ", ".join((*WORKBOOKS, *LOADERS))
     raise UsageError(f"{file.name}: unsupported file type; save it as one of {known}")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some consecutive rows of a data set, to be evaluated by themselves, in any process.
+
+    Samples of a large file are read from it when they are needed, so a pickled shard is small; the
+    other process needs the file at the same absolute path. Otherwise a shard contains its samples.
+
+    Attributes:
+        number: its place among the shards, from 0.
+        first: the place of its first row in the data set, from 0.
+        samples: as in the data set: the same ids, fields and tags.
+        failures: place of a row in the data set -> the failures of the calls for its answer.
+        file: the absolute path of the file that is read; None if the samples are in memory.
+    """
+
+    number: int
+    first: int
+    samples: Sequence[Sample]
+    failures: Mapping[int, Failures] = field(default_factory=dict[int, Failures])
+    file: Path | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return len(self.samples)
+
+    def read(self) -> Iterator[Row]:
+        """Yield its rows, without scores; their places are those in the data set.
+
+        Raises:
+            UsageError: the file changed since the data set was loaded, or cannot be read.
+        """
+        for index, sample in enumerate(self.samples, self.first):
+            yield Row(index, sample, failures=self.failures.get(index, {}))
+
+
+def shards(dataset: Dataset, *, rows: int) -> Iterator[Shard]:
+    """Yield consecutive shards of `rows` rows; the last one may have fewer.
+
+    Raises:
+        UsageError: `rows` is less than 1.
+    """
+    if rows < 1:
+        raise UsageError(f"a shard must have 1 row or more, got {rows}")
+    samples, failures = dataset.samples, dataset.failures
+    for number, first in enumerate(range(0, len(samples), rows)):
+        stop = min(first + rows, len(samples))
+        failed = {place: failures[place] for place in range(first, stop) if place in failures}
+        if isinstance(samples, FileSamples):
+            yield Shard(number, first, samples.part(first, stop), failed, samples.path)
+        else:
+            yield Shard(number, first, tuple(samples[first:stop]), failed)
 
 
 def samples_of(
@@ -173,6 +240,6 @@ def samples_of(
         InputError: rows are invalid; the error has every problem, with rows counted from 1.
     """
     table = Table.of(records)
-    samples = samples_in(table, name, columns=columns or {}, limit=None, spelling=argument)
-    notes = unused_columns(samples, spelling=argument)
+    samples, contents = samples_in(table, name, columns=columns or {}, spelling=argument)
+    notes = unused_columns(contents.fields, contents.tags, spelling=argument)
     return Dataset(samples, Source(name=name, rows=len(samples), notes=notes))

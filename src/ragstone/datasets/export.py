@@ -60,26 +60,29 @@ def texts_in(samples: Sequence[Sample]) -> Iterable[str]:
 
 def losses(given: Sequence[Sample], stored: Sequence[Sample]) -> tuple[str, ...]:
     """Return one line per field that changed when samples were written and read back."""
-    found: list[str] = []
-    for field in Sample.model_fields:
-        changed: list[tuple[str, object, object]] = []
-        for one, two in zip(given, stored, strict=True):
+    changed: dict[str, list[tuple[str, object, object]]] = {
+        name: [] for name in Sample.model_fields
+    }
+    for one, two in zip(given, stored, strict=True):
+        for field, changes in changed.items():
             before, after = getattr(one, field), getattr(two, field)
             same = before == after
             if same and field == "tags":  # in tags, 1 is not True or 1.0
                 same = all(type(one.tags[name]) is type(two.tags[name]) for name in one.tags)
             if not same:
-                changed.append((one.id, before, after))
-        if not changed:
+                changes.append((one.id, before, after))
+    found: list[str] = []
+    for field, changes in changed.items():
+        if not changes:
             continue
-        name, before, after = changed[0]
+        name, before, after = changes[0]
         if after is None:
             why = "empty values are read back as missing"
         elif field == "tags":
             why = "numbers and booleans are read back as text, and blank texts as missing"
         else:
             why = f"read back as another value: {str(before)[:40]!r} became {str(after)[:40]!r}"
-        found.append(f"{field} ({count(len(changed), 'row')}, first {name}): {why}")
+        found.append(f"{field} ({count(len(changes), 'row')}, first {name}): {why}")
     return tuple(found)
 
 

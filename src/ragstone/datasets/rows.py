@@ -1,15 +1,19 @@
 """Rows of a table to Samples, with every problem found on the way."""
 
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from itertools import chain, islice
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+from operator import eq
+from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TypeVar, cast, overload
 
 from ragstone.datasets import values as cells
+from ragstone.datasets.blocks import FileRows
 from ragstone.datasets.columns import Layouts, Spelling, resolve_columns
-from ragstone.datasets.table import Merged, Record, Table
+from ragstone.datasets.table import Merged, Record, Row, Table
 from ragstone.errors import InputError, Problem
 from ragstone.types.sample import Sample
 
@@ -32,8 +36,73 @@ READERS: Mapping[str, Callable[[cells.Plain], object]] = MappingProxyType(
 NO_QUERY = "(not read)"
 """The query of rows that are read for other fields."""
 
+_Found = tuple[Sample | None, int, str | None, Sequence[Problem]]
+"""The sample of a row if it is valid, its place, its id if it can be read, and its problems."""
 IDS = frozenset(("id", "ranking", "relevance"))
 """Fields whose values are ids."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What samples have: the fields that any of them has, and the names of their tags."""
+
+    fields: frozenset[str] = frozenset()
+    tags: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, samples: Iterable[Sample]) -> "Contents":
+        """Look through samples."""
+        fields, tags = set[str](), dict[str, None]()
+        for sample in samples:
+            fields.update(name for name, value in sample if value is not None)
+            tags.update(dict.fromkeys(sample.tags))
+        return cls(frozenset(fields), tuple(tags))
+
+
+class FileSamples(Sequence[Sample]):
+    """Valid samples of a file, which are read when they are needed; see FileRows."""
+
+    def __init__(
+        self, rows: FileRows, layouts: Layouts, numbers: Sequence[int], contents: Contents
+    ) -> None:
+        self._rows, self._layouts, self._numbers = rows, layouts, numbers
+        self.contents = contents
+
+    @property
+    def path(self) -> Path:
+        """The absolute path of the file."""
+        return self._rows.path
+
+    def part(self, start: int, stop: int) -> "FileSamples":
+        """Return the samples from a place up to another one; a copy of them is small."""
+        rows = self._rows.chosen(self._rows.places[start:stop])
+        return FileSamples(rows, self._layouts, self._numbers[start:stop], self.contents)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, tuple | FileSamples):
+            return NotImplemented
+        others = cast("Sequence[Sample]", other)
+        return len(self) == len(others) and all(map(eq, self, others))
+
+    def __hash__(self) -> int:
+        raise TypeError("samples of a file have no hash")
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Sample, ...]: ...
+    def __getitem__(self, index: int | slice) -> Sample | tuple[Sample, ...]:
+        if isinstance(index, slice):
+            return tuple(self[each] for each in range(*index.indices(len(self))))
+        row = self._rows[index]
+        if isinstance(row, Record):
+            sample = _Row(row, self._layouts).sample(str(self._numbers[index]))
+            if sample is not None:
+                return sample
+        raise self._rows.changed()
 
 
 def samples_in(
@@ -41,17 +110,18 @@ def samples_in(
     file: str,
     *,
     columns: Mapping[str, str],
-    limit: int | None,
     spelling: Spelling,
     near: str = "",
     read_as: str = "",
     queries: bool = True,
-) -> tuple[Sample, ...]:
-    """Return the first `limit` rows of a table as Samples; `columns` is Sample field -> column.
+) -> tuple[Sequence[Sample], Contents]:
+    """Return the rows of a table as Samples, and what they have.
 
-    In messages, `file` is the name of the table, `spelling` shows how to map a column, `near` is
-    added if no query column is found, and `read_as` is the detected format. Without `queries` the
-    query column is not read and may be missing.
+    Every row is read, to find all problems; samples of FileRows are read again when they are
+    needed. `columns` is Sample field -> column. In messages, `file` is the name of the table,
+    `spelling` shows how to map a column, `near` is added if no query column is found, and
+    `read_as` is the detected format. Without `queries` the query column is not read and may be
+    missing.
 
     Raises:
         InputError: rows are invalid; the error has all problems.
@@ -59,56 +129,99 @@ def samples_in(
     """
     other = " or ".join(f"--sheet {shlex.quote(name)}" for name in table.others[:5])
     other = f"read another sheet: {other}" if other else ""
-    found = list(islice(table.rows, limit))
-    problems = [problem for problem in found if isinstance(problem, Problem)]
-    records = [record for record in found if isinstance(record, Record)]
-    rows = [row for row in found if not isinstance(row, Problem)]
-    samples: list[Sample] = []
-    if not found:
+    rows = table.rows
+    numbers = table.numbers or range(1, len(rows) + 1)
+    problems: list[Problem] = []
+    if not rows:
         fix = "add at least one row with a query"
         problems.append(Problem("there are no rows", f"{fix}, or {other}" if other else fix))
-    elif rows:
-        named = table.columns
-        if named is None:  # each record has its own names
-            named = tuple(dict.fromkeys(chain.from_iterable(record.values for record in records)))
-        valid: list[str] = []
-        for name in named:
-            try:
-                cells.normalize_cell(name)
-                valid.append(name)
-            except ValueError as error:
-                problems.append(Problem(f"the column {name!a}: {error}"))
-        layouts = Layouts(
-            tuple(valid),
-            resolve_columns(columns, valid, spelling=spelling) if records else {},
-            own=table.columns is None,
-            read_as=read_as,
-            queries=queries,
-        )
-        first: dict[str, int] = {}
-        in_rows: list[Problem] = []
-        for number, record in enumerate(rows, 1):
-            if isinstance(record, Sample):
-                samples.append(record)
-                place, name = number, record.id
-            else:
-                row = _Row(record, layouts)
-                if (sample := row.sample(str(number))) is not None:
-                    samples.append(sample)
-                in_rows += row.problems
-                place, name = record.row, row.id or str(number)
-            if name in first:
-                seen = f"the id {name!r} is already used in {table.unit} {first[name]}"
-                fix = "give each row its own id"
-                in_rows.append(Problem(seen, fix, row=place, sample_id=name))
-            first.setdefault(name, place)
-        if records and len(valid) == len(named):
-            problems += layouts.problems(spelling, near or other)
-        problems += in_rows
+
+    are_valid, layouts = _layouts(
+        table, problems, columns=columns, spelling=spelling, read_as=read_as, queries=queries
+    )
+
+    # Ids are stored as hashes; if two are equal, the rows are read again to compare the ids.
+    hashes, stored, in_rows = array("q"), list[Sample](), list[Problem]()
+
+    def valid_samples() -> Iterator[Sample]:
+        for sample, _, name, wrong in _read(rows, numbers, layouts):
+            in_rows.extend(wrong)
+            if name is not None:
+                hashes.append(hash(name))
+            if sample is not None:
+                if not isinstance(rows, FileRows):
+                    stored.append(sample)
+                yield sample
+
+    contents = Contents.of(valid_samples())
+    in_rows += _repeated_ids(hashes, _read(rows, numbers, layouts), table.unit)
+    if are_valid:
+        problems += layouts.problems(spelling, near or other)
+    problems += in_rows
     if problems:
         placed = [replace(problem, sheet=table.sheet, unit=table.unit) for problem in problems]
         raise InputError(file, sorted(placed, key=lambda problem: problem.row or 0))
-    return tuple(samples)
+    if isinstance(rows, FileRows):
+        return FileSamples(rows, layouts, numbers, contents), contents
+    return tuple(stored), contents
+
+
+def _repeated_ids(hashes: Iterable[int], found: Iterable[_Found], unit: str) -> list[Problem]:
+    """Return a problem for each row whose id an earlier row has; `hashes` are those of the ids."""
+    repeated = {one for one, other in pairwise(sorted(hashes)) if one == other}
+    first: dict[str, int] = {}
+    problems: list[Problem] = []
+    for _, place, name, _ in found if repeated else ():
+        if name in first:
+            seen = f"the id {name!r} is already used in {unit} {first[name]}"
+            problems.append(Problem(seen, "give each row its own id", row=place, sample_id=name))
+        elif name is not None and hash(name) in repeated:
+            first[name] = place
+    return problems
+
+
+def _layouts(
+    table: Table,
+    problems: list[Problem],
+    *,
+    columns: Mapping[str, str],
+    spelling: Spelling,
+    read_as: str,
+    queries: bool,
+) -> tuple[bool, Layouts]:
+    """Return how columns are read, after whether all have valid names; adds what is wrong.
+
+    Without any record there are no columns.
+    """
+    records = any(isinstance(row, Record) for row in table.rows)
+    named = table.columns if table.columns is not None else table.names
+    if named is None:  # each record has its own names
+        given = (row.values for row in table.rows if isinstance(row, Record))
+        named = tuple(dict.fromkeys(chain.from_iterable(given)))
+    valid: list[str] = []
+    for name in named if records else ():
+        try:
+            cells.normalize_cell(name)
+            valid.append(name)
+        except ValueError as error:
+            problems.append(Problem(f"the column {name!a}: {error}"))
+    chosen = resolve_columns(columns, valid, spelling=spelling) if records else {}
+    own = table.columns is None
+    layouts = Layouts(tuple(valid), chosen, own=own, read_as=read_as, queries=queries)
+    return records and len(valid) == len(named), layouts
+
+
+def _read(rows: Iterable[Row], numbers: Iterable[int], layouts: Layouts) -> Iterator[_Found]:
+    number = iter(numbers)
+    for row in rows:
+        if isinstance(row, Problem):
+            yield None, 0, None, (row,)
+        elif isinstance(row, Sample):
+            yield row, next(number), row.id, ()
+        else:
+            reader, default = _Row(row, layouts), str(next(number))
+            sample = reader.sample(default)
+            yield sample, row.row, reader.id or default, reader.problems
 
 
 class _Row:

@@ -1,11 +1,14 @@
 """Data files as bytes and text, and tables of their rows, before values are interpreted."""
 
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from hashlib import sha256
+from io import BytesIO
 from math import isnan
 from pathlib import Path
 from types import MappingProxyType
@@ -75,7 +78,11 @@ class Table:
     """Rows in the order of the file.
 
     Attributes:
+        rows: in memory, or FileRows, which reads them when they are needed.
+        numbers: the number of each row in the whole file, from 1, if only some are here.
+        end: how many bytes of the file were read; None for all.
         columns: the names in the header; None if each record has its own names.
+        names: all those names, if they are known.
         sheet: the name of the workbook's sheet.
         others: the names of its other sheets.
         unit: what a row's number counts: `row`, `line` or `item`.
@@ -83,13 +90,16 @@ class Table:
         beside: the file's metadata.
     """
 
-    rows: Iterable[Row]
+    rows: Sequence[Row]
     columns: tuple[str, ...] | None = None
     sheet: str | None = None
     others: tuple[str, ...] = ()
     unit: str = "row"
     notes: tuple[str, ...] = ()
     beside: Mapping[str, object] = field(default_factory=dict[str, object])
+    names: tuple[str, ...] | None = None
+    numbers: Sequence[int] | None = None
+    end: int | None = None
 
     @classmethod
     def of(cls, rows: Iterable[Sample | Mapping[str, object]]) -> "Table":
@@ -114,79 +124,85 @@ class Table:
         return cls(records)
 
     @classmethod
-    def headed(cls, rows: Sequence[Cells | Problem], *, sheet: str | None = None) -> "Table":
+    def headed(cls, rows: Sequence[Cells], *, sheet: str | None = None) -> "Table":
         """Make a table of cells; the first row that is not blank is the header.
 
         A missing or invalid header is a ValueError.
         """
-        remaining = (row for row in rows if isinstance(row, Problem) or not _is_blank(row[1]))
-        first = next(remaining, (0, ()))
-        if isinstance(first, Problem):
-            return cls([first], sheet=sheet)
-        header = first[1]
-        if errors := [cell.seen for cell in header if isinstance(cell, Unreadable)]:
-            raise ValueError(f"the header contains {errors[0]}")
-        names = ["" if cell is None else str(cell).strip() for cell in header]
-        while names and not names[-1]:
-            names.pop()
-        if twice := sorted(name for name, n in Counter(names).items() if name and n > 1):
-            same = ", ".join(map(repr, twice))
-            raise ValueError(f"two columns have the same name: {same}; rename one of them")
-        if not names:
-            raise ValueError("the file is empty; add a header and at least one row")
-
-        # A title above the header is one cell with several words.
-        remaining = list(remaining)
-        if len(names) == 1 and " " in names[0] and len(header) > 1 and remaining:
-            below = remaining[0]
-            if not isinstance(below, Problem) and sum(cell is not None for cell in below[1]) > 1:
-                raise ValueError(
-                    f"the first row has only {names[0]!r}, but row {below[0]} has several cells; "
-                    f"if row {below[0]} is the header, delete the rows above it"
-                )
-
-        # Columns without a name, such as the index of a pandas frame, are ignored.
-        unnamed = [place for place, name in enumerate(names) if not name]
-        cells = [row[1] for row in rows if not isinstance(row, Problem)] if unnamed else []
-        ignored = [
-            str(place + 1)
-            for place in unnamed
-            if any(row[place] is not None for row in cells if place < len(row))
-        ]
-        note = f"ignored, because it has no name: column {', '.join(ignored)}"
+        header, *below = [row for row in rows if not is_blank(row[1])] or [(0, ())]
+        names = header_names(header[1], below[0] if below else None)
+        used = {place for row in below for place in filled_unnamed(names, row[1])}
         fix = "name the column, or clear the cell"
-        if sheet is None:
-            fix = "name the column, or put a cell that contains the delimiter in quotes"
         return cls(
-            _records(iter(remaining), names, fix),
-            tuple(name for name in names if name),
+            [record_under(names, row, fix) for row in below],
+            tuple(filter(None, names)),
             sheet=sheet,
-            notes=(note,) if ignored else (),
+            notes=unnamed_note(used),
         )
 
 
-def _is_blank(cells: Sequence[object]) -> bool:
+def header_names(header: Sequence[object], below: Cells | None) -> list[str]:
+    """Return the names in a header, `""` where a column has none; `below` is the next row.
+
+    A missing or invalid header is a ValueError.
+    """
+    if errors := [cell.seen for cell in header if isinstance(cell, Unreadable)]:
+        raise ValueError(f"the header contains {errors[0]}")
+    names = ["" if cell is None else str(cell).strip() for cell in header]
+    while names and not names[-1]:
+        names.pop()
+    if twice := sorted(name for name, n in Counter(names).items() if name and n > 1):
+        same = ", ".join(map(repr, twice))
+        raise ValueError(f"two columns have the same name: {same}; rename one of them")
+    if not names:
+        raise ValueError("the file is empty; add a header and at least one row")
+
+    # A title above the header is one cell with several words.
+    if len(names) == 1 and " " in names[0] and len(header) > 1 and below:
+        row, cells = below
+        if sum(cell is not None for cell in cells) > 1:
+            raise ValueError(
+                f"the first row has only {names[0]!r}, but row {row} has several cells; "
+                f"if row {row} is the header, delete the rows above it"
+            )
+    return names
+
+
+def filled_unnamed(names: Sequence[str], cells: Sequence[object]) -> list[int]:
+    """Return the places of the cells with a value in columns without a name.
+
+    Such columns are ignored: the index of a pandas frame is one.
+    """
+    pairs = zip(names, cells, strict=False)
+    return [place for place, (name, cell) in enumerate(pairs) if not name and cell is not None]
+
+
+def unnamed_note(used: Collection[int]) -> tuple[str, ...]:
+    """Return a note on the columns at these places, if there are any."""
+    columns = ", ".join(str(place + 1) for place in sorted(used))
+    return (f"ignored, because it has no name: column {columns}",) if used else ()
+
+
+def is_blank(cells: Sequence[object]) -> bool:
+    """Return whether a row, or a part of one, has no values."""
     return all(cell is None for cell in cells)
 
 
-def _records(
-    rows: Iterator[Cells | Problem], names: Sequence[str], fix: str
-) -> Iterator[Record | Problem]:
-    for found in rows:
-        if isinstance(found, Problem):
-            yield found
-            continue
-        row, cells = found
-        if _is_blank(cells[len(names) :]):
-            # A row may be shorter than the header; what it leaves out is missing.
-            values = {name: cell for name, cell in zip(names, cells, strict=False) if name}
-            yield Record(row, values)
-        else:
-            last = max(place for place, cell in enumerate(cells, 1) if cell is not None)
-            seen = f"there is a cell in column {last}, but the header ends at column {len(names)}"
-            yield Problem(seen, fix, row=row)
+def record_under(names: Sequence[str], found: Cells, fix: str) -> Record | Problem:
+    """Return the cells of a row by the names in the header; `fix` is for a row that is too long.
+
+    A row may be shorter than the header; what it leaves out is missing.
+    """
+    row, cells = found
+    if is_blank(cells[len(names) :]):
+        return Record(row, {n: cell for n, cell in zip(names, cells, strict=False) if n})
+    last = max(place for place, cell in enumerate(cells, 1) if cell is not None)
+    seen = f"there is a cell in column {last}, but the header ends at column {len(names)}"
+    return Problem(seen, fix, row=row)
 
 
+MARK = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8, which may begin a file."""
 MARKS: Mapping[bytes, str] = MappingProxyType(
     {
         b"\xff\xfe\0\0": "UTF-32",
@@ -261,19 +277,21 @@ _CONTROLS = bytes({*range(1, 32)} - set(b"\t\n\r\f\x1b"))
 
 @dataclass(frozen=True)
 class File:
-    """A data file: its name without folders, and its bytes."""
+    """A data file: its name without folders, and its bytes, which are read when they are needed."""
 
     name: str
-    content: bytes
+    data: bytes | None = None
+    path: Path = Path()
 
     @classmethod
-    def read(cls, path: Path) -> "File":
-        """Read a whole file, or raise a UsageError if it cannot be read."""
+    def at(cls, path: Path) -> "File":
+        """Return the file at a path, or raise a UsageError if there is none that can be read."""
         try:
             if path.is_dir():
                 raise UsageError(f"{path} is a folder; name a file in it")
             if path.is_file():
-                return cls(path.name, path.read_bytes())
+                path.open("rb").close()
+                return cls(path.name, path=path.absolute())
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}") from error
         near = None
@@ -282,28 +300,46 @@ class File:
         offer = f"; did you mean {near!r}?" if near else ""
         raise UsageError(f"there is no file {path}{offer}")
 
+    @cached_property
+    def content(self) -> bytes:
+        """All bytes of the file."""
+        return self.path.read_bytes() if self.data is None else self.data
+
+    @cached_property
+    def start(self) -> bytes:
+        """The first bytes, which show what kind of file it is."""
+        if self.data is not None:
+            return self.data[:_LOOKED_AT]
+        with self.path.open("rb") as file:
+            return file.read(_LOOKED_AT)
+
+    def fingerprint(self, end: int | None = None) -> str:
+        """Return the SHA-256 of the bytes up to `end`, in hex; by default, of all."""
+        digest = sha256()
+        with BytesIO(self.data) if self.data is not None else self.path.open("rb") as file:
+            left = sys.maxsize if end is None else end
+            while part := file.read(min(2**20, left)):
+                digest.update(part)
+                left -= len(part)
+        return digest.hexdigest()
+
     @property
     def suffix(self) -> str:
         """The extension in lower case, with the dot."""
         return Path(self.name).suffix.lower()
 
-    @property
-    def fingerprint(self) -> str:
-        """The SHA-256 of the bytes, in hex."""
-        return sha256(self.content).hexdigest()
-
     def refused(self, seen: str, fix: str = "", *, line: int | None = None) -> InputError:
         """Return the error for a file that cannot be used at all."""
         return InputError(self.name, [Problem(seen, fix, row=line, unit="line")])
 
-    def checked(self) -> bytes:
-        """Return the bytes of a text file without a byte order mark, or raise an InputError.
+    def check_text(self) -> None:
+        """Raise an InputError if the first bytes are not UTF-8 text.
 
-        Empty files, workbooks, other binary files, UTF-16 and UTF-32 are refused.
+        Workbooks, other binary files, UTF-16 and UTF-32 are refused.
         """
-        if self.content.startswith((ZIP, OLE)):
+        start = self.start
+        if start.startswith((ZIP, OLE)):
             raise self.refused("this is a workbook, not text", "change its extension to .xlsx")
-        start = self.content[:_LOOKED_AT]
         wide = next((name for mark, name in MARKS.items() if start.startswith(mark)), None)
         if wide is None and b"\0" in start:
             for codec in ("utf-16-le", "utf-16-be"):  # without a mark, its ASCII letters have NULs
@@ -320,7 +356,14 @@ class File:
         except UnicodeDecodeError:  # which a letter cut at the end raises, too
             if len(start) - len(start.translate(None, _CONTROLS)) > len(start) / 50:
                 raise self.refused("this is not text", "use a text file") from None
-        content = self.content.removeprefix(b"\xef\xbb\xbf")
+
+    def checked(self) -> bytes:
+        """Return the bytes of a text file without a byte order mark, or raise an InputError.
+
+        An empty file is refused, and what `check_text` refuses.
+        """
+        self.check_text()
+        content = self.content.removeprefix(MARK)
         if not content.strip():
             raise self.refused("the file is empty", "add at least one row with a query")
         return content

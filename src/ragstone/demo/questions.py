@@ -1,4 +1,9 @@
-"""The demo's data set: questions about the corpus, as YAML and as the workbook made from it."""
+"""The demo's corpus, and its data set: questions about it, as YAML and as a workbook.
+
+The corpus is passages of a fictional phone's manuals, with paraphrases. The service does not
+generate text: it answers with paraphrased lines. Some lines contain injected errors, so it is known
+which sentences of its answers are wrong, and how.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,8 +16,66 @@ from pydantic import TypeAdapter
 
 from ragstone._internal.fields import FrozenModel
 from ragstone.datasets.formats.yaml import Loader
-from ragstone.demo.corpus import Flaw, corpus
 from ragstone.types.sample import Context, Sample
+
+
+class Flaw(StrEnum):
+    """The kind of an injected error."""
+
+    WRONG_NUMBER = "wrong_number"
+    CONTRADICTION = "contradiction"
+    INVENTED_FEATURE = "invented_feature"
+
+
+class Line(FrozenModel):
+    """One sentence of a passage, and the service's version of it.
+
+    Attributes:
+        text: the sentence in the manual.
+        paraphrase: the service's version; None if it uses `text`.
+        error: the kind of error, if `paraphrase` is deliberately wrong.
+    """
+
+    text: str
+    paraphrase: str | None = None
+    error: Flaw | None = None
+
+    @property
+    def spoken(self) -> str:
+        """The sentence that an answer shows."""
+        return self.paraphrase or self.text
+
+
+class Passage(FrozenModel):
+    """One retrievable piece of a manual; `id` is its point id."""
+
+    id: int
+    source: str
+    title: str
+    lines: tuple[Line, ...]
+
+    @property
+    def text(self) -> str:
+        """The passage as in the manual, without the title."""
+        return " ".join(line.text for line in self.lines)
+
+
+@cache
+def corpus() -> tuple[Passage, ...]:
+    """Return every passage, by id."""
+    folder = files("ragstone.demo").joinpath("corpus")
+    manuals = [
+        yaml.load(file.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 - ours is a SafeLoader
+        for file in folder.iterdir()
+        if file.name.endswith(".yaml")
+    ]
+    passages = [
+        Passage.model_validate({"source": manual["source"], **passage})
+        for manual in manuals
+        for passage in manual["passages"]
+    ]
+    return tuple(sorted(passages, key=lambda passage: passage.id))
+
 
 DATASET = Path(__file__).with_name("qr_smartphone_dataset.xlsx")
 """The workbook, made from `questions.yaml` by `scripts/make_demo_dataset.py`."""

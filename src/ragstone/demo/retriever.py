@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from threading import Lock
 
-from ragstone.demo.corpus import Passage
+from ragstone.demo.questions import Passage
 from ragstone.errors import UsageError
 
 STOP_WORDS = frozenset(

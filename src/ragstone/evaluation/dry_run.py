@@ -1,6 +1,6 @@
 """Dry run: estimates the judge calls and cost of an evaluation, without any calls."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ragstone._internal.concurrency import finish_in_thread
@@ -59,13 +59,14 @@ def _price(dollars: float) -> str:
 
 def estimate_usage(
     plan: Plan,
-    rows: Sequence[Row],
+    samples: Sequence[Sample],
     metrics: Sequence[Metric],
     *,
     asks_target: bool,
+    places: Sequence[int] | None = None,
     around: Callable[[Judge], Judge] = lambda judge: judge,
 ) -> Estimate:
-    """Estimate what judging rows costs; no calls are made.
+    """Estimate what judging samples costs, or those at some places; no calls are made.
 
     `asks_target` means that missing responses and contexts will come from the target. `around`
     wraps the judge.
@@ -73,7 +74,18 @@ def estimate_usage(
     Raises:
         UsageError: the judge is unknown, or an extra or a price is missing.
     """
-    filled = [_fill(row, max(plan.cutoffs)) for row in rows] if asks_target else rows
+    places = range(len(samples)) if places is None else places
+    unknown = 0
+
+    def rows() -> Iterator[Row]:
+        nonlocal unknown
+        unknown = 0
+        for place in places:
+            row = Row(place, samples[place])
+            filled = _fill(row, max(plan.cutoffs)) if asks_target else row
+            unknown += filled is not row
+            yield filled
+
     asking = [metric for metric in metrics if metric.question_kinds]
 
     usages: list[Usage] = []
@@ -81,15 +93,18 @@ def estimate_usage(
     async def count_usage() -> None:
         for guess in (LEAST, MOST):
             judge = around(make_judge(plan, guess=guess))
-            async with score_rows(filled, asking, judge, concurrency=1) as scored:
-                usages.append(sum([row.usage async for row in scored], Usage()))
+            total = Usage()
+            async with score_rows(rows(), asking, judge, concurrency=1) as scored:
+                async for row in scored:
+                    total += row.usage
+            usages.append(total)
 
     finish_in_thread(count_usage)
     least, most = usages
     notes: list[str] = []
     if plan.cache and most.prompt_tokens + most.local_tokens > 0:
         notes.append("cached replies are not requested again")
-    if unknown := sum(row is not known for row, known in zip(filled, rows, strict=True)):
+    if unknown:
         which = "1 row has" if unknown == 1 else f"{unknown:,} rows have"
         notes.append(
             f"{which} no response or no contexts yet; {ASSUMED_SENTENCES} sentences and contexts "
@@ -97,7 +112,7 @@ def estimate_usage(
         )
     costs = (least.cost_usd, most.cost_usd)
     return Estimate(
-        rows=len(rows),
+        rows=len(places),
         calls=(least.calls, most.calls),
         prompt_tokens=(least.prompt_tokens, most.prompt_tokens),
         completion_tokens=(least.completion_tokens, most.completion_tokens),

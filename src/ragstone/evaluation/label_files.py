@@ -1,6 +1,7 @@
 """Labels from a table that people filled in: every problem of the file at once."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -167,6 +168,8 @@ def read_label_file(
         )
 
     known = {str(row.index) if by_position else row.sample.id: row for row in rows}
+    numbers = Counter(map(document_id, known))
+    known |= {n: row for name, row in known.items() if numbers[n := document_id(name)] == 1}
     problems: list[Problem] = []
     labels: dict[object, tuple[Label, int]] = {}
     blank = same = 0
@@ -282,10 +285,8 @@ def _existing(column: str, names: Sequence[str], option: str) -> str:
         return column if column in names else same[0]
     near = nearest(column, names)
     offer = f"; did you mean {option.format(near)}?" if near else ""
-    raise UsageError(
-        f"{option.format(column)}: there is no such column{offer} (the columns are "
-        f"{listing(names)})"
-    )
+    known = f"the columns are {listing(names)}" if names else "the file has no rows"
+    raise UsageError(f"{option.format(column)}: there is no such column{offer} ({known})")
 
 
 def _row_of(cell: Plain, known: Mapping[str, ClaimRow]) -> ClaimRow:
@@ -293,7 +294,8 @@ def _row_of(cell: Plain, known: Mapping[str, ClaimRow]) -> ClaimRow:
     bare = name.removeprefix("'")
     row = known.get(name) or known.get(bare) or known.get(document_id(bare))
     if row is None:
-        near = nearest(name, known)
+        zeros = (each for each in known if each.lstrip("0") == bare)  # which Excel removes
+        near = next(zeros, nearest(name, known))
         raise ValueError(f"the run has no row {name!r}" + (f"; is it {near!r}?" if near else ""))
     return row
 

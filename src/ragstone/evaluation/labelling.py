@@ -1,6 +1,6 @@
 """Labelling: which claims of a run a person should judge, in which order, and what is left."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -90,13 +90,17 @@ def metric_of(info: RunInfo, given: str | None = None) -> str:
 
 
 class DrawnRow(NamedTuple):
-    """A row to label, in the order of labelling; `probability` is its chance to be drawn."""
+    """A row to label, in the order of labelling.
+
+    `probability` is its chance to be drawn, and `draws` the size of the smallest draw that has it.
+    """
 
     position: int
     sample_id: str
     claims: int
     stratum: str
     probability: float
+    draws: int
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class LabelPlan:
 
     Attributes:
         draw: how many rows come from each stratum, and from all rows.
-        rows: the drawn rows, in random order.
+        rows: the drawn rows; each first part of them is a draw of its own.
         widths: number of labels -> the expected width of the corrected mean's 95% interval.
     """
 
@@ -117,6 +121,19 @@ class LabelPlan:
     def claims(self) -> int:
         """The number of claims to label."""
         return sum(row.claims for row in self.rows)
+
+    def chances(self, labelled: Mapping[int, float]) -> dict[int, float]:
+        """Return the chance of each row, by position, to be in the smallest draw with these rows.
+
+        `labelled` has positions, and chances of a larger draw if they are from one.
+        """
+        draw = self.draw.smaller(max(row.draws for row in self.rows if row.position in labelled))
+        strata = {row.position: row.stratum for row in self.rows}
+        found = dict(zip((each.name for each in draw.strata), draw.probabilities, strict=True))
+        for position, chance in labelled.items():
+            if position in strata and chance < 1:  # else it was not drawn
+                found[strata[position]] = max(found[strata[position]], chance)
+        return {position: found[stratum] for position, stratum in strata.items()}
 
 
 def plan_labels(
@@ -161,15 +178,17 @@ def plan_labels(
             codes[number] = code
     draw = Draw.of(strata, labels)
     number = int.from_bytes(sha256(seed.encode()).digest()[:8], "big")
+    probabilities = draw.probabilities
     drawn = [
         DrawnRow(
             position=judged[place][0].index,
             sample_id=judged[place][0].sample.id,
             claims=len(judged[place][1]),
             stratum=strata[codes[place]].name,
-            probability=draw.probabilities[codes[place]],
+            probability=probabilities[codes[place]],
+            draws=draws,
         )
-        for place in draw.rows(codes, seed=number)
+        for place, draws in draw.rows(codes, seed=number).items()
     ]
     expected = {
         n: _expected_width([each[1] for each in judged], Draw.of(strata, n), codes, seed=number)
@@ -186,9 +205,9 @@ def _expected_width(
     A person supports each claim with the probability that the judge gives it.
     """
     rng = np.random.default_rng(seed)
-    places = draw.rows(codes, seed=seed)
+    places = [*draw.rows(codes, seed=seed)]
     scores = np.array([fmean(each.label is Word.SUPPORTED for each in claims) for claims in rows])
-    chances = np.array([draw.probabilities[codes[place]] for place in places])
+    chances = np.array(draw.probabilities)[[codes[place] for place in places]]
     widths: list[float] = []
     for _ in range(SIMULATIONS):
         human = [fmean(rng.random() < _support(each) for each in rows[place]) for place in places]
@@ -227,7 +246,8 @@ class LabelSession:
 
     Attributes:
         skipped: claims to ask for last.
-        revealed: claims without a label whose verdict the annotator may have seen.
+        reopened: claims to ask for again whose verdict the annotator has seen. Their labels stay
+            until then, so that a later session knows that the annotator is not blind.
     """
 
     store: Store
@@ -236,19 +256,7 @@ class LabelSession:
     annotator: str
     plan: LabelPlan
     skipped: list[Item] = field(default_factory=list[Item])
-    revealed: set[Item] = field(default_factory=set[Item])
-
-    def reweight(self) -> None:
-        """Store the chances of this plan with labels from a smaller one, if no claim is left."""
-        if self.next() is not None:
-            return
-        chances = {row.position: row.probability for row in self.plan.rows}
-
-        def weighted(label: Label) -> Label:
-            chance = max(label.probability, chances.get(label.position, 0))
-            return replace(label, probability=chance) if self._owns(label) else label
-
-        self.store.change_labels(self.run_id, weighted)
+    reopened: set[Item] = field(default_factory=set[Item])
 
     def _owns(self, label: Label) -> bool:
         return (label.metric, label.annotator) == (self.metric, self.annotator)
@@ -260,7 +268,11 @@ class LabelSession:
 
     @property
     def labels(self) -> dict[Item, Label]:
-        """The annotator's labels of these claims, oldest first."""
+        """The annotator's labels of these claims, oldest first, except for reopened ones."""
+        found = self._stored()
+        return {item: label for item, label in found.items() if item not in self.reopened}
+
+    def _stored(self) -> dict[Item, Label]:
         items = set(self.items)
         found = {
             Item(label.position, label.claim): label
@@ -279,6 +291,8 @@ class LabelSession:
     def answer(self, item: Item, value: bool | None) -> None:
         """Store a label of a claim; None is "cannot tell".
 
+        All labels get the chances of the smallest draw that has all labelled rows.
+
         Raises:
             UsageError: the plan has no such claim.
             StoreError: the store cannot be written.
@@ -286,7 +300,10 @@ class LabelSession:
         row = next((row for row in self.plan.rows if row.position == item.position), None)
         if row is None or not 0 <= item.claim < row.claims:
             raise UsageError(f"row {item.position} has no claim {item.claim} to label")
-        given = self.labels.get(item)
+        stored = self._stored()
+        given = stored.get(item)
+        labelled = {each.position: label.probability for each, label in stored.items()}
+        chances = self.plan.chances({item.position: 0.0} | labelled)
         label = Label(
             run=self.run_id,
             position=item.position,
@@ -296,25 +313,35 @@ class LabelSession:
             value=value,
             annotator=self.annotator,
             at=datetime.now(UTC),
-            probability=row.probability,
-            blind=item not in self.revealed and (given is None or given.blind),
+            probability=chances[row.position],
+            blind=given is None or given.blind,
         )
         self.store.add_labels(self.run_id, [label])
-        self.reweight()
+        self.reopened.discard(item)
+
+        def weighted(label: Label) -> Label:
+            chance = max(label.probability, chances.get(label.position, 0))
+            return replace(label, probability=chance) if self._owns(label) else label
+
+        self.store.change_labels(self.run_id, weighted)
 
     def skip(self, item: Item) -> None:
         """Ask for a claim after all others."""
         self.skipped = [*(each for each in self.skipped if each != item), item]
 
     def undo(self) -> Item | None:
-        """Delete the newest label, so that its claim is next; return the claim, if there is one."""
+        """Ask for the newest labelled claim again, and return it; None if there is none.
+
+        Its label is deleted, or stays until the next answer if it is not blind.
+        """
         labels = self.labels
         if not labels:
             return None
         item, label = list(labels.items())[-1]
-        if not label.blind:
-            self.revealed.add(item)
-        self.store.delete_label(self.run_id, label)
+        if label.blind:
+            self.store.delete_label(self.run_id, label)
+        else:
+            self.reopened.add(item)
         return item
 
     def row(self, item: Item) -> Row:

@@ -91,17 +91,9 @@ class Preflight:
         Raises:
             UsageError: the target would be asked for a field that a column probably has.
         """
-        samples = dataset.samples
-        present = _with_stand_ins(
-            frozenset(
-                name
-                for name in (type(samples[0]).model_fields if samples else ())
-                if any(getattr(sample, name) is not None for sample in samples)
-            )
-        )
+        present = _with_stand_ins(dataset.contents.fields)
         # a tag named almost like a field was probably meant to be that field
-        tags = dict.fromkeys(tag for sample in samples for tag in sample.tags)
-        similar = misspelt(tags, [name for name in ALIASES if name not in present])
+        similar = misspelt(dataset.contents.tags, [name for name in ALIASES if name not in present])
         hints = {
             field: f"no row has {in_words(field)}; did you mean column {tag!r}? Map it with "
             f"{flag(field, tag)}"

@@ -14,6 +14,8 @@ from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store import RowWriter, RunLockedError, Store, StoreError, resume, running_runs
 from ragstone.store.locks import SAME_EVALUATION
+from ragstone.store.reader import EncodedRows, RowIndexSet
+from ragstone.store.writer import Record
 from ragstone.types.config import Manifest
 from ragstone.types.row import Row
 from ragstone.types.score import NOTHING, Detail
@@ -50,10 +52,12 @@ class Recorder:
 
     Attributes:
         done: indexes of rows that were finished earlier.
-        retried: indexes of rows that were finished earlier and are evaluated again, last.
+        retried: sorted indexes of rows that were finished earlier and are evaluated again, last.
         counts: the summary of the rows so far.
+        transcript: whether the texts of judge replies are stored.
     """
 
+    transcript = True
     done: Collection[int] = frozenset[int]()
     retried: Collection[int] = frozenset[int]()
 
@@ -62,6 +66,7 @@ class Recorder:
         self.metrics = {str(metric): metric for metric in metrics}
         self.counts = RunSummaryBuilder(self.metrics, cluster=manifest.plan.cluster)
         self._rows: list[Row] = []
+        self._encoded: list[Record] = []
         self._scores = {
             name: ScoreColumn()
             for name, metric in self.metrics.items()
@@ -75,10 +80,13 @@ class Recorder:
     async def __aexit__(self, *raised: object) -> None:
         """Finish recording."""
 
-    async def record(self, row: Row) -> None:
-        """Save and summarize one finished row."""
+    async def record(self, row: Row, encoded: Record | None = None) -> None:
+        """Save and summarize one finished row, which a worker may have encoded."""
         self.count(row)
-        self._rows.append(row)
+        if encoded:
+            self._encoded.append(encoded)
+        else:
+            self._rows.append(row)
 
     def count(self, row: Row) -> None:
         """Summarize one row that is saved elsewhere."""
@@ -102,6 +110,8 @@ class Recorder:
         )
 
     def _saved_rows(self) -> Sequence[Row]:
+        if self._encoded:
+            return EncodedRows(sorted(self._encoded, key=lambda record: record.place))
         return sorted(self._rows, key=lambda row: row.index)
 
 
@@ -126,7 +136,7 @@ class StoreRecorder(Recorder):
         fresh: bool = False,
     ) -> None:
         super().__init__(manifest, metrics)
-        self._store, self._resumed, self._transcript = store, resumed, transcript
+        self._store, self._resumed, self.transcript = store, resumed, transcript
         self._retry_failed, self._closes, self._fresh = retry_failed, closes, fresh
         self._writer: RowWriter | None = None
         self._claim = ExitStack()
@@ -161,7 +171,8 @@ class StoreRecorder(Recorder):
         self.done = self._store.done(run_id, retry_failed=self._retry_failed)
         if self._retry_failed:
             done = self.done
-            self.retried = {index for index in self._store.done(run_id) if index not in done}
+            again = (index for index in self._store.done(run_id) if index not in done)
+            self.retried = RowIndexSet.of(again)
 
     async def __aexit__(self, *raised: object) -> None:
         """Write the remaining rows.
@@ -173,7 +184,7 @@ class StoreRecorder(Recorder):
             if self._writer is not None:
                 await self._writer.__aexit__(*raised)
 
-    async def record(self, row: Row) -> None:
+    async def record(self, row: Row, encoded: Record | None = None) -> None:
         """Summarize one finished row and pass it to the writer.
 
         The first one adds the run to the store, or marks a resumed one as unfinished.
@@ -190,13 +201,13 @@ class StoreRecorder(Recorder):
                     self.manifest,
                     described,
                     fingerprint=self.manifest.fingerprint,
-                    transcript=self._transcript,
+                    transcript=self.transcript,
                 )
                 self._writer = await writer.__aenter__()
             self._changed = True
         assert self._writer is not None, "the recorder is not open"
         self.count(row)
-        await self._writer.put(row)
+        await self._writer.put(encoded or row)
 
     def run(self, *, partial: bool, stopped: str | None) -> Run:
         """Return the run, and store its summary."""

@@ -1,6 +1,7 @@
 """`evaluate`: loads data, asks the target, scores rows and records them."""
 
 import asyncio
+import logging
 from collections.abc import (
     AsyncIterable,
     Callable,
@@ -9,7 +10,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, takewhile
@@ -19,8 +20,7 @@ from typing import Any, Literal, Unpack, cast
 from warnings import warn
 
 from ragstone._internal.concurrency import finish_in_thread, heap_frozen
-from ragstone._internal.rate_limit import Budget
-from ragstone._internal.text import quoted
+from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.frames import Frame, rows_of
 from ragstone.errors import TargetError, UnknownNameError, UsageError
@@ -33,24 +33,25 @@ from ragstone.evaluation.fingerprint import make_manifest
 from ragstone.evaluation.preflight import Preflight, llm_reason, with_llm
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scoring import BATCH, score_retrieval_in_batches, score_rows
-from ragstone.judges.base import Judge
+from ragstone.evaluation.workers import ProcessWorker, ScoredShard, WorkerPool, WorkerSetup
+from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import make_judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
-from ragstone.judges.router import RouterJudge
 from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.grouping import INDEPENDENT
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store
+from ragstone.store.codec import decode_row
+from ragstone.store.writer import Record
 from ragstone.targets.base import Target
 from ragstone.targets.factory import get_target
 from ragstone.types.config import SETTINGS, Manifest, Plan, in_python, python_names
 from ragstone.types.gate import FLAGS, Gate, gate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
-from ragstone.types.score import State
 
 Data = str | Path | Dataset | Frame | Iterable[Sample | Mapping[str, object]]
 """A file, the result of `load`, a data frame, or rows: samples, or mappings of their fields."""
@@ -105,6 +106,7 @@ class Options(StoreOptions, total=False):
     columns: Mapping[str, str]
     sheet: str
     concurrency: int
+    workers: int
     timeout: float
     retries: int
     max_retries: int
@@ -270,6 +272,25 @@ def judge_of(options: Options, plan: Plan, budget: Budget, *, metrics: Sequence[
     return tracing.judge(named)
 
 
+def _worker_setup(
+    options: Options, plan: Plan, judge: Judge, metrics: Sequence[Metric], *, calls_target: bool
+) -> WorkerSetup | None:
+    """Return what worker processes are made from; None if this process scores the rows.
+
+    Raises:
+        UsageError: options apply to a single process only.
+    """
+    if plan.workers == 1 or not any(metric.question_kinds for metric in metrics):
+        return None
+    if options.get("tracing", UNTRACED) is not UNTRACED:
+        raise UsageError("--otel traces a single process; remove it, or --workers")
+    limits = ("max_calls", "max_cost", "rpm", "tpm")
+    if limited := [f"--{name.replace('_', '-')}" for name in limits if getattr(plan, name)]:
+        raise UsageError(f"{' and '.join(limited)} cannot be combined with --workers yet")
+    own = None if isinstance(options.get("judge", plan.judge), str) else judge
+    return WorkerSetup.of(plan, metrics, judge=own, calls_target=calls_target)
+
+
 def evaluate(data: Data, **options: Unpack[Options]) -> Run:
     """Evaluate samples; works with and without a running event loop, for example in a notebook.
 
@@ -312,6 +333,7 @@ class Evaluation:
     Attributes:
         every: whether the target is asked for every row, or only for missing fields.
         wanted: the Sample fields to ask the target for; empty if it is not asked.
+        setup: what each worker process is made from; None if this process scores the rows.
         finish: changes a scored row before it is recorded.
     """
 
@@ -329,6 +351,7 @@ class Evaluation:
     on_row: Callable[[Row, int], None] | None
     tracing: Tracing
     breaker: CircuitBreaker
+    setup: WorkerSetup | None = None
     finish: Callable[[Row], Row] | None = None
 
     @classmethod
@@ -341,7 +364,7 @@ class Evaluation:
         given = plan_of(options)
         plan = given if "judge" in options else with_llm(given)
         dataset = load_data(data, plan)
-        tags = dict.fromkeys(tag for sample in dataset.samples for tag in sample.tags)
+        tags = dataset.contents.tags
         if plan.cluster not in (None, INDEPENDENT, *tags):
             raise UnknownNameError("tag", plan.cluster or "", [INDEPENDENT, *tags])
         metrics = select(plan.metrics, **plan.parameters)
@@ -368,6 +391,7 @@ class Evaluation:
         target = target if ready.wanted else None
         if target is not None:
             target.check(dataset.samples)
+        setup = _worker_setup(options, named, judge, ready.metrics, calls_target=target is not None)
         manifest = make_manifest(plan, dataset=dataset, ready=ready, judge=judge, target=target)
         names = StoreOptions.__annotations__.keys() & options.keys()
         storing = cast("StoreOptions", {name: options[name] for name in names})
@@ -390,10 +414,12 @@ class Evaluation:
 
         for notice in (*ready.notices, *notices, *idle) if on_notice else idle:
             announce(notice)
-        samples = enumerate(dataset.samples)
-        rows = [Row(index, sample) for index, sample in samples if index not in recorder.done]
-        if "judge" not in options and plan.judge != given.judge and rows:
-            cost = estimate_usage(plan, rows, ready.metrics, asks_target=bool(ready.wanted))
+        some = len(recorder.done) < len(dataset.samples)
+        if "judge" not in options and plan.judge != given.judge and some:
+            places = [n for n in range(len(dataset.samples)) if n not in recorder.done]
+            cost = estimate_usage(
+                plan, dataset.samples, ready.metrics, places=places, asks_target=bool(ready.wanted)
+            )
             announce(f"{llm_reason(given)}: {cost}. To avoid this, use --judge offline.")
         return cls(
             plan=manifest.plan,
@@ -409,7 +435,8 @@ class Evaluation:
             recorder=recorder,
             on_row=options.get("on_row"),
             tracing=options.get("tracing", UNTRACED),
-            breaker=CircuitBreaker(plan),
+            setup=setup and replace(setup, transcript=recorder.transcript),
+            breaker=CircuitBreaker(plan, ready.metrics, calls_target=target is not None),
         )
 
     @classmethod
@@ -436,8 +463,8 @@ class Evaluation:
         if "on_notice" in options:
             objects["on_notice"] = options["on_notice"]
         made = cls.of(data, **objects)
-        rows = [Row(n, sample) for n, sample in enumerate(made.dataset.samples)]
-        found = estimate_usage(plan, rows, made.metrics, asks_target=bool(made.wanted))
+        samples, asks_target = made.dataset.samples, bool(made.wanted)
+        found = estimate_usage(plan, samples, made.metrics, asks_target=asks_target)
         why = (llm_reason(given),) if plan.judge != given.judge else ()
         return replace(found, notes=(*why, *found.notes))
 
@@ -451,20 +478,20 @@ class Evaluation:
             new = (n for n in range(len(samples)) if n not in done and n not in retried)
             rows: Iterator[Row] = (
                 Row(index, samples[index], failures=self.dataset.failures.get(index, {}))
-                for index in chain(new, sorted(retried))
+                for index in chain(new, retried)
             )
-            if self.target is None:
+            if self.target is None and self.setup is None:
                 rows = score_retrieval_in_batches(rows, ranking)
                 if self.tracing is UNTRACED and len(ranking) == len(self.metrics):
                     for number, row in enumerate(rows):
                         if number % BATCH == 0:
                             await asyncio.sleep(0)  # so that the task can be cancelled
                         await self._record(row)
-                        if self.plan.fail_fast and self._is_down(row):
+                        if self.plan.fail_fast and self.breaker.is_open(row):
                             break
                     return
             source: Iterable[Row] | AsyncIterable[Row] = takewhile(lambda _: not self._spent, rows)
-            if self._needs_judge:
+            if self._needs_judge and self.setup is None:
                 await stack.enter_async_context(self.judge)
             if self.target is not None:
                 await self._open(self.target, stack)
@@ -476,6 +503,11 @@ class Evaluation:
                     concurrency=self.plan.concurrency,
                 )
                 source = await stack.enter_async_context(answered)
+            if self.setup:
+                start = partial(ProcessWorker, self.setup)
+                workers = WorkerPool(start, self.plan.workers)
+                await self._run_in(await stack.enter_async_context(workers), source)
+                return
             scored = score_rows(
                 source,
                 self.metrics,
@@ -486,10 +518,32 @@ class Evaluation:
             finished = await stack.enter_async_context(scored)
             async for row in finished:
                 await self._record(row)
-                if self._is_down(row):
+                if self.breaker.is_open(row):
                     for other in finished.waiting():
                         await self._record(other)
                     break
+
+    async def _run_in(self, workers: WorkerPool, rows: Iterable[Row] | AsyncIterable[Row]) -> None:
+        """Score the rows in workers, and record them in this process."""
+
+        async def record(shard: ScoredShard) -> None:
+            RETRIES.count += shard.retries
+            for log in shard.logs:
+                logging.getLogger(log.name).handle(log)
+            for each in shard.records:
+                await self._record(decode_row(each.encoded), each)
+            if shard.stopped:
+                self.breaker.stop(shard.stopped)
+
+        try:
+            async with aclosing(workers.results(rows)) as shards:
+                async for shard in shards:
+                    await record(shard)
+                    if self.breaker.reason:
+                        break
+        finally:
+            for shard in await workers.drain():
+                await record(shard)
 
     async def _open(self, target: Target, stack: AsyncExitStack) -> None:
         """Open the target; an error explains why it is needed if the user named none."""
@@ -524,37 +578,12 @@ class Evaluation:
         stopped = stopped or (self.breaker.reason if unfinished else None)
         return self.recorder.run(partial=unfinished, stopped=stopped)
 
-    async def _record(self, row: Row) -> None:
-        row = self.finish(row) if self.finish else row
-        await self.recorder.record(row)
+    async def _record(self, row: Row, encoded: Record | None = None) -> None:
+        if self.finish:
+            row, encoded = self.finish(row), None
+        await self.recorder.record(row, encoded)
         if self.on_row:
             self.on_row(row, len(self.dataset.samples) - len(self.recorder.done))
-
-    def _is_down(self, row: Row) -> bool:
-        """Whether to stop after this row, because a service seems to be down; see CircuitBreaker.
-
-        Only metrics that ask the judge count, or all if none does. Undefined scores and failures
-        recorded in the data do not count. With `fail_fast`, the first failed score is enough.
-        """
-        recorded = row.failures.values() if self.target is None else ()
-        ignored = {(failure.cause, failure.message) for failure in recorded}
-        made = {
-            name: score
-            for name, score in row.scores.items()
-            if score.state is not State.UNDEFINED and (score.cause, score.reason) not in ignored
-        }
-        failed = {name: score for name, score in made.items() if score.state is State.FAILED}
-        if self.plan.fail_fast and failed:
-            name, score = next(iter(failed.items()))
-            why = f"{name} failed for sample {row.sample.id} ({score.cause})"
-            self.breaker.stop(f"{why}: {quoted(score.reason or '')} (--fail-fast)")
-            return True
-        asking = {str(metric) for metric in self.metrics if metric.question_kinds} or made.keys()
-        if asked := [score for name, score in made.items() if name in asking]:
-            reasons = (score.reason for score in asked if score.state is State.FAILED)
-            # the cause of a score that did not fail is None
-            self.breaker.add({score.cause for score in asked}, next(reasons, None))
-        return self.breaker.reason is not None
 
     @property
     def _needs_judge(self) -> bool:

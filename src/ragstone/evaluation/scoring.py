@@ -12,7 +12,7 @@ from ragstone.errors import CallError, Cause, QuestionNotSupportedError
 from ragstone.evaluation.diagnosis import diagnose
 from ragstone.evaluation.transcript import MetricAsker, Transcript
 from ragstone.judges.base import Judge
-from ragstone.judges.instrumentation import Scorer
+from ragstone.judges.instrumentation import RowScorer
 from ragstone.judges.replay import ReplayJudge
 from ragstone.metrics.base import Metric
 from ragstone.metrics.retrieval import RankingMetric
@@ -32,7 +32,7 @@ def score_rows(
     judge: Judge,
     *,
     concurrency: int,
-    around: Callable[[Scorer], Scorer] | None = None,
+    around: Callable[[RowScorer], RowScorer] | None = None,
 ) -> AbstractAsyncContextManager[Results[Row]]:
     """Score rows with all metrics, `concurrency` rows at a time, in the order they finish.
 

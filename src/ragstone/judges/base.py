@@ -1,10 +1,10 @@
 """Judge: answers questions. To add a capability, wrap a judge in a judge."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeVar, cast
 
-from ragstone._internal.lifecycle import AsyncResource
+from ragstone._internal.concurrency import AsyncResource
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone.errors import CallError, Cause, RagstoneError
 from ragstone.types.questions import Question
@@ -122,3 +122,49 @@ class MultiJudge(Judge):
         self.judges = tuple(judges)
         self.tags = frozenset(tag for judge in self.judges for tag in judge.tags)
         self._parts = self.judges
+
+    def setups(self, kind: str) -> list[str] | None:
+        """Return the setup of each judge, or its name without one; None if all have none."""
+        found = [judge.setup(kind) for judge in self.judges]
+        named = [own or judge.name for own, judge in zip(found, self.judges, strict=True)]
+        return named if any(found) else None
+
+
+class RouterJudge(MultiJudge):
+    """Asks the judge in `routes` for a kind of question, else `default`.
+
+    It has the name of the default, because a plan names that one; its description has the others.
+    """
+
+    def __init__(self, routes: Mapping[str, Judge], default: Judge) -> None:
+        super().__init__((default, *routes.values()))
+        self._routes = dict(routes)
+        self._default = default
+        self.name = default.name
+        parts = [default.description] if default.description else []
+        for kind, judge in sorted(routes.items()):
+            what = f" ({judge.description})" if judge.description else ""
+            parts.append(f"{kind} by {judge.name}{what}")
+        self.description = "; ".join(parts)
+        if default.kinds is not None:
+            taken = {kind for kind in routes if self.takes(kind)}
+            self.kinds = frozenset(default.kinds - routes.keys() | taken)
+
+    def takes(self, kind: str) -> bool:
+        """Return whether the judge for that kind takes it."""
+        return self._judge(kind).takes(kind)
+
+    def identity(self, kind: str) -> str | None:
+        """Return the identity of the judge for that kind."""
+        return self._judge(kind).identity(kind)
+
+    def setup(self, kind: str) -> str | None:
+        """Return the setup of the judge for that kind."""
+        return self._judge(kind).setup(kind)
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        """Ask the judge for that kind."""
+        return await reply_of(self._judge(question.kind), question)
+
+    def _judge(self, kind: str) -> Judge:
+        return self._routes.get(kind, self._default)

@@ -67,11 +67,9 @@ class CascadeJudge(MultiJudge):
 
     def setup(self, kind: str) -> str | None:
         """Return the same, with the name of a judge without identity; None if both have none."""
-        setups = [judge.setup(kind) for judge in self.judges]
-        if not any(setups):
+        if (found := self.setups(kind)) is None:
             return None
-        first, second = (own or judge.name for own, judge in zip(setups, self.judges, strict=True))
-        return f"{CASCADE} {self._threshold:g} {self._audit_rate:g}\n{first}\n{second}"
+        return "\n".join([f"{CASCADE} {self._threshold:g} {self._audit_rate:g}", *found])
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Answer one question.

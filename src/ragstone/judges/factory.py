@@ -9,7 +9,7 @@ from pathlib import Path
 from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone._internal.text import public_url
 from ragstone.errors import UnknownNameError, UsageError, nearest
-from ragstone.judges.base import Judge
+from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.cascade import CascadeJudge
@@ -23,11 +23,10 @@ from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleMode
 from ragstone.judges.llm.providers.pricing import Price, price_of
 from ragstone.judges.llm.providers.pydantic_ai import EXTRAS, PydanticAiModel, check
 from ragstone.judges.local import EntailmentJudge
-from ragstone.judges.local.settings import LocalSettings
+from ragstone.judges.local.files import LocalSettings
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
 from ragstone.judges.offline.similarity import SimilarityJudge
 from ragstone.judges.panel import PanelJudge
-from ragstone.judges.router import RouterJudge
 from ragstone.judges.spec import (
     CASCADE,
     LOCAL,

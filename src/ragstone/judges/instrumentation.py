@@ -8,14 +8,14 @@ from ragstone.judges.llm.providers.base import Embedder, Model
 from ragstone.types.config import Manifest
 from ragstone.types.row import Row
 
-Scorer: TypeAlias = Callable[[Row], Awaitable[Row]]
+RowScorer: TypeAlias = Callable[[Row], Awaitable[Row]]
 """A function that scores a row."""
 
 
 class Tracing:
     """Wraps nothing; a subclass wraps the parts that it traces."""
 
-    def scorer(self, score: Scorer, manifest: Manifest) -> Scorer:
+    def scorer(self, score: RowScorer, manifest: Manifest) -> RowScorer:
         """Wrap the function that scores the rows of a run one by one."""
         del manifest
         return score

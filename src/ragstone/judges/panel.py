@@ -132,9 +132,8 @@ class PanelJudge(MultiJudge):
 
     def setup(self, kind: str) -> str | None:
         """Return the same, with the name of a judge without identity; None if all have none."""
-        found = [judge.setup(kind) for judge in self.judges]
-        named = [own or judge.name for own, judge in zip(found, self.judges, strict=True)]
-        return json.dumps(named) if any(found) else None
+        found = self.setups(kind)
+        return json.dumps(found) if found else None
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Ask all judges, or one of them, depending on the kind of question.

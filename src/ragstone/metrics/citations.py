@@ -9,8 +9,7 @@ from typing import ClassVar, NamedTuple
 from pydantic.dataclasses import dataclass
 
 from ragstone._internal.fields import Span
-from ragstone._internal.quotes import find_quote
-from ragstone._internal.sentences import split_sentences
+from ragstone._internal.sentences import find_quote, split_sentences
 from ragstone.metrics.claim_checks import (
     NO_CLAIMS,
     RESPONSE_IN_CONTEXTS,

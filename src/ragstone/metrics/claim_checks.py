@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic.dataclasses import dataclass
 
-from ragstone._internal.quotes import QuoteFinder
+from ragstone._internal.sentences import QuoteFinder
 from ragstone.errors import Cause, JudgeError
 from ragstone.metrics.base import Ask, Count, Metric
 from ragstone.types.claim import BATCH, Claim, Evidence, JudgedClaim, Label, Texts, Verdict
@@ -169,7 +169,9 @@ class ClaimVerifier(Metric):
         finding = capture_error(self._claims(check, sample, ask))
         facts: list[tuple[str, ...]] | JudgeError = []
         if self.verify == "truths":
-            found, facts = await asyncio.gather(finding, capture_error(self._truths(sources, ask)))
+            questions = [ExtractTruths(context=each, limit=self.truths_limit) for each in sources]
+            truths = capture_error(gather_answers(ask(question) for question in questions))
+            found, facts = await asyncio.gather(finding, truths)
         else:
             found = await finding
         if isinstance(found, JudgeError):
@@ -177,8 +179,8 @@ class ClaimVerifier(Metric):
         if isinstance(facts, JudgeError):
             raise facts
         bases = sources if self.verify != "truths" else tuple("\n".join(each) for each in facts)
-        truths = tuple(fact for each in facts for fact in each)
-        return ClaimInputs(check, found[0], sources, bases, found[1], truths)
+        stated = tuple(fact for each in facts for fact in each)
+        return ClaimInputs(check, found[0], sources, bases, found[1], stated)
 
     async def _claims(
         self, check: Check, sample: Sample, ask: Ask
@@ -198,10 +200,6 @@ class ClaimVerifier(Metric):
                 raise
             note = f"the claims are sentences, because none were extracted: {error.cause}"
             return await ask(by_sentence), note
-
-    async def _truths(self, sources: tuple[str, ...], ask: Ask) -> list[tuple[str, ...]]:
-        questions = [ExtractTruths(context=source, limit=self.truths_limit) for source in sources]
-        return await gather_answers(ask(question) for question in questions)
 
     async def verify_claims(self, prepared: ClaimInputs, ask: Ask) -> tuple[Verdict, ...]:
         """Return a verdict on each claim, with quotes located in the sources.

@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import cast
@@ -12,14 +12,14 @@ from typing import cast
 from ragstone._internal.text import count, join_by_reason, quoted
 from ragstone.errors import Cause
 from ragstone.metrics import catalogue
-from ragstone.reports.format import NO_VALUE, decimal, dollars, milliseconds, percent
+from ragstone.reports.format import decimal, dollars, milliseconds, percent
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Share
 from ragstone.types.claim import ClaimIssue, Label
 from ragstone.types.config import Plan
 from ragstone.types.gate import GateResult
 from ragstone.types.sample import Context, Sample
-from ragstone.types.score import MetricInfo, Summary
+from ragstone.types.score import Correction, MetricInfo, Summary
 
 LISTED = 3
 """Reasons and notes that are listed; the rest are counted."""
@@ -149,12 +149,8 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
 def _correction_lines(summaries: Mapping[str, Summary]) -> Iterator[SummaryLine]:
     for name, summary in summaries.items():
         if found := summary.corrected:
-            if found.mean is not None:
-                yield SummaryLine("Corrected", f"{name}: {correction(summary)}")
-            if found.problem:
-                effect = "does not apply" if found.mean is None else "decides no gate"
-                words = f"{name}: calibration {found.calibration} {effect}: {found.problem}"
-                yield SummaryLine("Calibration", words, alarming=True)
+            for line in correction(found):
+                yield replace(line, text=f"{name}: {line.text}")
 
 
 def _target(run: Run) -> str:
@@ -287,21 +283,24 @@ def coverage(summary: Summary) -> str:
     return f"{summary.scored:,} of {summary.n:,} scored{flagged}"
 
 
-def correction(summary: Summary) -> str:
-    """Return the corrected mean, its interval, that of the judge alone, and the labels used."""
-    found = summary.corrected
-    if found is None or found.mean is None or found.interval is None or found.judge is None:
-        return NO_VALUE
-    low, high = found.interval
-    kind = f"{count(found.labels, 'labelled row')}, calibration {found.calibration}"
-    if found.of == "responses":
-        kind += "; shares of faithful responses, not mean scores"
-    if found.method == "transported":
-        kind += "; labels of another run, transported with the judge's error rates"
-    return (
-        f"{found.mean:.2f} corrected ({low:.2f} to {high:.2f}); judge alone {found.judge:.2f} "
-        f"({kind})"
-    )
+def correction(found: Correction) -> Iterator[SummaryLine]:
+    """Yield the corrected mean with its interval, labels and kind, and why it decides no gate."""
+    if found.mean is not None and found.interval is not None and found.judge is not None:
+        low, high = found.interval
+        kind = f"{count(found.labels, 'labelled row')}, calibration {found.calibration}"
+        if found.of == "responses":
+            kind += "; shares of faithful responses, not mean scores"
+        if found.method == "transported":
+            kind += "; labels of another run, transported with the judge's error rates"
+        yield SummaryLine(
+            "Corrected",
+            f"{found.mean:.2f} corrected ({low:.2f} to {high:.2f}); judge alone {found.judge:.2f} "
+            f"({kind})",
+        )
+    if found.problem:
+        effect = "does not apply" if found.mean is None else "decides no gate"
+        words = f"calibration {found.calibration} {effect}: {found.problem}"
+        yield SummaryLine("Calibration", words, alarming=True)
 
 
 def partial_notice(run: Run) -> str:

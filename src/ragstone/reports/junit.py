@@ -140,7 +140,8 @@ def _properties(run: Run, name: str) -> dict[str, str]:
         summary = run.summary()[name]
         found |= {"mean": decimal(summary.mean), "interval": interval(summary.interval)}
         if summary.corrected:
-            found["corrected"] = summary.corrected.problem or correction(summary)
+            lines = correction(summary.corrected)
+            found["corrected"] = "; ".join(line.text for line in lines)
     return found
 
 

@@ -382,6 +382,7 @@ class Calibration(FrozenModel):
             method="labels of these rows" if own else "transported",
             of=found.of,
             problem=self._doubt(found, manifest, np.frombuffer(scores.whole)),
+            reliability=tuple(found.reliability()),
         )
 
     def _doubt(self, found: MetricCalibration, manifest: Manifest, whole: Numbers) -> str | None:

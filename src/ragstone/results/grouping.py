@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -53,7 +54,7 @@ class RowKeys:
     With `cluster`, only the values of that tag are shared.
 
     Attributes:
-        keys: kind -> hashes of each row, of sources for each tag; valid within one process only.
+        keys: kind -> hashes of each row, of sources for each tag; the same in any process.
     """
 
     def __init__(self, cluster: str | None = None) -> None:
@@ -68,7 +69,7 @@ class RowKeys:
     def keys(self) -> Mapping[str, Sequence[Keys]]:
         """Kind -> the hashes of each row, once for each tag that may share a value."""
         found = {kind: [np.frombuffer(hashes, np.int64)] for kind, hashes in self._hashes.items()}
-        for hashes in self._sources.values():
+        for _, hashes in sorted(self._sources.items()):
             missing = self._rows - len(hashes)
             padded = np.pad(np.frombuffer(hashes, np.int64), (0, missing))
             found.setdefault("source", []).append(padded)
@@ -80,22 +81,48 @@ class RowKeys:
         if self.cluster is not None:
             for tag, hashes in self._hashes.items():
                 label = tags.get(tag)
-                hashes.append(0 if label is None else hash(str(label)) or 1)
+                hashes.append(0 if label is None else _number(_digest(str(label))))
             return
-        self._hashes["query"].append(hash(query.strip()) or 1)
-        texts = frozenset(text for each in contexts or () if (text := each.text or each.id))
-        self._hashes["contexts"].append(hash(texts) or 1 if texts else 0)
+        self._hashes["query"].append(_number(_digest(query.strip())))
+        texts = {_digest(text) for each in contexts or () if (text := each.text or each.id)}
+        all_of_them = blake2b(b"".join(sorted(texts)), digest_size=8).digest()
+        self._hashes["contexts"].append(_number(all_of_them) if texts else 0)
         for tag, value in tags.items():
             if value not in (None, "") and self._names_source(tag):
                 hashes = self._sources.setdefault(tag, array("q"))
                 hashes.extend([0] * (self._rows - 1 - len(hashes)))
-                hashes.append(hash(str(value)) or 1)
+                hashes.append(_number(_digest(str(value))))
+
+    def merge(self, other: "RowKeys") -> None:
+        """Add the rows of another after these."""
+        for kind, hashes in self._hashes.items():
+            hashes += other._hashes[kind]
+        for tag, more in other._sources.items():
+            hashes = self._sources.setdefault(tag, array("q"))
+            hashes.extend([0] * (self._rows - len(hashes)))
+            hashes += more
+        self._rows += other._rows
+
+    def reorder(self, order: NDArray[np.intp]) -> None:
+        """Put the rows in an order: int[rows] has their present positions."""
+        for hashes in (*self._hashes.values(), *self._sources.values()):
+            hashes.extend([0] * (self._rows - len(hashes)))
+            hashes[:] = array("q", np.frombuffer(hashes, np.int64)[order].tobytes())
 
     def _names_source(self, tag: str) -> bool:
         if tag not in self._source_tags:
             plain = "".join(filter(str.isalnum, tag.casefold()))
             self._source_tags[tag] = plain in SOURCES
         return self._source_tags[tag]
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
+
+
+def _number(digest: bytes) -> int:
+    """Return a digest as a number that is not 0."""
+    return int.from_bytes(digest, "little", signed=True) or 1
 
 
 class Fixed(NamedTuple):

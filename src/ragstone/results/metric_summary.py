@@ -1,19 +1,29 @@
 """The scores of one metric, counted one by one in little memory, and their summary."""
 
-import math
+import re
 from array import array
 from bisect import insort
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from heapq import nsmallest
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause
-from ragstone.results.stats.intervals import bounds, mean_interval, quantile
+from ragstone.results.stats.intervals import (
+    BINS,
+    LARGE,
+    Histogram,
+    bounds,
+    histogram,
+    mean_interval,
+    quantile,
+)
+from ragstone.results.stats.sums import ExactSums
 from ragstone.types.claim import Label
 from ragstone.types.rankings import NOTHING_RELEVANT
 from ragstone.types.score import ALL_SUPPORTED, NOTHING, Detail, Score, State, Summary
@@ -23,6 +33,7 @@ LONGEST = 300
 MOST = 1000
 """Different reasons that are counted; all further ones are counted as OTHERS."""
 OTHERS = "for other reasons"
+_DIGIT = re.compile(r"\d")
 STATES = tuple(State)
 SCORED, UNDEFINED, FAILED = (
     STATES.index(state) for state in (State.SCORED, State.UNDEFINED, State.FAILED)
@@ -30,6 +41,51 @@ SCORED, UNDEFINED, FAILED = (
 """Numbers of the states in arrays."""
 N_WORST = 5
 """Lowest, and highest, scores whose rows are stored."""
+
+
+T = TypeVar("T", bound=str)
+
+
+def commonest_first(counts: Mapping[T, int]) -> Counter[T]:
+    """Return the counts in an order that does not depend on that of counting."""
+    return Counter(dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))))
+
+
+class Reasons:
+    """Counts of different texts, in little memory; the same for any split and order of the texts.
+
+    Of more than MOST texts, those without digits are counted, which name no single row, then the
+    first in alphabetical order. All others are counted as OTHERS.
+    """
+
+    def __init__(self, counts: Mapping[str, int] | None = None) -> None:
+        self._counts = Counter[str](counts or {})
+
+    def add(self, text: str, times: int = 1) -> None:
+        """Count a text."""
+        self._counts[text] += times
+        if len(self._counts) > 2 * MOST:
+            self._limit()
+
+    def merge(self, other: "Reasons") -> None:
+        """Add the counts of others."""
+        for text, times in other._counts.items():
+            self.add(text, times)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The counts, the commonest first."""
+        self._limit()
+        return commonest_first(self._counts)
+
+    def _limit(self) -> None:
+        others = self._counts.pop(OTHERS, 0)
+        if len(self._counts) > MOST:
+            kept = nsmallest(MOST, self._counts, key=lambda text: (bool(_DIGIT.search(text)), text))
+            total, self._counts = self._counts.total(), Counter({t: self._counts[t] for t in kept})
+            others += total - self._counts.total()
+        if others:
+            self._counts[OTHERS] = others
 
 
 @dataclass(frozen=True, order=True)
@@ -68,17 +124,16 @@ def _rank(score: Score, value: float) -> float:
 
 
 class MetricSummaryBuilder:
-    """Counts the scores of one metric; rows may come in any order.
+    """Counts the scores of one metric; rows may come in any order, and in parts that are merged.
 
     Attributes:
-        values: the numbers of scored rows.
+        values: the numbers of scored rows; none if many were only summed (`of_values`).
         row_states: the state of each row, in the order they were counted, as an index of STATES.
-        undefined: reason -> number of rows that are undefined for it.
         failed: cause -> the first row that failed for it.
         whole: the probability that all claims are supported, of the scores that have it.
         quotes: the number of quotes that the judge gave as evidence.
         quotes_not_found: those of them that no judged text contains.
-        threshold: the threshold that sets `passed`; None if no score has one.
+        threshold: the greatest threshold that sets `passed`; None if no score has one.
         imputed: the first row whose number was imputed by a policy.
         noted, note: the number of scores with a note, and the first note.
         judged, has_truths: whether any score has claims, or extracted facts.
@@ -90,8 +145,6 @@ class MetricSummaryBuilder:
         self.values = array("d")
         self.row_states = array("b")
         self.states = Counter[State]()
-        self.causes = Counter[Cause]()
-        self.undefined = Counter[str]()
         self.failed: dict[Cause, First] = {}
         self.threshold: float | None = None
         self.marked = self.passed = self.flagged = self.noted = self.unranked = 0
@@ -101,9 +154,11 @@ class MetricSummaryBuilder:
         self.judged = self.has_truths = False
         self.whole = array("d")
         self.quotes = self.quotes_not_found = 0
+        self._causes = Counter[Cause]()
+        self._undefined = Reasons()
         self._details: dict[str, tuple[int, int]] = {}
         self._ends: dict[int, list[Placed]] = {1: [], -1: []}
-        self._columns: tuple[NDArray[np.int64], Sequence[str]] | None = None
+        self._summed: tuple[ExactSums, NDArray[np.int64]] | None = None
 
     @classmethod
     def of_values(
@@ -114,27 +169,48 @@ class MetricSummaryBuilder:
         ids: Sequence[str],
         undefined: Mapping[str, int],
         failed: Mapping[int, str],
+        first_place: int = 0,
+        summed: tuple[float, float] | None = None,
     ) -> "MetricSummaryBuilder":
         """Count the numbers of many rows at once.
 
         `states` are indices of STATES, `ids` those of the samples. `undefined` is the number of
         undefined rows for each reason. `failed` has the places where the metric itself failed,
-        with its messages.
+        with its messages. The places of the rows are counted from `first_place`. With `summed`,
+        the finite range of the metric, more than LARGE values are summed instead of stored.
         """
         builder = cls()
         places = np.flatnonzero(states == SCORED)
-        builder.values = array("d", values[places].tobytes())
-        builder.row_states = array("b", states.astype(np.int8).tobytes())
+        scored = values[places]
         counts = np.bincount(states, minlength=len(STATES)).tolist()
         builder.states = Counter(dict(zip(STATES, counts, strict=True)))
-        builder.undefined = Counter({reason: count for reason, count in undefined.items() if count})
+        builder._undefined = Reasons({why: count for why, count in undefined.items() if count})
         if failed:
             first = min(failed)
-            builder.causes = Counter({Cause.METRIC_ERROR: len(failed)})
+            builder._causes = Counter({Cause.METRIC_ERROR: len(failed)})
             words = one_line(failed[first], LONGEST)
-            builder.failed = {Cause.METRIC_ERROR: First(first, ids[first], words)}
-        builder._columns = places, ids
+            builder.failed = {Cause.METRIC_ERROR: First(first_place + first, ids[first], words)}
+        for sign, few in builder._ends.items():
+            few += _lowest(sign * scored, places, ids, first_place)
+        if summed is None:
+            builder.row_states = array("b", states.astype(np.int8).tobytes())
+        else:
+            bins = histogram(scored, low=summed[0], high=summed[1])
+            counted = np.array(bins["counts"] if bins else [0] * BINS, dtype=np.int64)
+            builder._summed = ExactSums.of(scored), counted
+        if summed is None or scored.size <= LARGE:
+            builder.values = array("d", scored.tobytes())
         return builder
+
+    @property
+    def undefined(self) -> Counter[str]:
+        """Reason -> number of rows that are undefined for it, the commonest first."""
+        return self._undefined.counts
+
+    @property
+    def causes(self) -> Counter[Cause]:
+        """Cause -> number of rows that failed for it, the commonest first."""
+        return commonest_first(self._causes)
 
     def add(
         self,
@@ -161,14 +237,12 @@ class MetricSummaryBuilder:
                     del few[N_WORST:]
             self.unranked += not ranked or score.detail.get("graded") == "contexts"
         elif score.cause is not None:
-            self.causes[score.cause] += 1
+            self._causes[score.cause] += 1
             self.failed[score.cause] = first(self.failed.get(score.cause), score.reason)
         else:
-            reason = one_line(score.reason or "no reason was given", LONGEST)
-            known = reason in self.undefined or len(self.undefined) < MOST
-            self.undefined[reason if known else OTHERS] += 1
+            self._undefined.add(one_line(score.reason or "no reason was given", LONGEST))
         if score.threshold is not None:
-            self.threshold = score.threshold
+            self.threshold = _greatest(self.threshold, score.threshold)
         if score.passed is not None:
             self.marked += 1
             self.passed += score.passed
@@ -193,27 +267,56 @@ class MetricSummaryBuilder:
         self.quotes += len(verified)
         self.quotes_not_found += verified.count(False)
 
+    def merge(self, other: "MetricSummaryBuilder") -> None:
+        """Add what another counted, of other rows; builders may be merged in any order."""
+        if self._summed and other._summed:
+            (sums, bins), (more_sums, more_bins) = self._summed, other._summed
+            self._summed = sums + more_sums, bins + more_bins
+        elif not self.states:
+            self._summed = other._summed
+        self.values += other.values
+        if self._summed and self._summed[0].n > LARGE:
+            del self.values[:]
+        self.row_states += other.row_states
+        self.latencies += other.latencies
+        self.whole += other.whole
+        self.states += other.states
+        self._causes += other._causes
+        self._undefined.merge(other._undefined)
+        for cause, first in other.failed.items():
+            self.failed[cause] = min(first, self.failed.get(cause, first))
+        self.threshold = _greatest(self.threshold, other.threshold)
+        self.marked += other.marked
+        self.passed += other.passed
+        self.flagged += other.flagged
+        self.noted += other.noted
+        self.unranked += other.unranked
+        self.imputed = min(filter(None, (self.imputed, other.imputed)), default=None)
+        self.note = min(filter(None, (self.note, other.note)), default=None)
+        self.judged |= other.judged
+        self.has_truths |= other.has_truths
+        self.quotes += other.quotes
+        self.quotes_not_found += other.quotes_not_found
+        for key, where in other._details.items():
+            self._details[key] = min(where, self._details.get(key, where))
+        for sign, few in other._ends.items():
+            self._ends[sign] = sorted(self._ends[sign] + few)[:N_WORST]
+
+    def reorder(self, order: NDArray[np.intp]) -> None:
+        """Put the rows in an order: int[rows] has their present positions."""
+        states = np.frombuffer(self.row_states, dtype=np.int8)
+        scored = states == SCORED
+        numbers = np.cumsum(scored)[order[scored[order]]] - 1
+        self.values = array("d", np.frombuffer(self.values)[numbers].tobytes())
+        self.row_states = array("b", states[order].tobytes())
+
     def worst(self, *, higher_is_better: bool) -> tuple[Placed, ...]:
         """Return the rows that scored worst, at most N_WORST: the worst first, then by place.
 
         Judged scores with probabilities are ordered by that of the whole response.
         """
         sign = 1 if higher_is_better else -1
-        if self._columns is None:
-            return tuple(one._replace(value=sign * one.value) for one in self._ends[sign])
-        places, ids = self._columns
-        scored = sign * np.frombuffer(self.values)
-        candidates = np.arange(len(scored))
-        if len(scored) > N_WORST:  # of equal ones the first, without sorting all
-            limit = np.partition(scored, N_WORST - 1)[N_WORST - 1]
-            below = np.flatnonzero(scored < limit)
-            equal = np.flatnonzero(scored == limit)[: N_WORST - len(below)]
-            candidates = np.append(below, equal)
-        few: list[int] = candidates[np.lexsort((candidates, scored[candidates]))].tolist()
-        return tuple(
-            Placed(scored[one], self.values[one], int(places[one]), ids[int(places[one])])
-            for one in few
-        )
+        return tuple(one._replace(value=sign * one.value) for one in self._ends[sign])
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -224,6 +327,13 @@ class MetricSummaryBuilder:
     def latency(self) -> dict[str, float | None]:
         """The latency of the scores that asked questions, in ms."""
         return {f"p{q}_ms": quantile(self.latencies, q / 100) for q in (50, 95)}
+
+    def histogram(self, low: float, high: float) -> Histogram | None:
+        """Return how many values lie in each tenth of the metric's range; None without values."""
+        if self._summed is None or not self._summed[0].n:
+            return histogram(self.values, low=low, high=high)
+        edges: list[float] = np.histogram_bin_edges([], BINS, (low, high)).tolist()
+        return Histogram(edges=edges, counts=self._summed[1].tolist())
 
     def summary(
         self,
@@ -238,13 +348,15 @@ class MetricSummaryBuilder:
         `low` and `high` are the lowest and the highest possible score. `groups` has a label for
         each row, in the order they were counted, that is equal for rows that are not independent.
         """
-        values, data = self.values, np.frombuffer(self.values)
-        total = math.fsum(values)
+        sums = self._summed[0] if self._summed else ExactSums.of(self.values)
         clusters = self.scored_groups(groups)
+        many = clusters is None and sums.n > LARGE
         return Summary(
-            mean=total / len(values) if values else None,
-            interval=mean_interval(values, low=low, high=high, clusters=clusters, total=total),
-            bounds=bounds(values, self.states[State.FAILED], low=low, high=high, total=total),
+            mean=sums.mean if sums.n else None,
+            interval=mean_interval(
+                sums if many else self.values, low=low, high=high, clusters=clusters
+            ),
+            bounds=bounds(sums, self.states[State.FAILED], low=low, high=high),
             n=self.states.total(),
             scored=self.states[State.SCORED],
             undefined=self.states[State.UNDEFINED],
@@ -252,8 +364,8 @@ class MetricSummaryBuilder:
             flagged=self.flagged,
             causes={str(cause): number for cause, number in self.causes.items()},
             pass_rate=self.passed / self.marked if self.marked else None,
-            low=float(data.min()) if values else None,
-            high=float(data.max()) if values else None,
+            low=sums.least if sums.n else None,
+            high=sums.most if sums.n else None,
             extra=extra,
         )
 
@@ -266,6 +378,25 @@ class MetricSummaryBuilder:
         """Return the labels of the scored rows, in the order of `values`."""
         states = np.frombuffer(self.row_states, dtype=np.int8)
         return None if groups is None else groups[states == SCORED]
+
+
+def _greatest(one: float | None, other: float | None) -> float | None:
+    return max((each for each in (one, other) if each is not None), default=None)
+
+
+def _lowest(
+    scored: NDArray[np.float64], places: NDArray[np.intp], ids: Sequence[str], first_place: int
+) -> list[Placed]:
+    """Return the N_WORST lowest, of equal ones the first, without sorting all."""
+    candidates = np.arange(len(scored))
+    if len(scored) > N_WORST:
+        limit = np.partition(scored, N_WORST - 1)[N_WORST - 1]
+        below = np.flatnonzero(scored < limit)
+        equal = np.flatnonzero(scored == limit)[: N_WORST - len(below)]
+        candidates = np.append(below, equal)
+    few: list[int] = candidates[np.lexsort((candidates, scored[candidates]))].tolist()
+    found = [(float(scored[one]), int(places[one])) for one in few]
+    return [Placed(value, value, first_place + place, ids[place]) for value, place in found]
 
 
 class ScoreColumn:
@@ -291,6 +422,16 @@ class ScoreColumn:
             self._distinct.append(bare)
         self._places.append(place)
         self._numbers.append(number)
+
+    def merge(self, other: "ScoreColumn") -> None:
+        """Add the scores of other rows."""
+        numbers: list[int] = []
+        for key, score in zip(other._known, other._distinct, strict=True):
+            numbers.append(self._known.setdefault(key, len(self._distinct)))
+            if numbers[-1] == len(self._distinct):
+                self._distinct.append(score)
+        self._places += other._places
+        self._numbers.extend(map(numbers.__getitem__, other._numbers))
 
     def in_order(self) -> list[Score]:
         """Return the scores in the order of their places."""

@@ -1,12 +1,10 @@
 """Run: a manifest, its rows and their summary."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import TypeVar
 from uuid import uuid4
 
 from ragstone._internal.text import count
@@ -14,7 +12,6 @@ from ragstone.errors import UsageError
 from ragstone.results.calibration import Calibration, load_calibration
 from ragstone.results.ranking_run import RankingRows
 from ragstone.results.run_summary import RunSummaryBuilder, Slices
-from ragstone.results.stats.intervals import histogram
 from ragstone.types.config import Manifest
 from ragstone.types.gate import GateResult
 from ragstone.types.label import Label
@@ -22,7 +19,6 @@ from ragstone.types.reply import Usage
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.score import NOTHING, Correction, Detail, MetricInfo, Summary
 
-T = TypeVar("T", bound=str)
 REASONS = 5
 """The number of most common reasons for undefined scores in a summary."""
 
@@ -213,7 +209,7 @@ class Run:
             | {"calls_saved": counts.calls_saved},
             "cascade": counts.cascade and vars(counts.cascade),
             "judge_test": manifest.judge_test,
-            "blame": {blame.value: number for blame, number in counts.blame.items()},
+            "blame": {blame.value: number for blame, number in sorted(counts.blame.items())},
         }
 
     def _described(self, name: str) -> dict[str, object]:
@@ -225,18 +221,13 @@ class Run:
             "range": list(info.range),
             "higher_is_better": info.higher_is_better,
             "threshold": counts.threshold,
-            "histogram": histogram(counts.values, low=info.low, high=info.high),
-            "reasons": dict(_commonest(counts.undefined)[:REASONS]),
+            "histogram": counts.histogram(info.low, info.high),
+            "reasons": dict(counts.undefined.most_common(REASONS)),
             "failures": [
                 {"cause": cause.value, "count": count, "first": str(counts.failed[cause])}
-                for cause, count in _commonest(counts.causes)
+                for cause, count in counts.causes.items()
             ],
         }
-
-
-def _commonest(counter: Counter[T]) -> list[tuple[T, int]]:
-    """Return the items and their counts, the most common first, then by name."""
-    return sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 class RunInterruptedError(KeyboardInterrupt):

@@ -214,9 +214,9 @@ def import_(store: Store, path: Path) -> str:
                             f"{path}: line {number}: the row's {wrong}; export the run again"
                         )
                     count, last = count + 1, row.index
-                    records.append(Record.of(run, row, transcript=head.transcript))
+                    records.append(Record.of(row, transcript=head.transcript))
                 with connection.begin():
-                    write(connection, records)
+                    write(connection, run, records)
             with connection.begin():
                 write_labels(connection, run, head.labels)
             if head.rows not in (None, count):

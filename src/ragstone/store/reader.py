@@ -1,6 +1,6 @@
 """Reads the rows, scores and usage of a stored run when they are needed."""
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Self, TypeVar
@@ -13,6 +13,7 @@ from ragstone.store.codec import Texts, checksum, decode_row, from_text
 from ragstone.store.errors import DamagedRunError, StoreError
 from ragstone.store.run_info import check_stored
 from ragstone.store.schema import ROWS, TEXTS
+from ragstone.store.writer import Record
 from ragstone.types.row import LazyRows, Row
 
 T = TypeVar("T")
@@ -106,6 +107,20 @@ class StoredRows(LazyRows):
     def _row(self, place: int, texts: Texts) -> Row:
         with row_errors(self._name, place):
             return decode_row(texts)
+
+
+class EncodedRows(LazyRows):
+    """Rows in memory as a store would write them, decoded each time they are read."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def at(self, place: int) -> Row:
+        """Return the row at a place of the sequence."""
+        return decode_row(self._records[place].encoded)
 
 
 def read_texts(

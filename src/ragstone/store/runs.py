@@ -124,8 +124,8 @@ def delete(store: Store, run_id: str) -> None:
         RunNotFoundError: there is no such run.
         RunLockedError: a process is working on it.
     """
-    with store.lock(run_id) as connection, connection.begin():
-        connection.execute(RUNS.delete().where(RUNS.c.id == run_id))
+    with store.lock(run_id) as (connection, number), connection.begin():
+        connection.execute(RUNS.delete().where(RUNS.c.number == number))
 
 
 def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[str]:

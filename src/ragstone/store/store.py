@@ -38,10 +38,9 @@ from ragstone.store.run_info import (
     sort_time,
 )
 from ragstone.store.schema import NEWEST, ROWS, RUNS, SCORES, WHOLE, is_current, migrate
-from ragstone.store.writer import Record, RowWriter
+from ragstone.store.writer import RowWriter
 from ragstone.types.config import Manifest
 from ragstone.types.label import Label
-from ragstone.types.row import Row
 from ragstone.types.score import NOTHING, Detail, MetricInfo, State
 
 
@@ -118,10 +117,9 @@ class Store:
             "transcript": transcript,
         }
         run_id = manifest.run_id
-        added: list[int] = []
 
         @contextmanager
-        def begin() -> Generator[Connection, None, None]:
+        def begin() -> Generator[tuple[Connection, int], None, None]:
             with (
                 translate_errors(self.name),
                 self._engine.connect() as connection,
@@ -137,13 +135,9 @@ class Store:
                     seal(adding, number)
                     # locked before others can see it, so that none can delete it
                     stack.enter_context(run_lock(connection, number, name=run_id))
-                added.append(number)
-                yield connection.execution_options(**WRITING)
+                yield connection.execution_options(**WRITING), number
 
-        def record(row: Row) -> Record:
-            return Record.of(added[0], row, transcript=transcript)
-
-        return RowWriter(run_id, lock=begin, record=record)
+        return RowWriter(run_id, lock=begin, transcript=transcript)
 
     @contextmanager
     def starting(self, fingerprint: str) -> Generator[None, None, None]:
@@ -165,12 +159,11 @@ class Store:
             number = self._number(connection, run_id)
             query = select(RUNS.c.transcript).where(RUNS.c.number == number)
             transcript = bool(connection.execute(query).scalar_one())
-        record = partial(Record.of, number, transcript=transcript)
-        return RowWriter(run_id, lock=partial(self.lock, run_id), record=record)
+        return RowWriter(run_id, lock=partial(self.lock, run_id), transcript=transcript)
 
     @contextmanager
-    def lock(self, run_id: str) -> Generator[Connection, None, None]:
-        """Lock a run, and give a connection to change it.
+    def lock(self, run_id: str) -> Generator[tuple[Connection, int], None, None]:
+        """Lock a run, and give a connection to change it, and the run's number.
 
         Raises:
             RunLockedError: another process is working on the run.
@@ -182,7 +175,7 @@ class Store:
             with run_lock(connection, number, name=run_id):
                 self._number(connection, run_id)  # it may have been deleted before it was locked
                 connection.commit()
-                yield connection.execution_options(**WRITING)
+                yield connection.execution_options(**WRITING), number
 
     def finish(
         self,
@@ -207,8 +200,7 @@ class Store:
             "summary": None if summary is None else to_text(SUMMARY, summary),
         }
         unfinished = RUNS.c.id == run_id, RUNS.c.finished_at.is_(None)
-        with self.lock(run_id) as connection, connection.begin():
-            number = self._number(connection, run_id)
+        with self.lock(run_id) as (connection, number), connection.begin():
             line["rows"] = None if partial else count_rows(connection, number)[0]
             if connection.execute(RUNS.update().where(*unfinished).values(line)).rowcount:
                 seal(connection, number)

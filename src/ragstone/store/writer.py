@@ -11,11 +11,11 @@ from itertools import chain
 from operator import add
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from sqlalchemy import Connection, Table, select
 
-from ragstone.store.codec import checksum, column, encode_row, query_fingerprint
+from ragstone.store.codec import Texts, checksum, column, encode_row, query_fingerprint
 from ragstone.store.errors import StoreError
 from ragstone.store.schema import LABELS, ROWS, SCORES, TEXTS
 from ragstone.types.reply import NOTHING_SPENT
@@ -40,7 +40,7 @@ _STATES = {state: state.value for state in State}  # `state.value` is slow
 
 @dataclass(frozen=True)
 class Record:
-    """One row as values of the tables' columns, in the order of the columns.
+    """One row as values of the tables' columns, in their order, without the number of the run.
 
     Attributes:
         size: the number of characters of its texts.
@@ -52,15 +52,14 @@ class Record:
     size: int
 
     @classmethod
-    def of(cls, run: int, row: Row, *, transcript: bool) -> "Record":
-        """Return the record of a row of the run with that number."""
+    def of(cls, row: Row, *, transcript: bool) -> "Record":
+        """Return the record of a row; without `transcript`, with no texts of the judge."""
         place, sample = row.index, row.sample
         spent = [exchange.outcome.usage for exchange in row.exchanges]
         usage = reduce(add, spent) if spent else NOTHING_SPENT
         texts = encode_row(row, transcript=transcript)
         return cls(
             row=(
-                run,
                 place,
                 column(sample.id),
                 query_fingerprint(sample.query),
@@ -75,7 +74,6 @@ class Record:
             ),
             scores=tuple(
                 (
-                    run,
                     column(name),
                     place,
                     _STATES[score.state],
@@ -87,7 +85,6 @@ class Record:
                 for name, score in row.scores.items()
             ),
             texts=(
-                run,
                 place,
                 texts.body,
                 texts.transcript,
@@ -96,35 +93,45 @@ class Record:
             size=len(texts.body) + len(texts.transcript),
         )
 
+    @property
+    def place(self) -> int:
+        """The row's place in the data set."""
+        return cast("int", self.row[0])
 
-def write(connection: Connection, records: Sequence[Record]) -> None:
-    """Write records in the connection's transaction; they replace records of the same places.
+    @property
+    def encoded(self) -> Texts:
+        """The row as texts."""
+        _, body, transcript, _ = self.texts
+        return Texts(cast("str", body), cast("str", transcript))
+
+
+def write(connection: Connection, run: int, records: Sequence[Record]) -> None:
+    """Write records of a run in the connection's transaction; they replace those of their places.
 
     Labels of a replaced row are deleted if what they judge has changed.
     """
-    last = {record.row[:2]: record for record in records}.values()
-    _delete_stale_labels(connection, {record.texts[:2]: str(record.texts[2]) for record in last})
+    last = {record.place: record for record in records}.values()
+    _delete_stale_labels(connection, run, {record.place: record.encoded.body for record in last})
     for table, lines in (
-        (ROWS, [record.row for record in last]),
-        (SCORES, [score for record in last for score in record.scores]),
-        (TEXTS, [record.texts for record in last]),
+        (ROWS, [(run, *record.row) for record in last]),
+        (SCORES, [(run, *score) for record in last for score in record.scores]),
+        (TEXTS, [(run, *record.texts) for record in last]),
     ):
         put_lines(connection, table, lines)
 
 
-def _delete_stale_labels(connection: Connection, bodies: Mapping[tuple[object, ...], str]) -> None:
-    """Delete labels of texts or claims that differ in the new bodies: (run, place) -> JSON."""
-    keys = LABELS.c.run, LABELS.c.place, LABELS.c.metric, LABELS.c.claim
+def _delete_stale_labels(connection: Connection, run: int, bodies: Mapping[int, str]) -> None:
+    """Delete labels of texts or claims that differ in the new bodies: place -> JSON."""
+    keys = LABELS.c.place, LABELS.c.metric, LABELS.c.claim
     same = (LABELS.c.run == TEXTS.c.run) & (LABELS.c.place == TEXTS.c.place)
     query = select(*keys, TEXTS.c.body).join(TEXTS, same).distinct()
-    runs, places = ({key[part] for key in bodies} for part in (0, 1))
-    here = LABELS.c.run.in_(runs), LABELS.c.place.in_(places)
+    here = LABELS.c.run == run, LABELS.c.place.in_(bodies)
     for *key, body in connection.execute(query.where(*here)).all():
-        _, _, metric, claim = key
-        old, new = (json.loads(each) for each in (body, bodies[key[0], key[1]]))
+        place, metric, claim = key
+        old, new = (json.loads(each) for each in (body, bodies[place]))
         if _labelled_part(old, metric, claim) != _labelled_part(new, metric, claim):
             gone = (column == value for column, value in zip(keys, key, strict=True))
-            connection.execute(LABELS.delete().where(*gone))
+            connection.execute(LABELS.delete().where(LABELS.c.run == run, *gone))
 
 
 def _labelled_part(row: Mapping[str, Any], metric: str, claim: int) -> object:
@@ -176,10 +183,10 @@ class RowWriter:
         self,
         name: str,
         *,
-        lock: Callable[[], AbstractContextManager[Connection]],
-        record: Callable[[Row], Record],
+        lock: Callable[[], AbstractContextManager[tuple[Connection, int]]],
+        transcript: bool,
     ) -> None:
-        self._name, self._lock, self._record = name, lock, record
+        self._name, self._lock, self._transcript = name, lock, transcript
         self._batch: list[Record] = []
         self._size = self._waiting = self._put = self._written = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -206,14 +213,14 @@ class RowWriter:
             raise self._error
         return self
 
-    async def put(self, row: Row) -> None:
-        """Write a row; it replaces a row at the same place.
+    async def put(self, row: Row | Record) -> None:
+        """Write a row, or one that another process encoded; it replaces a row at the same place.
 
         Raises:
             StoreError: the database failed; the message has the number of lost rows.
         """
         self._check()
-        record = self._record(row)
+        record = Record.of(row, transcript=self._transcript) if isinstance(row, Row) else row
         self._put += 1
         self._batch.append(record)
         self._size += record.size
@@ -271,11 +278,11 @@ class RowWriter:
         """Write batches until the end, in the thread."""
         error: BaseException | None = None
         try:
-            with self._lock() as connection:
+            with self._lock() as (connection, run):
                 self._call_soon(_finish, self._ready)
                 while batch := self._batches.get():
                     with connection.begin():
-                        write(connection, batch)
+                        write(connection, run, batch)
                     self._call_soon(self._count, len(batch))
         except BaseException as caught:  # noqa: BLE001 - raised again by put()
             error = caught

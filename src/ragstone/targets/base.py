@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ragstone._internal.lifecycle import AsyncResource
+from ragstone._internal.concurrency import AsyncResource
 from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample

@@ -1,19 +1,168 @@
 """Targets by name: a URL, a file that describes an API, or `module:function`."""
 
+import asyncio
+import inspect
 import os
 import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
+from time import perf_counter
+from typing import cast
 
+from ragstone._internal.concurrency import in_thread
 from ragstone._internal.http import Connection
-from ragstone._internal.rate_limit import Limits
-from ragstone._internal.text import public_url, quoted
-from ragstone.errors import TargetError
+from ragstone._internal.plugins import import_plugin, is_from_code
+from ragstone._internal.rate_limit import Limits, RateLimiter
+from ragstone._internal.text import message_of, public_url, quoted
+from ragstone.errors import CallError, Cause, TargetError
 from ragstone.redaction import remember
-from ragstone.targets.base import Target
-from ragstone.targets.function import Function, FunctionTarget, function_named
-from ragstone.targets.http import HttpTarget
+from ragstone.targets.base import FIELDS, Answer, Target, settings_used
+from ragstone.targets.http import HttpTarget, parse_field
 from ragstone.targets.spec import ApiDescription, fill_variables
 from ragstone.types.config import DEFAULT_API, Plan
+from ragstone.types.reply import Failure
+from ragstone.types.row import TargetCall
+from ragstone.types.sample import Sample
+
+Function = Callable[..., object]
+"""Takes any of `query`, `sample`, `k` and `min_similarity` (or `threshold`) by name, or the query
+as its first argument. Returns the response, or a mapping of response, contexts and ranking; sync or
+async."""
+
+GIVEN = ("query", "sample", "k", "min_similarity", "threshold")
+"""The parameter names that have a meaning."""
+
+
+class FunctionTarget(Target):
+    """Calls a function once per row; a sync one in a thread, so that rows run concurrently.
+
+    A call fails after `timeout` seconds, but a sync function continues in its thread. `delay` is
+    the time between the starts of two calls. An exception of the function fails its row.
+
+    Raises:
+        TargetError: the function has other required parameters.
+    """
+
+    gives = frozenset(FIELDS)
+
+    def __init__(
+        self,
+        name: str,
+        function: Function,
+        *,
+        k: int,
+        min_similarity: float,
+        timeout: float,
+        delay: float = 0.0,
+    ) -> None:
+        self.name = name
+        given = {"k": k, "min_similarity": min_similarity, "threshold": min_similarity}
+        self._call, names = _caller(name, function, given)
+        self.uses = settings_used(names) | {"delay", "timeout"}
+        self._timeout = timeout
+        self._limiter = RateLimiter(delay)
+
+    async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
+        """Call the function with this sample's query; needed fields that it omits are failures."""
+        await self._limiter.turn()
+        start = perf_counter()
+        fields, failure = await self._answer(sample)
+        call = TargetCall("function", (perf_counter() - start) * 1000, failure)
+        absent = needed - fields.keys() - ({"ranking"} if "contexts" in fields else set[str]())
+        fix = f"return a mapping of {', '.join(FIELDS)}"
+        failures = {
+            name: failure
+            or Failure(Cause.MALFORMED, f"{self.name} returned no {name} (or None); {fix}")
+            for name in absent
+        }
+        return Answer(fields, failures, (call,))
+
+    async def _answer(self, sample: Sample) -> tuple[Mapping[str, object], Failure | None]:
+        limit = asyncio.timeout(self._timeout)
+        try:
+            async with limit:
+                return _fields(await self._call(sample)), None
+        except CallError as error:
+            return {}, Failure(error.cause, f"{self.name}: {quoted(str(error))}")
+        except BaseException as error:
+            task = asyncio.current_task()
+            if not is_from_code(error) or (task and task.cancelling() > limit.expired()):
+                raise
+            if limit.expired():
+                late = f"{self.name}: no answer within {self._timeout:g} s; raise --timeout"
+                return {}, Failure(Cause.TIMEOUT, late)
+            raised = f"{self.name} raised {type(error).__name__}: {quoted(message_of(error))}"
+            cause = Cause.UNREACHABLE if isinstance(error, OSError) else Cause.TARGET_ERROR
+            return {}, Failure(cause, raised.removesuffix(": "))
+
+
+def function_named(name: str) -> Function:
+    """Import `module:function` or `path/to/file.py:function`, or raise a UsageError."""
+    module, _, attribute = name.rpartition(":")
+    try:
+        found: object = attrgetter(attribute)(import_plugin(module))
+    except AttributeError:
+        found = None
+    if not callable(found):
+        raise TargetError(f"{name}: {module} has no function {attribute!r}")
+    return found
+
+
+def _caller(
+    name: str, function: Function, given: Mapping[str, object]
+) -> tuple[Callable[[Sample], Awaitable[object]], Collection[str]]:
+    """Return a function that takes a sample, and the names of the parameters that it is given.
+
+    A class is called once, for its instance.
+    """
+    if inspect.isclass(function):
+        try:
+            function = cast("Function", function())
+        except Exception as error:
+            raise TargetError(f"{name}() raised {type(error).__name__}: {error}") from error
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # not a callable object, or a builtin without a signature
+        signature = None
+    if not callable(function):
+        raise TargetError(f"{name} is a class whose objects cannot be called; add __call__")
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    found = signature.parameters.items() if signature else ()
+    names = tuple(name for name, part in found if name in GIVEN and part.kind in kinds)
+    # the first argument is the query, whatever it is called, if no named parameter has it
+    first = not {"query", "sample"}.intersection(names)
+    if signature:
+        try:
+            signature.bind(*[""] * first, **dict.fromkeys(names))
+        except TypeError as error:
+            raise TargetError(
+                f"{name} cannot be called: {error}; its parameters may be {', '.join(GIVEN)}, "
+                "or one for the query"
+            ) from error
+
+    async def call(sample: Sample) -> object:
+        known = {**given, "query": sample.query, "sample": sample}
+        bound = partial(function, *[sample.query] * first, **{name: known[name] for name in names})
+        # an async function only makes its coroutine here: that never blocks the loop
+        result = bound() if inspect.iscoroutinefunction(function) else await in_thread(bound)
+        return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result
+
+    return call, names
+
+
+def _fields(result: object) -> Mapping[str, object]:
+    if isinstance(result, str):
+        return {"response": parse_field("response", result)}
+    if not isinstance(result, Mapping):
+        raise CallError(Cause.MALFORMED, f"returned {type(result).__name__}, not text or a mapping")
+    given = cast("Mapping[object, object]", result)
+    if unknown := ", ".join(repr(name) for name in given if name not in FIELDS):
+        known = ", ".join(FIELDS)
+        raise CallError(Cause.MALFORMED, f"returned {unknown}; it may return {known}")
+    return {name: parse_field(name, given[name]) for name in FIELDS if given.get(name) is not None}
+
 
 _HOST = re.compile(
     r"[\w.-]*:\d+(/.*)?|www\..+|[\w-]+(\.[\w-]+)+/.*|[\w.-]+\.(ai|app|cloud|com|dev|io|net|org)"

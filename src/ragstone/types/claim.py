@@ -70,16 +70,7 @@ class JudgedClaim(FrozenModel):
     @classmethod
     def of(cls, claim: Claim, verdict: Verdict, against: Texts = "contexts") -> "JudgedClaim":
         """Join a claim with its verdict."""
-        return cls(
-            text=claim.text,
-            span=claim.span,
-            label=verdict.label,
-            reason=verdict.reason,
-            confidence=verdict.confidence,
-            evidence=verdict.evidence,
-            against=against,
-            judge=verdict.judge,
-        )
+        return cls(**dict(claim), **dict(verdict), against=against)
 
     @property
     def support(self) -> float | None:

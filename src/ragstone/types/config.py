@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, SupportsIndex, cast, get_args
 
 from pydantic import (
     BeforeValidator,
+    ConfigDict,
     Field,
     FiniteFloat,
     ValidationError,
@@ -91,24 +92,24 @@ LLM (`llm`), a model server (`server`; if it is free, `budget`) or a local model
 
 
 def _setting(
-    default: object,
-    description: str,
-    *,
     group: str,
+    default: object,
+    *,
+    description: str | None = None,
     flags: Sequence[str] = (),
     keys: Sequence[str] = (),
     metavar: str = "",
     common: bool = False,
     default_text: str = "",
     needs: Sequence[Need] = (),
-    **limits: float | bool,
+    **limits: float,
 ) -> Any:
     """Declare a setting. Command-line options, config keys, ini names and docs are made from it.
 
     Args:
-        default: the value if nothing sets it.
-        description: the help text.
         group: the heading of the help under which the option appears.
+        default: the value if nothing sets it.
+        description: the help text, if not the text below the field.
         flags: the option's spellings, if not `--` and the field's name.
         keys: other names for it in a config file.
         metavar: the placeholder for its value in the help.
@@ -123,320 +124,183 @@ def _setting(
     if isinstance(default, Mapping):
         made = {"default_factory": dict, "validate_default": True}
     extra: Any = {"setting": about}
-    return Field(
-        **made, **cast("dict[str, Any]", limits), description=description, json_schema_extra=extra
-    )
+    options = cast("dict[str, Any]", limits)
+    return Field(**made, **options, description=description, json_schema_extra=extra)
 
 
 class JudgePlan(FrozenModel):
     """Which judge answers, and how it is called."""
 
-    judge: str = _setting(
-        DEFAULT_JUDGE,
-        "The judge: offline, local:FOLDER (a model on this machine) or provider:model, such as "
-        "openai:gpt-4o-mini. Several, separated by commas, form a panel. "
-        "cascade:offline+openai:gpt-4o calls the second judge only if the first is unsure. "
-        "RAGSTONE_JUDGE sets the default.",
-        group="Judge",
-        keys=["model"],
-        common=True,
-        needs=["judge"],
-    )
-    votes: int = _setting(
-        1,
-        "Ask each judge this many times; the majority decides.",
-        group="Judge",
-        ge=1,
-        le=99,
-        needs=["llm"],
-    )
-    base_url: str | None = _setting(
-        None,
-        "URL of the model server, such as http://localhost:11434/v1 for a local one.",
-        group="Judge",
-        common=True,
-        needs=["server"],
-    )
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    judge: str = _setting("Judge", DEFAULT_JUDGE, keys=["model"], common=True, needs=["judge"])
+    """The judge: offline, local:FOLDER (a model on this machine) or provider:model, such as
+    openai:gpt-4o-mini. Several, separated by commas, form a panel. cascade:offline+openai:gpt-4o
+    calls the second judge only if the first is unsure. RAGSTONE_JUDGE sets the default.
+    """
+    votes: int = _setting("Judge", 1, ge=1, le=99, needs=["llm"])
+    """Ask each judge this many times; the majority decides."""
+    base_url: str | None = _setting("Judge", None, common=True, needs=["server"])
+    """URL of the model server, such as http://localhost:11434/v1 for a local one."""
     embedding_model: str | None = _setting(
+        "Judge",
         None,
-        "Model whose embeddings measure how similar texts are.",
-        group="Judge",
         default_text="text-embedding-3-small for an OpenAI judge, else offline character n-grams",
         needs=["similarity"],
     )
-    temperature: float | None = _setting(
-        0.0,
-        "Temperature of the model; `none` leaves it to the provider.",
-        group="Judge",
-        ge=0,
-        le=2,
-        needs=["llm"],
-    )
-    max_tokens: int = _setting(
-        4096, "Maximum tokens in one reply.", group="Judge", ge=16, needs=["llm"]
-    )
-    context_window: int = _setting(
-        100_000,
-        "Maximum tokens in one prompt; longer contexts are split across prompts.",
-        group="Judge",
-        ge=1000,
-        needs=["llm"],
-    )
-    strict_json: bool = _setting(False, "Accept only JSON replies.", group="Judge", needs=["llm"])
+    """Model whose embeddings measure how similar texts are."""
+    temperature: float | None = _setting("Judge", 0.0, ge=0, le=2, needs=["llm"])
+    """Temperature of the model; `none` leaves it to the provider."""
+    max_tokens: int = _setting("Judge", 4096, ge=16, needs=["llm"])
+    """Maximum tokens in one reply."""
+    context_window: int = _setting("Judge", 100_000, ge=1000, needs=["llm"])
+    """Maximum tokens in one prompt; longer contexts are split across prompts."""
+    strict_json: bool = _setting("Judge", False, needs=["llm"])
+    """Accept only JSON replies."""
     prompts: FrozenMap[str, str] = _setting(
-        {},
-        "Use your own prompt: --prompt verify_claims=my.md.",
-        group="Judge",
-        flags=["--prompt"],
-        metavar="KIND=FILE",
-        needs=["llm"],
+        "Judge", {}, flags=["--prompt"], metavar="KIND=FILE", needs=["llm"]
     )
-    cascade_threshold: float = _setting(
-        0.8,
-        "A cascade calls its second judge if the first is less confident than this.",
-        group="Judge",
-        ge=0,
-        le=1,
-        needs=["cascade"],
-    )
-    cascade_audit_rate: float = _setting(
-        0.05,
-        "Share of the confident verdicts that a cascade has its second judge check, to measure "
-        "how often the two agree.",
-        group="Judge",
-        ge=0,
-        le=1,
-        needs=["cascade"],
-    )
-    offline: bool = _setting(
-        False, "Download nothing; a local model must already be on this machine.", group="Judge"
-    )
-    cache: bool = _setting(
-        True,
-        "Cache replies and reuse cached ones.",
-        group="Judge",
-        common=True,
-        needs=["server", "local"],
-    )
-    rpm: float | None = _setting(
-        None,
-        "Maximum judge calls per minute.",
-        group="Limits",
-        gt=0,
-        allow_inf_nan=False,
-        needs=["server"],
-    )
-    tpm: float | None = _setting(
-        None,
-        "Maximum judge tokens per minute.",
-        group="Limits",
-        gt=0,
-        allow_inf_nan=False,
-        needs=["server"],
-    )
-    max_calls: int | None = _setting(
-        None,
-        "Stop after this many judge calls, with exit code 3.",
-        group="Limits",
-        common=True,
-        ge=0,
-        needs=["budget"],
-    )
-    max_cost: float | None = _setting(
-        None,
-        "Stop when the judge has cost this many US dollars, with exit code 3.",
-        group="Limits",
-        common=True,
-        ge=0,
-        allow_inf_nan=False,
-        needs=["budget"],
-    )
+    """Use your own prompt: --prompt verify_claims=my.md."""
+    cascade_threshold: float = _setting("Judge", 0.8, ge=0, le=1, needs=["cascade"])
+    """A cascade calls its second judge if the first is less confident than this."""
+    cascade_audit_rate: float = _setting("Judge", 0.05, ge=0, le=1, needs=["cascade"])
+    """Share of the confident verdicts that a cascade has its second judge check, to measure how
+    often the two agree.
+    """
+    offline: bool = _setting("Judge", False)
+    """Download nothing; a local model must already be on this machine."""
+    cache: bool = _setting("Judge", True, common=True, needs=["server", "local"])
+    """Cache replies and reuse cached ones."""
+    rpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["server"])
+    """Maximum judge calls per minute."""
+    tpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["server"])
+    """Maximum judge tokens per minute."""
+    max_calls: int | None = _setting("Limits", None, common=True, ge=0, needs=["budget"])
+    """Stop after this many judge calls, with exit code 3."""
+    max_cost: FiniteFloat | None = _setting("Limits", None, common=True, ge=0, needs=["budget"])
+    """Stop when the judge has cost this many US dollars, with exit code 3."""
 
 
 class ClaimPlan(FrozenModel):
     """Parameters of the claim metrics, used if a metric's name does not set them."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     policy: PolicyName = _setting(
+        "Claims and verdicts",
         STRICT.name,
-        f"How verdicts become a score: {', '.join(POLICIES)}. `ragstone policies` shows what each "
-        "one does.",
-        group="Claims and verdicts",
+        description=f"How verdicts become a score: {', '.join(POLICIES)}. "
+        "`ragstone policies` shows what each one does.",
         common=True,
         needs=["metric"],
     )
     verify: Literal["batch", "each", "truths"] = _setting(
-        "batch",
-        "How claims are verified: all in one call, one per call, or against facts extracted from "
-        "the contexts first.",
-        group="Claims and verdicts",
-        needs=["metric"],
+        "Claims and verdicts", "batch", needs=["metric"]
     )
+    """How claims are verified: all in one call, one per call, or against facts extracted from the
+    contexts first.
+    """
     claim_source: Literal["llm", "sentences", "hybrid"] = _setting(
-        "llm",
-        "How claims are found: by the judge (llm), one per sentence (sentences), or sentences as "
-        "a fallback (hybrid).",
-        group="Claims and verdicts",
-        needs=["metric"],
+        "Claims and verdicts", "llm", needs=["metric"]
     )
-    batch_size: int = _setting(
-        BATCH, "Maximum claims in one call.", group="Claims and verdicts", ge=1, needs=["metric"]
-    )
+    """How claims are found: by the judge (llm), one per sentence (sentences), or sentences as a
+    fallback (hybrid).
+    """
+    batch_size: int = _setting("Claims and verdicts", BATCH, ge=1, needs=["metric"])
+    """Maximum claims in one call."""
     truths_limit: int | None = _setting(
-        None,
-        "Maximum facts extracted from one context.",
-        group="Claims and verdicts",
-        default_text="all",
-        ge=1,
-        needs=["metric"],
+        "Claims and verdicts", None, default_text="all", ge=1, needs=["metric"]
     )
-    include_reason: bool = _setting(
-        False,
-        "Add a written summary of the verdicts; takes one more call.",
-        group="Claims and verdicts",
-        needs=["metric"],
-    )
-    allow_partial: bool = _setting(
-        False,
-        "Let the judge answer PARTIALLY_SUPPORTED.",
-        group="Claims and verdicts",
-        needs=["metric"],
-    )
+    """Maximum facts extracted from one context."""
+    include_reason: bool = _setting("Claims and verdicts", False, needs=["metric"])
+    """Add a written summary of the verdicts; takes one more call."""
+    allow_partial: bool = _setting("Claims and verdicts", False, needs=["metric"])
+    """Let the judge answer PARTIALLY_SUPPORTED."""
 
 
 class Plan(JudgePlan, ClaimPlan):
     """Everything a run is asked to do. Every field has a default."""
 
-    limit: int | None = _setting(
-        None, "Read only the first N rows.", group="Data", common=True, ge=1
-    )
-    sheet: str | None = _setting(
-        None, "Sheet of the workbook.", group="Data", common=True, default_text="the first"
-    )
+    limit: int | None = _setting("Data", None, common=True, ge=1)
+    """Read only the first N rows."""
+    sheet: str | None = _setting("Data", None, common=True, default_text="the first")
+    """Sheet of the workbook."""
     columns: FrozenMap[str, str] = _setting(
-        {},
-        "Map a column to a field, e.g. --map query=Question.",
-        group="Data",
-        flags=["--map"],
-        keys=["map"],
-        metavar="FIELD=COLUMN",
-        common=True,
+        "Data", {}, flags=["--map"], keys=["map"], metavar="FIELD=COLUMN", common=True
     )
+    """Map a column to a field, e.g. --map query=Question."""
     target: str | None = _setting(
-        None,
-        "The RAG system to call: a URL, a YAML file that describes an API, or module:function.",
-        group="RAG system",
-        keys=["api_url"],
-        common=True,
-        needs=["target"],
+        "RAG system", None, keys=["api_url"], common=True, needs=["target"]
     )
-    min_similarity: float = _setting(
+    """The RAG system to call: a URL, a YAML file that describes an API, or module:function."""
+    min_similarity: FiniteFloat = _setting(
+        "RAG system",
         0.0,
-        "Minimum retrieval similarity, sent to the target. Not a pass mark; for that use "
-        "--fail-under.",
-        group="RAG system",
         flags=["-t", "--threshold", "--min-similarity"],
         keys=["threshold"],
-        allow_inf_nan=False,
         needs=["request"],
     )
-    delay: float = _setting(
-        0.0,
-        "Minimum seconds between calls to the target, for fragile servers.",
-        group="RAG system",
-        ge=0,
-        allow_inf_nan=False,
-        needs=["request"],
-    )
+    """Minimum retrieval similarity, sent to the target. Not a pass mark; for that use --fail-under.
+    """
+    delay: FiniteFloat = _setting("RAG system", 0.0, ge=0, needs=["request"])
+    """Minimum seconds between calls to the target, for fragile servers."""
     metrics: tuple[MetricName, ...] = _setting(
-        ("all",),
-        "Metrics or groups: all, all_retrieval, all_generation. Several may follow one -m.",
-        group="Metrics",
-        flags=["-m", "--metric"],
-        keys=["metric"],
-        common=True,
+        "Metrics", ("all",), flags=["-m", "--metric"], keys=["metric"], common=True
     )
+    """Metrics or groups: all, all_retrieval, all_generation. Several may follow one -m."""
     k: Cutoffs = _setting(
+        "Metrics",
         5,
-        "Cut-off: how many top results are scored and requested from the target. With several "
-        "cut-offs, such as --k 1,3,5,10, each metric is computed at each of them.",
-        group="Metrics",
         flags=["-k", "--k"],
         metavar="N[,N...]",
         common=True,
         needs=["metric", "request"],
     )
-    concurrency: int = _setting(
-        8,
-        "Maximum number of concurrent rows and calls.",
-        group="Limits",
-        common=True,
-        ge=1,
-        le=1000,
-        needs=["target", "judge"],
-    )
-    timeout: float = _setting(
-        60.0,
-        "Timeout per attempt, in seconds.",
-        group="Limits",
-        common=True,
-        gt=0,
-        allow_inf_nan=False,
-        needs=["request", "server"],
-    )
+    """Cut-off: how many top results are scored and requested from the target. With several
+    cut-offs, such as --k 1,3,5,10, each metric is computed at each of them.
+    """
+    concurrency: int = _setting("Limits", 8, common=True, ge=1, le=1000, needs=["target", "judge"])
+    """Maximum number of concurrent rows and calls."""
+    workers: int = _setting("Limits", 1, common=True, ge=1, le=256, needs=["judge"])
+    """Processes that judge the rows, for judges that need the processor: offline and local ones.
+    They share --concurrency.
+    """
+    timeout: FiniteFloat = _setting("Limits", 60.0, common=True, gt=0, needs=["request", "server"])
+    """Timeout per attempt, in seconds."""
     retries: int = _setting(
+        "Limits",
         7,
-        "Retries after a failed connection, a 429 or a 5xx. Waits double from 0.5 to 30 s, minus "
-        "up to half at random; a longer Retry-After applies, up to 120 s.",
-        group="Limits",
         flags=["--max-retries"],
         keys=["max_retries"],
         ge=0,
         le=20,
         needs=["request", "server"],
     )
-    fail_fast: bool = _setting(
-        False, "Stop after the first row with a failed score, with exit code 3.", group="Limits"
-    )
-    gates_on: Literal["mean", "interval", "corrected"] = _setting(
-        "mean",
-        "What --fail-under and --fail-over test: the mean, the pessimistic end of its 95% "
-        "interval, or the mean corrected with --calibration.",
-        group="Gates",
-        needs=["gate"],
-    )
-    calibration: str | None = _setting(
-        None,
-        "Correct means with the labels of a calibration, made with `ragstone calibrate`.",
-        group="Gates",
-        metavar="NAME",
-    )
-    max_age: int | None = _setting(
-        None,
-        "With --gates-on corrected: exit 3 if all labels are more than DAYS older than the run.",
-        group="Gates",
-        metavar="DAYS",
-        needs=["corrected"],
-        ge=1,
-    )
+    """Retries after a failed connection, a 429 or a 5xx. Waits double from 0.5 to 30 s, minus up to
+    half at random; a longer Retry-After applies, up to 120 s.
+    """
+    fail_fast: bool = _setting("Limits", False)
+    """Stop after the first row with a failed score, with exit code 3."""
+    gates_on: Literal["mean", "interval", "corrected"] = _setting("Gates", "mean", needs=["gate"])
+    """What --fail-under and --fail-over test: the mean, the pessimistic end of its 95% interval, or
+    the mean corrected with --calibration.
+    """
+    calibration: str | None = _setting("Gates", None, metavar="NAME")
+    """Correct means with the labels of a calibration, made with `ragstone calibrate`."""
+    max_age: int | None = _setting("Gates", None, metavar="DAYS", needs=["corrected"], ge=1)
+    """With --gates-on corrected: exit 3 if all labels are more than DAYS older than the run."""
     max_failure_rate: Share = _setting(
-        0.1,
-        "Exit 3 if more than this share of a metric's scores failed or were imputed by a policy: "
-        "0.1 or 10%.",
-        group="Gates",
-        metavar="SHARE",
-        common=True,
-        default_text="10%",
-        ge=0,
-        le=1,
+        "Gates", 0.1, metavar="SHARE", common=True, default_text="10%", ge=0, le=1
     )
+    """Exit 3 if more than this share of a metric's scores failed or were imputed by a policy: 0.1
+    or 10%.
+    """
     cluster: str | None = _setting(
-        None,
-        "Tag of rows that belong together (a source, a conversation); confidence intervals "
-        "resample them together. `id` treats rows as independent.",
-        group="Results",
-        metavar="TAG",
-        default_text="rows that share a query, contexts or a source",
+        "Results", None, metavar="TAG", default_text="rows that share a query, contexts or a source"
     )
+    """Tag of rows that belong together (a source, a conversation); confidence intervals resample
+    them together. `id` treats rows as independent.
+    """
     fallback_target: str | None = None
     """Called only if no row has what a metric needs."""
     gates: tuple[Gate, ...] = ()
@@ -500,53 +364,31 @@ _FORMER_NAMES = {
 class Settings(Plan):
     """All that a config file can set: the plan, and what only the command line uses."""
 
-    data: str | None = _setting(None, "The data set.", group="Data", flags=["DATA"])
-    plugin: tuple[str, ...] = _setting(
-        (),
-        "Your own metrics: a Python module, FILE.py, or rubrics in FILE.yaml.",
-        group="Metrics",
-        metavar="MODULE|FILE",
-        common=True,
-    )
+    data: str | None = _setting("Data", None, flags=["DATA"])
+    """The data set."""
+    plugin: tuple[str, ...] = _setting("Metrics", (), metavar="MODULE|FILE", common=True)
+    """Your own metrics: a Python module, FILE.py, or rubrics in FILE.yaml."""
     preset: PresetName | None = _setting(
+        "Claims and verdicts",
         None,
-        "A named bundle of policy and judge settings that mimics another tool: "
+        description="A named bundle of policy and judge settings that mimics another tool: "
         f"{', '.join(PRESETS)}.",
-        group="Claims and verdicts",
         metavar="NAME",
         common=True,
         needs=["metric"],
     )
-    fail_under: FrozenMap[str, Share] = _setting(
-        {},
-        "Exit 1 if the metric's mean is below the value: hit@5=0.8 or hit@5=80%.",
-        group="Gates",
-        metavar="METRIC=VALUE",
-        common=True,
-    )
-    fail_over: FrozenMap[str, Share] = _setting(
-        {},
-        "Exit 1 if the metric's mean is above the value.",
-        group="Gates",
-        metavar="METRIC=VALUE",
-        common=True,
-    )
-    min_coverage: FrozenMap[str, Share] = _setting(
-        {},
-        "Exit 1 if less than this share of the rows was scored: hit@5=90%.",
-        group="Gates",
-        metavar="METRIC=SHARE",
-        common=True,
-    )
+    fail_under: FrozenMap[str, Share] = _setting("Gates", {}, metavar="METRIC=VALUE", common=True)
+    """Exit 1 if the metric's mean is below the value: hit@5=0.8 or hit@5=80%."""
+    fail_over: FrozenMap[str, Share] = _setting("Gates", {}, metavar="METRIC=VALUE", common=True)
+    """Exit 1 if the metric's mean is above the value."""
+    min_coverage: FrozenMap[str, Share] = _setting("Gates", {}, metavar="METRIC=SHARE", common=True)
+    """Exit 1 if less than this share of the rows was scored: hit@5=90%."""
     store: str | None = _setting(
-        None,
-        "Where runs are stored: a file, or postgresql://user@host/name. RAGSTONE_STORE, or `store` "
-        "in ragstone.yaml, sets the default.",
-        group="Store",
-        metavar="PLACE",
-        common=True,
-        default_text=DEFAULT_STORE,
+        "Store", None, metavar="PLACE", common=True, default_text=DEFAULT_STORE
     )
+    """Where runs are stored: a file, or postgresql://user@host/name. RAGSTONE_STORE, or `store` in
+    ragstone.yaml, sets the default.
+    """
 
 
 @dataclass(frozen=True)
@@ -566,7 +408,7 @@ class Setting:
     @classmethod
     def of(cls, name: str, field: FieldInfo) -> "Setting":
         """Read a field's declaration."""
-        about: Any = cast("Mapping[str, Any]", field.json_schema_extra)["setting"]
+        about = {**cast("Mapping[str, Any]", field.json_schema_extra)["setting"]}
         flag = f"--{name.replace('_', '-')}"
         if field.annotation is bool:
             flag += f"/--no-{name.replace('_', '-')}"
@@ -577,18 +419,10 @@ class Setting:
             shown = " ".join(map(str, cast("tuple[object, ...]", value)))
         else:
             shown = f"{value:g}" if isinstance(value, float) else str(value)
-        shown = about["default_text"] or ("" if value in (None, PydanticUndefined) else shown)
-        return cls(
-            name=name,
-            description=field.description or "",
-            group=about["group"],
-            flags=about["flags"] or (flag,),
-            keys=about["keys"],
-            metavar=about["metavar"],
-            common=about["common"],
-            default=shown,
-            needs=about["needs"],
-        )
+        shown = about.pop("default_text") or ("" if value in (None, PydanticUndefined) else shown)
+        description = " ".join((field.description or "").split())
+        about["flags"] = about["flags"] or (flag,)
+        return cls(name=name, description=description, default=shown, **about)
 
 
 SETTINGS: Mapping[str, Setting] = MappingProxyType(
@@ -664,6 +498,7 @@ def settings_schema() -> dict[str, object]:
             for key, value in fields[setting.name].items()
             if key not in ("setting", "title")
         }
+        about |= {"description": setting.description}
         if setting.name in ("metrics", "plugin"):
             about = {"anyOf": [{"type": "string"}, about]}
         for key in (setting.name, *setting.keys):

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
+from abc import ABC
 from functools import cached_property
-from typing import Annotated, ClassVar, Generic, Literal, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -35,6 +35,8 @@ class Question(FrozenModel, ABC, Generic[T]):
     kind: ClassVar[str]
     former_kind: ClassVar[str | None] = None
     """The name under which older runs stored this kind."""
+    replies: ClassVar[TypeAdapter[Any]]
+    """The validator of this kind's replies."""
 
     tags: tuple[tuple[str, str], ...] = ()
 
@@ -73,9 +75,9 @@ class Question(FrozenModel, ABC, Generic[T]):
         return type(self).model_validate(fields | update)
 
     @classmethod
-    @abstractmethod
     def adapter(cls) -> TypeAdapter[T]:
         """Return the validator of this kind's replies."""
+        return cls.replies
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[T]:
         """Validate what a judge answered and make it this question's reply.
@@ -108,12 +110,6 @@ def adapter_of(kind: str) -> TypeAdapter[object]:
 
 Cosine = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
 
-GRADES: TypeAdapter[tuple[Grade, ...]] = TypeAdapter(tuple[Grade, ...])
-GENERATED_QUERIES: TypeAdapter[GeneratedQueries] = TypeAdapter(GeneratedQueries)
-RATING: TypeAdapter[Rating] = TypeAdapter(Rating)
-YES_OR_NO: TypeAdapter[bool] = TypeAdapter(bool)
-COSINES: TypeAdapter[tuple[Cosine, ...]] = TypeAdapter(tuple[Cosine, ...])
-
 
 class GradeContexts(Question[tuple[Grade, ...]]):
     """Is each of these contexts useful for arriving at this answer to the query?"""
@@ -124,10 +120,8 @@ class GradeContexts(Question[tuple[Grade, ...]]):
     answer: str
     contexts: tuple[str, ...]
 
-    @classmethod
-    def adapter(cls) -> TypeAdapter[tuple[Grade, ...]]:
-        """Replies are grades, one per context, in the contexts' order."""
-        return GRADES
+    replies: ClassVar = TypeAdapter(tuple[Grade, ...])
+    """Grades, one per context, in the contexts' order."""
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[Grade, ...]]:
         """Also check that there is one grade for each context."""
@@ -142,10 +136,8 @@ class GradeSentences(Question[tuple[Grade, ...]]):
     query: str
     sentences: tuple[str, ...]
 
-    @classmethod
-    def adapter(cls) -> TypeAdapter[tuple[Grade, ...]]:
-        """Replies are grades, one per sentence, in the sentences' order."""
-        return GRADES
+    replies: ClassVar = TypeAdapter(tuple[Grade, ...])
+    """Grades, one per sentence, in the sentences' order."""
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[Grade, ...]]:
         """Also check that there is one grade for each sentence."""
@@ -161,10 +153,8 @@ class GenerateQueries(Question[GeneratedQueries]):
     response: str
     count: Annotated[int, Field(ge=1)]
 
-    @classmethod
-    def adapter(cls) -> TypeAdapter[GeneratedQueries]:
-        """Replies are queries, and whether the response is noncommittal."""
-        return GENERATED_QUERIES
+    replies: ClassVar = TypeAdapter(GeneratedQueries)
+    """Queries, and whether the response is noncommittal."""
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[GeneratedQueries]:
         """Also check that a committal response has `count` queries."""
@@ -183,10 +173,8 @@ class DetectAbstention(Question[bool]):
     query: str
     response: str
 
-    @classmethod
-    def adapter(cls) -> TypeAdapter[bool]:
-        """Replies are true for an abstention, false for an answer."""
-        return YES_OR_NO
+    replies: ClassVar = TypeAdapter(bool)
+    """True for an abstention, false for an answer."""
 
 
 class TextSimilarity(Question[tuple[float, ...]]):
@@ -198,10 +186,8 @@ class TextSimilarity(Question[tuple[float, ...]]):
     text: str
     others: tuple[str, ...]
 
-    @classmethod
-    def adapter(cls) -> TypeAdapter[tuple[float, ...]]:
-        """Replies are cosines in [-1, 1], one for each of the others, in their order."""
-        return COSINES
+    replies: ClassVar = TypeAdapter(tuple[Cosine, ...])
+    """Cosines in [-1, 1], one for each of the others, in their order."""
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[float, ...]]:
         """Also check that there is one cosine for each of the others."""
@@ -224,10 +210,8 @@ class RateResponse(Question[Rating]):
     contexts: tuple[str, ...] | None = None
     reference: str | None = None
 
-    @classmethod
-    def adapter(cls) -> TypeAdapter[Rating]:
-        """Replies are one level with the reason for it."""
-        return RATING
+    replies: ClassVar = TypeAdapter(Rating)
+    """One level with the reason for it."""
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[Rating]:
         """Also check that the level is on the scale."""
@@ -246,10 +230,7 @@ def _one_each(reply: Reply[tuple[T, ...]], due: int, what: str, of: str) -> Repl
     return reply
 
 
-CLAIMS: TypeAdapter[tuple[Claim, ...]] = TypeAdapter(tuple[Claim, ...])
-VERDICTS: TypeAdapter[tuple[Verdict, ...]] = TypeAdapter(tuple[Verdict, ...])
 TEXTS: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[str, ...])
-TEXT: TypeAdapter[str] = TypeAdapter(str)
 
 
 class ExtractClaims(Question[tuple[Claim, ...]]):
@@ -264,10 +245,8 @@ class ExtractClaims(Question[tuple[Claim, ...]]):
     response: str
     by: Literal["judge", "sentences"] = "judge"
 
-    @classmethod
-    def adapter(cls) -> TypeAdapter[tuple[Claim, ...]]:
-        """Replies are claims, in the order of the text."""
-        return CLAIMS
+    replies: ClassVar = TypeAdapter(tuple[Claim, ...])
+    """Claims, in the order of the text."""
 
 
 class VerifyClaims(Question[tuple[Verdict, ...]]):
@@ -284,10 +263,8 @@ class VerifyClaims(Question[tuple[Verdict, ...]]):
     partial: bool = False
     batch_size: Annotated[int, Field(ge=1)] = BATCH
 
-    @classmethod
-    def adapter(cls) -> TypeAdapter[tuple[Verdict, ...]]:
-        """Replies are verdicts, one per claim, in the claims' order."""
-        return VERDICTS
+    replies: ClassVar = TypeAdapter(tuple[Verdict, ...])
+    """Verdicts, one per claim, in the claims' order."""
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[Verdict, ...]]:
         """Also check that there is one verdict for each claim."""
@@ -309,10 +286,8 @@ class ExtractTruths(Question[tuple[str, ...]]):
     context: str
     limit: Annotated[int, Field(ge=1)] | None = None
 
-    @classmethod
-    def adapter(cls) -> TypeAdapter[tuple[str, ...]]:
-        """Replies are facts, in the order of the text."""
-        return TEXTS
+    replies: ClassVar = TEXTS
+    """Facts, in the order of the text."""
 
 
 class Explain(Question[str]):
@@ -327,7 +302,5 @@ class Explain(Question[str]):
     labels: tuple[Label, ...]
     reasons: tuple[str, ...]
 
-    @classmethod
-    def adapter(cls) -> TypeAdapter[str]:
-        """Replies are texts."""
-        return TEXT
+    replies: ClassVar = TypeAdapter(str)
+    """Texts."""

@@ -136,6 +136,7 @@ class Correction(FrozenModel):
         method: whether the labels are of these rows, or transported from others.
         of: what was labelled; for responses, the mean is the share of faithful ones.
         problem: why no gate may rest on it; None if one may.
+        reliability: (low, high, claims, those that people support) by the judge's probability.
     """
 
     calibration: str
@@ -146,6 +147,7 @@ class Correction(FrozenModel):
     method: Literal["labels of these rows", "transported"] | None = None
     of: Literal["claims", "responses"] = "claims"
     problem: str | None = None
+    reliability: tuple[tuple[float, float, int, int], ...] = ()
 
 
 class Summary(FrozenModel):

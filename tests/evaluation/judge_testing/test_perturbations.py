@@ -1,8 +1,12 @@
 from tests.cases import each_case
 
 from ragstone.evaluation.judge_testing.cases import select_cases
-from ragstone.evaluation.judge_testing.material import Capitals, Material
-from ragstone.evaluation.judge_testing.perturbations import PERTURBATIONS, names_in
+from ragstone.evaluation.judge_testing.perturbations import (
+    PERTURBATIONS,
+    Capitals,
+    Material,
+    names_in,
+)
 from ragstone.types.sample import Context, Sample
 
 

@@ -3,8 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.demo.corpus import corpus
-from ragstone.demo.questions import grounded_samples
+from ragstone.demo.questions import corpus, grounded_samples
 from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.evaluation.judge_testing import JudgeTest, KindResult, plan_questions, run_judge_test
 from ragstone.evaluation.judge_testing.cases import PER_SAMPLE, select_cases

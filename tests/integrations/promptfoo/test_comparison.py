@@ -8,7 +8,7 @@ from tests.cases import each_case
 from ragstone.cli.evaluate import LEGACY_COMPARISON_MOST as MOST
 from ragstone.cli.evaluate import print_both_ways
 from ragstone.errors import Cause
-from ragstone.integrations.promptfoo.comparison import BothWays, Pair
+from ragstone.integrations.promptfoo.asserts import BothWays, Pair
 from ragstone.types.score import Score, State
 
 

@@ -5,14 +5,15 @@ from tests.cases import each_case
 
 from ragstone._internal.sentences import split_sentences
 from ragstone.judges.llm.parsing.json import RawReply
-from ragstone.judges.llm.parsing.schemas import (
+from ragstone.judges.llm.prompt import PLACEHOLDERS
+from ragstone.judges.llm.tasks import (
     SCHEMAS,
+    TASKS,
     queries_schema,
     rating_schema,
+    uncovered,
     verdict_schema,
 )
-from ragstone.judges.llm.prompt import PLACEHOLDERS
-from ragstone.judges.llm.tasks import TASKS, uncovered
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
     DetectAbstention,

@@ -16,8 +16,7 @@ from aiohttp import web
 
 from ragstone.errors import UsageError
 from ragstone.judges.local import EntailmentJudge
-from ragstone.judges.local.files import ModelFiles
-from ragstone.judges.local.settings import LocalSettings
+from ragstone.judges.local.files import LocalSettings, ModelFiles
 
 
 def made(folder: Path | str, **settings: object) -> EntailmentJudge:

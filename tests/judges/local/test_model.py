@@ -7,8 +7,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.judges.local.heads import Head
-from ragstone.judges.local.model import Batches
+from ragstone.judges.local.model import Batches, Head
 from ragstone.types.claim import Label
 
 

@@ -2,14 +2,13 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.judges.offline.conflicts import CONFLICTS, find_conflicts
-from ragstone.judges.offline.index import ContextIndex
 from ragstone.judges.offline.judge import (
     DEFAULTS,
     read_claims,
     read_weights,
     verify_claims,
 )
-from ragstone.judges.offline.matching import match_claim
+from ragstone.judges.offline.matching import ContextIndex, match_claim
 from ragstone.types.claim import Label
 
 AGREEING = [

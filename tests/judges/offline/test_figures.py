@@ -5,7 +5,7 @@ from tests.cases import each_case
 
 from ragstone.judges.offline.figures import find_figures, read_number
 from ragstone.judges.offline.judge import verify_claims
-from ragstone.judges.offline.languages import language_of
+from ragstone.judges.offline.words import language_of
 from ragstone.types.claim import Label
 
 

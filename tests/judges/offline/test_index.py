@@ -1,6 +1,6 @@
 from tests.cases import each_case
 
-from ragstone.judges.offline.index import ContextIndex
+from ragstone.judges.offline.matching import ContextIndex
 
 INDEX = ContextIndex(["The contractor signed two contracts. A contract binds.", "At a tract."])
 

@@ -1,8 +1,7 @@
 import pytest
 
-from ragstone.judges.offline.index import ContextIndex
 from ragstone.judges.offline.judge import read_claims, verify_claims
-from ragstone.judges.offline.matching import Features, compute_features, match_claim
+from ragstone.judges.offline.matching import ContextIndex, Features, compute_features, match_claim
 from ragstone.types.claim import Label
 
 

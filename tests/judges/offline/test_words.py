@@ -2,9 +2,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
-from ragstone.judges.offline.languages import UNKNOWN, guess_language
 from ragstone.judges.offline.words import (
+    UNKNOWN,
     fold,
+    guess_language,
     split_forms,
     split_words,
     stem,

@@ -2,7 +2,14 @@ import math
 
 import pytest
 
-from ragstone.reports.html.plots import GAUGE, HEIGHT, WIDTH, gauge, histogram
+from ragstone.reports.html.templates import (
+    GAUGE,
+    HEIGHT,
+    WIDTH,
+    gauge,
+    histogram,
+    reliability,
+)
 
 EDGES = [0.0, 0.25, 0.5, 0.75, 1.0]
 
@@ -71,3 +78,18 @@ def test_an_interval_beyond_the_range_ends_at_it() -> None:
 @pytest.mark.parametrize("ends", [(0, None), (None, 1), (-math.inf, 1.0), (0, math.inf)])
 def test_a_score_that_can_be_any_number_has_no_gauge(ends: tuple[float | None, ...]) -> None:
     assert gauge(0.5, None, ends) is None
+
+
+def test_reliability_has_a_bar_with_an_interval_for_each_range() -> None:
+    plot = reliability([(0.2, 0.4, 8, 0), (0.8, 1.0, 10, 5)])
+    assert plot
+    none, half = plot.bars
+    assert (half.y, half.height, half.middle) == (HEIGHT / 2, HEIGHT / 2, WIDTH * 0.9)
+    assert none.height > 1, "it can be seen"
+    for bar in plot.bars:
+        assert bar.low is not None
+        assert bar.high is not None
+        assert 0 <= bar.high < bar.low <= HEIGHT
+    assert plot.diagonal
+    assert "judge 0.8 to 1.0: people support 5 of 10 (50%, 95% interval 19% to 81%)" in plot.words
+    assert reliability([]) is None

@@ -105,7 +105,7 @@ def _as_json(calibration: Calibration, summaries: dict[str, Summary]) -> dict[st
                 for slice_, each in found.thresholds().items()
             },
             "mean": summaries[name].mean,
-            "corrected": corrected and corrected.model_dump(mode="json"),
+            "corrected": corrected and corrected.model_dump(mode="json", exclude={"reliability"}),
         }
     about: dict[str, object] = {"name": calibration.name, "run": calibration.run}
     return about | {"judge": calibration.judge, "metrics": metrics}
@@ -164,7 +164,6 @@ def _print(
         )
     if thresholds and not better:
         line("Threshold: these labels show none that is better than the judge's own")
-    if corrected and corrected.mean is not None:
-        line(f"Mean: {correction(summary)}", "bold")
-    if corrected and corrected.problem:
-        line(f"Not for gates: {corrected.problem}", "bold red")
+    for each in correction(corrected) if corrected else ():
+        words = each.text if each.alarming else f"Mean: {each.text}"
+        line(words, "bold red" if each.alarming else "bold")

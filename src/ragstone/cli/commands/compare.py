@@ -4,14 +4,14 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
 import click
 from rich.console import Console
 
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import REGRESSION_OPTIONS, STORE, RegressionArgs, setting
+from ragstone.cli.options import REGRESSION_OPTIONS, STORE, setting
 from ragstone.cli.output import RegressionLimits, check_extension, check_files, code_of
 from ragstone.cli.parse import open_store, read_by
 from ragstone.errors import UsageError
@@ -29,21 +29,6 @@ EPILOG = (
     "scored in both runs."
 )
 _PATH = click.Path(path_type=Path)
-
-
-class CompareArgs(RegressionArgs):
-    """The options, as click passes them."""
-
-    a: str
-    b: str | None
-    metric: tuple[str, ...]
-    cluster: str | None
-    top: int
-    calibration: str | None
-    gates_on: str
-    json: Path | None
-    markdown: Path | None
-    store: str | None
 
 
 _PARAMS: Sequence[click.Parameter] = (
@@ -73,8 +58,8 @@ _PARAMS: Sequence[click.Parameter] = (
         type=click.Choice(["mean", "corrected"]),
         default="mean",
         show_default=True,
-        help="What --fail-on-regression tests: the difference of the means, or the one corrected "
-        "with labels.",
+        help="What --fail-on-regression tests: the difference of the means, or, of judged metrics, "
+        "the one corrected with labels.",
     ),
     setting("calibration", "Labels of a calibration, if one of the runs has too few of its own."),
     click.Option(["--json"], type=_PATH, metavar="FILE|-", help="Write the comparison as JSON."),
@@ -86,7 +71,7 @@ _PARAMS: Sequence[click.Parameter] = (
 
 
 @click.command(name="compare", params=[*_PARAMS], epilog=EPILOG)
-def command(**given: Unpack[CompareArgs]) -> None:
+def command(**given: Any) -> None:
     """Compare two stored runs sample by sample and test whether differences are significant.
 
     A and B are run ids, unique prefixes of ids, tags, or `last`. Without B, A is compared with the
@@ -115,18 +100,14 @@ def command(**given: Unpack[CompareArgs]) -> None:
         labelled = [LabelledRun.of(run, store.labels(run.manifest.run_id), other) for run in runs]
         comparison = correct_changes(comparison, *labelled)
     found = limits.found(comparison)
-    texts: list[tuple[Path, str]] = []
-    if given["json"] is not None:
-        # ASCII with escapes, because a lone surrogate in the data has no UTF-8
-        whole = {**comparison.to_dict(), "verdict": found and verdict(found).words}
-        document = json.dumps(finite(whole), allow_nan=False, indent=2)
-        texts.append((given["json"], document + "\n"))
-    if given["markdown"] is not None:
-        texts.append((given["markdown"], as_markdown(comparison, found)))
+    # ASCII with escapes, because a lone surrogate in the data has no UTF-8
+    whole = {**comparison.to_dict(), "verdict": found and verdict(found).words}
+    document = json.dumps(finite(whole), allow_nan=False, indent=2) + "\n"
+    texts = ((given["json"], document), (given["markdown"], as_markdown(comparison, found)))
     piped = [text for path, text in texts if path == STDOUT]
-    written = [path for path, _ in texts if path != STDOUT]
+    written = [path for path, _ in texts if path not in (None, STDOUT)]
     for path, text in texts:
-        if path != STDOUT:
+        if path in written:
             write_text(path, text)
     console = Console(file=sys.stderr if piped else sys.stdout, highlight=False)
     with silent_pipes():

@@ -1,22 +1,20 @@
 """`ragstone demo` and `demo-server`: evaluate the demo RAG system, or serve it."""
 
-import asyncio
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from threading import Thread
-from typing import Unpack
+from typing import Any
 
 import click
 
+from ragstone._internal.concurrency import BackgroundLoop
 from ragstone.cli.evaluate import evaluated
-from ragstone.cli.options import NO_STORE, RESULTS, STORE, ResultArgs, store_files
+from ragstone.cli.options import NO_STORE, RESULTS, STORE, store_files
 from ragstone.cli.output import outputs_of
 from ragstone.cli.parse import store_option_value
 from ragstone.demo.questions import DATASET
 from ragstone.demo.retriever import Variant
-from ragstone.demo.server import running, serve
-from ragstone.demo.service import make_service
+from ragstone.demo.server import make_service, running, serve
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.targets.factory import get_target
 from ragstone.types.config import Plan
@@ -25,16 +23,6 @@ _INTRODUCTION = """\
 The demo RAG system answers questions about a fictional phone; some of its answers
 contain an injected error, which faithfulness should find.
 """
-
-
-class DemoArgs(ResultArgs):
-    """The options, as click passes them."""
-
-    k: int
-    limit: int | None
-    retriever: str
-    store: str | None
-    no_store: bool
 
 
 _RETRIEVER = click.Option(
@@ -61,7 +49,7 @@ _OPTIONS = (
 
 
 @click.command(name="demo", params=list(_OPTIONS))
-def command(**given: Unpack[DemoArgs]) -> None:
+def command(**given: Any) -> None:
     """Evaluate the demo RAG system; no key or server needed.
 
     Starts a small RAG system over the manuals of a fictional phone, sends it the questions in
@@ -87,17 +75,12 @@ def command(**given: Unpack[DemoArgs]) -> None:
 @contextmanager
 def _served(retriever: str) -> Generator[str, None, None]:
     """Serve the demo from a thread of its own while the block lasts; gives its URL."""
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_forever, name="ragstone demo", daemon=True)
-    thread.start()
+    loop = BackgroundLoop()
     server = running(make_service(retriever))
     try:
-        yield asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+        yield loop.call(server.__aenter__())
     finally:
-        closing = server.__aexit__(None, None, None)
-        asyncio.run_coroutine_threadsafe(closing, loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
+        loop.call(server.__aexit__(None, None, None))
         loop.close()
 
 

@@ -4,6 +4,8 @@ import math
 import sys
 import webbrowser
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import cast
 
@@ -120,7 +122,6 @@ def command(
                 _print_plan(made, console)
             return
         session = LabelSession(opened, info.id, name, annotator, made)
-        session.reweight()
         if terminal:
             _label_in_terminal(session, console)
         else:
@@ -170,10 +171,20 @@ def _label_in_browser(session: LabelSession, *, port: int, browser: bool) -> Non
 
     def ready(url: str) -> None:
         click.echo(f"Label {count(session.plan.claims, 'claim')} at {url} (Ctrl-C stops this).")
-        if browser:  # in a thread, because some browsers block the caller
-            Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+        if browser:
+            # others can see a process's arguments, so the token is in a file, as in Jupyter
+            page.touch(mode=0o600)
+            page.write_text(
+                f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">'
+                f'<title>Label claims</title><a href="{url}">Label claims</a>',
+                encoding="utf-8",
+            )
+            # in a thread, because some browsers block the caller
+            Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
 
-    serve(session, port=port, ready=ready)
+    with TemporaryDirectory(prefix="ragstone-") as folder:  # of this user only
+        page = Path(folder) / "label.html"
+        serve(session, port=port, ready=ready)
 
 
 def _label_in_terminal(session: LabelSession, console: Console) -> None:

@@ -59,6 +59,7 @@ class Pilot:
         step: scores are multiples of it; 1 for scores of 0 and 1, next to nothing for most.
         judge: variance of repeated judgments of one response; None if it was not measured.
         people: correlation of the judge's scores with people's; None if it was not measured.
+        systems: correlation of the two systems' scores.
         judged: whether a judge is asked, so that labels correct its scores.
         most: the largest possible difference of two scores.
     """
@@ -68,6 +69,7 @@ class Pilot:
     step: float = 0.0
     judge: float | None = None
     people: float | None = None
+    systems: float = CORRELATION
     judged: bool = True
     most: float = 1.0
 
@@ -86,6 +88,7 @@ class Needed:
     spread: float
     judge_variance: float | None
     correlation_with_people: float | None
+    correlation_of_systems: float
     questions: int
     repeats: int
     by_repeats: Mapping[int, int]
@@ -110,10 +113,20 @@ def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Ne
     labels = None
     if pilot.judged:
         groups = questions / pilot.rows
-        least = labels_needed(groups, LABELS_OF * groups, people, spread=pilot.spread)
+        least = labels_needed(
+            groups, LABELS_OF * groups, people, spread=pilot.spread, systems=pilot.systems
+        )
         labels = min(max(FEWEST, math.ceil(least * pilot.rows)), judged)
     return Needed(
-        pilot.spread, pilot.judge, pilot.people, questions, repeats, by_repeats, judged, labels
+        spread=pilot.spread,
+        judge_variance=pilot.judge,
+        correlation_with_people=pilot.people,
+        correlation_of_systems=pilot.systems,
+        questions=questions,
+        repeats=repeats,
+        by_repeats=by_repeats,
+        judged=judged,
+        labels=labels,
     )
 
 
@@ -146,12 +159,13 @@ def pilots_of(
         UnknownNameError: a chosen metric is not in the runs.
         UsageError: no metric has enough scores.
     """
-    spreads: dict[str, tuple[float, float]] = {}
+    spreads: dict[str, tuple[float, float, float]] = {}
     scores = runs[0].counts.scores
     if len(runs) == 2:
         for change in compare(*runs).metric_changes:
             if change.spread:
-                spreads[change.metric] = change.spread, change.n / change.groups
+                systems = min(max(change.correlation, 0.0), HIGHEST)
+                spreads[change.metric] = change.spread, change.n / change.groups, systems
     else:
         for name, column in scores.items():
             if len(column.values) > 1:
@@ -160,7 +174,7 @@ def pilots_of(
                 )
                 if groups.count > 1 and (spread := float(np.std(groups.linearized, ddof=1))):
                     paired = spread * math.sqrt(2 * (1 - CORRELATION))
-                    spreads[name] = paired, len(column.values) / groups.count
+                    spreads[name] = paired, len(column.values) / groups.count, CORRELATION
     judge = {k: v for run in runs for k, v in judge_variances(run.manifest.run_id).items()}
     people = correlations(runs[0], labels) if labels else {}
     steps = {name: np.diff(np.unique(scores[name].values)) for name in spreads}
@@ -171,10 +185,11 @@ def pilots_of(
             step=float(min(steps[name], default=0)),
             judge=judge.get(name),
             people=people.get(name),
+            systems=systems,
             judged=runs[0].metrics[name].calls > 0,
             most=runs[0].metrics[name].high - runs[0].metrics[name].low,
         )
-        for name, (spread, rows) in spreads.items()
+        for name, (spread, rows, systems) in spreads.items()
     }
     if not found:
         problem = "no metric of the run has scores that vary"

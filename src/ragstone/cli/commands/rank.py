@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Unpack
+from typing import Any
 
 import click
 
@@ -15,42 +15,11 @@ from ragstone.cli.options import (
     WORKBOOK,
     GroupedCommand,
     Groups,
-    RegressionArgs,
-    ResultArgs,
     setting,
     written,
 )
 
-if TYPE_CHECKING:
-    from ragstone.datasets.rankings import TieRule
-    from ragstone.evaluation.ranking import Missing
-
 _PATH = click.Path(path_type=Path)
-
-
-class RankArgs(ResultArgs, RegressionArgs):
-    """The options, as click passes them."""
-
-    qrels: Path
-    ranking: tuple[Path, ...]
-    metrics: tuple[str, ...]
-    k: str | None
-    missing: "Missing"
-    tie_rule: "TieRule"
-    columns: tuple[str, ...]
-    plugin: tuple[str, ...]
-    fail_under: tuple[str, ...]
-    fail_over: tuple[str, ...]
-    min_coverage: tuple[str, ...]
-    gates_on: str | None
-    max_failure_rate: str | None
-    html: Path | None
-    json: Path | None
-    rows: Path | None
-    markdown: Path | None
-    junit: Path | None
-    baseline: str | None
-    store: str | None
 
 
 _FILES = (
@@ -156,7 +125,7 @@ GROUPS: Groups = MappingProxyType(
     "usage or input error; 3 too many failures, a gate with nothing scored, or regressions that "
     "could not be checked.",
 )
-def command(**given: Unpack[RankArgs]) -> None:
+def command(**given: Any) -> None:
     """Evaluate rankings for many queries, from the files that retrieval tools write.
 
     `ragstone run --qrels ... --ranking ...` is the same. Documents are ranked by score, highest

@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import replace
-from typing import Unpack
+from typing import Any
 
 import click
 
@@ -10,8 +10,6 @@ from ragstone.cli.options import (
     RESULTS,
     STORE,
     STORED_CORRECTION,
-    CorrectionArgs,
-    ResultArgs,
     with_correction,
 )
 from ragstone.cli.output import finish, outputs_of
@@ -19,17 +17,10 @@ from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.store import find_run
 
 
-class ReportArgs(ResultArgs, CorrectionArgs):
-    """The options, as click passes them."""
-
-    run: str
-    store: str | None
-
-
 @click.command(
     name="report", params=[click.Argument(["run"]), *STORED_CORRECTION, *RESULTS, STORE], epilog=RUN
 )
-def command(**given: Unpack[ReportArgs]) -> None:
+def command(**given: Any) -> None:
     """Write the reports of a stored run again and exit with the run's exit code.
 
     \b

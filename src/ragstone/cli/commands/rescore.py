@@ -1,13 +1,13 @@
 """`ragstone rescore`: score a stored run again, from what its judge answered then."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Unpack, cast
+from collections.abc import Sequence
+from typing import Any
 
 import click
 from rich.console import Console
 
-from ragstone.cli.options import GATES, PLUGIN, RESULTS, STORE, WORKBOOK, ResultArgs, load_plugins
+from ragstone.cli.options import GATES, PLUGIN, RESULTS, STORE, WORKBOOK, Given, load_plugins
 from ragstone.cli.output import Outputs, finish, outputs_of, progress
 from ragstone.cli.parse import RUN, config_of, open_store, read_by
 from ragstone.errors import UsageError
@@ -20,20 +20,6 @@ from ragstone.types.policy import POLICIES
 ALL = "all"
 _OWN = ("output", "no_export")
 """Options of results that mean something else here: a workbook is written where one is named."""
-
-
-class RescoreArgs(ResultArgs):
-    """The options, as click passes them."""
-
-    run: str
-    policies: tuple[str, ...]
-    metrics: tuple[str, ...]
-    plugin: tuple[str, ...]
-    keep: bool
-    fail_under: tuple[str, ...]
-    fail_over: tuple[str, ...]
-    min_coverage: tuple[str, ...]
-    store: str | None
 
 
 _PARAMS: Sequence[click.Parameter] = (
@@ -66,7 +52,7 @@ _PARAMS: Sequence[click.Parameter] = (
     epilog=f"{RUN} Exit codes are the same as for run. Only the gates given here are applied, not "
     "those of the stored run.",
 )
-def command(**given: Unpack[RescoreArgs]) -> None:
+def command(**given: Any) -> None:
     """Score a stored run again using the stored replies of its judge; no calls are made.
 
     Choose other policies, or other metrics whose questions the judge has already answered.
@@ -85,9 +71,8 @@ def command(**given: Unpack[RescoreArgs]) -> None:
     sys.exit(code)
 
 
-def _rescored(store: Store, info: RunInfo, given: RescoreArgs, outputs: Outputs) -> int:
-    options = cast("Mapping[str, Sequence[str]]", given)
-    gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in options[name]]
+def _rescored(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int:
+    gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in given[name]]
     policies = [name.strip() for text in given["policies"] for name in text.split(",")]
     if not all(policies):
         raise UsageError(

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
 import click
 
@@ -14,8 +14,7 @@ from ragstone.cli.options import (
     RESULTS,
     STORE,
     STORED_CORRECTION,
-    CorrectionArgs,
-    ResultArgs,
+    Given,
     load_plugins,
     store_files,
     with_correction,
@@ -26,17 +25,6 @@ from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import RunChangedError, StoreOptions
 from ragstone.store import RunInfo, Store, find_run
 from ragstone.types.config import ORIGIN
-
-
-class ResumeArgs(ResultArgs, CorrectionArgs):
-    """The options, as click passes them."""
-
-    run: str | None
-    store: str | None
-    retry_failed: bool
-    plugin: tuple[str, ...]
-    otel: bool
-
 
 _OPTIONS = (
     click.Argument(["run"], required=False),
@@ -50,7 +38,7 @@ _OPTIONS = (
 
 
 @click.command(name="resume", params=list(_OPTIONS))
-def command(**given: Unpack[ResumeArgs]) -> None:
+def command(**given: Any) -> None:
     """Resume a stored run: RUN, or the newest unfinished one that can be resumed.
 
     RUN is an id, the start of an id, a tag, or `last`. Finished rows are not evaluated again.
@@ -86,7 +74,7 @@ def command(**given: Unpack[ResumeArgs]) -> None:
     )
 
 
-def _resume(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) -> int:
+def _resume(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int:
     """Resume a run, and return the exit code.
 
     Raises:

@@ -1,9 +1,8 @@
 """`ragstone run`: evaluate a RAG system, or answers it gave before."""
 
 import sys
-from pathlib import Path
 from types import MappingProxyType
-from typing import Unpack
+from typing import Any
 
 import click
 
@@ -20,44 +19,11 @@ from ragstone.cli.options import (
     RESULTS,
     GroupedCommand,
     Groups,
-    ResultArgs,
     rare,
     setting,
     store_option,
 )
 from ragstone.types.config import DEFAULT_API
-
-
-class RunArgs(ResultArgs):
-    """The options, as click passes them; those of settings are beside these, None if not typed."""
-
-    data: str | None
-    test_data: str | None
-    config: Path | None
-    metrics: tuple[str, ...]
-    judge: str | None
-    model: str | None
-    embedding_model: str | None
-    preset: str | None
-    target: str | None
-    api_url: str | None
-    columns: tuple[str, ...]
-    prompts: tuple[str, ...]
-    fail_under: tuple[str, ...]
-    fail_over: tuple[str, ...]
-    min_coverage: tuple[str, ...]
-    max_failure_rate: str | None
-    plugin: tuple[str, ...]
-    policy: str | None
-    dry_run: bool
-    compare_legacy: bool
-    list_metrics: bool
-    otel: bool
-    store: str | None
-    no_store: bool
-    fresh: bool
-    no_transcript: bool
-
 
 GROUPS: Groups = MappingProxyType(
     {
@@ -103,6 +69,7 @@ GROUPS: Groups = MappingProxyType(
         ),
         "Limits": (
             *LIMITS,
+            setting("workers"),
             setting("fail_fast"),
             click.Option(
                 ["--dry-run"],
@@ -140,7 +107,7 @@ EPILOG = (
     brief=True,
     epilog=EPILOG,
 )
-def command(**given: Unpack[RunArgs]) -> None:
+def command(**given: Any) -> None:
     """Evaluate a RAG system, or saved answers.
 
     DATA is an .xlsx, .csv, .json, .jsonl or .yaml file with a `query` column, and other columns

@@ -1,6 +1,5 @@
 """`ragstone runs`: list the stored runs, look at one, tag, delete, export and import them."""
 
-import json
 import re
 import sys
 from datetime import UTC, datetime, timedelta
@@ -9,10 +8,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
 from ragstone.cli.options import STORE, json_file
-from ragstone.cli.output import check_extension, check_files
+from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.reports.runs_table import print_info, print_runs, run_entry
@@ -84,11 +82,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
         check_extension("json", file or STDOUT)
         busy = running_runs(opened)
     if file is not None:
-        text = json.dumps([run_entry(info) for info in infos], indent=2) + "\n"
-        if file == STDOUT:
-            click.echo(text, nl=False)
-        else:
-            write_text(file, text)
+        write_document(file, [run_entry(info) for info in infos])
         return
     if not infos:
         click.echo(f"There are no runs in {opened.name} yet; `ragstone run` stores one.")

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -79,9 +80,9 @@ def described(name: str, dataset: Dataset, plan: Plan, judge: Judge) -> str:
     """Describe a data set in a line."""
     samples = dataset.samples
     fields = [field for field in Sample.model_fields if field not in ("id", "tags")]
-    counts = {field: sum(getattr(each, field) is not None for each in samples) for field in fields}
-    held = ", ".join(f"{field} {count:,}" for field, count in counts.items() if count)
-    tags = ", ".join(dict.fromkeys(tag for sample in samples for tag in sample.tags))
+    found = Counter(name for each in samples for name, value in each if value is not None)
+    held = ", ".join(f"{field} {found[field]:,}" for field in fields if found[field])
+    tags = ", ".join(dataset.contents.tags)
     accepted = accepted_metrics(dataset, plan, judge)
     could = "; ".join(f"{how}: {_names(metrics)}" for how, metrics in accepted.items())
     notes = "".join(f"; {note}" for note in dataset.source.notes)

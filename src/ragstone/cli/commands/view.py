@@ -12,8 +12,7 @@ from ragstone.errors import UsageError
 from ragstone.store import find_run
 
 try:
-    from ragstone.reports.viewer.app import make_app
-    from ragstone.reports.viewer.server import is_loopback, listen, serve, url_for
+    from ragstone.reports.viewer.app import is_loopback, listen, make_app, serve, url_for
 except ModuleNotFoundError as error:
     needed = (error.name or "").partition(".")[0]
     if needed not in ("starlette", "uvicorn"):

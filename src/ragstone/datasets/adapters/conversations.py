@@ -1,6 +1,6 @@
 """Parts of other tools' values: the one turn of a chat, texts with ids, and parts of objects."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -172,25 +172,15 @@ _OPENED = frozenset(map(plain_name, ("tags", *ALIASES["tags"])))
 """Columns whose parts also become columns under their own names alone: each is a tag."""
 
 
-def open_parts(
-    records: Sequence[Record], named: Iterable[str]
-) -> tuple[list[Record], tuple[str, ...]]:
-    """Return records in which named parts of objects are columns, and the names found.
+def open_parts(record: Record, *, named: Sequence[str]) -> Record:
+    """Return a record in which named parts of its objects are columns, if it has them.
 
     A name is that of the object and its part, `metadata.contexts`; for the tags' parts, their own
-    name is enough. Existing columns stay as they are.
+    name is enough.
     """
-    opened = list(records)
-    there = {plain_name(name) for record in records for name in record.values}
-    found: list[str] = []
     for name in named:
-        if plain_name(name) in there:
-            continue
-        parted = [_parted(record, name) for record in opened]
-        if any(new is not old for new, old in zip(parted, opened, strict=True)):
-            opened = parted
-            found.append(name)
-    return opened, tuple(found)
+        record = _parted(record, name)
+    return record
 
 
 def _parted(record: Record, name: str) -> Record:

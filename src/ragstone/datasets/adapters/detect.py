@@ -1,8 +1,9 @@
 """Records as another tool wrote them to records whose columns are fields of a Sample."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
 from typing import TypeGuard
 
 from ragstone.datasets.adapters.conversations import (
@@ -15,8 +16,9 @@ from ragstone.datasets.adapters.conversations import (
 from ragstone.datasets.adapters.promptfoo import NOTE, results
 from ragstone.datasets.adapters.responses import ANY, error_in, failed_fields
 from ragstone.datasets.adapters.traces import traces
+from ragstone.datasets.blocks import FileRows
 from ragstone.datasets.columns import ALIASES, plain_name
-from ragstone.datasets.table import Record, Table
+from ragstone.datasets.table import Record, Row, Table
 from ragstone.datasets.values import object_in, spelled
 
 ONLY = ".*"
@@ -244,31 +246,40 @@ class ShapedRecords:
 def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> ShapedRecords:
     """Detect the format of a table's first `limit` rows, and map its columns to Sample fields.
 
-    `named` are the columns that the user mapped; they stay as they are.
+    `named` are the columns that the user mapped; they stay as they are. Rows of a large file stay
+    in the file, unless another tool wrote them.
     """
-    rows = iter(table.rows)
-    found = list(islice(rows, limit))
-    given = (row.values for row in found if isinstance(row, Record))
-    names = list(dict.fromkeys(chain.from_iterable(given)))
+    rows, some = table.rows, table.rows
+    if not isinstance(rows, FileRows):
+        some = rows[:limit]
+    elif rows.is_small:
+        some = list(rows)
+    names = list(dict.fromkeys(chain.from_iterable(row.values for row in _records(some))))
     shape = recognize(names)
-    whole_file = shape is not None and shape.name in (SPANS, PROMPTFOO)
-    if whole_file:
-        found += rows
-    records = [row for row in found if isinstance(row, Record)]
-    problems = [row for row in found if not isinstance(row, Record)]
-    if shape is not None and whole_file:
+    named = tuple(named)
+    if shape is not None and shape.name in (SPANS, PROMPTFOO):
+        rows = list(rows.unlimited() if isinstance(rows, FileRows) else rows)
+        records = list(_records(rows))
         made, notes = traces(records) if shape.name == SPANS else (results(records), (NOTE,))
         notes = (*table.notes, f"read as {shape.name}", *notes)
-        return ShapedRecords(
-            Table([*problems, *made][:limit], unit=table.unit, notes=notes), shape=shape
-        )
-    named = tuple(named)
-    records, parts = open_parts(records, named)
+        made = [*(row for row in rows if not isinstance(row, Record)), *made][:limit]
+        return ShapedRecords(Table(made, unit=table.unit, notes=notes), shape=shape)
+    there = set(map(plain_name, names))
+    parts = tuple(name for name in named if plain_name(name) not in there)
+    if parts:
+        open_them = partial(open_parts, named=parts)
+        if isinstance(some, FileRows):
+            some = some.mapped(open_them)
+        else:
+            some = [open_them(row) if isinstance(row, Record) else row for row in some]
+        parts = tuple(n for n in parts if any(n in row.values for row in _records(some)))
     columns = table.columns and (*table.columns, *parts)
     if shape is None:
-        table = replace(table, rows=[*problems, *records], columns=columns)
+        table = replace(table, rows=some, columns=columns, names=None if parts else tuple(names))
         near = describe_nearest(names) if names and table.sheet is None else ""
         return ShapedRecords(table, near=near)
+    problems = [row for row in some if not isinstance(row, Record)]
+    records = list(_records(some))
 
     # Rows that belong to another row, such as nested runs, are not samples.
     within = set(map(plain_name, shape.within))
@@ -311,6 +322,10 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
         shape,
         given=outer,
     )
+
+
+def _records(rows: Iterable[Row]) -> Iterator[Record]:
+    return (row for row in rows if isinstance(row, Record))
 
 
 def _filled(record: Record) -> dict[str, str]:

@@ -26,7 +26,7 @@ ROW, VALUE = 1024, 64
 _MAGIC = b"ARROW1"
 
 
-def read(file: File) -> Table:
+def read(file: File, _limit: int | None = None) -> Table:
     """Return the rows of a file of columns, numbered from 1."""
     return _table([file], file)
 
@@ -47,7 +47,7 @@ def read_folder(folder: Path) -> tuple[File, Table]:
             f"{folder} is a folder; name a file in it, or a folder that Hugging Face datasets "
             f"saved (with {STATE})"
         )
-    state = File.read(folder / STATE)
+    state = File.at(folder / STATE)
     try:
         listed = cast("dict[str, list[dict[str, str]]]", json.loads(state.text()))
         names = [each["filename"] for each in listed["_data_files"]]
@@ -56,7 +56,7 @@ def read_folder(folder: Path) -> tuple[File, Table]:
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         seen = f"this file does not list the data files: {type(error).__name__}: {error}"
         raise state.refused(seen, "save the data set again") from error
-    files = [File.read(folder / name) for name in names]
+    files = [File.at(folder / name) for name in names]
     whole = File(folder.name, b"".join(file.content for file in files))
     return whole, _table(files, whole)
 
@@ -95,7 +95,7 @@ def _table(files: Sequence[File], whole: File) -> Table:
             check(taken)
         frames.append(frame)
     values = (row for frame in frames for row in frame.iter_rows(named=True))
-    return Table((Record(number, row) for number, row in enumerate(values, 1)))
+    return Table([Record(number, row) for number, row in enumerate(values, 1)])
 
 
 def _unpacked(file: File) -> "DataFrame":

@@ -2,11 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
+from zlib import crc32
 
+from ragstone.datasets.blocks import Block, FileRows
 from ragstone.datasets.table import (
+    MARK,
     File,
     Record,
     Table,
@@ -34,7 +37,7 @@ class Listed:
     beside: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-def read(file: File) -> Table:
+def read(file: File, _limit: int | None = None) -> Table:
     """Return the objects of a JSON file, numbered from 1 in their order."""
     text = file.text()
     try:
@@ -53,9 +56,75 @@ def read(file: File) -> Table:
     return Table(records, unit="item", notes=found.notes, beside=found.beside)
 
 
-def read_lines(file: File) -> Table:
+def read_lines(file: File, limit: int | None = None) -> Table:
     """Return the objects of a JSON Lines file, numbered by line; invalid lines become Problems."""
-    return Table(_lines(file.checked()), unit="line")
+    file.check_text()
+    rows = JsonLines(file.path, limit=limit)
+    if not rows:
+        file.checked()
+    return Table(rows, unit="line", end=limit and rows.end)
+
+
+class JsonLines(FileRows):
+    """The rows of a JSON Lines file; blank lines are skipped."""
+
+    def _scan(self, limit: int | None) -> Iterator[Block]:
+        place, line = 0, 1
+        with self.path.open("rb") as file:
+            start = len(MARK) if file.read(len(MARK)) == MARK else 0
+            file.seek(start)
+            while self.tail is None and (limit is None or place < limit):
+                if not (content := file.read(self.size) + file.readline()):
+                    return
+                # Split before decoding: a line may contain U+2028, at which Python would split.
+                lines = content.split(b"\n")
+                given = [number for number, each in enumerate(lines) if each.strip()]
+                if limit is not None and place + len(given) >= limit:
+                    given = given[: limit - place]
+                    lines = lines[: given[-1] + 1]
+                self.tail = self._problem(lines, given, first=not place)
+                if self.tail is not None:
+                    lines = lines[: (self.tail.row or line) - line]
+                    given = [number for number in given if number < len(lines)]
+                content = content[: sum(map(len, lines)) + len(lines)]
+                end = start + len(content)
+                yield Block(place, len(given), line, start, end, crc32(content))
+                place, line, start = place + len(given), line + content.count(b"\n"), end
+
+    def _problem(
+        self, lines: Sequence[bytes], given: Sequence[int], *, first: bool
+    ) -> Problem | None:
+        """Return a problem of the whole file, if its first row or the encoding shows one."""
+        if first and given and isinstance(self._row((0, lines[given[0]])), Problem):
+            whole = self.path.read_bytes().removeprefix(MARK)
+            if (found := _over_lines(whole)) is not None:
+                return found
+        try:
+            b"\n".join(lines).decode()
+        except UnicodeDecodeError:
+            if not self._checked:
+                self._checked = True
+                return encoding_problem(self.path.read_bytes().removeprefix(MARK))
+        return None
+
+    _checked = False
+
+    def _parts(self, block: Block) -> Sequence[tuple[int, bytes]]:
+        lines = enumerate(self.bytes_of(block).split(b"\n"), block.line)
+        return [(number, line) for number, line in lines if line.strip()]
+
+    def _row(self, part: tuple[int, bytes]) -> Record | Problem:
+        number, line = part
+        try:
+            return Record.of(number, parsed_json(line.decode("utf-8")))
+        except UnicodeDecodeError as error:
+            return Problem(broken_byte(line, error), encoding_fix(line), row=number)
+        except json.JSONDecodeError as error:
+            comma = error.doc[error.pos :].strip() == ","
+            fix = "remove the comma after the object" if comma else ""
+            return Problem(f"invalid JSON: {error.msg} (column {error.colno})", fix, row=number)
+        except ValueError as error:
+            return Problem(f"cannot read this JSON: {error}", row=number)
 
 
 def rows_in(value: object, file: File) -> Listed:
@@ -74,8 +143,8 @@ def rows_in(value: object, file: File) -> Listed:
     if not names and isinstance(inner := parts.get("results"), Mapping):  # as promptfoo nests them
         return rows_in(cast("object", inner), file)
     if len(names) != 1:
-        seen = ", ".join(repr(name) for name in list(parts)[:12]) or "nothing"
-        what = f"lists under {' and '.join(names)}" if names else f"no list of rows, only {seen}"
+        seen = f", only {', '.join(map(repr, list(parts)[:12]))}" if parts else ""
+        what = f"lists under {' and '.join(names)}" if names else f"no list of rows{seen}"
         raise file.refused(f"the top-level object has {what}", expected)
     rows = parts[names[0]]
     if isinstance(rows, Unreadable):
@@ -85,31 +154,6 @@ def rows_in(value: object, file: File) -> Listed:
     others = ", ".join(str(name) for name in parts if name != names[0])
     notes = (f"ignored keys: {others}",) if others else ()
     return Listed(cast("list[object]", rows), notes, beside)
-
-
-def _lines(content: bytes) -> Iterator[Record | Problem]:
-    if (whole := _over_lines(content)) is not None:
-        yield whole
-        return
-    checked = False
-    # Split before decoding: a line of JSON may contain U+2028, at which Python would split text.
-    for number, line in enumerate(content.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            yield Record.of(number, parsed_json(line.decode("utf-8")))
-        except UnicodeDecodeError as error:
-            if not checked and (whole := encoding_problem(content)):
-                yield whole
-                return
-            checked = True
-            yield Problem(broken_byte(line, error), encoding_fix(line), row=number)
-        except json.JSONDecodeError as error:
-            comma = error.doc[error.pos :].strip() == ","
-            fix = "remove the comma after the object" if comma else ""
-            yield Problem(f"invalid JSON: {error.msg} (column {error.colno})", fix, row=number)
-        except ValueError as error:
-            yield Problem(f"cannot read this JSON: {error}", row=number)
 
 
 def _over_lines(content: bytes) -> Problem | None:

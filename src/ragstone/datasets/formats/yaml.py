@@ -50,7 +50,7 @@ _BAD_SCALAR = (ValueError, KeyError, IndexError, AttributeError, TypeError, Over
 """Errors that PyYAML raises for a value that does not fit its tag, such as `!!timestamp soon`."""
 
 
-def read(file: File) -> Table:
+def read(file: File, _limit: int | None = None) -> Table:
     """Return the objects of a YAML file, numbered by the line each begins on."""
     text = file.text()
     with yaml_errors(file.name):

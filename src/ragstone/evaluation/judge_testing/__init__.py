@@ -1,14 +1,20 @@
 """Tests a judge without labels: errors injected into supported claims must be detected."""
 
 from ragstone.evaluation.judge_testing.cases import SkippedCounts, select_cases
-from ragstone.evaluation.judge_testing.result import JudgeTest, KindResult, TrialResult
+from ragstone.evaluation.judge_testing.result import (
+    FILE,
+    JudgeTest,
+    KindResult,
+    TrialResult,
+    load_test,
+    save_test,
+)
 from ragstone.evaluation.judge_testing.runner import (
     JudgeTestRunner,
     estimate_usage,
     plan_questions,
     run_judge_test,
 )
-from ragstone.evaluation.judge_testing.storage import FILE, load_test, save_test
 
 __all__ = [
     "FILE",

@@ -19,9 +19,8 @@ from ragstone._internal.fields import FrozenMap, FrozenModel
 from ragstone._internal.files import make_folder
 from ragstone.errors import InputError, Problem
 from ragstone.evaluation.scoring import score_rows
-from ragstone.judges.base import Judge
+from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.replay import ReplayJudge
-from ragstone.judges.router import RouterJudge
 from ragstone.metrics import Metric
 from ragstone.results.calibration import Unit, verdict_of
 from ragstone.results.stats.power import variance_components

@@ -6,8 +6,7 @@ from functools import cached_property
 from hashlib import sha256
 from unicodedata import east_asian_width
 
-from ragstone.evaluation.judge_testing.material import Capitals, Material
-from ragstone.evaluation.judge_testing.perturbations import names_in
+from ragstone.evaluation.judge_testing.perturbations import Capitals, Material, names_in
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.sample import Sample
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ragstone.errors import CallError, UsageError
 from ragstone.evaluation.fingerprint import VERSION
 from ragstone.judges.base import Judge, JudgeWrapper, reply_of
-from ragstone.judges.instrumentation import Scorer, Tracing
+from ragstone.judges.instrumentation import RowScorer, Tracing
 from ragstone.judges.llm.providers.base import Completion, Embedder, Model, ModelPrompt, Vectors
 from ragstone.types.config import Manifest
 from ragstone.types.questions import Question
@@ -276,7 +276,7 @@ class OpenTelemetry(Tracing):
         self._tracer = get_tracer("ragstone", VERSION, tracer_provider)
         self._texts = texts_wanted(os.environ)
 
-    def scorer(self, score: Scorer, manifest: Manifest) -> Scorer:
+    def scorer(self, score: RowScorer, manifest: Manifest) -> RowScorer:
         """Have a span around each row's scoring; its scores are events of the span."""
 
         async def traced(row: Row) -> Row:
@@ -288,15 +288,12 @@ class OpenTelemetry(Tracing):
             with spanned(self._tracer, "ragstone sample", fields) as span:
                 scored = await score(row)
                 if span.is_recording():
-                    self._tell(span, scored)
+                    span.set_attributes(of_row(scored, texts=self._texts))
+                    for name, each in scored.scores.items():
+                        span.add_event(EVALUATION, of_score(name, each, texts=self._texts))
                 return scored
 
         return traced
-
-    def _tell(self, span: "Span", row: Row) -> None:
-        span.set_attributes(of_row(row, texts=self._texts))
-        for name, score in row.scores.items():
-            span.add_event(EVALUATION, of_score(name, score, texts=self._texts))
 
     def judge(self, judge: Judge) -> Judge:
         """Have a span around each question."""

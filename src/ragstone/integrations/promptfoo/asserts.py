@@ -1,7 +1,10 @@
 """The assertions of a configuration, as metrics and settings, and how they are evaluated."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
 from typing import TypedDict, Unpack, cast
 
@@ -14,12 +17,12 @@ from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import Evaluation
 from ragstone.integrations.promptfoo.assertion import RAGAS, RETRIES, ragas_in_environment
 from ragstone.integrations.promptfoo.legacy import UNHEEDED, legacy_judge
-from ragstone.judges.base import Judge
+from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
-from ragstone.judges.router import RouterJudge
 from ragstone.metrics import select
+from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.redaction import remember
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
@@ -244,7 +247,9 @@ def demands_of(
     """
     ours = {at: supported(assertions) for at, assertions in tests.items()}
     metrics = {at: tuple(dict.fromkeys(map(_metric, given))) for at, given in ours.items()}
-    first, *others = ({name: _kinds(given) for name, given in ours.items()}).items()
+    asserted = {name: {one["type"] for one in given} for name, given in ours.items()}
+    kinds = {name: [kind for kind in METRICS if kind in types] for name, types in asserted.items()}
+    first, *others = kinds.items()
     if other := next((each for each in others if each[1] != first[1]), None):
         pairs = [f"{at} asserts {' and '.join(kinds)}" for at, kinds in (first, other)]
         raise UsageError(
@@ -273,11 +278,6 @@ def demands_of(
         for at, given in ours.items()
     }
     return AssertRequirements(union, _thresholds(every), settings, ragas, tuple(notes)), each
-
-
-def _kinds(assertions: Iterable[Thing]) -> list[str]:
-    found = {one["type"] for one in assertions}
-    return [kind for kind in METRICS if kind in found]
 
 
 def _settings(
@@ -451,7 +451,12 @@ def evaluate_tests(
     progress: ProgressOptions = watched or {}
     if asks_in_text(plan):
         budget = Budget(plan.max_calls, plan.max_cost)
-        judge = _legacy_judges(plan, budget, progress.get("tracing", UNTRACED))
+        tracing = progress.get("tracing", UNTRACED)
+        text: Judge = legacy_judge(plan, budget, tracing)
+        text = CachedJudge(text, REPLIES) if plan.cache else text
+        asked = [metric.question_kinds for metric in select(plan.metrics, **plan.parameters)]
+        others = make_judge(plan, asked=asked, budget=budget, tracing=tracing)
+        judge = RouterJudge(dict.fromkeys(CLAIMS, text), others)
         unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
         made = Evaluation.of(samples, plan=unlimited, judge=judge, **progress, **keeping)
         made = replace(made, budget=budget)  # the judge counts
@@ -460,9 +465,166 @@ def evaluate_tests(
     return replace(made, finish=finish).run_in_thread()
 
 
-def _legacy_judges(plan: Plan, budget: Budget, tracing: Tracing) -> Judge:
-    text: Judge = legacy_judge(plan, budget, tracing)
-    text = CachedJudge(text, REPLIES) if plan.cache else text
-    asked = [metric.question_kinds for metric in select(plan.metrics, **plan.parameters)]
-    others = make_judge(plan, asked=asked, budget=budget, tracing=tracing)
-    return RouterJudge(dict.fromkeys(CLAIMS, text), others)
+METRIC = "faithfulness"
+NO_THRESHOLDS: Mapping[str, float | None] = MappingProxyType({})
+ALIKE = 1e-9
+"""Scores that are nearer than this are the same."""
+Watching = Callable[[], AbstractContextManager[ProgressOptions]]
+"""Opens what shows one run's progress."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One sample's two scores."""
+
+    sample: str
+    legacy: Score
+    ragas: Score
+
+    @property
+    def difference(self) -> float | None:
+        """RAGAS mode's score less the other; None where one of them is not scored."""
+        if self.legacy.value is None or self.ragas.value is None:
+            return None
+        return self.ragas.value - self.legacy.value
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether both modes agree: the same number, or no number in both."""
+        if self.difference is None:
+            return self.legacy.state is self.ragas.state
+        return abs(self.difference) < ALIKE
+
+    @property
+    def passes_alike(self) -> bool:
+        """Whether a test passes both times or neither time; without a number none passes."""
+        return bool(self.legacy.passed) is bool(self.ragas.passed)
+
+
+@dataclass(frozen=True)
+class BothWays:
+    """The scores of the same samples in both modes.
+
+    Attributes:
+        judge: the judge of both runs.
+        pairs: the samples that both runs finished.
+        samples: the number of samples.
+        troubles: why the comparison is not conclusive: missing samples, a spent budget, or too
+            many failed or imputed scores in RAGAS mode. Imputed legacy scores are normal.
+    """
+
+    judge: str
+    pairs: Sequence[Pair]
+    calls: int
+    samples: int
+    troubles: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls, legacy: Run, ragas: Run, thresholds: Mapping[str, float | None] = NO_THRESHOLDS
+    ) -> "BothWays":
+        """Join the rows of two runs: `legacy` is over the rows of `ragas`, as far as it came.
+
+        `thresholds` is the id of a sample -> the threshold of its test; others have the highest.
+        """
+        others = list(ragas.rows)
+
+        def own(row: Row) -> Score:
+            scores = {split_threshold(name)[1]: score for name, score in row.scores.items()}
+            highest = max(scores, key=lambda mark: -1.0 if mark is None else mark)
+            return scores[thresholds.get(row.sample.id, highest)]
+
+        pairs = [Pair(row.sample.id, own(row), own(others[row.index])) for row in legacy.rows]
+        manifest = ragas.manifest
+        cut_short = (
+            [legacy.stopped or "rows are missing"] if legacy.stopped or legacy.partial else []
+        )
+        return cls(
+            judge=manifest.plan.judge,
+            pairs=pairs,
+            calls=legacy.usage().calls + ragas.usage().calls,
+            samples=manifest.source.rows,
+            troubles=(
+                *(f"RAGAS mode: {trouble}" for trouble in ragas.troubles),
+                *(f"legacy: {trouble}" for trouble in cut_short),
+            ),
+        )
+
+    @property
+    def differing(self) -> list[Pair]:
+        """The pairs that differ, the largest difference first, then pairs without two numbers."""
+        found = [pair for pair in self.pairs if not pair.is_alike]
+        return sorted(found, key=lambda pair: -abs(pair.difference or 0.0))
+
+    @property
+    def both_scored(self) -> list[Pair]:
+        """The pairs with two numbers."""
+        return [pair for pair in self.pairs if pair.difference is not None]
+
+
+def both_ways(
+    data: str | Path | Dataset,
+    plan: Plan,
+    watching: Watching,
+    *,
+    thresholds: Mapping[str, float | None] = NO_THRESHOLDS,
+) -> BothWays:
+    """Score the faithfulness of the same responses in both ways; nothing is stored.
+
+    Missing fields are requested from the target once. The judge is called separately in each
+    mode, with the plan's budget for each. Of the metrics, only the thresholds of `faithfulness`
+    are used; `thresholds` is the id of a sample -> that of its test. Legacy mode ignores judge
+    settings that it does not have.
+
+    Raises:
+        UsageError: the judge does not work in both modes, or the plan cannot run.
+        RunInterruptedError: Ctrl-C; nothing can be compared.
+    """
+    named = _named(plan)
+    known = {split_threshold(name)[1] for name in named}
+    own = {sample: mark for sample, mark in thresholds.items() if mark in known}
+    usual = Plan()
+    legacy = plan.model_copy(
+        update={
+            **{name: getattr(usual, name) for name in UNHEEDED},
+            "metrics": named,
+            "policy": LEGACY,
+            "gates": (),
+            "include_reason": False,
+            "target": None,
+            "fallback_target": None,
+            "sheet": None,
+            "limit": None,
+            "columns": {},
+            "cluster": None,
+        }
+    )
+    legacy_judge(legacy, Budget())  # told before the other way was paid for
+    size = preset(RAGAS)["batch_size"] if plan.batch_size == usual.batch_size else plan.batch_size
+    shown = {"gates": (), "include_reason": False}  # of which nothing is
+    ragas = plan.model_copy(update={**shown, "metrics": named, "policy": RAGAS, "batch_size": size})
+    with watching() as watched:
+        second = Evaluation.of(data, plan=ragas, **watched).run_in_thread()
+    with watching() as watched:
+        first = evaluate_tests(_again(second), legacy, {**watched, "explicit": {}})
+    return BothWays.of(first, second, own)
+
+
+def _again(run: Run) -> Dataset:
+    """Return a run's samples, with their missing fields, to score them again."""
+    samples = tuple(row.sample for row in run.rows)
+    failures = {number: row.failures for number, row in enumerate(run.rows) if row.failures}
+    return Dataset(
+        samples,
+        run.manifest.source.model_copy(update={"rows": len(samples)}),
+        failures=failures,
+        known=frozenset(chain.from_iterable(failures.values())),
+    )
+
+
+def _named(plan: Plan) -> tuple[str, ...]:
+    """Return faithfulness with each threshold that the plan sets for it."""
+    metrics = select(plan.metrics, **plan.parameters)
+    ours = [one for one in metrics if isinstance(one, ClaimMetric) and one.name == METRIC]
+    marks = dict.fromkeys(one.threshold for one in ours) or {None: None}
+    return tuple(METRIC if mark is None else f"{METRIC},threshold={mark!r}" for mark in marks)

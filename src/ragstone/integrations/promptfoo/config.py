@@ -107,7 +107,7 @@ def is_configuration(path: str | Path) -> bool:
     if path.name in NAMES:
         return True
     try:
-        file = File.read(path)
+        file = File.at(path)
         text = file.text()
         likely = _NAMES.search(text) if file.suffix == ".json" else _KEYS.search(text)
         whole = _parse(file) if likely else None
@@ -135,7 +135,7 @@ def read_configuration(path: str | Path) -> Configuration:
         InputError: it is not valid YAML or JSON, it uses something unsupported, or a test's vars
             are not a valid sample.
     """
-    file = File.read(Path(path))
+    file = File.at(Path(path))
     whole = _object(_parse(file), file.name)
     try:
         return _read(whole, file.name)
@@ -314,18 +314,12 @@ def _parse(file: File) -> object:
         raise UsageError(f"{file.name}: a configuration must be YAML or JSON; {INSTEAD}")
     text, is_json = file.text(), file.suffix == ".json"
     try:
-        return cast("object", json.loads(text) if is_json else _yaml(text))
+        if is_json:
+            return cast("object", json.loads(text))
+        return cast("object", yaml.load(text, Loader=Loader))  # noqa: S506 - ours is a SafeLoader
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         kind = "JSON" if is_json else "YAML"
         raise InputError(file.name, [Problem(f"invalid {kind}: {error}")]) from error
-
-
-def _yaml(text: str) -> object:
-    loader = Loader(text)
-    try:
-        return loader.get_single_data()
-    finally:
-        loader.dispose()
 
 
 def _assertions(test: Thing) -> list[Thing]:

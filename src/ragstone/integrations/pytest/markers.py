@@ -120,9 +120,9 @@ def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tup
         dataset = _load(*given.args, **given.kwargs)
     except UsageError as error:
         raise pytest.Collector.CollectError(f"rag_dataset: {in_tests(str(error))}") from None
-    rows = stash.setdefault(ROWS, {})
-    rows.update((id(row.samples[0]), row) for row in _rows(dataset))
-    return dataset.samples
+    rows = list(_rows(dataset))
+    stash.setdefault(ROWS, {}).update((id(row.samples[0]), row) for row in rows)
+    return tuple(row.samples[0] for row in rows)
 
 
 def _load(
@@ -138,12 +138,7 @@ def _load(
 
 def _rows(dataset: Dataset) -> Iterator[Dataset]:
     """Yield each row as a data set that knows which fields other rows have, and what failed."""
-    held = {
-        name
-        for name in Sample.model_fields
-        if any(getattr(sample, name) is not None for sample in dataset.samples)
-    }
-    known = frozenset(held.union(chain.from_iterable(dataset.failures.values())))
+    known = dataset.contents.fields.union(chain.from_iterable(dataset.failures.values()))
     source = Source(name=dataset.source.name, rows=1, notes=dataset.source.notes)
     for index, sample in enumerate(dataset.samples):
         failures = {0: dataset.failures[index]} if index in dataset.failures else {}

@@ -236,7 +236,7 @@ class RagPlugin:
             reason = str(parts[-1]).removeprefix("Skipped: ")
             ours += [reason] if reason.startswith(SKIPPED) else []
         if self._reports or ours:
-            from ragstone.integrations.pytest.summary import summary_lines
+            from ragstone.integrations.pytest.messages import summary_lines
 
             terminalreporter.section("ragstone")
             for line in summary_lines(self._reports, ours):

@@ -1,16 +1,16 @@
 """The evaluations of one pytest session: shared judges, one budget, one event loop."""
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial, wraps
 from pathlib import Path
-from threading import RLock, Thread
+from threading import RLock
 from typing import NoReturn, ParamSpec, TypeVar, cast
 from warnings import warn
 
 import pytest
 
+from ragstone._internal.concurrency import BackgroundLoop
 from ragstone._internal.rate_limit import Budget
 from ragstone.errors import RagstoneError, UnknownNameError, UsageError
 from ragstone.evaluation.preflight import LLM_KEY, llm_reason, needing_llm, with_llm
@@ -24,8 +24,7 @@ from ragstone.integrations.pytest.markers import (
     plan_of,
     split_thresholds,
 )
-from ragstone.integrations.pytest.messages import check, in_tests
-from ragstone.integrations.pytest.summary import WorkerReport
+from ragstone.integrations.pytest.messages import WorkerReport, check, in_tests
 from ragstone.judges.base import Judge, JudgeWrapper, reply_of
 from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import REPLIES, make_judge
@@ -51,42 +50,6 @@ class SharedJudge(JudgeWrapper):
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Ask the shared judge."""
         return await reply_of(self.judge, question)
-
-
-class BackgroundLoop:
-    """Runs coroutines in one event loop in its own thread, also for callers with a loop.
-
-    Resources opened in one call stay usable in the next.
-    """
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="ragstone", daemon=True)
-        self._thread.start()
-
-    def call(self, coroutine: Coroutine[object, object, T]) -> T:
-        """Run a coroutine and return its result; cancel it if the wait is interrupted."""
-        __tracebackhide__ = True
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        try:
-            return future.result()
-        finally:
-            future.cancel()
-
-    def close(self) -> None:
-        """Cancel running tasks and stop the loop."""
-
-        async def cancel_tasks() -> None:
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await asyncio.get_running_loop().shutdown_asyncgens()
-
-        self.call(cancel_tasks())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
 
 JUDGE_FIELDS = {*JudgePlan.model_fields, "concurrency", "timeout", "retries"}

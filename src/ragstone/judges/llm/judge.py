@@ -14,7 +14,6 @@ from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedEr
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.parsing.json import RawReply, storable
-from ragstone.judges.llm.parsing.schemas import SCHEMAS, verdict_schema
 from ragstone.judges.llm.prompt import (
     INCOMPLETE,
     PLACEHOLDERS,
@@ -25,7 +24,7 @@ from ragstone.judges.llm.prompt import (
 )
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.llm.providers.pricing import Price
-from ragstone.judges.llm.tasks import TASKS
+from ragstone.judges.llm.tasks import SCHEMAS, TASKS, verdict_schema
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, Question

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import UsageError
-from ragstone.judges.local.settings import library
+from ragstone.judges.local.files import library
 
 OVERLAP = 4
 """A window repeats the last sentence of the one before if it takes at most a 4th of the room, so

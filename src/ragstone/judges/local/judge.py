@@ -16,10 +16,8 @@ from ragstone.judges.local.chunks import (
     split_spans,
     split_window,
 )
-from ragstone.judges.local.files import ModelFiles
-from ragstone.judges.local.heads import Head
-from ragstone.judges.local.model import LocalModel, PairScore
-from ragstone.judges.local.settings import MAX_LENGTH, TEMPLATE, LocalSettings
+from ragstone.judges.local.files import MAX_LENGTH, TEMPLATE, LocalSettings, ModelFiles
+from ragstone.judges.local.model import Head, LocalModel, PairScore
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.offline.similarity import compare_texts
 from ragstone.judges.spec import LOCAL

@@ -9,17 +9,15 @@ import re
 from functools import cache
 
 from ragstone._internal.sentences import split_sentences
-from ragstone.judges.offline.languages import (
+from ragstone.judges.offline.words import (
     UNKNOWN,
     Language,
-    guess_language,
-    phrase_pattern,
-    sentence_pattern,
-)
-from ragstone.judges.offline.words import (
     fold,
+    guess_language,
     lazy_pattern,
+    phrase_pattern,
     phrases_of,
+    sentence_pattern,
     split_forms,
     split_words,
     word_lists,

@@ -4,10 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ragstone.judges.offline.figures import LEEWAY
-from ragstone.judges.offline.index import ContextIndex, pieces_of
-from ragstone.judges.offline.languages import Language
-from ragstone.judges.offline.matching import ClaimText, Match
-from ragstone.judges.offline.words import opposites, stem
+from ragstone.judges.offline.matching import ClaimText, ContextIndex, Match, pieces_of
+from ragstone.judges.offline.words import Language, opposites, stem
 
 CONFLICTS = ("figure", "name", "negation", "opposite")
 NEAR = 3

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
 
-from ragstone.judges.offline.languages import UNKNOWN, Language
 from ragstone.judges.offline.words import (
     FIGURE_WORDS,
     MAX_MATCHES,
+    UNKNOWN,
+    Language,
     combining_marks,
     fold,
     lazy_pattern,

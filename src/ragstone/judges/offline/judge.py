@@ -17,10 +17,9 @@ from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.offline.claims import MAX_OPENING, extract_claims, remove_mentions
 from ragstone.judges.offline.conflicts import Contradiction, find_conflicts, find_contradiction
-from ragstone.judges.offline.index import ContextIndex
-from ragstone.judges.offline.languages import guess_language, sentence_pattern
 from ragstone.judges.offline.matching import (
     ClaimText,
+    ContextIndex,
     Features,
     Match,
     Term,
@@ -28,7 +27,13 @@ from ragstone.judges.offline.matching import (
     match_claim,
     read_claim,
 )
-from ragstone.judges.offline.words import fold, split_forms, word_lists
+from ragstone.judges.offline.words import (
+    fold,
+    guess_language,
+    sentence_pattern,
+    split_forms,
+    word_lists,
+)
 from ragstone.judges.spec import JudgeOptions
 from ragstone.judges.structured import ReadableContexts
 from ragstone.types.claim import Evidence, Grade, Label, Verdict

@@ -132,7 +132,8 @@ def claim_sources(
     A stored score does not record it, but lists the claims of one check after another, and
     neighboring checks compare claims with different texts.
     """
-    checks = iter(_checks(metric)) if claims else iter(())
+    found = _find_metric(metric) if claims else None
+    checks = iter(found.active_checks if isinstance(found, ClaimVerifier) else ())
     sources: list[Literal["response", "reference"]] = []
     check: Check | None = None
     for claim in claims:
@@ -142,11 +143,6 @@ def claim_sources(
             check = next(checks, None) or Check(usual, claim.against)
         sources.append(check.of)
     return sources
-
-
-def _checks(name: str) -> tuple[Check, ...]:
-    metric = _find_metric(name)
-    return metric.active_checks if isinstance(metric, ClaimVerifier) else ()
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,9 @@
-"""The pages' Jinja templates, in which all data is escaped, and their scripts and styles."""
+"""The templates and assets of all pages, and the geometry of histograms and gauges in them."""
 
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -10,9 +12,159 @@ from typing import NamedTuple, TypeVar, cast
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ragstone._internal.text import count, strip_controls
-from ragstone.reports.facts import cause_in_words, changed_settings
+from ragstone.reports.facts import SummaryLine, cause_in_words, changed_settings, correction
 from ragstone.reports.format import decimal, dollars, interval, milliseconds, percent
-from ragstone.reports.html.plots import gauge, histogram
+from ragstone.results.stats import intervals
+from ragstone.results.stats.intervals import Share, proportion_interval
+from ragstone.types.score import Correction
+
+WIDTH, HEIGHT = 240.0, 56.0
+"""The size of a histogram."""
+GAUGE = 72.0
+"""The width of a gauge."""
+_GAP = 2.0
+_MIN_HEIGHT = 1.5
+"""The height of the smallest visible bar."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar, its description, and the ends of its value's interval, if it has one."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    words: str
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def middle(self) -> float:
+        """The horizontal place of the interval."""
+        return round(self.x + self.width / 2, 2)
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """A histogram; `mean`, `low`, `high` and `threshold` are positions on its axis or None.
+
+    With `diagonal`, bars that reach the line from corner to corner are as high as they should be.
+    """
+
+    title: str
+    bars: tuple[Bar, ...]
+    mean: float | None
+    low: float | None
+    high: float | None
+    threshold: float | None
+    first: str
+    last: str
+    words: str
+    diagonal: bool = False
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A mean as a bar, with its interval as a line."""
+
+    start: float
+    length: float
+    low: float | None
+    high: float | None
+
+
+def histogram(
+    counted: intervals.Histogram | None,
+    *,
+    mean: float | None,
+    interval: Sequence[float] | None,
+    threshold: float | None = None,
+) -> Histogram | None:
+    """Lay out a histogram; None if nothing was scored."""
+    if counted is None or mean is None:
+        return None
+    edges, counts = counted["edges"], counted["counts"]
+    low, high = edges[0], edges[-1]
+    most = max(*counts, 1)
+    bars: list[Bar] = []
+    for start, end, number in zip(edges, edges[1:], counts, strict=False):
+        left, right = (_position(each, low, high, WIDTH) for each in (start, end))
+        height = max(_MIN_HEIGHT, number / most * HEIGHT) if number else 0.0
+        bars.append(
+            Bar(
+                x=round(left + _GAP / 2, 2),
+                y=round(HEIGHT - height, 2),
+                width=round(max(right - left - _GAP, 1.0), 2),
+                height=round(height, 2),
+                words=f"{start:g} to {end:g}: {count(number, 'score')}",
+            )
+        )
+    words = "; ".join(bar.words for bar, number in zip(bars, counts, strict=True) if number)
+    words += f". Mean {decimal(mean)}"
+    if interval:
+        words += f", 95% interval {decimal(interval[0])} to {decimal(interval[1])}"
+    ends = [_position(end, low, high, WIDTH) for end in interval or ()] or (None, None)
+    return Histogram(
+        title="Distribution of scores",
+        bars=tuple(bars),
+        mean=_position(mean, low, high, WIDTH),
+        low=ends[0],
+        high=ends[1],
+        threshold=None if threshold is None else _position(threshold, low, high, WIDTH),
+        first=f"{low:g}",
+        last=f"{high:g}",
+        words=f"{words}.",
+    )
+
+
+def reliability(bins: Sequence[tuple[float, float, int, int]]) -> Histogram | None:
+    """Lay out the share of claims that people support, by the judge's probability.
+
+    `bins` have low, high, claims, and those supported. None without any.
+    """
+    bars: list[Bar] = []
+    for start, end, n, supported in bins:
+        low, high = proportion_interval(supported, n)
+        height = max(_MIN_HEIGHT, supported / n * HEIGHT)
+        bars.append(
+            Bar(
+                x=round(start * WIDTH + _GAP / 2, 2),
+                y=round(HEIGHT - height, 2),
+                width=round((end - start) * WIDTH - _GAP, 2),
+                height=round(height, 2),
+                words=f"judge {start:.1f} to {end:.1f}: people support {Share(supported, n)}",
+                low=round((1 - low) * HEIGHT, 2),
+                high=round((1 - high) * HEIGHT, 2),
+            )
+        )
+    words = "; ".join(bar.words for bar in bars)
+    title = "Share of claims that people support, by the judge's probability"
+    made = Histogram(title, tuple(bars), None, None, None, None, "0", "1", words, diagonal=True)
+    return made if bars else None
+
+
+def gauge(
+    mean: float | None, interval: Sequence[float] | None, ends: Sequence[float | None]
+) -> Gauge | None:
+    """Lay out a mean within a metric's range; the bar starts at 0 if the range includes it.
+
+    None without a mean, or if the range is unbounded.
+    """
+    low, high = (math.inf if end is None else end for end in ends)
+    if mean is None or not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    zero = _position(min(max(0.0, low), high), low, high, GAUGE)
+    tip = _position(mean, low, high, GAUGE)
+    whisker = [_position(end, low, high, GAUGE) for end in interval or ()] or (None, None)
+    length = round(max(abs(tip - zero), 1.0), 2)
+    return Gauge(start=min(zero, tip), length=length, low=whisker[0], high=whisker[1])
+
+
+def _position(value: float, low: float, high: float, width: float) -> float:
+    share = (value - low) / (high - low) if high > low else 0.5
+    return round(min(max(share, 0.0), 1.0) * width, 2)
+
 
 T = TypeVar("T")
 
@@ -63,9 +215,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (families, gaps, changed_settings, count, dollars, milliseconds, percent, minus)
+    figures = (count, dollars, milliseconds, percent, minus)
+    filters = (families, gaps, changed_settings, corrections, *figures)
     signed = {"decimal": _with_minus(decimal), "interval": _with_minus(interval)}
-    names = {"gauge": gauge, "histogram": histogram, "version": version("ragstone")}
+    plots = {each.__name__: each for each in (gauge, histogram, reliability)}
+    names = plots | {"version": version("ragstone")}
     cast("dict[str, object]", environment.filters).update(
         {each.__name__: each for each in filters} | signed
     )
@@ -99,6 +253,11 @@ def families(metrics: Metrics) -> list[Family]:
     for name, figures in metrics.items():
         found.setdefault(str(figures.get("family", "")), []).append((name, figures))
     return [Family(name, tuple(each)) for name, each in found.items()]
+
+
+def corrections(found: Mapping[str, object]) -> list[SummaryLine]:
+    """Return what reports state of a corrected mean, which is given as plain data."""
+    return [*correction(Correction.model_validate(found))] if found else []
 
 
 class Gap(NamedTuple):

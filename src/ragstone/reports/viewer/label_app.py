@@ -20,8 +20,7 @@ from starlette.types import ASGIApp
 
 from ragstone.errors import RagstoneError, UsageError
 from ragstone.evaluation.labelling import RULE, Item, LabelSession
-from ragstone.reports.viewer.app import RequestGuard, host_check
-from ragstone.reports.viewer.server import LOOPBACK, listen, serve, url_for
+from ragstone.reports.viewer.app import LOOPBACK, RequestGuard, host_check, listen, serve, url_for
 from ragstone.reports.viewer.views import asset, error_response, html_response, icon, json_response
 from ragstone.types.claim import JudgedClaim
 

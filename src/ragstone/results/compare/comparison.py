@@ -95,7 +95,7 @@ class Comparison:
     ) -> tuple[MetricChange, ...]:
         """Return the metrics that got worse, significantly, by more than `min_effect`.
 
-        With `corrected`, people's labels decide.
+        With `corrected`, people's labels decide about judged metrics.
         """
         return tuple(
             each
@@ -195,6 +195,7 @@ def compare(
             name,
             scores,
             higher_is_better=higher,
+            judged=any(info.calls for info in infos),
             span=max(info.high for info in infos) - min(info.low for info in infos),
             clusters=grouping.labels,
         )
@@ -259,7 +260,7 @@ class Regressions:
         doubts: why this cannot be decided; empty if it can.
         beyond: metrics that got worse, significantly, by more than the minimum effect.
         within: metrics that got worse, significantly, by no more than that.
-        corrected: whether people's labels decided.
+        corrected: whether people's labels decided about judged metrics.
     """
 
     doubts: tuple[str, ...]
@@ -279,7 +280,7 @@ def find_regressions(
 
     This cannot be decided if a run is partial, if less than `min_paired` (0 to 1) of A's samples
     have a partner, or if B has no score for more than 10% of the pairs that A scored. With
-    `corrected`, people's labels decide, and every judged metric must have enough of them.
+    `corrected`, people's labels decide about judged metrics, and each must have enough of them.
     """
     doubts = [f"run {run} was stopped before every row was finished" for run in comparison.partial]
     found = comparison.pairing
@@ -306,8 +307,10 @@ def find_regressions(
         problems = [
             f"{each.metric}: {each.corrected.problem if each.corrected else 'no labels'}"
             for each in comparison.metric_changes
-            if each.corrected is None or each.corrected.problem
+            if each.judged and (each.corrected is None or each.corrected.problem)
         ]
+        if not any(each.judged for each in comparison.metric_changes):
+            problems = ["no compared metric is judged, so labels cannot correct any"]
         doubts += problems
     beyond = comparison.regressions(min_effect, corrected=corrected)
     drops = comparison.regressions(corrected=corrected)

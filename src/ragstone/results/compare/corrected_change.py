@@ -84,7 +84,7 @@ class LabelledRun:
 
 
 def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> Comparison:
-    """Return the comparison with corrected differences, for metrics that have labels.
+    """Return the comparison with corrected differences, for judged metrics that have labels.
 
     If both runs have enough labels of their own, those count; otherwise, the other labels for both.
     """
@@ -93,7 +93,7 @@ def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> C
     pairs = list(zip(comparison.pairing.pairs, units, strict=True))
     changes: list[MetricChange] = []
     for change in comparison.metric_changes:
-        if any(one.own or one.other for one in (a, b)):
+        if change.judged and any(one.own or one.other for one in (a, b)):
             change = replace(change, corrected=_corrected(change, a, b, pairs, comparison.partial))
         changes.append(change)
     return replace(comparison, metric_changes=tuple(changes))

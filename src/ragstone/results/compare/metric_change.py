@@ -119,13 +119,16 @@ class MetricChange:
         win_loss_tie: pairs that got better, got worse, and stayed the same.
         min_detectable_difference: the smallest true difference that this many pairs would show
             with 80% power; None if it exceeds the metric's range, or the differences do not vary.
+        judged: whether a judge gave the scores, so that people's labels can correct them.
         groups: number of independent differences: pairs, or clusters of them.
         spread: their standard deviation; None for fewer than two.
+        correlation: of the groups' means in A and in B; 0 if either side does not vary.
         corrected: the difference by people's labels; None without labels.
     """
 
     metric: str
     higher_is_better: bool
+    judged: bool
     span: float
     n: int
     unscored_a: Unscored
@@ -147,6 +150,7 @@ class MetricChange:
     min_detectable_difference: float | None
     groups: int
     spread: float | None
+    correlation: float
     corrected: CorrectedDifference | None = None
 
     @property
@@ -173,10 +177,11 @@ class MetricChange:
     def is_regression(self, min_effect: float = 0.0, *, corrected: bool = False) -> bool:
         """Return whether it got worse, significantly, by more than `min_effect`.
 
-        With `corrected`, people's labels decide, and the interval must exclude 0.
+        With `corrected`, people's labels decide if it is judged: the corrected interval must
+        exclude 0.
         """
         found = self.corrected
-        if corrected:
+        if corrected and self.judged:
             if found is None or found.mean is None or found.interval is None:
                 return False
             sign = -1 if self.higher_is_better else 1
@@ -217,6 +222,7 @@ def compare_metric(
     scores: PairedScores,
     *,
     higher_is_better: bool = True,
+    judged: bool = False,
     span: float = math.inf,
     clusters: NDArray[np.int64] | None = None,
 ) -> tuple[MetricChange, SignFlips]:
@@ -232,13 +238,21 @@ def compare_metric(
         independent = Clusters.of(differences, labels).linearized
     enough = len(independent) > 1
     spread = detectable = None
+    correlation = 0.0
     if enough:
         spread = float(np.std(independent, ddof=1))
+        a, b = (
+            float(np.var(Clusters.of(side, labels).linearized, ddof=1))
+            for side in (scores.a, scores.b)
+        )
+        if min(a, b) > 0:
+            correlation = (a + b - spread**2) / (2 * math.sqrt(a * b))
         detectable = smallest_difference(spread, len(independent), power=POWER)
     test = sign_flip(differences, clusters=labels)
     change = MetricChange(
         metric=metric,
         higher_is_better=higher_is_better,
+        judged=judged,
         span=span,
         n=count,
         unscored_a=scores.unscored_a,
@@ -260,6 +274,7 @@ def compare_metric(
         min_detectable_difference=None if detectable is None or detectable > span else detectable,
         groups=test.groups,
         spread=spread,
+        correlation=correlation,
     )
     return change, test
 

@@ -8,9 +8,9 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.stats.intervals import SEED, Ends, Numbers, effective
+from ragstone.results.stats.intervals import BLOCK, SEED, Ends, Numbers, effective
 
-DRAWS = 4000
+DRAWS = 10_000
 PRIOR = 0.5
 """Labels that each combination of an extreme score and an extreme label is worth (Jeffreys)."""
 _CORNERS = np.array([[1.0, f, y, f * y, f * f, y * y] for f in (0.0, 1.0) for y in (0.0, 1.0)])
@@ -58,10 +58,11 @@ def corrected_mean(run: LabelledScores, *, level: float = 0.95) -> Corrected:
     The latter assumes that the judge errs as often on these rows as on those, the former nothing.
 
     The mean is the value of that line, limited to the interval. The interval has the quantiles of
-    a posterior: rows get random weights, and four pseudo-rows of weight PRIOR let any score go
-    with any label. For scores of 0 and 1 that is Jeffreys' beta posterior for each verdict. Rows
-    drawn with unequal chances are weighted, and count as fewer (Kish). Whole units are weighted,
-    not rows. The draws are always the same.
+    a posterior: rows get random weights, and four pseudo-rows, each worth PRIOR trials, let any
+    score go with any label. For scores of 0 and 1 that is Jeffreys' beta posterior for each
+    verdict. For graded scores and units of several rows, the variance is estimated too, which
+    makes the posterior one of Student's t. Rows drawn with unequal chances are weighted, and count
+    as fewer (Kish). Whole units are weighted, not rows. The draws are always the same.
 
     Sources: Cochran, Sampling Techniques (1977), 12.6 (regression in double sampling); Chen et al.
     (2026), arXiv 2601.05420 (for 0 and 1 it is efficient); Rubin, The Bayesian Bootstrap (1981);
@@ -116,40 +117,57 @@ def _posterior(*runs: LabelledScores) -> list[Numbers]:
     height = max(len(block) for block in blocks)
     units = np.hstack([np.pad(block, ((0, height - len(block)), (0, 0))) for block in blocks])
     distinct, counts = np.unique(units, axis=0, return_counts=True)
-    many = counts > 1
-    weights = rng.standard_exponential((DRAWS, counts.size))
-    weights[:, many] = rng.standard_gamma(counts[many], (DRAWS, int(many.sum())))
-    sums = weights @ distinct
+    step = max(1, BLOCK // counts.size)
+    sizes = [(min(step, DRAWS - start), counts.size) for start in range(0, DRAWS, step)]
+    sums = np.vstack([rng.standard_gamma(counts, size) @ distinct for size in sizes])
     means = _mean_scores(runs, rng)
+    freedom = max(1, height - 2)
+    stretch = np.sqrt(freedom / rng.chisquare(freedom, DRAWS))
     posterior: list[Numbers] = []
     pseudo = rng.standard_gamma(PRIOR, (DRAWS, 4))
     for place, run in enumerate(runs):
         if place and not run.transported:  # else the labels may be the same
             pseudo = rng.standard_gamma(PRIOR, (DRAWS, 4))
-        rows = run.human.size / np.unique(numbers[place]).size  # of a unit
-        prior = rows * _prior_weights(run)[:, None] * _CORNERS
+        prior, trials = _prior(run, numbers[place])
         total = sums[:, 6 * place : 6 * place + 6] + pseudo @ prior
         score, label, product, square, squared = total[:, 1:].T / total[:, 0]
-        both = product - score * label
-        if not run.transported:
-            slope = both / (square - score**2)
-            posterior.append(np.clip(label + slope * (means[place] - score), 0, 1))
-            continue
-        slope = both / (squared - label**2)
-        informed = slope > 0  # else the scores say nothing, and any mean is possible
-        line = label + (means[place] - score) / np.where(informed, slope, 1.0)
-        posterior.append(np.where(informed, np.clip(line, 0, 1), rng.random(DRAWS)))
+        both, shift = product - score * label, means[place] - score
+        if run.transported:
+            slope = both / (squared - label**2)
+            informed = slope > 0  # else the scores say nothing, and any mean is possible
+            line = label + shift / np.where(informed, slope, 1.0)
+        else:
+            informed = True
+            line = label + both / (square - score**2) * shift
+        middle = np.median(line)
+        line = np.clip(middle + (line - middle) * stretch ** (1 - trials), 0, 1)
+        posterior.append(np.where(informed, line, rng.random(DRAWS)))
     return posterior
 
 
-def _prior_weights(run: LabelledScores) -> Numbers:
-    """Return the weight of a pseudo-row at each corner: that of a label of such rows (Kish)."""
+def _prior(run: LabelledScores, units: NDArray[np.int64]) -> tuple[Numbers, float]:
+    """Return the weighted moments of the pseudo-rows, float64[4, 6], and how far units are trials.
+
+    A pseudo-row weighs as many labelled rows as vary like one trial: their design effect (Kish),
+    smoothed by the pseudo-rows, and at most that of units whose labels are all equal. It is 1 for
+    independent labels of 0 and 1, and less for graded ones. The number returned with it, 0 to 1, is
+    the share of that maximum: 1 if the variance of the labels follows from their mean.
+    """
     weights = 1 / run.chances / (1 / run.chances).mean()
-    found = [float(weights @ weights / weights.sum())] * 2
-    for corner, near in enumerate((1 - run.judged, run.judged)):
-        if near.any():
-            found[corner] = float((weights**2) @ near / (weights @ near))
-    return np.repeat(found, 2)
+    given, label = (run.human, run.judged) if run.transported else (run.judged, run.human)
+    rows = label.size / np.unique(units).size
+    found: list[float] = []
+    most: list[float] = []
+    for near in (1 - given, given):
+        near = weights * (near if near.any() else 1.0)
+        most.append(rows * float(weights @ near) / float(near.sum()))
+        size = float(near.sum()) + 2 * PRIOR * most[-1]
+        mean = (float(near @ label) + PRIOR * most[-1]) / size
+        pulls = np.bincount(units, near * (label - mean))
+        squares = float(pulls @ pulls) + PRIOR * most[-1] ** 2 * (mean**2 + (1 - mean) ** 2)
+        found.append(min(most[-1], squares / (size * mean * (1 - mean))))
+    corners = np.tile(found, 2) if run.transported else np.repeat(found, 2)
+    return corners[:, None] * _CORNERS, sum(found) / sum(most)
 
 
 def _numbered(*keys: Sequence[Hashable]) -> list[NDArray[np.int64]]:

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Self, TypedDict
+from typing import NamedTuple, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.results.stats.distributions import NORMAL, beta_below, root_of, t_quantile
-
-Numbers = NDArray[np.float64]
+from ragstone.results.stats.sums import UNIT, ExactSums, Numbers, exact
 
 RESAMPLES = 2000
 DRAWS = 20_000
@@ -44,18 +43,14 @@ class Clusters:
         cls,
         values: Sequence[float] | Numbers,
         clusters: Labels | None = None,
-        *,
-        total: float | None = None,
     ) -> Self:
         """Group values by the label of their cluster; None is a cluster of its own.
-
-        `total` is `math.fsum` of the values, if it is known.
 
         Raises:
             ValueError: there is not one label for each value.
         """
         data = np.asarray(values, dtype=np.float64)
-        mean = (math.fsum(values) if total is None else total) / len(values)
+        mean = math.fsum(values) / len(values)
         if clusters is None:
             return cls(np.sort(data), np.ones(data.size), mean)
         if len(clusters) != data.size:
@@ -114,8 +109,7 @@ def bca(groups: Clusters, level: float) -> Ends:
     for the widening.
     """
     n = groups.count
-    equal = max(2.0, effective(groups.sizes))
-    reach = t_quantile((1 + level) / 2, equal - 1) * math.sqrt(equal / (equal - 1))
+    reach = _reach(max(2.0, effective(groups.sizes)), level)
     pull = _without_each(groups)
     scale = float(np.abs(pull).max())
     pull = pull / scale  # squares and cubes of what is left are neither 0 nor infinite
@@ -124,14 +118,24 @@ def bca(groups: Clusters, level: float) -> Ends:
     acceleration = float((squares * pull).sum()) / (6 * square**1.5)
     if n > LARGE:
         error = scale * math.sqrt(square) * (n - 1) / n
-        below, above = (_shifted(z, acceleration, acceleration) for z in (-reach, reach))
-        bent = [w + acceleration * (w * w - 1) for w in (below, above)]
-        return groups.mean + error * bent[0], groups.mean + error * bent[1]
+        return _expanded(groups.mean, error, acceleration, reach)
     shifts = _bootstrap(groups)
     bias = _bias(shifts)
     shares = [NORMAL.cdf(_shifted(z, bias, acceleration)) for z in (-reach, reach)]
     low, high = np.quantile(shifts, shares)
     return groups.mean + float(low), groups.mean + float(high)
+
+
+def _reach(n: float, level: float) -> float:
+    """Return Student's quantile for n groups, widened as a bootstrap is too narrow."""
+    return t_quantile((1 + level) / 2, n - 1) * math.sqrt(n / (n - 1))
+
+
+def _expanded(mean: float, error: float, acceleration: float, reach: float) -> Ends:
+    """Return the analytic form of the BCa interval."""
+    below, above = (_shifted(z, acceleration, acceleration) for z in (-reach, reach))
+    bent = [w + acceleration * (w * w - 1) for w in (below, above)]
+    return mean + error * bent[0], mean + error * bent[1]
 
 
 def effective(sizes: Numbers | NDArray[np.int64]) -> float:
@@ -147,7 +151,21 @@ def student(groups: Clusters, level: float) -> Ends:
     return groups.mean - half, groups.mean + half
 
 
-def bounded(groups: Clusters, low: float, high: float, level: float) -> Ends:
+class Distinct(NamedTuple):
+    """The different means of groups, how many groups have each, and their average sizes."""
+
+    means: Numbers
+    counts: NDArray[np.int64]
+    sizes: Numbers
+
+    @classmethod
+    def of(cls, groups: Clusters) -> Self:
+        """Count the groups by their means."""
+        means, place, counts = np.unique(groups.means, return_inverse=True, return_counts=True)
+        return cls(means, counts, np.bincount(place, weights=groups.sizes) / counts)
+
+
+def bounded(groups: Distinct, low: float, high: float, level: float) -> Ends:
     """Return the interval of the mean of few values in a finite range.
 
     One more value, at the far end of the range, is added, and all get random weights; a quantile
@@ -195,19 +213,17 @@ def _bias(shifts: Numbers) -> float:
     return NORMAL.inv_cdf(min(max(share, 1 / (RESAMPLES + 1)), RESAMPLES / (RESAMPLES + 1)))
 
 
-def _weighted(groups: Clusters, far: float) -> Numbers:
+def _weighted(groups: Distinct, far: float) -> Numbers:
     """Return means under random weights, including one more group at the far end of the range.
 
     Groups with equal means are weighted as one, so many values at an end of the range cost nothing.
     """
-    means, place = np.unique(groups.means, return_inverse=True)
-    counts = np.bincount(place)
-    sizes = np.bincount(place, weights=groups.sizes) / counts
     rng = np.random.default_rng(SEED)
-    shapes = np.append(counts, 1.0)
+    shapes = np.append(groups.counts, 1.0)
     weights = rng.standard_gamma(shapes, size=(DRAWS, shapes.size))
-    weights *= np.append(sizes, groups.sizes.mean())
-    return weights @ np.append(means, far) / weights.sum(axis=1)
+    average = float(groups.counts @ groups.sizes) / groups.counts.sum()
+    weights *= np.append(groups.sizes, average)
+    return weights @ np.append(groups.means, far) / weights.sum(axis=1)
 
 
 FEW_TRIALS = 30
@@ -274,13 +290,12 @@ FEW_OFF_THE_END = 3
 
 
 def mean_interval(
-    values: Sequence[float] | Numbers,
+    values: Sequence[float] | Numbers | ExactSums,
     *,
     low: float = 0.0,
     high: float = 1.0,
     clusters: Labels | None = None,
     level: float = 0.95,
-    total: float | None = None,
 ) -> Ends | None:
     """Return the interval of the mean of scores in the range low to high, or None.
 
@@ -295,12 +310,24 @@ def mean_interval(
     the means of all clusters) are equal and inside the range, because every resample would be
     equal too.
 
-    `total` is `math.fsum` of the values, if it is known. The interval contains the mean and stays
-    in the range, which is widened to the values. It does not depend on the order of the values.
+    The interval contains the mean and stays in the range, which is widened to the values. It does
+    not depend on the order of the values. More than LARGE independent values are only summed, so
+    their sums give the same interval as the values.
+
+    Raises:
+        ValueError: sums of at most LARGE values, whose interval needs the values.
     """
+    if isinstance(values, ExactSums):
+        if values.n <= LARGE:
+            raise ValueError(f"an interval of {values.n} values needs more than their sums")
+        return _interval_of_many(values, low, high, level)
     if len(values) < 2:
         return None
-    groups = Clusters.of(values, clusters, total=total)
+    if clusters is None and len(values) > LARGE:
+        return _interval_of_many(ExactSums.of(values), low, high, level)
+    groups = Clusters.of(values, clusters)
+    if groups.alone and groups.count > LARGE:
+        return _interval_of_many(ExactSums.of(values), low, high, level)
     data = np.asarray(values, dtype=np.float64)
     least, most = float(data.min()), float(data.max())
     low, high = min(low, least), max(high, most)
@@ -311,43 +338,69 @@ def mean_interval(
         gains = np.abs(groups.totals - groups.mean * groups.sizes)
         if least < most and gains.max() <= 1e-12 * np.abs(data).sum():
             return None
-    at_ends = bool(np.all((groups.means == low) | (groups.means == high)))
-    if finite and (least == most or (groups.alone and at_ends)):
-        right = groups.count if least == most == high else int(np.sum(groups.means == high))
-        share = proportion_interval(right, groups.count, level)
-        ends = low + share[0] * (high - low), low + share[1] * (high - low)
+    off_low, off_high = int(np.sum(groups.means > low)), int(np.sum(groups.means < high))
+    if finite and (least == most or (groups.alone and off_low + off_high == groups.count)):
+        ends = _interval_at_ends(groups.count - off_high, groups.count, low, high, level)
     elif groups.count < FEW:
-        ends = bounded(groups, low, high, level) if finite else student(groups, level)
+        ends = bounded(Distinct.of(groups), low, high, level) if finite else student(groups, level)
     else:
         ends = bca(groups, level)
-        off_low, off_high = int(np.sum(groups.means > low)), int(np.sum(groups.means < high))
         if finite and min(off_low, off_high) < FEW_OFF_THE_END:
-            safe = bounded(groups, low, high, level)
-            ends = (
-                min(ends[0], safe[0]) if off_high < FEW_OFF_THE_END else ends[0],
-                max(ends[1], safe[1]) if off_low < FEW_OFF_THE_END else ends[1],
-            )
+            safe = bounded(Distinct.of(groups), low, high, level)
+            ends = _widen(ends, safe, off_low, off_high)
     return max(low, min(ends[0], groups.mean)), min(high, max(ends[1], groups.mean))
 
 
+def _interval_of_many(sums: ExactSums, low: float, high: float, level: float) -> Ends | None:
+    """Return the interval of the mean of more than LARGE independent values, from their sums."""
+    n, least, most, mean = sums.n, sums.least, sums.most, sums.mean
+    low, high = min(low, least), max(high, most)
+    finite = math.isfinite(high - low)
+    if least == most and (not finite or low < least < high):
+        return None
+    off_low = n - sums.n_least if least == low else n
+    off_high = n - sums.n_most if most == high else n
+    if finite and (least == most or off_low + off_high == n):
+        ends = _interval_at_ends(n - off_high, n, low, high, level)
+    else:
+        ends = _expanded(mean, sums.error, sums.acceleration, _reach(n, level))
+        if finite and min(off_low, off_high) < FEW_OFF_THE_END:
+            # At most one value is neither the least nor the greatest: that is what is left.
+            ends_sum = sums.n_least * exact(least) + sums.n_most * exact(most)
+            means = np.array([least, (sums.first - ends_sum) / (1 << UNIT), most])
+            counts = np.array([sums.n_least, n - sums.n_least - sums.n_most, sums.n_most])
+            some = counts > 0
+            safe = bounded(Distinct(means[some], counts[some], np.ones(3)[some]), low, high, level)
+            ends = _widen(ends, safe, off_low, off_high)
+    return max(low, min(ends[0], mean)), min(high, max(ends[1], mean))
+
+
+def _interval_at_ends(right: int, n: int, low: float, high: float, level: float) -> Ends:
+    """Return the interval of the mean of n values: `right` high ones, and low ones."""
+    share = proportion_interval(right, n, level)
+    return low + share[0] * (high - low), low + share[1] * (high - low)
+
+
+def _widen(ends: Ends, safe: Ends, off_low: int, off_high: int) -> Ends:
+    """Return the ends, widened on the far side of an end that nearly all values are at."""
+    return (
+        min(ends[0], safe[0]) if off_high < FEW_OFF_THE_END else ends[0],
+        max(ends[1], safe[1]) if off_low < FEW_OFF_THE_END else ends[1],
+    )
+
+
 def bounds(
-    values: Sequence[float],
-    missing: int,
-    *,
-    low: float = 0.0,
-    high: float = 1.0,
-    total: float | None = None,
+    sums: ExactSums, missing: int, *, low: float = 0.0, high: float = 1.0
 ) -> tuple[float, float] | None:
     """Return the mean if all `missing` unscored rows had scored `low`, and if all `high`.
 
     The mean of all rows lies between the two, whatever the missing rows would have scored. None
-    without any rows. `total` is `math.fsum` of the values, if it is known.
+    without any rows.
     Source: Manski, Nonparametric Bounds on Treatment Effects (1990).
     """
-    n = len(values) + missing
+    n, total = sums.n + missing, sums.total
     if not n:
         return None
-    total = math.fsum(values) if total is None else total
     if not missing:  # infinity times 0 is not a number
         return total / n, total / n
     return (total + missing * low) / n, (total + missing * high) / n
@@ -363,7 +416,9 @@ class Histogram(TypedDict):
     counts: list[int]
 
 
-def histogram(values: Sequence[float], *, low: float = 0.0, high: float = 1.0) -> Histogram | None:
+def histogram(
+    values: Sequence[float] | Numbers, *, low: float = 0.0, high: float = 1.0
+) -> Histogram | None:
     """Return how many values lie in each tenth of the range low to high; None without values.
 
     An infinite range is narrowed to the values, and a range is widened to values outside it. The
@@ -371,12 +426,13 @@ def histogram(values: Sequence[float], *, low: float = 0.0, high: float = 1.0) -
     """
     if not len(values):
         return None
-    least, most = min(values), max(values)
+    data = np.asarray(values, dtype=np.float64)
+    least, most = float(data.min()), float(data.max())
     start = min(low, least) if math.isfinite(low) else least
     end = max(high, most) if math.isfinite(high) else most
     if start == end:
         end = start + 1.0
-    counts, edges = np.histogram(np.asarray(values, dtype=np.float64), BINS, (start, end))
+    counts, edges = np.histogram(data, BINS, (start, end))
     return Histogram(edges=edges.tolist(), counts=counts.tolist())
 
 

@@ -27,14 +27,16 @@ class Stratum:
     rate: float
 
 
-def allocate(strata: Sequence[Stratum], draws: int) -> list[int]:
+def allocate(strata: Sequence[Stratum], draws: int) -> tuple[list[int], list[int]]:
     """Return how many of the draws each stratum gets, none more than it has rows.
 
     Each gets rows with LEAST claims, even if that is more than `draws`; the others minimise the
-    variance of the estimated mean. With more draws, no stratum gets fewer.
+    variance of the estimated mean. Also returns the strata of these others, one by one: with fewer
+    draws, only the last of them are missing.
     Source: Neyman (1934); Wright, The American Statistician 66 (2012), for whole numbers.
     """
     given = [min(math.ceil(LEAST * each.rows / each.claims), each.rows) for each in strata]
+    others: list[int] = []
     for _ in range(min(draws, sum(each.rows for each in strata)) - sum(given)):
         gains = [
             each.rows * math.sqrt(each.rate * (1 - each.rate) / (n * (n + 1)))
@@ -42,20 +44,23 @@ def allocate(strata: Sequence[Stratum], draws: int) -> list[int]:
             else -1.0
             for each, n in zip(strata, given, strict=True)
         ]
-        given[gains.index(max(gains))] += 1
-    return given
+        others.append(gains.index(max(gains)))
+        given[others[-1]] += 1
+    return given, others
 
 
 @dataclass(frozen=True)
 class Draw:
     """How many rows are drawn: from each stratum, and at `random` from all rows together.
 
-    The two draws are independent, so a row may be in both.
+    The two draws are independent, so a row may be in both. `others` are the strata of the last
+    draws, one by one.
     """
 
     strata: Sequence[Stratum]
     allocation: Sequence[int]
     random: int
+    others: Sequence[int] = ()
 
     @classmethod
     def of(cls, strata: Sequence[Stratum], labels: int) -> "Draw":
@@ -73,8 +78,12 @@ class Draw:
 
     @classmethod
     def _sized(cls, strata: Sequence[Stratum], draws: int) -> "Draw":
-        allocation = allocate(strata, draws)
-        return cls(strata, allocation, sum(allocation) // RANDOM)
+        allocation, others = allocate(strata, draws)
+        return cls(strata, allocation, sum(allocation) // RANDOM, others)
+
+    def smaller(self, draws: int) -> "Draw":
+        """Return the draw of the same rows that has so many draws from the strata."""
+        return self._sized(self.strata, draws)
 
     @property
     def probabilities(self) -> list[float]:
@@ -89,17 +98,25 @@ class Draw:
         pairs = zip(self.strata, self.probabilities, strict=True)
         return sum(each.claims * chance for each, chance in pairs)
 
-    def rows(self, stratum: Sequence[int], *, seed: int) -> list[int]:
-        """Return the drawn rows' numbers in random order; `stratum` is each row's.
+    def rows(self, stratum: Sequence[int], *, seed: int) -> dict[int, int]:
+        """Return the drawn rows' numbers, each with the draws of the smallest draw that has it.
 
-        With the same seed, a larger draw has all rows of a smaller one.
+        `stratum` is each row's. The smallest draw comes first, its rows in random order. With the
+        same seed, a larger draw begins with the rows of a smaller one.
         """
         codes = np.asarray(stratum)
         within, overall, order = np.random.default_rng(seed).random((3, codes.size))
-        drawn = np.zeros(codes.size, dtype=bool)
-        drawn[np.argsort(overall)[: self.random]] = True
+        draws, least = sum(self.allocation), sum(self.allocation) - len(self.others)
+        first = np.full(codes.size, draws + 1)
+        enters = np.maximum(RANDOM * np.arange(1, self.random + 1), least)
+        first[np.argsort(overall)[: self.random]] = enters
+        others = np.asarray(self.others, dtype=np.int64)
         for code, n in enumerate(self.allocation):
             members = np.flatnonzero(codes == code)
-            drawn[members[np.argsort(within[members])[:n]]] = True
-        found = np.flatnonzero(drawn)
-        return list(map(int, found[np.argsort(order[found])]))
+            chosen = members[np.argsort(within[members])[:n]]
+            later = least + 1 + np.flatnonzero(others == code)
+            enters = np.concatenate([np.full(n - later.size, least), later])
+            first[chosen] = np.minimum(first[chosen], enters)
+        found = np.flatnonzero(first <= draws)
+        ordered = found[np.lexsort((order[found], first[found]))]
+        return dict(zip(ordered.tolist(), first[ordered].tolist(), strict=True))

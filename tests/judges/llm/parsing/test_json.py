@@ -10,13 +10,13 @@ from ragstone.judges.llm.parsing.items import ItemFormat, json_items
 from ragstone.judges.llm.parsing.json import RawReply
 from ragstone.judges.llm.parsing.labels import LabelPattern
 from ragstone.judges.llm.parsing.responses import parse_claims
-from ragstone.judges.llm.parsing.schemas import (
+from ragstone.judges.llm.parsing.verdicts import parse_verdicts
+from ragstone.judges.llm.tasks import (
     SCHEMAS,
     queries_schema,
     rating_schema,
     verdict_schema,
 )
-from ragstone.judges.llm.parsing.verdicts import parse_verdicts
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError

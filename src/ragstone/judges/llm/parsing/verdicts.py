@@ -6,7 +6,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TypeAlias
 
-from ragstone._internal.quotes import QuoteFinder
+from ragstone._internal.sentences import QuoteFinder
 from ragstone._internal.text import quoted
 from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.items import (

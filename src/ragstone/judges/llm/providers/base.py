@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ragstone._internal.lifecycle import AsyncResource
+from ragstone._internal.concurrency import AsyncResource
 from ragstone.judges.batching import estimated_tokens
 from ragstone.redaction import redact_known
 from ragstone.types.reply import Usage

@@ -1,0 +1,149 @@
+"""Rows of a large file, which are read in blocks when they are needed."""
+
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any, NamedTuple, Self, overload
+from zlib import crc32
+
+from ragstone.datasets.table import Record, Row
+from ragstone.errors import Problem, UsageError
+
+IN_MEMORY = 2**22
+"""The largest file, in bytes, whose rows are read at once and stored in memory: 4 MiB."""
+
+
+class Block(NamedTuple):
+    """Some rows of a file.
+
+    Attributes:
+        place: the place of its first row in the file, from 0.
+        rows: the number of its rows.
+        line: the number of its first row or line in messages.
+        start, end: its bytes; in files of columns, other numbers that find it.
+        checksum: CRC-32 of its bytes.
+    """
+
+    place: int
+    rows: int
+    line: int
+    start: int
+    end: int
+    checksum: int
+
+
+class FileRows(Sequence[Row]):
+    """Rows of a file; a subclass reads one format. Few of them are in memory at a time.
+
+    A copy in another process reads the same rows if it sees the same file. Rows of a block that
+    changed since the file was opened raise a UsageError.
+
+    Attributes:
+        blocks: what was found in the file, in order.
+        places: the places in the file of the rows that this sequence has.
+        tail: a problem after which nothing more can be read; it is the last row.
+        size: how many bytes of text a block has, about; at least one row.
+    """
+
+    size = 2**18
+
+    def __init__(self, path: Path, *, limit: int | None) -> None:
+        self.path = path
+        self.tail: Problem | None = None
+        self.blocks: Sequence[Block] = tuple(self._scan(limit))
+        self.places: Sequence[int] = range(sum(block.rows for block in self.blocks))
+        self._read: tuple[Block, Sequence[Any]] | None = None
+        self._maps: tuple[Callable[[Record], Record], ...] = ()
+
+    @abstractmethod
+    def _scan(self, limit: int | None) -> Iterator[Block]:
+        """Yield the blocks of the file, with `limit` rows at most; sets `tail`."""
+
+    @abstractmethod
+    def _parts(self, block: Block) -> Sequence[Any]:
+        """Read a block, as one value for each row; raise `changed` if it has changed."""
+
+    @abstractmethod
+    def _row(self, part: Any) -> Row:
+        """Return the row of such a value."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all rows can be in memory."""
+        return self.end <= IN_MEMORY
+
+    @property
+    def end(self) -> int:
+        """How many bytes of a text file were read."""
+        return self.blocks[-1].end if self.blocks else 0
+
+    def chosen(self, places: Sequence[int]) -> Self:
+        """Return the rows at these places of the file, which are sorted."""
+        made = copy(self)
+        made.tail, made.places = None, places
+        if places:
+            first, last = self._block_of(places[0]), self._block_of(places[-1])
+            made.blocks = self.blocks[first : last + 1]
+        return made
+
+    def mapped(self, function: Callable[[Record], Record]) -> Self:
+        """Return the rows with each record replaced by what a function returns for it."""
+        made = copy(self)
+        made._maps = (*self._maps, function)
+        return made
+
+    def unlimited(self) -> Self:
+        """Return all rows of the file."""
+        made = copy(self)
+        made.blocks = tuple(made._scan(None))
+        made.places = range(sum(block.rows for block in made.blocks))
+        return made
+
+    def _block_of(self, place: int) -> int:
+        return bisect_right(self.blocks, place, key=lambda block: block.place) - 1
+
+    def __len__(self) -> int:
+        return len(self.places) + (self.tail is not None)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        if self.tail is not None and index in (-1, len(self.places)):
+            return self.tail
+        place = self.places[index]
+        if self._read is None or not 0 <= place - self._read[0].place < self._read[0].rows:
+            block = self.blocks[self._block_of(place)]
+            self._read = block, self._parts(block)
+        block, parts = self._read
+        row = self._row(parts[place - block.place])
+        for function in self._maps:
+            row = function(row) if isinstance(row, Record) else row
+        return row
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_read": None}
+
+    def bytes_of(self, block: Block) -> bytes:
+        """Read the bytes of a block of text."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(block.start)
+                content = file.read(block.end - block.start)
+        except OSError as error:
+            raise UsageError(f"{self.path} cannot be read: {error.strerror}") from error
+        if crc32(content) != block.checksum:
+            raise self.changed()
+        return content
+
+    def changed(self) -> UsageError:
+        """Return the error that the file is not as it was when it was opened."""
+        return UsageError(
+            f"{self.path.name} changed while it was read; run the command again with a file that "
+            "no program writes to"
+        )

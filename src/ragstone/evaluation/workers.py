@@ -1,0 +1,442 @@
+"""Workers: processes that score shards of rows with the code of a single process."""
+
+import asyncio
+import logging
+import math
+import os
+import pickle
+import signal
+import sys
+import traceback
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from logging.handlers import QueueHandler
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from time import monotonic
+from typing import Any, Protocol, Self
+
+from ragstone._internal.concurrency import BackgroundLoop, heap_frozen, in_thread, stream
+from ragstone._internal.plugins import plugin_of
+from ragstone._internal.rate_limit import RETRIES
+from ragstone._internal.text import quoted
+from ragstone.errors import UsageError
+from ragstone.evaluation.circuit_breaker import CircuitBreaker
+from ragstone.evaluation.fingerprint import VERSION
+from ragstone.evaluation.scoring import score_retrieval, score_rows
+from ragstone.judges.base import Judge
+from ragstone.judges.factory import make_judge
+from ragstone.metrics import Metric, get, load_plugin
+from ragstone.metrics.retrieval import RankingMetric
+from ragstone.redaction import known_secrets, remember_secrets
+from ragstone.store.writer import Record
+from ragstone.types.config import Plan
+from ragstone.types.row import Row
+from ragstone.types.score import State
+
+LARGEST, FIRST = 200, 16
+"""Rows of the largest shard, and of the first one, whose time sets the size of the next."""
+SECONDS = 3.0
+"""How long a shard should take: a dead worker loses as much, and progress moves as often."""
+GRACE = 10.0
+"""Seconds that running shards get to finish when the run is stopped."""
+MOST_DEATHS = 3
+"""Deaths of workers on one shard after which the run stops."""
+_log = logging.getLogger("ragstone")
+
+
+class WorkerError(UsageError):
+    """Workers cannot be started, or die again and again on the same rows."""
+
+
+@dataclass(frozen=True)
+class WorkerSetup:
+    """What a worker makes its judge and metrics from; it can be pickled.
+
+    Attributes:
+        metrics: their full names.
+        plugins: modules and files that define metrics.
+        judge: a pickled Judge that replaces the plan's; None if the plan names it.
+        transcript: whether the texts of the judge's replies are stored.
+        calls_target: whether the rows have answers of a target.
+        folder: the working folder.
+        secrets: texts that no message or reply may contain; see `redaction`.
+    """
+
+    plan: Plan
+    metrics: tuple[str, ...]
+    plugins: tuple[str, ...] = ()
+    judge: bytes | None = None
+    transcript: bool = True
+    calls_target: bool = False
+    folder: str = ""
+    secrets: Mapping[str, bool] | None = None
+    version: str = VERSION
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        metrics: Sequence[Metric],
+        *,
+        judge: Judge | None,
+        transcript: bool = True,
+        calls_target: bool = False,
+    ) -> Self:
+        """Return the setup of `plan.workers` workers, which share the plan's concurrency.
+
+        Raises:
+            UsageError: the judge is an object that cannot be passed to another process.
+        """
+        plugins = dict.fromkeys(
+            plugin for metric in metrics if (plugin := plugin_of(type(metric))) is not None
+        )
+        share = math.ceil(plan.concurrency / (plan.workers or 1))
+        return cls(
+            plan=plan.model_copy(update={"concurrency": share}),
+            metrics=tuple(map(str, metrics)),
+            plugins=tuple(plugins),
+            judge=judge and _pickled(judge),
+            transcript=transcript,
+            calls_target=calls_target,
+            folder=str(Path.cwd()),
+            secrets=known_secrets(),
+        )
+
+
+def _pickled(judge: Judge) -> bytes:
+    try:
+        return pickle.dumps(judge)
+    except Exception as error:
+        raise UsageError(
+            f"the judge {judge.name} cannot be passed to worker processes: {error}; define its "
+            "class in a module and open its connections in __aenter__, or use one worker"
+        ) from error
+
+
+def _unpickled(judge: bytes) -> Judge:
+    try:
+        return pickle.loads(judge)  # noqa: S301 - from the process that started this one
+    except Exception as error:
+        raise UsageError(f"the judge cannot be imported: {error}") from error
+
+
+@dataclass(frozen=True)
+class ScoredShard:
+    """The result of a shard.
+
+    Attributes:
+        records: its rows as the store writes them, in the order they finished.
+        failed: for each record, whether one of its scores failed.
+        stopped: why the worker stopped before the end of the shard; None if it did not.
+        logs: what the worker logged.
+        retries: number of retried calls.
+    """
+
+    records: Sequence[Record]
+    failed: Sequence[bool]
+    stopped: str | None = None
+    logs: Sequence[logging.LogRecord] = ()
+    retries: int = 0
+
+
+class ShardScorer:
+    """Scores shards in this process. The judge and its connections are made once, and stay open.
+
+    Raises:
+        UsageError: something that the setup names does not exist here.
+    """
+
+    def __init__(self, setup: WorkerSetup) -> None:
+        if setup.version != VERSION:
+            raise UsageError(
+                f"a worker has ragstone {VERSION}, the run {setup.version}; install the same"
+            )
+        remember_secrets(setup.secrets or {})
+        for plugin in setup.plugins:
+            load_plugin(plugin)
+        self.setup = setup
+        self.metrics = tuple(map(get, setup.metrics))
+        self._ranking = [each for each in self.metrics if isinstance(each, RankingMetric)]
+        asked = [metric.question_kinds for metric in self.metrics]
+        own = setup.judge and _unpickled(setup.judge)
+        self.judge = own or make_judge(setup.plan, asked=asked)
+        self._opened = False
+        self._loop = BackgroundLoop()
+
+    def score(self, rows: Sequence[Row]) -> ScoredShard:
+        """Return the scored rows; stops early if a service seems to be down."""
+        with heap_frozen():
+            return self._loop.call(self._score(rows))
+
+    async def _score(self, rows: Sequence[Row]) -> ScoredShard:
+        plan, retries = self.setup.plan, RETRIES.count
+        if not self._opened and any(metric.question_kinds for metric in self.metrics):
+            await self.judge.__aenter__()
+            self._opened = True
+        breaker = CircuitBreaker(plan, self.metrics, calls_target=self.setup.calls_target)
+        records: list[Record] = []
+        failed: list[bool] = []
+
+        def add(row: Row) -> None:
+            records.append(Record.of(row, transcript=self.setup.transcript))
+            failed.append(any(score.state is State.FAILED for score in row.scores.values()))
+
+        ranked = score_retrieval(rows, self._ranking)
+        scored = score_rows(ranked, self.metrics, self.judge, concurrency=plan.concurrency)
+        async with scored as finished:
+            async for row in finished:
+                add(row)
+                if breaker.is_open(row):
+                    for other in finished.waiting():
+                        add(other)
+                    break
+        return ScoredShard(records, failed, breaker.reason, retries=RETRIES.count - retries)
+
+    def close(self) -> None:
+        """Close the judge."""
+        if self._opened:
+            self._loop.call(self.judge.__aexit__(None, None, None))
+        self._loop.close()
+
+
+class Worker(Protocol):
+    """Scores shards in another process; called from any thread, one call at a time."""
+
+    def score(self, shard: Sequence[Row]) -> ScoredShard:
+        """Return the scored rows; if the worker dies, it is replaced.
+
+        Raises:
+            WorkerError: it died too often on these rows.
+        """
+        ...
+
+    def stop(self, *, at_once: bool) -> None:
+        """End the worker, also while it scores if it has to be at once."""
+        ...
+
+
+class ProcessWorker:
+    """A worker process, started again if it dies.
+
+    A ProcessPoolExecutor would end all processes if one dies, and could not name its rows.
+
+    Raises:
+        WorkerError: the process cannot be started.
+    """
+
+    def __init__(self, setup: WorkerSetup) -> None:
+        self._setup = setup
+        self._stopped = False
+        self._start()
+
+    def _start(self) -> None:
+        context = get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        serving = (theirs, self._setup, _log.getEffectiveLevel())
+        self._process = context.Process(target=_serve, args=serving, daemon=True)
+        self._process.start()
+        theirs.close()
+        try:
+            problem = self._pipe.recv()
+        except (EOFError, OSError):
+            self._process.join()
+            raise WorkerError(
+                f"a worker process ended before it was ready (exit code {self._process.exitcode}); "
+                "in a script, call evaluate() below `if __name__ == '__main__':`"
+            ) from None
+        if isinstance(problem, UsageError):
+            raise WorkerError(
+                f"a worker process cannot be set up: {problem}. Your own metrics and judges must "
+                "be in a module, and metrics loaded with --plugin"
+            )
+        if isinstance(problem, BaseException):
+            raise problem
+
+    def score(self, shard: Sequence[Row]) -> ScoredShard:
+        """Send the shard to the process, and wait for its result."""
+        for left in reversed(range(MOST_DEATHS)):
+            try:
+                self._pipe.send(shard)
+                found = self._pipe.recv()
+            except (EOFError, OSError):
+                self._process.join()
+                if self._stopped:
+                    break
+                code = self._process.exitcode
+                again = "scored again" if left else "given up"
+                _log.warning(
+                    "a worker process died (exit code %s); %s are %s",
+                    *(code, describe_rows(shard), again),
+                )
+                if left:
+                    self._start()
+                continue
+            if isinstance(found, BaseException):
+                raise found
+            return found
+        raise WorkerError(
+            f"{MOST_DEATHS} worker processes died while they scored {describe_rows(shard)}, the "
+            f"last with exit code {self._process.exitcode} (-9 often means too little memory); "
+            "a smaller data set with these rows shows which row it is"
+        )
+
+    def stop(self, *, at_once: bool) -> None:
+        """End the process; it closes its judge unless it has to end at once."""
+        self._stopped = True
+        if not at_once:
+            self._pipe.close()
+            self._process.join(GRACE)
+        self._process.kill()
+        self._process.join()
+
+
+def describe_rows(shard: Sequence[Row]) -> str:
+    """Return the places of rows in the data set, from 1, and the ids of the first and last."""
+    first, last = min(shard, key=_place), max(shard, key=_place)
+    ids = f"{quoted(first.sample.id, 50)} to {quoted(last.sample.id, 50)}"
+    return f"rows {first.index + 1:,} to {last.index + 1:,} (ids {ids})"
+
+
+def _place(row: Row) -> int:
+    return row.index
+
+
+def _serve(pipe: Connection, setup: WorkerSetup, log_level: int) -> None:
+    """Score the shards that come from the pipe, until it is closed or the parent has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    sys.stdout = sys.stderr  # prints of user code must not mix with results
+    logs: SimpleQueue[logging.LogRecord] = SimpleQueue()
+    _log.addHandler(QueueHandler(logs))
+    _log.setLevel(log_level)
+    _log.propagate = False
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the run is over
+        try:
+            with suppress(OSError):
+                os.chdir(setup.folder)
+            scorer = ShardScorer(setup)
+            pipe.send(None)
+            try:
+                while True:
+                    found = scorer.score(pipe.recv())
+                    pipe.send(replace(found, logs=[logs.get() for _ in range(logs.qsize())]))
+            finally:
+                scorer.close()
+        except Exception as error:  # noqa: BLE001 - raised again in the parent
+            if not isinstance(error, EOFError | OSError):
+                pipe.send(portable(error))
+
+
+def portable(error: Exception) -> Exception:
+    """Return the error, or one with its text if it cannot be passed to another process."""
+    try:
+        if type(pickle.loads(pickle.dumps(error))) is type(error):  # noqa: S301 - our own bytes
+            return error
+    except Exception:  # noqa: BLE001, S110 - what third-party exceptions raise here
+        pass
+    kind = UsageError if isinstance(error, UsageError) else RuntimeError
+    return kind("".join(traceback.format_exception_only(error)).strip())
+
+
+class WorkerPool:
+    """Passes shards of rows to workers, and yields their results as they finish.
+
+    Use as `async with`; leaving the block ends the workers.
+    """
+
+    def __init__(self, start: Callable[[], Worker], workers: int) -> None:
+        self._start, self._number = start, workers
+        self._idle: list[Worker] = []
+        self._running: dict[asyncio.Task[ScoredShard], Worker] = {}
+        self._finished: deque[ScoredShard] = deque()
+        self._size = FIRST
+
+    async def __aenter__(self) -> Self:
+        """Start the workers.
+
+        Raises:
+            UsageError: one of them cannot be started.
+        """
+        starts = (in_thread(self._start) for _ in range(self._number))
+        started = await asyncio.gather(*starts, return_exceptions=True)
+        self._idle = [each for each in started if not isinstance(each, BaseException)]
+        for error in started:
+            if isinstance(error, BaseException):
+                await self.__aexit__()
+                raise error
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        """End the workers."""
+        busy = (in_thread(partial(each.stop, at_once=True)) for each in self._running.values())
+        idle = (in_thread(partial(each.stop, at_once=False)) for each in self._idle)
+        await asyncio.gather(*busy, *idle)
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def results(
+        self, rows: Iterable[Row] | AsyncIterable[Row]
+    ) -> AsyncGenerator[ScoredShard, None]:
+        """Yield the results of shards; the next shard is read while the workers score."""
+        shards = self._shards(rows)
+        upcoming: asyncio.Task[Sequence[Row] | None] | None
+        upcoming = asyncio.create_task(anext(shards, None))
+        try:
+            while upcoming or self._running:
+                waiting: set[asyncio.Task[Any]] = {*self._running}
+                if upcoming and self._idle:
+                    waiting.add(upcoming)
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                self._collect()
+                if upcoming and upcoming.done() and self._idle:
+                    shard = upcoming.result()
+                    upcoming = None
+                    if shard is not None:
+                        worker = self._idle.pop()
+                        self._running[asyncio.create_task(self._score(worker, shard))] = worker
+                        upcoming = asyncio.create_task(anext(shards, None))
+                        await asyncio.sleep(0)  # the worker gets the shard before others are stored
+                while self._finished:
+                    yield self._finished.popleft()
+        finally:
+            if upcoming:
+                upcoming.cancel()
+                await asyncio.gather(upcoming, return_exceptions=True)
+            await shards.aclose()
+
+    async def drain(self) -> Sequence[ScoredShard]:
+        """Return the results that were not yielded, after GRACE seconds for running shards."""
+        if self._running:
+            await asyncio.wait(self._running, timeout=GRACE)
+        with suppress(Exception):  # another error, or a cancellation, ends the run
+            self._collect()
+        return self._finished
+
+    def _collect(self) -> None:
+        for task in [task for task in self._running if task.done()]:
+            self._idle.append(self._running.pop(task))
+            self._finished.append(task.result())
+
+    async def _shards(
+        self, rows: Iterable[Row] | AsyncIterable[Row]
+    ) -> AsyncGenerator[Sequence[Row], None]:
+        shard: list[Row] = []
+        async with aclosing(stream(rows)) as source:
+            async for row in source:
+                shard.append(row)
+                if len(shard) >= self._size:
+                    yield shard
+                    shard = []
+        if shard:
+            yield shard
+
+    async def _score(self, worker: Worker, shard: Sequence[Row]) -> ScoredShard:
+        start = monotonic()
+        found = await in_thread(partial(worker.score, shard))
+        rows_in_time = len(shard) * SECONDS / max(monotonic() - start, 1e-3)
+        self._size = max(1, min(LARGEST, round(rows_in_time)))
+        return found

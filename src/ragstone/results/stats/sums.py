@@ -1,0 +1,179 @@
+"""Exact sums: what a mean and its interval need, equal for any split and order of the values."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+UNIT = 1074
+"""Every finite double is a whole multiple of 2**-UNIT."""
+WIDTH, DIGITS = 13, 5
+"""Bits of a digit, which is signed, and digits of a value. A cube of digits has 36 bits."""
+BINADES = WIDTH * DIGITS - 53
+"""Sizes of values, as powers of two, that so many digits are enough for."""
+BLOCK = 1 << 11
+"""Values whose powers are computed at once; too few to occupy several cores."""
+EXACT = 1 << 17
+"""Values whose cubes of digits add up to at most 2**53, so that doubles are exact."""
+_PAIRS = tuple(combinations_with_replacement(range(DIGITS), 2))
+
+
+@dataclass(frozen=True)
+class ExactSums:
+    """The count of values, the exact sums of their powers, and their ends.
+
+    Adding two of these is exact too. So parts may be counted anywhere and added in any order: the
+    mean and its interval have the same last digit.
+
+    Attributes:
+        first, second, third: sums of the values, their squares and their cubes, in units of
+            2**-UNIT, 2**-(2 UNIT) and 2**-(3 UNIT).
+        least, most: the ends of the values; infinite without values.
+        n_least, n_most: how many values are equal to each end.
+    """
+
+    n: int = 0
+    first: int = 0
+    second: int = 0
+    third: int = 0
+    least: float = math.inf
+    most: float = -math.inf
+    n_least: int = 0
+    n_most: int = 0
+
+    @classmethod
+    def of(cls, values: Sequence[float] | Numbers) -> Self:
+        """Sum finite values."""
+        data = np.asarray(values, dtype=np.float64) + 0.0  # no -0.0
+        if not data.size:
+            return cls()
+        least, most = float(data.min()), float(data.max())
+        ends = int(np.count_nonzero(data == least)), int(np.count_nonzero(data == most))
+        return cls(data.size, *_power_sums(data), least, most, *ends)
+
+    def __add__(self, other: "ExactSums") -> "ExactSums":
+        least, most = min(self.least, other.least), max(self.most, other.most)
+        both = (self, other)
+        return ExactSums(
+            self.n + other.n,
+            self.first + other.first,
+            self.second + other.second,
+            self.third + other.third,
+            least,
+            most,
+            sum(each.n_least for each in both if each.least == least),
+            sum(each.n_most for each in both if each.most == most),
+        )
+
+    @property
+    def total(self) -> float:
+        """The sum, rounded once, as that of `math.fsum`."""
+        return self.first / (1 << UNIT)
+
+    @property
+    def mean(self) -> float:
+        """The mean; there is a value."""
+        return self.total / self.n
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of a sample of at least two values."""
+        return _root(self._squares, self.n * (self.n - 1) << 2 * UNIT)
+
+    @property
+    def error(self) -> float:
+        """The standard deviation of the mean of as many values, drawn from these."""
+        return _root(self._squares, self.n**3 << 2 * UNIT)
+
+    @property
+    def acceleration(self) -> float:
+        """A sixth of the skewness of the mean; the values are not all equal."""
+        n, first = self.n, self.first
+        cubes = n * n * self.third - 3 * n * first * self.second + 2 * first**3
+        return (-1 if cubes < 0 else 1) * _root(cubes**2, 36 * n * self._squares**3)
+
+    @property
+    def _squares(self) -> int:
+        """The sum of the squared distances from the mean, times n."""
+        return self.n * self.second - self.first**2
+
+
+def exact(value: float) -> int:
+    """Return a finite number in units of 2**-UNIT."""
+    numerator, denominator = value.as_integer_ratio()
+    return numerator << UNIT + 1 - denominator.bit_length()
+
+
+def _root(numerator: int, denominator: int) -> float:
+    """Return the square root of a fraction of any size."""
+    shift = (numerator.bit_length() - denominator.bit_length()) // 2
+    if shift < 0:
+        numerator <<= -2 * shift
+    else:
+        denominator <<= 2 * shift
+    return math.ldexp(math.sqrt(numerator / denominator), shift)
+
+
+def _power_sums(data: Numbers) -> tuple[int, int, int]:
+    """Return the exact sums of values, squares and cubes, in units of powers of 2**-UNIT.
+
+    Values of similar size are cut into digits. Products of digits are small whole numbers, whose
+    sums are exact in doubles, so that matrices can be multiplied.
+    """
+    groups = (np.frexp(data)[1] - 2) // BINADES  # 1 and most of what is below share one
+    few = np.unique(data[:BLOCK]).size * 4 < min(data.size, BLOCK)
+    sums = [0, 0, 0]
+    lowest = int(groups.min())
+    for group in (np.flatnonzero(np.bincount(groups - lowest)) + lowest).tolist():
+        some = data[groups == group]
+        top = BINADES * (group + 1) + 1  # values are below 2**top
+        scaled = np.ldexp(some, WIDTH - 1 - top)
+        last = top + 1 - WIDTH * DIGITS  # the exponent of the last digit
+        for start in range(0, some.size, EXACT):
+            part, times = scaled[start : start + EXACT], None
+            if few:
+                part, times = np.unique(part, return_counts=True)
+            for power, total in enumerate(_digit_sums(part, times), 1):
+                shift = power * (UNIT + last)
+                sums[power - 1] += total << shift if shift >= 0 else total >> -shift
+    return sums[0], sums[1], sums[2]
+
+
+def _digit_sums(scaled: Numbers, times: NDArray[np.int64] | None) -> list[int]:
+    """Return the sums of three powers of at most EXACT values, in units of the last digit.
+
+    Values are at most half of 2**WIDTH; each counts as many `times`.
+    """
+    ones, products = np.zeros(DIGITS), np.zeros((len(_PAIRS), DIGITS + 1))
+    memory = np.empty((len(_PAIRS) + DIGITS + 2, min(BLOCK, scaled.size)))
+    for start in range(0, scaled.size, BLOCK):
+        rest, digits, pairs = np.split(memory[:, : scaled.size - start], (1, DIGITS + 2))
+        rest[:] = scaled[start : start + BLOCK]
+        for digit in digits[:DIGITS]:
+            np.rint(rest[0], out=digit)
+            rest -= digit
+            rest *= 1 << WIDTH
+        for pair, (one, two) in zip(pairs, _PAIRS, strict=True):
+            np.multiply(digits[one], digits[two], out=pair)
+        digits[DIGITS] = 1
+        if times is not None:
+            digits *= times[start : start + BLOCK]
+        ones += digits[:DIGITS].sum(axis=1)
+        products += pairs @ digits.T
+    last = DIGITS - 1
+    first = second = third = 0
+    for place, one in enumerate(ones.tolist()):
+        first += int(one) << WIDTH * (last - place)
+    for (one, two), (*cubes, square) in zip(_PAIRS, products.tolist(), strict=True):
+        both, shift = 1 + (one != two), WIDTH * (2 * last - one - two)
+        second += both * int(square) << shift
+        third += sum(
+            both * int(cube) << shift + WIDTH * (last - place) for place, cube in enumerate(cubes)
+        )
+    return [first, second, third]

@@ -1,0 +1,225 @@
+import json
+import logging
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from ragstone.errors import UsageError
+from ragstone.evaluation.runner import evaluate
+from ragstone.evaluation.workers import portable
+from ragstone.judges.offline.judge import OfflineJudge
+from ragstone.metrics import load_plugin
+from ragstone.results.run import Run, RunInterruptedError
+from ragstone.store import Store
+
+JUDGE = """
+import os, signal
+from pathlib import Path
+from ragstone.errors import Cause, JudgeError
+from ragstone.judges.offline.judge import OfflineJudge
+
+class Worded(OfflineJudge):
+    name = "worded"
+
+    async def answer(self, question):
+        text = repr(question)
+        if "model 57 " in text and not Path("killed").exists():
+            Path("killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "poison" in text:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "outage" in text:
+            raise JudgeError(Cause.UNREACHABLE, "no connection")
+        if "bug" in text:
+            raise RuntimeError("in the judge")
+        if "model 5 " in text:
+            print("a word on standard output")
+        return await super().answer(question)
+"""
+METRICS = ["faithfulness", "context_precision", "hit", "abstention"]
+
+
+def samples(count: int = 200, **changed: str) -> list[Mapping[str, object]]:
+    """Return rows; `r7="text"` replaces the response of row 7."""
+    rows: list[Mapping[str, object]] = []
+    for number in range(count):
+        response = f"The battery of model {number} lasts {number % 9} hours. It is light."
+        contexts = [{"id": str(n), "text": f"Model {number} lasts {n} hours."} for n in range(3)]
+        rows.append(
+            {
+                "id": f"r{number}",
+                "query": f"How long does model {number // 2} last?",
+                "response": changed.get(f"r{number}", response),
+                "contexts": contexts,
+                "relevance": [str(number % 4)],
+                "reference": None if number % 7 else "It lasts 3 hours.",
+                "kind": ("short", "long")[number % 2],
+            }
+        )
+    return rows
+
+
+def bare(run: Run) -> str:
+    """Return rows and summary as text, without times, ids and the number of workers."""
+    summary = run.to_dict()
+    for name in ("run_id", "started_at", "latency"):
+        del summary[name]
+    text = json.dumps([summary, [row.to_dict() for row in run.rows]])
+    return re.sub(r'"(latency_ms|p\d\d_ms)": [^,}]+|"workers": \d+, ', "", text)
+
+
+@pytest.fixture
+def judge(module_file: Callable[..., str]) -> OfflineJudge:
+    module_file("worded_judge.py", JUDGE)
+    sys.path.insert(0, str(Path.cwd()))
+    sys.modules.pop("worded_judge", None)
+    from worded_judge import Worded
+
+    return Worded()
+
+
+def test_two_workers_find_what_one_process_finds(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    alone = evaluate(samples(), metrics=METRICS, k=2)
+    seen: list[int] = []
+    run = evaluate(
+        samples(), metrics=METRICS, k=2, workers=2, on_row=lambda row, _: seen.append(row.index)
+    )
+    assert bare(run) == bare(alone)
+    assert sorted(seen) == list(range(200))
+    stored = evaluate(samples(), metrics=METRICS, k=2, workers=2, store="runs.db")
+    assert bare(stored) == bare(alone)
+    with Store.open("runs.db") as store:
+        assert store.info(stored.manifest.run_id).rows == 200
+
+
+def test_a_killed_worker_is_replaced_and_its_rows_are_scored_again(judge, caplog, capfd) -> None:
+    alone = evaluate(samples(), metrics=METRICS, judge=OfflineJudge())
+    with caplog.at_level(logging.WARNING):
+        run = evaluate(samples(), metrics=METRICS, judge=judge, workers=2, store="runs.db")
+    assert Path("killed").exists()
+    assert bare(run).replace("worded", "offline") == bare(alone)
+    assert "a worker process died (exit code -9); rows " in caplog.text
+    assert capfd.readouterr().out == ""
+
+
+def test_rows_that_kill_each_worker_stop_the_run_which_can_be_resumed(judge) -> None:
+    rows = samples(r150="The poison lasts.")
+    with pytest.raises(
+        UsageError, match=r"3 worker processes died while they scored rows .* to r199"
+    ):
+        evaluate(rows, metrics="faithfulness", judge=judge, workers=2, store="runs.db")
+    with Store.open("runs.db") as store:
+        (info,) = store.runs()
+        assert not info.finished
+        stored = len(store.done(info.id))
+    assert 0 < stored < 200
+    again: list[int] = []
+    judge_of_all = OfflineJudge()
+    judge_of_all.name = "worded"
+    run = evaluate(
+        rows,
+        metrics="faithfulness",
+        judge=judge_of_all,
+        workers=2,
+        store="runs.db",
+        on_row=lambda row, _: again.append(row.index),
+    )
+    assert run.manifest.run_id == info.id
+    assert len(again) == 200 - stored
+    assert len(run.rows) == 200
+
+
+def test_an_outage_or_fail_fast_stops_all_workers(judge) -> None:
+    down = {f"r{number}": "An outage." for number in range(40, 200)}
+    run = evaluate(samples(**down), metrics="faithfulness", judge=judge, workers=2)
+    assert run.partial
+    assert "consecutive rows failed (unreachable)" in str(run.stopped)
+    failing = samples(r3="An outage.")
+    run = evaluate(failing, metrics="faithfulness", judge=judge, workers=2, fail_fast=True)
+    assert run.partial
+    assert "sample r3" in str(run.stopped)
+
+
+def test_an_exception_in_the_judge_fails_the_score_and_is_logged_here(judge, caplog) -> None:
+    run = evaluate(samples(20, r3="A bug."), metrics="faithfulness", judge=judge, workers=2)
+    score = run.rows[3].scores["faithfulness"]
+    assert score.cause == "judge_error"
+    assert "the judge raised an exception" in caplog.text
+
+
+def test_ctrl_c_stores_the_rows_of_running_shards(judge) -> None:
+    def interrupt(row: object, total: int) -> None:
+        if not interrupted:
+            interrupted.append(row)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    interrupted: list[object] = []
+    with pytest.raises(RunInterruptedError) as stop:
+        evaluate(
+            samples(1000),
+            metrics="faithfulness",
+            workers=2,
+            store="runs.db",
+            on_row=interrupt,
+        )
+    run = stop.value.run
+    assert run.partial
+    assert 0 < len(run.rows) < 1000
+
+
+def test_metrics_of_a_plugin_are_loaded_in_the_workers(module_file) -> None:
+    load_plugin(
+        module_file(
+            "lengths.py",
+            "from ragstone import Metric, Score, register\n"
+            "from ragstone.types.questions import ExtractClaims\n"
+            "@register('n_claims')\n"
+            "class Claims(Metric):\n"
+            "    '''The number of claims.'''\n"
+            "    needs, asks, high = ('response',), ('extract_claims',), 99.0\n"
+            "    async def score(self, sample, ask):\n"
+            "        found = await ask(ExtractClaims(query='', response=sample.response))\n"
+            "        return Score.scored(len(found))\n",
+        )
+    )
+    alone = evaluate(samples(20), metrics="n_claims")
+    assert bare(evaluate(samples(20), metrics="n_claims", workers=2)) == bare(alone)
+
+
+class Local(OfflineJudge):
+    """A judge that no other process can import."""
+
+
+def test_what_workers_cannot_have_is_refused() -> None:
+    judge = OfflineJudge()
+    judge.client = lambda: None
+    with pytest.raises(UsageError, match="the judge offline cannot be passed to worker processes"):
+        evaluate(samples(2), metrics="faithfulness", judge=judge, workers=2)
+    Local.__module__ = "no_such_module"
+    sys.modules["no_such_module"] = sys.modules[__name__]
+    with pytest.raises(UsageError, match="a worker process cannot be set up: the judge cannot be"):
+        evaluate(samples(2), metrics="faithfulness", judge=Local(), workers=2)
+
+
+def test_workers_without_a_metric_that_asks_have_no_effect() -> None:
+    with pytest.warns(UserWarning, match="workers has no effect: no metric uses a judge"):
+        run = evaluate(samples(20), metrics="hit", workers=2)
+    assert len(run.rows) == 20
+
+
+class OddError(Exception):
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__(f"{one} and {two}")
+
+
+def test_exceptions_that_cannot_be_pickled_are_passed_on_as_text() -> None:
+    passed = portable(OddError(1, 2))
+    assert type(passed) is RuntimeError
+    assert str(passed).endswith("OddError: 1 and 2")
+    assert isinstance(portable(UsageError("no")), UsageError)

@@ -1,0 +1,160 @@
+"""Any split of the rows, and any order of counting and merging, gives the same bytes."""
+
+import json
+import pickle
+from dataclasses import replace
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragstone.errors import Cause
+from ragstone.metrics import get
+from ragstone.results import metric_summary, run_summary
+from ragstone.results.metric_summary import OTHERS, Reasons, ScoreColumn
+from ragstone.results.run import Run
+from ragstone.results.run_summary import RunSummaryBuilder
+from ragstone.types.claim import ClaimIssue, DiagnosedClaim
+from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.reply import CascadeStats, Exchange, Failure, Reply, Usage
+from ragstone.types.row import Row, TargetCall
+from ragstone.types.sample import Sample
+from ragstone.types.score import ALL_SUPPORTED, Score
+
+METRICS = ("hit@5", "mrr@10")
+few = st.sampled_from("ab1")
+fractions = st.sampled_from([0.0, 0.1, 1 / 3, 0.7, 1.0]) | st.floats(0, 1)
+details = st.dictionaries(st.sampled_from(["note", "x", "y", ALL_SUPPORTED]), fractions)
+
+
+@st.composite
+def scores(draw: st.DrawFn) -> Score:
+    match draw(st.integers(0, 5)):
+        case 0:
+            return Score.undefined(draw(st.text("ab1", max_size=2)))
+        case 1:
+            return Score.failed(draw(st.sampled_from(list(Cause)[:3])), draw(few))
+        case _:
+            score = Score.scored(draw(fractions), detail=draw(details))
+            extra: dict[str, object] = {"threshold": draw(st.sampled_from([0.2, 0.5]))}
+            extra |= {"passed": draw(st.booleans()), "fallback": draw(st.booleans())}
+            return score.model_copy(update=extra | {"latency_ms": draw(fractions)})
+
+
+@st.composite
+def exchanges(draw: st.DrawFn) -> Exchange:
+    usage = Usage(calls=draw(st.integers(0, 1)), cost_usd=draw(fractions | st.none()))
+    failure = Failure(Cause.BUDGET, "spent", usage=usage)
+    outcome = draw(st.sampled_from([failure, Reply(1, usage=usage, cascade=CascadeStats(1, 1))]))
+    return Exchange("key", "kind", outcome, latency_ms=draw(fractions), askers=2)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> Row:
+    sample = Sample.model_validate({
+        "id": draw(few),
+        "query": draw(few),
+        "contexts": draw(st.none() | st.lists(st.fixed_dictionaries({"text": few}), max_size=2)),
+        "ranking": draw(st.none() | st.just([{"id": "d1"}])),
+        "relevance": draw(st.none() | st.fixed_dictionaries({"d2": st.just(1.0)})),
+        "tags": draw(st.dictionaries(st.sampled_from(["doc", "source", "b", "c", "a"]), few)),
+    })  # fmt: skip
+    failure = draw(st.none() | st.just(Failure(Cause.TIMEOUT, "late")))
+    issue = DiagnosedClaim(claim="c", of="response", blame=draw(st.sampled_from(ClaimIssue)))
+    return Row(
+        0,
+        sample,
+        calls=tuple(TargetCall(draw(few), 1.5, failure) for _ in range(draw(st.integers(0, 2)))),
+        scores={name: draw(scores()) for name in METRICS},
+        exchanges=tuple(draw(st.lists(exchanges(), max_size=2))),
+        blamed=(issue,) * draw(st.integers(0, 2)),
+        notes=tuple(draw(st.lists(few, max_size=2))),
+    )
+
+
+def summary(counts: RunSummaryBuilder) -> str:
+    manifest = Manifest(
+        run_id="r",
+        version="1",
+        started_at=datetime(2026, 1, 1, tzinfo=UTC),
+        plan=Plan.of({}),
+        source=Source(name="data", rows=counts.rows),
+        judge=None,
+        judge_note=None,
+        target=None,
+        not_run={},
+    )
+    run = Run(manifest, {name: get(name).described for name in METRICS}, (), known_counts=counts)
+    others: list[object] = [
+        counts.first_unmatched,
+        counts.notes,
+        counts.tags,
+        counts.over_budget,
+        counts.grouping.lines(),
+        *(each.undefined for each in counts.scores.values()),
+        *(each.details for each in counts.scores.values()),
+        *(str([each.note, each.imputed]) for each in counts.scores.values()),
+        *(each.worst(higher_is_better=True) for each in counts.scores.values()),
+        *(each.worst(higher_is_better=False) for each in counts.scores.values()),
+    ]
+    return json.dumps([run.to_dict(), others])
+
+
+@given(
+    st.lists(rows(), max_size=12),
+    st.sampled_from([None, "source", "id"]),
+    st.integers(1, 5),
+    st.randoms(use_true_random=False),
+)
+def test_any_split_and_any_order_give_the_same_summary(
+    given_rows: list[Row], cluster: str | None, parts: int, shuffled: Random
+) -> None:
+    numbered = [replace(row, index=place) for place, row in enumerate(given_rows)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(metric_summary, "MOST", 2)
+        patched.setattr(run_summary, "MOST", 2)
+        patched.setattr(run_summary, "TAGS", 3)
+        expected = summary(RunSummaryBuilder.of(numbered, METRICS, cluster=cluster))
+        shuffled.shuffle(numbered)
+        split = [RunSummaryBuilder(METRICS, cluster=cluster) for _ in range(parts)]
+        for row in numbered:
+            shuffled.choice(split).add(row)
+        while len(split) > 1:
+            one, other = (split.pop(shuffled.randrange(len(split))) for _ in range(2))
+            one.merge(pickle.loads(pickle.dumps(other)))
+            split.append(one)
+        assert summary(split[0]) == expected
+
+
+@given(st.lists(scores(), max_size=12), st.randoms(use_true_random=False))
+def test_columns_of_scores_merge_in_any_order(given_scores: list[Score], shuffled: Random) -> None:
+    columns = [ScoreColumn() for _ in range(3)]
+    for place, score in enumerate(given_scores):
+        shuffled.choice(columns).add(place, score)
+    shuffled.shuffle(columns)
+    whole = ScoreColumn()
+    for column in columns:
+        whole.merge(column)
+    bare = {"claims": (), "truths": (), "latency_ms": None}
+    assert whole.in_order() == [score.model_copy(update=bare) for score in given_scores]
+
+
+@given(st.lists(st.text("ab12", min_size=1, max_size=2)), st.randoms(use_true_random=False))
+def test_the_reasons_that_are_counted_do_not_depend_on_their_order(
+    texts: list[str], shuffled: Random
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(metric_summary, "MOST", 3)
+        found: list[object] = []
+        for _ in range(2):
+            reasons = Reasons()
+            for text in texts:
+                reasons.add(text)
+            found.append(list(reasons.counts.items()))
+            shuffled.shuffle(texts)
+        assert found[0] == found[1]
+        without = [text for text in texts if text.isalpha()]
+        assert len((set(reasons.counts) - {OTHERS}) & set(without)) >= min(3, len(set(without)))
+        assert reasons.counts.total() == len(texts)

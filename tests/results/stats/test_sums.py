@@ -1,0 +1,105 @@
+import math
+import pickle
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragstone.results.stats import intervals
+from ragstone.results.stats.intervals import LARGE, Clusters, Distinct, bca, mean_interval
+from ragstone.results.stats.sums import EXACT, UNIT, ExactSums
+
+finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
+score = st.one_of(st.sampled_from([0.0, 0.2, 1 / 3, 1.0]), st.floats(0, 1))
+
+
+def powers(values: list[float]) -> list[Fraction]:
+    return [sum((Fraction(value) ** power for value in values), Fraction()) for power in (1, 2, 3)]
+
+
+@given(st.lists(finite | score, max_size=40))
+def test_the_sums_are_those_of_fractions(values: list[float]) -> None:
+    sums = ExactSums.of(values)
+    found = sums.first, sums.second, sums.third
+    scaled = [Fraction(total, 1 << power * UNIT) for power, total in enumerate(found, 1)]
+    assert scaled == powers(values)
+    assert sums.total == math.fsum(values)
+
+
+def test_many_values_with_few_or_many_digits_are_summed_exactly() -> None:
+    rng = np.random.default_rng(3)
+    for values in (rng.random(5000), rng.integers(0, 6, EXACT + 5) / 5, rng.normal(size=3000)):
+        few, counts = np.unique(values, return_counts=True)
+        exact = sum(
+            (Fraction(x) ** 3 * n for x, n in zip(few.tolist(), counts.tolist(), strict=True)),
+            Fraction(),
+        )
+        assert Fraction(ExactSums.of(values).third, 1 << 3 * UNIT) == exact
+
+
+@given(st.lists(st.lists(score, max_size=9), max_size=9), st.randoms(use_true_random=False))
+def test_any_split_and_any_order_of_adding_is_the_same(
+    parts: list[list[float]], shuffled: random.Random
+) -> None:
+    whole = ExactSums.of([value for part in parts for value in part])
+    shuffled.shuffle(parts)
+    assert sum(map(ExactSums.of, parts), start=ExactSums()) == whole
+    assert pickle.loads(pickle.dumps(whole)) == whole
+
+
+def test_minus_zero_is_zero() -> None:
+    assert math.copysign(1, ExactSums.of([-0.0]).least) == 1
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e120])
+def test_figures_are_those_of_numpy(scale: float) -> None:
+    values = np.random.default_rng(1).beta(5, 0.7, 700)
+    sums = ExactSums.of(values * scale)
+    gains = values - values.mean()
+    assert sums.mean == pytest.approx(values.mean() * scale, rel=1e-12)
+    assert sums.spread == pytest.approx(values.std(ddof=1) * scale, rel=1e-12)
+    assert sums.error == pytest.approx(values.std() / math.sqrt(700) * scale, rel=1e-12)
+    skewed = np.sum(gains**3) / (6 * np.sum(gains**2) ** 1.5)
+    assert sums.acceleration == pytest.approx(skewed, rel=1e-9)
+
+
+def test_the_interval_of_many_values_needs_only_their_sums() -> None:
+    for values in (np.random.default_rng(1).beta(5, 0.7, 900), np.arange(900) % 7 / 6.0):
+        found = mean_interval(values)
+        assert found == pytest.approx(bca(Clusters.of(values), 0.95), abs=1e-12)
+        parts = [ExactSums.of(part) for part in np.array_split(values, 7)]
+        for order in (parts, parts[::-1], parts[3:] + parts[:3]):
+            assert mean_interval(sum(order, start=ExactSums())) == found
+    with pytest.raises(ValueError, match="needs more than their sums"):
+        mean_interval(ExactSums.of(values[:LARGE]))
+
+
+@pytest.mark.parametrize("last", [[0.25], [0.25, 0.5], [0.5, 0.5], [0.0, 0.25], [1.0], []])
+@pytest.mark.parametrize("low", [0.0, -1.0])
+def test_values_off_an_end_are_restored_from_the_sums(
+    last: list[float], low: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = [1.0] * (LARGE + 3) + last
+    for many in (values, [low + 1 - value for value in values]):
+        from_sums = mean_interval(ExactSums.of(many), low=low)
+        with monkeypatch.context() as patched:
+            patched.setattr(intervals, "LARGE", len(many))
+            patched.setattr(intervals, "bca", _analytic)
+            assert from_sums == pytest.approx(mean_interval(many, low=low), abs=1e-12)
+
+
+def _analytic(groups: Clusters, level: float) -> tuple[float, float]:
+    intervals.LARGE -= 10
+    try:
+        return bca(groups, level)
+    finally:
+        intervals.LARGE += 10
+
+
+def test_clusters_are_counted_by_their_means() -> None:
+    groups = Clusters.of([1.0, 1.0, 0.0, 0.5], ["a", "a", "b", "c"])
+    means, counts, sizes = (each.tolist() for each in Distinct.of(groups))
+    assert (means, counts, sizes) == ([0, 0.5, 1], [1, 1, 1], [1, 1, 2])
