@@ -208,11 +208,10 @@ def test_all_labels_have_the_chances_of_the_draw_so_far(
         chances = many.plan.chances({item.position: 0})
         assert [each.probability for each in labels] == [chances[each.position] for each in labels]
         assert len({(strata[each.position], each.probability) for each in labels}) <= 4
-    last = {row.position: row.probability for row in many.plan.rows}
-    assert all(each.probability == last[each.position] for each in many.labels.values())
+    last = {item: label.probability for item, label in many.labels.items()}
     few.undo()
     few.answer(few.items[-1], False)
-    assert all(each.probability == last[each.position] for each in many.labels.values())
+    assert {item: label.probability for item, label in many.labels.items()} == last
 
 
 def test_a_shown_verdict_is_noted_with_the_label(session: Callable[..., LabelSession]) -> None:
