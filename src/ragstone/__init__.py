@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ragstone.datasets import load
+    from ragstone.datasets import load, shards
     from ragstone.errors import RagstoneError, UsageError
     from ragstone.evaluation.runner import evaluate, evaluate_async
+    from ragstone.evaluation.scorer import Scorer
     from ragstone.judges.base import Judge
     from ragstone.metrics import Metric, get, register
     from ragstone.metrics.claim_scoring import ClaimMetric
@@ -39,6 +40,7 @@ __all__ = [
     "Run",
     "Sample",
     "Score",
+    "Scorer",
     "Target",
     "UsageError",
     "Verdict",
@@ -48,13 +50,15 @@ __all__ = [
     "get",
     "load",
     "register",
+    "shards",
 ]
 
 _HOMES = {
     "types.claim": ("Claim", "Evidence", "Label", "Verdict"),
-    "datasets": ("load",),
+    "datasets": ("load", "shards"),
     "errors": ("RagstoneError", "UsageError"),
     "evaluation.runner": ("evaluate", "evaluate_async"),
+    "evaluation.scorer": ("Scorer",),
     "judges.base": ("Judge",),
     "metrics": ("Metric", "get", "register"),
     "metrics.claim_scoring": ("ClaimMetric",),

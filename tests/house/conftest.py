@@ -24,6 +24,6 @@ def text_files() -> list[Path]:
     folders = ("src", "tests", "docs", "examples", "scripts", "benchmarks", "training")
     folders += (".ci", ".github")
     found = [path for name in folders for path in (ROOT / name).rglob("*") if path.is_file()]
-    found += [path for path in ROOT.iterdir() if path.is_file()]
+    found += [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
     binary = {".xlsx", ".pyc", ".png", ".gz"}
     return [p for p in found if p.suffix not in binary and "__pycache__" not in p.parts]

@@ -13,7 +13,10 @@ DEFERRED = {
 
 Also readers of data files, YAML and metrics: help and `ragstone rank` start without them.
 """
-OTHERS = {"_internal/plugins.py", "judges/llm/providers/pydantic_ai.py", "judges/local/files.py"}
+OTHERS = {
+    *("_internal/plugins.py", "judges/llm/providers/pydantic_ai.py", "judges/local/files.py"),
+    *("datasets/frames.py",),
+}
 """Where modules of users, and libraries of an extra, are imported by name."""
 
 

@@ -70,7 +70,7 @@ LEGACY_COMPARISON_MOST = 30
 UNUSED = (
     *("dry_run", "output", "verbose", *WRITERS),
     *(*FLAGS, "gates_on", "cluster", "include_reason"),
-    *("fresh", "no_transcript"),
+    *("fresh", "no_transcript", "scored"),
 )
 """Options of `run` for the results or the store of a single run."""
 IMPUTED = "*"
@@ -168,12 +168,15 @@ def run_evaluation(given: Given) -> int:
     if tests:
         tests, plan = tests.limited(plan)
     rows = tests.dataset if tests else data
-    outputs.check(data, *files_read(given, config, plan))
+    scored = [given["scored"]] if given["scored"] else []
+    outputs.check(data, *files_read(given, config, plan), *scored)
     if given["compare_legacy"]:
         with tracing_of(given["otel"]) as tracing:
             own = tests.configuration.thresholds(METRIC) if tests else {}
             return compare_ways(rows, plan, given, tracing=tracing, thresholds=own)
     if given["dry_run"]:
+        if given["scored"]:
+            raise UsageError("--dry-run estimates the whole data set; remove --scored")
         with outputs.quiet():
             explicit = explicit_settings(given)
             estimated = Evaluation.estimate(

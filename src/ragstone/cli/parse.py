@@ -96,11 +96,13 @@ def store_options_of(given: Given, config: Config) -> StoreOptions:
         UsageError: options contradict each other.
     """
     place = store_option_value(given["store"], no_store=given["no_store"])
+    scored: StoreOptions = {"scored": given["scored"]} if given["scored"] else {}
     if given["no_store"]:
         if given["fresh"] or given["no_transcript"]:
             raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
-        return {}
+        return scored
     return {
+        **scored,
         "store": place or config.store or True,
         "fresh": given["fresh"],
         "transcript": not given["no_transcript"],

@@ -1,6 +1,8 @@
 """Data frames as rows: pandas, polars, PyArrow, DuckDB, and others that export Arrow streams."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
 from typing import Any, Protocol, cast
 
 from ragstone.errors import UsageError
@@ -42,3 +44,35 @@ def rows_of(data: object) -> Iterable[Mapping[str, object]] | None:
             f"reading a {type(data).__name__} needs polars: pip install 'ragstone[parquet]'"
         ) from None
     return polars.DataFrame(cast("Any", data)).to_dicts()
+
+
+_MADE_WITH: Mapping[str, Sequence[str]] = MappingProxyType(
+    {"polars": ("polars",), "pandas": ("pyarrow",)}
+)
+"""Library -> the libraries with which its frames can be made."""
+
+
+def frame_of(
+    columns: Mapping[str, Sequence[object]], types: Mapping[str, type], *, like: object
+) -> Frame:
+    """Return columns of texts and floats as a frame of polars or pandas, if `like` is one.
+
+    Otherwise it is a table of PyArrow, or of polars if PyArrow is not installed.
+
+    Raises:
+        UsageError: the library is not installed.
+    """
+    library = type(like).__module__.partition(".")[0]
+    names = _MADE_WITH.get(library, ("pyarrow", "polars"))
+    for name in names:
+        try:
+            made = cast("Any", import_module(name))
+        except ImportError:
+            continue
+        if name == "polars":
+            kinds = {str: made.String, float: made.Float64}
+            return made.DataFrame(columns, schema={name: kinds[t] for name, t in types.items()})
+        kinds = {str: made.string(), float: made.float64()}
+        table = made.table(columns, schema=made.schema([(n, kinds[t]) for n, t in types.items()]))
+        return table.to_pandas() if library == "pandas" else table
+    raise UsageError(f"returning a table needs {' or '.join(names)}: pip install {names[0]}")

@@ -64,6 +64,13 @@ def judge_setup(plan: Plan, judge: Judge, kinds: Iterable[str]) -> str:
     return _hash([json.dumps(setup), settings, *prompts])
 
 
+def settings_key(plan: Plan, judge: Judge, metrics: Sequence[Metric]) -> str:
+    """Return the key of the settings that affect scores: the metrics, the judge and the version."""
+    kinds = sorted({kind for metric in metrics for kind in metric.question_kinds})
+    setup = judge_setup(plan.model_copy(update={"judge": judge.name}), judge, kinds)
+    return _hash([VERSION, judge.name, setup, *map(str, metrics)])
+
+
 def judge_key(plan: Plan, judge: Judge, version: str) -> str:
     """Return the key of the judge's stored tests; it differs by judge, settings and version."""
     return _hash([judge.name, judge_setup(plan, judge, [VerifyClaims.kind]), version])

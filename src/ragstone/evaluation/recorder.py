@@ -37,7 +37,8 @@ class StoreOptions(TypedDict, total=False):
     `store` is an open store or its location (True: the default location; None or False: memory).
     The newest unfinished run with the same fingerprint is resumed, unless `fresh` is set. `resume`
     names the run to resume; with `retry_failed` its failed rows are evaluated again. Without
-    `transcript`, the texts of judge replies are not stored.
+    `transcript`, the texts of judge replies are not stored. `scored` is a folder of rows that a
+    `Scorer` scored with the same settings; only the other rows are scored.
     """
 
     store: Store | str | Path | bool | None
@@ -45,6 +46,7 @@ class StoreOptions(TypedDict, total=False):
     resume: str
     retry_failed: bool
     transcript: bool
+    scored: str | Path
 
 
 class Recorder:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import (
     AsyncIterable,
     Callable,
+    Collection,
     Iterable,
     Iterator,
     Mapping,
@@ -16,7 +17,7 @@ from functools import partial
 from itertools import chain, islice, takewhile
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Literal, TypedDict, Unpack, cast
 from warnings import warn
 
 from ragstone._internal.concurrency import finish_in_thread, heap_frozen
@@ -29,9 +30,10 @@ from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.evaluation.config_file import Config, model_names, read_config
 from ragstone.evaluation.dry_run import Estimate, estimate_usage
 from ragstone.evaluation.effects import check_judge_settings, settings_without_effect
-from ragstone.evaluation.fingerprint import make_manifest
+from ragstone.evaluation.fingerprint import make_manifest, settings_key
 from ragstone.evaluation.preflight import Preflight, llm_reason, with_llm
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
+from ragstone.evaluation.scored_files import ScoredFiles
 from ragstone.evaluation.scoring import BATCH, score_retrieval_in_batches, score_rows
 from ragstone.evaluation.workers import ProcessWorker, ScoredShard, WorkerPool, WorkerSetup
 from ragstone.judges.base import Judge, RouterJudge
@@ -45,6 +47,7 @@ from ragstone.results.grouping import INDEPENDENT
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store
 from ragstone.store.codec import decode_row
+from ragstone.store.reader import RowIndexSet
 from ragstone.store.writer import Record
 from ragstone.targets.base import Target
 from ragstone.targets.factory import get_target
@@ -57,23 +60,17 @@ Data = str | Path | Dataset | Frame | Iterable[Sample | Mapping[str, object]]
 """A file, the result of `load`, a data frame, or rows: samples, or mappings of their fields."""
 
 
-class Options(StoreOptions, total=False):
-    """The options of `evaluate`: most fields of `Plan`, and those below.
+class ScoringOptions(TypedDict, total=False):
+    """The options that decide how rows are scored: most fields of `Plan`.
 
-    `metrics` may be one name, several, or Metric objects; `k` one or several cut-offs. `target` and
-    `judge` may be names or objects, and a target a Python function. `model="gpt-4o-mini"` is short
-    for `judge="openai:gpt-4o-mini"`, `max_retries` for `retries`. `fail_under` and `fail_over` are
-    metric -> threshold, `min_coverage` is metric -> minimum share of scored rows. Settings can also
-    come from `preset`, from the file `config`, or from `plan`. `on_row` is called with each
-    finished row and the number of rows, `on_notice` with messages before the first row. Options
-    that have no effect are such a message, or a warning without `on_notice`; for settings of
-    `plan`, `explicit` is setting -> how it was given, for those to report. `tracing` observes the
-    run. Rows are stored only if `store` is set.
+    `metrics` may be one name, several, or Metric objects; `k` one or several cut-offs. `judge` may
+    be a name or an object. `model="gpt-4o-mini"` is short for `judge="openai:gpt-4o-mini"`,
+    `max_retries` for `retries`. Settings can also come from `preset`, from the file `config`, or
+    from `plan`.
     """
 
     metrics: str | Metric | Sequence[str | Metric]
     k: int | Sequence[int]
-    min_similarity: float
     config: str | Path
     preset: str
     policy: str
@@ -94,22 +91,37 @@ class Options(StoreOptions, total=False):
     strict_json: bool
     prompts: Mapping[str, str]
     cache: bool
+    cascade_threshold: float
+    cascade_audit_rate: float
+    offline: bool
+    columns: Mapping[str, str]
+    concurrency: int
+    timeout: float
+    retries: int
+    max_retries: int
+    plan: Plan
+
+
+class Options(ScoringOptions, StoreOptions, total=False):
+    """The options of `evaluate`: those of `ScoringOptions`, and those below.
+
+    `target` may be a name, an object, or a Python function. `fail_under` and `fail_over` are
+    metric -> threshold, `min_coverage` is metric -> minimum share of scored rows. `on_row` is
+    called with each finished row and the number of rows, `on_notice` with messages before the first
+    row. Options that have no effect are such a message, or a warning without `on_notice`; for
+    settings of `plan`, `explicit` is setting -> how it was given, for those to report. `tracing`
+    observes the run. Rows are stored only if `store` is set.
+    """
+
+    min_similarity: float
     rpm: float
     tpm: float
     max_calls: int
     max_cost: float
-    cascade_threshold: float
-    cascade_audit_rate: float
-    offline: bool
     target: str | Target | Callable[..., object]
     limit: int
-    columns: Mapping[str, str]
     sheet: str
-    concurrency: int
     workers: int
-    timeout: float
-    retries: int
-    max_retries: int
     delay: float
     fail_under: Mapping[str, float | str]
     fail_over: Mapping[str, float | str]
@@ -120,7 +132,6 @@ class Options(StoreOptions, total=False):
     cluster: str
     max_failure_rate: float
     fail_fast: bool
-    plan: Plan
     on_row: Callable[[Row, int], None]
     on_notice: Callable[[str], None]
     explicit: Mapping[str, str]
@@ -131,6 +142,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
     {
         "metrics": ((str, Metric, Iterable), "a name, a Metric, or several of them"),
         "config": ((str, Path), "the path of a config file"),
+        "scored": ((str, Path), "the path of a folder"),
         "preset": ((str,), "the name of a preset"),
         "model": ((str,), "the name of a model, such as gpt-4o-mini"),
         "prompts": ((Mapping,), "a mapping of question kind to file"),
@@ -157,7 +169,7 @@ def _unknown_option(name: str) -> UsageError:
     return UnknownNameError("option of evaluate", name, Options.__annotations__)
 
 
-def plan_of(options: Options) -> Plan:
+def plan_of(options: Options | ScoringOptions) -> Plan:
     """Return the plan of the options; they override the settings of `plan` or `config`.
 
     Raises:
@@ -208,7 +220,7 @@ def _metric_names(given: str | Metric | Sequence[str | Metric]) -> tuple[str, ..
     return tuple(each.spelled if isinstance(each, Metric) else each for each in several)
 
 
-def _explicit(options: Options) -> Mapping[str, str]:
+def explicit_settings(options: Options | ScoringOptions) -> Mapping[str, str]:
     """Return setting -> how it was given, without those of a plan or a config file.
 
     A judge object is not a setting: several evaluations may share it.
@@ -247,7 +259,9 @@ def load_data(data: Data, plan: Plan) -> Dataset:
     return samples_of(islice(rows, plan.limit), columns=plan.columns)
 
 
-def judge_of(options: Options, plan: Plan, budget: Budget, *, metrics: Sequence[Metric]) -> Judge:
+def judge_of(
+    options: Options | ScoringOptions, plan: Plan, budget: Budget, *, metrics: Sequence[Metric]
+) -> Judge:
     """Return the judge for these metrics, built from its name or given as an object.
 
     Raises:
@@ -272,6 +286,13 @@ def judge_of(options: Options, plan: Plan, budget: Budget, *, metrics: Sequence[
     return tracing.judge(named)
 
 
+def check_unlimited(plan: Plan, what: str) -> None:
+    """Raise a UsageError if the plan has limits, which would hold for each process by itself."""
+    limits = ("max_calls", "max_cost", "rpm", "tpm")
+    if limited := [f"--{name.replace('_', '-')}" for name in limits if getattr(plan, name)]:
+        raise UsageError(f"{' and '.join(limited)} cannot be combined with {what} yet")
+
+
 def _worker_setup(
     options: Options, plan: Plan, judge: Judge, metrics: Sequence[Metric], *, calls_target: bool
 ) -> WorkerSetup | None:
@@ -284,9 +305,7 @@ def _worker_setup(
         return None
     if options.get("tracing", UNTRACED) is not UNTRACED:
         raise UsageError("--otel traces a single process; remove it, or --workers")
-    limits = ("max_calls", "max_cost", "rpm", "tpm")
-    if limited := [f"--{name.replace('_', '-')}" for name in limits if getattr(plan, name)]:
-        raise UsageError(f"{' and '.join(limited)} cannot be combined with --workers yet")
+    check_unlimited(plan, "--workers")
     own = None if isinstance(options.get("judge", plan.judge), str) else judge
     return WorkerSetup.of(plan, metrics, judge=own, calls_target=calls_target)
 
@@ -334,6 +353,7 @@ class Evaluation:
         every: whether the target is asked for every row, or only for missing fields.
         wanted: the Sample fields to ask the target for; empty if it is not asked.
         setup: what each worker process is made from; None if this process scores the rows.
+        scored: rows that were scored elsewhere, with settings that have this `key`.
         finish: changes a scored row before it is recorded.
     """
 
@@ -352,6 +372,8 @@ class Evaluation:
     tracing: Tracing
     breaker: CircuitBreaker
     setup: WorkerSetup | None = None
+    scored: ScoredFiles | None = None
+    key: str = ""
     finish: Callable[[Row], Row] | None = None
 
     @classmethod
@@ -369,7 +391,7 @@ class Evaluation:
             raise UnknownNameError("tag", plan.cluster or "", [INDEPENDENT, *tags])
         metrics = select(plan.metrics, **plan.parameters)
         own_judge = "explicit" not in options and isinstance(options.get("judge"), Judge)
-        explicit = _explicit(options)
+        explicit = explicit_settings(options)
         if not own_judge:
             check_judge_settings(explicit, plan)
         budget = Budget(plan.max_calls, plan.max_cost)
@@ -393,6 +415,9 @@ class Evaluation:
             target.check(dataset.samples)
         setup = _worker_setup(options, named, judge, ready.metrics, calls_target=target is not None)
         manifest = make_manifest(plan, dataset=dataset, ready=ready, judge=judge, target=target)
+        if "scored" in options and target is not None:
+            raise UsageError("scored rows have their answers; remove --scored, or the target")
+        scored = ScoredFiles(options["scored"]) if "scored" in options else None
         names = StoreOptions.__annotations__.keys() & options.keys()
         storing = cast("StoreOptions", {name: options[name] for name in names})
         recorder, notices = open_recorder(manifest, ready.metrics, **storing)
@@ -436,6 +461,8 @@ class Evaluation:
             on_row=options.get("on_row"),
             tracing=options.get("tracing", UNTRACED),
             setup=setup and replace(setup, transcript=recorder.transcript),
+            scored=scored,
+            key=settings_key(plan, judge, metrics),
             breaker=CircuitBreaker(plan, ready.metrics, calls_target=target is not None),
         )
 
@@ -456,7 +483,7 @@ class Evaluation:
         objects: Options = {
             "judge": make_judge(plan, guess=LEAST),
             "plan": unlimited,
-            "explicit": _explicit(options),
+            "explicit": explicit_settings(options),
         }
         if "target" in options:
             objects["target"] = options["target"]
@@ -474,7 +501,8 @@ class Evaluation:
         async with AsyncExitStack() as stack:
             stack.enter_context(heap_frozen())
             await stack.enter_async_context(self.recorder)
-            samples, done, retried = self.dataset.samples, self.recorder.done, self.recorder.retried
+            samples, retried = self.dataset.samples, self.recorder.retried
+            done = await self._record_scored() if self.scored else self.recorder.done
             new = (n for n in range(len(samples)) if n not in done and n not in retried)
             rows: Iterator[Row] = (
                 Row(index, samples[index], failures=self.dataset.failures.get(index, {}))
@@ -522,6 +550,20 @@ class Evaluation:
                     for other in finished.waiting():
                         await self._record(other)
                     break
+
+    async def _record_scored(self) -> Collection[int]:
+        """Record the rows that were scored elsewhere; return the places of all that are done."""
+        assert self.scored
+        samples, done = self.dataset.samples, self.recorder.done
+        is_done = bytearray(number in done for number in range(len(samples)))
+        rows = self.scored.rows(samples, tuple(map(str, self.metrics)), settings=self.key)
+        for number, row in enumerate(rows):
+            if number % BATCH == 0:
+                await asyncio.sleep(0)  # so that the task can be cancelled
+            if not is_done[row.index]:
+                is_done[row.index] = True
+                await self._record(row)
+        return RowIndexSet(bytes(is_done))
 
     async def _run_in(self, workers: WorkerPool, rows: Iterable[Row] | AsyncIterable[Row]) -> None:
         """Score the rows in workers, and record them in this process."""

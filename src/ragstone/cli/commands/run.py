@@ -1,6 +1,7 @@
 """`ragstone run`: evaluate a RAG system, or answers it gave before."""
 
 import sys
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -32,6 +33,13 @@ GROUPS: Groups = MappingProxyType(
             setting("limit"),
             setting("sheet"),
             setting("columns"),
+            click.Option(
+                ["--scored"],
+                type=click.Path(path_type=Path),
+                metavar="FOLDER",
+                help="Rows that other machines scored with ragstone.Scorer and the same settings; "
+                "only the others are scored here.",
+            ),
             CONFIG,
         ),
         "RAG system": (

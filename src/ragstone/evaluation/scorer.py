@@ -1,0 +1,207 @@
+"""Scorer: scores tables of rows in any process, for engines such as Ray Data, Dask and Spark."""
+
+import atexit
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, Unpack
+from uuid import uuid4
+
+from pydantic_core import from_json
+
+from ragstone._internal.rate_limit import Budget
+from ragstone.datasets import Dataset, Shard
+from ragstone.datasets.columns import ALIASES, FIELD_OF, argument, plain_name, resolve_columns
+from ragstone.datasets.frames import Frame, frame_of, rows_of
+from ragstone.datasets.rows import samples_in
+from ragstone.datasets.table import Record, Table
+from ragstone.errors import InputError, Problem, RagstoneError, UsageError
+from ragstone.evaluation.effects import check_judge_settings
+from ragstone.evaluation.fingerprint import settings_key
+from ragstone.evaluation.preflight import Preflight
+from ragstone.evaluation.runner import (
+    Options,
+    ScoringOptions,
+    check_unlimited,
+    explicit_settings,
+    judge_of,
+    plan_of,
+)
+from ragstone.evaluation.scored_files import (
+    BODY,
+    SCORE_FIELDS,
+    SETTINGS,
+    SUFFIX,
+    TRANSCRIPT,
+    column_types,
+    write_scored,
+)
+from ragstone.evaluation.workers import ShardScorer, WorkerSetup, describe_rows
+from ragstone.judges.base import Judge
+from ragstone.metrics import select
+from ragstone.store.codec import column
+from ragstone.types.config import Source, python_names
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+
+_TABLE = "the table"
+
+
+class ScoringStoppedError(RagstoneError):
+    """A service failed for so many rows that the table was not scored."""
+
+
+class Scorer:
+    """Scores tables of rows: Arrow in, Arrow out, in any process of any engine.
+
+    It can be pickled. Each process makes the judge once, when it scores its first table, so that
+    models are loaded and connections opened once. Settings are those of `evaluate`; `concurrency`
+    is that of one process. Limits for a whole run, such as `max_cost`, cannot be set.
+
+        scorer = Scorer(metrics=["faithfulness", "hit"], k=5)
+        scores = scorer(table)
+
+    Attributes:
+        columns: the names of the columns of `scores`, and their types.
+
+    Raises:
+        UsageError: an option is invalid, or the judge cannot answer a metric requested by name.
+    """
+
+    def __init__(self, **options: Unpack[ScoringOptions]) -> None:
+        with python_names():
+            if others := sorted(options.keys() & Options.__annotations__.keys() - _OWN):
+                raise UsageError(
+                    f"{others[0]} is for a whole run; pass it to evaluate(..., scored=FOLDER), "
+                    "which summarizes the scored rows"
+                )
+            plan = plan_of(options)
+            plan = plan.model_copy(update={"judge": plan.judge})  # no other is chosen by itself
+            check_unlimited(plan, "a Scorer")
+            metrics = select(plan.metrics, **plan.parameters)
+            judge = judge_of(options, plan, Budget(), metrics=metrics)
+            own = judge if isinstance(options.get("judge"), Judge) else None
+            if own is None:
+                check_judge_settings(explicit_settings(options), plan)
+            known = Dataset((), Source(name=_TABLE), known=frozenset(ALIASES))
+            ready = Preflight.of(metrics, known, judge=judge, target=None, every=False)
+            ready.check_requested(plan)
+            self._setup = WorkerSetup.of(plan, ready.metrics, judge=own)
+            self._settings = settings_key(plan, judge, metrics)
+        self._id = uuid4().hex
+        self.columns: Mapping[str, type] = column_types(self._setup.metrics)
+
+    def __call__(self, table: Frame) -> Frame:
+        """Return a line for each row of the table, in the same order.
+
+        The table has the columns of a data file: `id`, `query`, `response`, `contexts` and others.
+        It may be from PyArrow, polars, pandas, or any library with Arrow's PyCapsule interface; the
+        result is from the same library, or from PyArrow. Its columns are `id`; for each metric
+        `scores.METRIC.value` (null unless the state is `scored`), `.state`, `.cause` and `.reason`;
+        and texts for `evaluate(..., scored=FOLDER)`: the row and the judge's replies as JSON.
+
+        Raises:
+            InputError: rows are invalid; the error has every problem with its row and column.
+            UsageError: this is not a table, or the judge cannot be made in this process.
+            ScoringStoppedError: a service seems to be down.
+        """
+        with python_names():
+            rows = rows_of(table)
+            if rows is None:
+                raise UsageError(
+                    f"a Scorer takes Arrow tables and data frames, got a {type(table).__name__}; "
+                    "with map_batches of Ray Data, set batch_format='pyarrow'"
+                )
+            read = Table.of(rows)
+            self._check_ids(read)
+            samples: Sequence[Sample] = ()
+            if read.rows:
+                columns = self._setup.plan.columns
+                samples, _ = samples_in(read, _TABLE, columns=columns, spelling=argument)
+            return frame_of(
+                self._score(tuple(map(Row, range(len(samples)), samples))), self.columns, like=table
+            )
+
+    def write(self, shard: Shard, folder: str | Path) -> Path:
+        """Score a shard and write its scores to a file in the folder, unless it is there already.
+
+        The file is complete or absent, also if the process is killed, so a shard may be repeated.
+
+        Raises:
+            UsageError: the data cannot be read, or the file cannot be written.
+            ScoringStoppedError: a service seems to be down.
+        """
+        last = shard.first + shard.rows - 1
+        path = Path(folder, f"rows-{shard.first:010}-{last:010}-{self._settings[:8]}{SUFFIX}")
+        if not path.exists():
+            write_scored(self._score(tuple(shard.read())), self.columns, path)
+        return path
+
+    def close(self) -> None:
+        """Close the judge of this process; the next table opens it again."""
+        with _turn:
+            scorer = _opened.pop((os.getpid(), self._id), None)
+        if scorer:
+            scorer.close()
+
+    def _check_ids(self, table: Table) -> None:
+        """Raise an InputError unless each row has an id; tables of one data set have any order."""
+        records = [row for row in table.rows if isinstance(row, Record)]
+        names = tuple(dict.fromkeys(name for record in records for name in record.values))
+        chosen = (
+            resolve_columns(self._setup.plan.columns, names, spelling=argument) if names else {}
+        )
+        ids = (
+            [chosen["id"]]
+            if "id" in chosen
+            else [n for n in names if FIELD_OF.get(plain_name(n)) == "id"]
+        )
+        fix = "give each row an id that is unique in the whole data set"
+        problems = [
+            Problem("there is no id", fix, row=record.row)
+            for record in records
+            if all(record.values.get(name) is None for name in ids)
+        ]
+        if problems:
+            raise InputError(_TABLE, problems)
+
+    def _score(self, rows: Sequence[Row]) -> Mapping[str, Sequence[object]]:
+        """Return the columns of the scored rows, in the order of the rows."""
+        cells: dict[str, list[object]] = {name: [] for name in self.columns}
+        if not rows:
+            return cells
+        with _turn:
+            key = os.getpid(), self._id
+            if key not in _opened:
+                _opened[key] = ShardScorer(self._setup)
+        found = _opened[key].score(rows)
+        if found.stopped:
+            raise ScoringStoppedError(f"{found.stopped}; none of {describe_rows(rows)} are scored")
+        for record in sorted(found.records, key=lambda record: record.place):
+            body, transcript = record.encoded.body, record.encoded.transcript
+            scores: dict[str, dict[str, Any]] = from_json(body)["scores"]
+            cells["id"].append(record.row[1])
+            for name, score in scores.items():
+                for part in SCORE_FIELDS:
+                    cell = score.get(part)
+                    cells[f"scores.{name}.{part}"].append(
+                        column(cell) if isinstance(cell, str) else cell
+                    )
+            cells[BODY].append(body)
+            cells[TRANSCRIPT].append(transcript)
+            cells[SETTINGS].append(self._settings)
+        return cells
+
+
+_OWN = frozenset(ScoringOptions.__annotations__)
+_opened: dict[tuple[int, str], ShardScorer] = {}
+"""Process and scorer -> what scores; a forked process has none of its parent's threads."""
+_turn = Lock()
+
+
+@atexit.register
+def _close_all() -> None:
+    for (process, _), scorer in _opened.items():
+        if process == os.getpid():
+            scorer.close()
