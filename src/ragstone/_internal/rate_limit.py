@@ -82,52 +82,37 @@ class AdaptiveLimiter:
                 turn.set_result(None)
 
 
-class RateLimiter:
-    """A minimum delay between starts; `pause` stops all starts."""
-
-    def __init__(self, delay: float = 0.0) -> None:
-        self._delay = delay
-        self._line = asyncio.Lock()
-        self._next = 0.0
-
-    async def turn(self, after: float = 0.0) -> None:
-        """Wait until the next start is allowed, first come, first served.
-
-        The start after it waits `after` seconds, at least `delay`.
-        """
-        loop = asyncio.get_running_loop()
-        if self._next <= (now := loop.time()) and not self._line.locked():
-            self._next = now + max(self._delay, after)
-            return
-        async with self._line:
-            while (wait := self._next - loop.time()) > 0:  # noqa: ASYNC110 - pause() may be called meanwhile
-                await asyncio.sleep(wait)
-            self._next = loop.time() + max(self._delay, after)
-
-    def pause(self, seconds: float) -> None:
-        """Allow no start for that many seconds."""
-        self._next = max(self._next, asyncio.get_running_loop().time() + seconds)
-
-
 class Budget:
     """Limits the calls and dollars of a run: no call starts once either is spent.
 
     Calls in progress are still charged, so the total may exceed the budget by their cost.
+
+    Attributes:
+        calls, cost: the calls that were started, and the dollars that they cost.
     """
 
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
         self._max_calls, self._max_cost = max_calls, max_cost
-        self._calls, self._cost = 0, 0.0
+        self.calls, self.cost = 0, 0.0
 
     @property
     def spent(self) -> str | None:
         """A message about the spent budget; None while calls may start."""
-        if self._max_calls is not None and self._calls >= self._max_calls:
+        if self._max_calls is not None and self.calls >= self._max_calls:
             calls = "1 call" if self._max_calls == 1 else f"{self._max_calls:,} calls"
             return f"the budget of {calls} (--max-calls) is spent"
-        if self._max_cost is not None and self._cost >= self._max_cost:
+        if self._max_cost is not None and self.cost >= self._max_cost:
             return f"the budget of ${self._max_cost:g} (--max-cost) is spent"
         return None
+
+    def check(self) -> None:
+        """Check that a call may start.
+
+        Raises:
+            CallError: the budget is spent.
+        """
+        if spent := self.spent:
+            raise CallError(Cause.BUDGET, spent, tries=0)
 
     def reserve(self) -> None:
         """Count a call that is about to start.
@@ -135,13 +120,62 @@ class Budget:
         Raises:
             CallError: the budget is spent.
         """
-        if spent := self.spent:
-            raise CallError(Cause.BUDGET, spent, tries=0)
-        self._calls += 1
+        self.check()
+        self.calls += 1
+
+    def finish(self) -> None:
+        """Note the end of a call, before it is charged."""
 
     def charge(self, cost_usd: float | None) -> None:
         """Add the cost of a call; None (unknown) adds nothing."""
-        self._cost += cost_usd or 0.0
+        self.cost += cost_usd or 0.0
+
+    async def settle(self) -> None:
+        """Report what was spent to other processes that share the budget."""
+
+    def limiter(self, provider: str, delay: float) -> "RateLimiter":
+        """Return what starts the calls to a provider: with this minimum delay, while any are left.
+
+        Calls to the same provider share it.
+        """
+        del provider
+        return RateLimiter(delay, self)
+
+
+class RateLimiter:
+    """A minimum delay between starts; `pause` stops all starts. Starts are calls of a budget."""
+
+    def __init__(self, delay: float = 0.0, budget: Budget | None = None) -> None:
+        self._delay, self._budget = delay, budget or Budget()
+        self._line = asyncio.Lock()
+        self._next = 0.0
+
+    async def turn(self, after: float = 0.0) -> None:
+        """Wait until the next start is allowed, first come, first served.
+
+        The start after it waits `after` seconds, at least `delay`.
+
+        Raises:
+            CallError: the budget is spent.
+        """
+        loop = asyncio.get_running_loop()
+        if self._next <= (now := loop.time()) and not self._line.locked():
+            self._next = now + max(self._delay, after)
+        else:
+            async with self._line:
+                await self._sleep_until()
+                self._next = loop.time() + max(self._delay, after)
+        self._budget.reserve()
+
+    async def _sleep_until(self, start: float = 0.0) -> None:
+        """Sleep until that time of the loop, and until the end of the pause."""
+        loop = asyncio.get_running_loop()
+        while (wait := max(start, self._next) - loop.time()) > 0:  # noqa: ASYNC110 - pause() may be called meanwhile
+            await asyncio.sleep(wait)
+
+    def pause(self, seconds: float) -> None:
+        """Allow no start for that many seconds."""
+        self._next = max(self._next, asyncio.get_running_loop().time() + seconds)
 
 
 class RetryableError(CallError):
@@ -169,6 +203,7 @@ class Limits:
         delay: seconds between two starts.
         rpm, tpm: requests and tokens per minute; None for no limit.
         budget: calls and dollars; None for no limit.
+        provider: what `rpm`, `tpm` and the pauses of a server are about.
     """
 
     concurrency: int = 1000
@@ -177,6 +212,7 @@ class Limits:
     rpm: float | None = None
     tpm: float | None = None
     budget: Budget | None = None
+    provider: str = ""
 
 
 @dataclass(frozen=True)
@@ -206,7 +242,9 @@ class RetryingCaller:
         self._limits = limits
         self._slots = AdaptiveLimiter(limits.concurrency)
         self._failures = 0
-        self._starts = RateLimiter(max(limits.delay, 60 / limits.rpm if limits.rpm else 0.0))
+        self._budget = limits.budget or Budget()
+        delay = max(limits.delay, 60 / limits.rpm if limits.rpm else 0.0)
+        self._starts = self._budget.limiter(limits.provider, delay)
 
     async def make(
         self, once: Callable[[], Awaitable[T]], *, retries: int | None = None, tokens: int = 0
@@ -251,8 +289,6 @@ class RetryingCaller:
     async def _try(self, once: Callable[[], Awaitable[T]], tokens: int) -> T:
         async with self._slots:
             await self._starts.turn(60 * tokens / self._limits.tpm if self._limits.tpm else 0.0)
-            if self._limits.budget:
-                self._limits.budget.reserve()
             started_at = asyncio.get_running_loop().time()
             try:
                 value = await once()
@@ -263,5 +299,7 @@ class RetryingCaller:
                 if error.wait:
                     self._starts.pause(error.wait)
                 raise
+            finally:
+                self._budget.finish()
             self._slots.widen()
             return value

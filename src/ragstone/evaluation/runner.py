@@ -35,12 +35,18 @@ from ragstone.evaluation.preflight import Preflight, llm_reason, with_llm
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scored_files import ScoredFiles
 from ragstone.evaluation.scoring import BATCH, score_retrieval_in_batches, score_rows
-from ragstone.evaluation.workers import ProcessWorker, ScoredShard, WorkerPool, WorkerSetup
+from ragstone.evaluation.workers import (
+    ProcessWorker,
+    ScoredShard,
+    WorkerPool,
+    WorkerSetup,
+    each_row_costs,
+    with_limits,
+)
 from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import make_judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
-from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.grouping import INDEPENDENT
@@ -305,7 +311,6 @@ def _worker_setup(
         return None
     if options.get("tracing", UNTRACED) is not UNTRACED:
         raise UsageError("--otel traces a single process; remove it, or --workers")
-    check_unlimited(plan, "--workers")
     own = None if isinstance(options.get("judge", plan.judge), str) else judge
     return WorkerSetup.of(plan, metrics, judge=own, calls_target=calls_target)
 
@@ -532,7 +537,8 @@ class Evaluation:
                 )
                 source = await stack.enter_async_context(answered)
             if self.setup:
-                start = partial(ProcessWorker, self.setup)
+                limited = with_limits(self.setup, self.manifest.run_id, self.recorder.place)
+                start = partial(ProcessWorker, stack.enter_context(limited))
                 workers = WorkerPool(start, self.plan.workers)
                 await self._run_in(await stack.enter_async_context(workers), source)
                 return
@@ -570,6 +576,9 @@ class Evaluation:
 
         async def record(shard: ScoredShard) -> None:
             RETRIES.count += shard.retries
+            calls, cost = shard.spent
+            self.budget.calls = max(self.budget.calls, calls)
+            self.budget.cost = max(self.budget.cost, cost)
             for log in shard.logs:
                 logging.getLogger(log.name).handle(log)
             for each in shard.records:
@@ -633,14 +642,6 @@ class Evaluation:
 
     @property
     def _spent(self) -> str | None:
-        """A message about the spent budget; None as long as the next row may be free.
-
-        The offline judge and local models are free. A cascade that starts with them can be free for
-        some rows if sentences are the claims and no target is asked.
-        """
-        spent = self.budget.spent
-        if spent is None or not self._needs_judge:
-            return None
-        may_be_free = self.plan.claim_source == "sentences" and not self.target
-        free = is_free(self.plan.judge) or (may_be_free and begins_free(self.plan.judge))
-        return None if free and self.plan.embedding_model is None else spent
+        """A message about the spent budget; None as long as the next row may be free."""
+        spent, calls_target = self.budget.spent, self.target is not None
+        return spent if spent and each_row_costs(self.plan, self.metrics, calls_target) else None

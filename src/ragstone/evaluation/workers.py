@@ -9,10 +9,19 @@ import signal
 import sys
 import traceback
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Callable,
+    Generator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import ExitStack, aclosing, closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 from logging.handlers import QueueHandler
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -23,7 +32,8 @@ from typing import Any, Protocol, Self
 
 from ragstone._internal.concurrency import BackgroundLoop, heap_frozen, in_thread, stream
 from ragstone._internal.plugins import plugin_of
-from ragstone._internal.rate_limit import RETRIES
+from ragstone._internal.rate_limit import RETRIES, Budget
+from ragstone._internal.shared_limits import SharedBudget
 from ragstone._internal.text import quoted
 from ragstone.errors import UsageError
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
@@ -31,9 +41,11 @@ from ragstone.evaluation.fingerprint import VERSION
 from ragstone.evaluation.scoring import score_retrieval, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
+from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, get, load_plugin
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.redaction import known_secrets, remember_secrets
+from ragstone.store.limits import StoredLimits, shared_limits
 from ragstone.store.writer import Record
 from ragstone.types.config import Plan
 from ragstone.types.row import Row
@@ -66,6 +78,8 @@ class WorkerSetup:
         calls_target: whether the rows have answers of a target.
         folder: the working folder.
         secrets: texts that no message or reply may contain; see `redaction`.
+        limits: the place of the calls and dollars that all workers share, and the id of the run;
+            None without such limits. See `StoredLimits`.
     """
 
     plan: Plan
@@ -76,6 +90,7 @@ class WorkerSetup:
     calls_target: bool = False
     folder: str = ""
     secrets: Mapping[str, bool] | None = None
+    limits: tuple[str, str] | None = field(default=None, repr=False)
     version: str = VERSION
 
     @classmethod
@@ -136,6 +151,7 @@ class ScoredShard:
         stopped: why the worker stopped before the end of the shard; None if it did not.
         logs: what the worker logged.
         retries: number of retried calls.
+        spent: calls and dollars of all workers, as far as this one knows.
     """
 
     records: Sequence[Record]
@@ -143,6 +159,7 @@ class ScoredShard:
     stopped: str | None = None
     logs: Sequence[logging.LogRecord] = ()
     retries: int = 0
+    spent: tuple[int, float] = (0, 0.0)
 
 
 class ShardScorer:
@@ -165,7 +182,13 @@ class ShardScorer:
         self._ranking = [each for each in self.metrics if isinstance(each, RankingMetric)]
         asked = [metric.question_kinds for metric in self.metrics]
         own = setup.judge and _unpickled(setup.judge)
-        self.judge = own or make_judge(setup.plan, asked=asked)
+        self._budget, self._limits = Budget(), ExitStack()
+        if setup.limits:
+            most = setup.plan.max_calls, setup.plan.max_cost
+            limits = self._limits.enter_context(closing(StoredLimits(*setup.limits, *most)))
+            self._budget = SharedBudget(limits, *most)
+        self._each_costs = each_row_costs(setup.plan, self.metrics, setup.calls_target)
+        self.judge = own or make_judge(setup.plan, asked=asked, budget=self._budget)
         self._opened = False
         self._loop = BackgroundLoop()
 
@@ -187,7 +210,9 @@ class ShardScorer:
             records.append(Record.of(row, transcript=self.setup.transcript))
             failed.append(any(score.state is State.FAILED for score in row.scores.values()))
 
+        budget = self._budget
         ranked = score_retrieval(rows, self._ranking)
+        ranked = takewhile(lambda _: not (self._each_costs and budget.spent), ranked)
         scored = score_rows(ranked, self.metrics, self.judge, concurrency=plan.concurrency)
         async with scored as finished:
             async for row in finished:
@@ -196,13 +221,46 @@ class ShardScorer:
                     for other in finished.waiting():
                         add(other)
                     break
-        return ScoredShard(records, failed, breaker.reason, retries=RETRIES.count - retries)
+        await budget.settle()
+        spent = budget.calls, budget.cost
+        retried = RETRIES.count - retries
+        return ScoredShard(records, failed, breaker.reason, retries=retried, spent=spent)
 
     def close(self) -> None:
         """Close the judge."""
         if self._opened:
             self._loop.call(self.judge.__aexit__(None, None, None))
         self._loop.close()
+        self._limits.close()
+
+
+def each_row_costs(plan: Plan, metrics: Sequence[Metric], calls_target: bool) -> bool:
+    """Return whether no row can be scored once the budget is spent.
+
+    The offline judge and local models are free. A cascade that starts with them can be free for
+    some rows if sentences are the claims and no target is asked.
+    """
+    may_be_free = plan.claim_source == "sentences" and not calls_target
+    free = is_free(plan.judge) or (may_be_free and begins_free(plan.judge))
+    asks = any(metric.question_kinds for metric in metrics)
+    return asks and not (free and plan.embedding_model is None)
+
+
+@contextmanager
+def with_limits(
+    setup: WorkerSetup, run_id: str, store: str | None
+) -> Generator[WorkerSetup, None, None]:
+    """Give a setup whose workers share the limits of its plan, through the store if there is one.
+
+    Raises:
+        StoreError: the store cannot be used.
+    """
+    plan = setup.plan
+    if {plan.max_calls, plan.max_cost, plan.rpm, plan.tpm} == {None}:
+        yield setup
+        return
+    with shared_limits(store, run_id) as place:
+        yield replace(setup, limits=(place, run_id))
 
 
 class Worker(Protocol):

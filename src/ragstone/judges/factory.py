@@ -230,6 +230,7 @@ class _Maker:
                 rpm=self.plan.rpm,
                 tpm=self.plan.tpm,
                 budget=self.budget,
+                provider=provider,
             )
             self.callers[provider] = RetryingCaller(limits)
         return self.callers[provider]

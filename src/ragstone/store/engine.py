@@ -66,7 +66,7 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
     _check_path(path, reading=reading)
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
-        connect_args={"timeout": WAIT},
+        connect_args={"timeout": WAIT, "check_same_thread": False},
         poolclass=NullPool,  # Windows cannot delete open files
         hide_parameters=True,
     )

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from ragstone.store.engine import SCHEMA, WRITING
 from ragstone.store.errors import StoreError
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest migration; it creates the tables below."""
 
 METADATA = sa.MetaData()
@@ -140,6 +140,20 @@ LABELS = sa.Table(
     sqlite_with_rowid=False,
 )
 """Verdicts of people on claims; `claim` is -1 for the whole response."""
+
+LIMITS = sa.Table(
+    "limits",
+    METADATA,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("began_at", sa.Text, nullable=False),
+    sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("cost_usd", sa.Double, nullable=False),
+    sa.Column("starts", sa.Text, nullable=False),
+)
+"""What the workers of a running run have spent, and provider -> when calls may start, as JSON.
+
+The run itself may not be stored yet.
+"""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _VERSIONS = "alembic_version"

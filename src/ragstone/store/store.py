@@ -83,6 +83,13 @@ class Store:
             raise
         return cls(engine, name)
 
+    @property
+    def place(self) -> str:
+        """The absolute path or URL of the store, with its password, to open it again."""
+        url = self._engine.url
+        file = url.database if url.drivername == "sqlite" else None
+        return str(Path(file).absolute()) if file else url.render_as_string(hide_password=False)
+
     def close(self) -> None:
         """Close all connections; reading rows of a loaded run later opens one again."""
         self._engine.dispose()

@@ -263,7 +263,7 @@ class Plan(JudgePlan, ClaimPlan):
     """Maximum number of concurrent rows and calls."""
     workers: int = _setting("Limits", 1, common=True, ge=1, le=256, needs=["judge"])
     """Processes that judge the rows, for judges that need the processor: offline and local ones.
-    They share --concurrency.
+    They share --concurrency and the limits on calls.
     """
     timeout: FiniteFloat = _setting("Limits", 60.0, common=True, gt=0, needs=["request", "server"])
     """Timeout per attempt, in seconds."""

@@ -1,0 +1,111 @@
+"""Limits of whole runs with worker processes, counted at the server."""
+
+import os
+import random
+import signal
+from collections.abc import Callable
+from multiprocessing import active_children
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from ragstone.evaluation.runner import evaluate
+from ragstone.metrics import load_plugin
+from ragstone.results.run import Run
+from ragstone.store import Store
+from ragstone.store.schema import LIMITS
+
+PRICED = """
+from ragstone import Metric, Score, register
+from ragstone.judges import factory
+from ragstone.judges.llm.providers.pricing import Price
+from ragstone.types.questions import ExtractClaims
+
+factory.price_of = lambda name, url: Price((1e-4, 1e-4, 0.0, 0.0))  # a cent a call
+
+@register("claims_found")
+class Claims(Metric):
+    '''The number of claims.'''
+    needs, asks, high = ("response",), ("extract_claims",), 99.0
+
+    async def score(self, sample, ask):
+        return Score.scored(len(await ask(ExtractClaims(query="", response=sample.response))))
+"""
+
+
+@pytest.fixture
+def priced(module_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A metric of one call; its module, which workers load too, sets the price of a call."""
+    from ragstone.judges import factory
+
+    monkeypatch.setattr(factory, "price_of", factory.price_of)
+    load_plugin(module_file("priced.py", PRICED))
+
+
+@pytest.fixture
+def run(judge_server, kit, priced) -> Callable[..., Run]:
+    def run(metric: str = "faithfulness", count: int = 60, **options: object) -> Run:
+        return evaluate(
+            kit.samples(count),
+            metrics=metric,
+            judge="openai:gpt-4o-mini",
+            base_url=judge_server.url,
+            cache=False,
+            workers=2,
+            **options,
+        )
+
+    return run
+
+
+def kill_workers(server, ended: Event, *, seed: int, deaths: int) -> None:
+    """Kill workers at random moments while calls are made."""
+    chance = random.Random(seed)
+    for _ in range(deaths):
+        before = len(server.asked)
+        while len(server.asked) <= before:
+            if ended.wait(0.01):
+                return
+        ended.wait(chance.random() * 0.3)
+        if workers := active_children():
+            os.kill(chance.choice(workers).pid or 0, signal.SIGKILL)
+
+
+def test_a_killed_worker_makes_no_run_exceed_its_limits(
+    run: Callable[..., Run], judge_server
+) -> None:
+    judge_server.delay, ended = 0.05, Event()
+    killing = Thread(
+        target=kill_workers, args=(judge_server, ended), kwargs={"seed": 1, "deaths": 1}
+    )
+    killing.start()
+    found = run(max_calls=70, rpm=60 * 40, concurrency=8, store="runs.db")
+    ended.set()
+    killing.join()
+    assert found.stopped == "the budget of 70 calls (--max-calls) is spent"
+    times = [asked.at for asked in judge_server.asked]
+    share = 8 // 2
+    assert 70 - share <= len(times) <= 70  # a dead worker loses what it has leased
+    assert all(n <= 40 * (time - times[0]) + 1 + share for n, time in enumerate(times))
+    with Store.open("runs.db") as store, store.connect() as connection:
+        assert connection.execute(LIMITS.select()).all() == []
+        assert not store.info(found.manifest.run_id).finished
+
+
+def test_the_limits_of_a_resumed_run_begin_again(run: Callable[..., Run], judge_server) -> None:
+    for calls in (30, 60):
+        found = run(max_calls=30, store="runs.db")
+        assert len(judge_server.asked) == calls
+        assert found.stopped
+    assert 20 <= len(found.rows) <= 60
+    rows = sorted(row.index for row in found.rows if row.scores["faithfulness"].value is not None)
+    assert len(rows) >= 15
+
+
+def test_dollars_of_all_workers_are_counted(run: Callable[..., Run], judge_server) -> None:
+    judge_server.delay = 0.02
+    found = run("claims_found", max_cost=0.3, concurrency=4)
+    assert found.stopped == "the budget of $0.3 (--max-cost) is spent"
+    assert 26 <= len(judge_server.asked) <= 30 + 4
+    assert not Path(".ragstone").exists()
