@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 from tests.cases import each_case
 
-from ragstone.cli.commands.policies import SITUATIONS, WIDE
+from ragstone.cli.commands.policies import WIDE, outcomes
 from ragstone.types.policy import POLICIES, PRESETS
 
 Command = Callable[..., object]
@@ -39,7 +39,7 @@ CELLS = {
 @each_case(("cell", "told"), CELLS.items(), ids=lambda value: str(value)[:60])
 def test_a_cell_is_made_of_the_policy(cell: tuple[str, str], told: str) -> None:
     policy, situation = cell
-    assert SITUATIONS[situation](POLICIES[policy]) == told
+    assert outcomes(POLICIES[policy])[situation] == told
 
 
 @pytest.mark.parametrize("width", [80, WIDE])
@@ -56,6 +56,6 @@ def test_all_of_it_is_readable(
         assert name in told
     assert ("│" in told) is (width >= WIDE)
     if width < WIDE:
-        for situation in SITUATIONS:
+        for situation in outcomes(POLICIES["strict"]):
             assert told.count(situation) >= len(POLICIES)
     assert "--preset deepeval: policy=deepeval, verify=truths, include_reason=true" in told

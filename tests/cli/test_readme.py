@@ -15,7 +15,7 @@ from tests.judges.local.conftest import write_model
 
 from ragstone.cli import COMMANDS, completed
 from ragstone.cli import ragstone as group
-from ragstone.cli.commands.policies import SITUATIONS
+from ragstone.cli.commands.policies import outcomes
 from ragstone.demo.questions import DATASET
 from ragstone.metrics import registry
 from ragstone.types.policy import POLICIES
@@ -135,9 +135,7 @@ def test_every_command_with_a_judge_can_be_told_what_it_takes(
 
 
 def test_the_table_of_policies_on_its_page_is_the_one_that_is_printed() -> None:
-    rows = [
-        ["situation", *(f"`{name}`" for name in POLICIES)],
-        *([said, *map(ruling, POLICIES.values())] for said, ruling in SITUATIONS.items()),
-    ]
-    for row in rows:
+    columns = [outcomes(policy) for policy in POLICIES.values()]
+    rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
+    for row in (["situation", *(f"`{name}`" for name in POLICIES)], *rows):
         assert f"| {' | '.join(row)} |\n" in TEXTS["policies.md"]

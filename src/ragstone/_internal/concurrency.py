@@ -194,28 +194,29 @@ async def in_thread(function: Callable[[], A]) -> A:
     return await asyncio.wrap_future(future)
 
 
-def finish_in_thread(call: Callable[[], Coroutine[object, object, None]]) -> None:
-    """Await a call in its own event loop and thread, and raise what it raises.
+def finish_in_thread(call: Callable[[], Coroutine[object, object, B]]) -> B:
+    """Await a call in its own event loop and thread, and return or raise what it does.
 
     Ctrl-C cancels the call and waits for it to end; a second one returns at once.
 
     Raises:
         KeyboardInterrupt: Ctrl-C.
     """
-    started: list[asyncio.Task[None]] = []
-    outcome: list[BaseException] = []
+    started: list[asyncio.Task[object]] = []
+    failed: list[BaseException] = []
+    result: list[B] = []
     ended = Event()
 
-    async def finish() -> None:
-        started.append(cast("asyncio.Task[None]", asyncio.current_task()))
-        await call()
+    async def finish() -> B:
+        started.append(cast("asyncio.Task[object]", asyncio.current_task()))
+        return await call()
 
     def work() -> None:
         try:
             with asyncio.Runner() as runner:
-                runner.run(finish())
+                result.append(runner.run(finish()))
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            outcome.append(error)
+            failed.append(error)
         finally:
             ended.set()
 
@@ -228,8 +229,9 @@ def finish_in_thread(call: Callable[[], Coroutine[object, object, None]]) -> Non
                 task.get_loop().call_soon_threadsafe(task.cancel)
             _wait(ended)
         raise
-    if outcome:
-        raise outcome[0]
+    if failed:
+        raise failed[0]
+    return result[0]
 
 
 def _wait(ended: Event) -> None:

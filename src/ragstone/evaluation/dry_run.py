@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.text import span
 from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.base import Judge
-from ragstone.judges.dry_run import LEAST, MOST
+from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
 from ragstone.metrics import Metric
 from ragstone.types.config import Plan
@@ -88,19 +89,12 @@ def estimate_usage(
 
     asking = [metric for metric in metrics if metric.question_kinds]
 
-    usages: list[Usage] = []
+    async def usage_of(guess: Guess) -> Usage:
+        judge = around(make_judge(plan, guess=guess))
+        async with score_rows(rows(), asking, judge, concurrency=1) as scored:
+            return sum([row.usage async for row in scored], start=Usage())
 
-    async def count_usage() -> None:
-        for guess in (LEAST, MOST):
-            judge = around(make_judge(plan, guess=guess))
-            total = Usage()
-            async with score_rows(rows(), asking, judge, concurrency=1) as scored:
-                async for row in scored:
-                    total += row.usage
-            usages.append(total)
-
-    finish_in_thread(count_usage)
-    least, most = usages
+    least, most = (finish_in_thread(partial(usage_of, guess)) for guess in (LEAST, MOST))
     notes: list[str] = []
     if plan.cache and most.prompt_tokens + most.local_tokens > 0:
         notes.append("cached replies are not requested again")

@@ -85,14 +85,11 @@ class RescoredRows(Sequence[Row]):
         return f"<{len(self)} rows of run {self._run_id}, scored again>"
 
     def _score(self, rows: Sequence[Row]) -> list[Row]:
-        done: list[Row] = []
-
-        async def score() -> None:
+        async def score() -> list[Row]:
             ranked = score_retrieval_in_batches(rows, self._ranking)
-            done.extend([await self._judge(row) for row in ranked])
+            return [await self._judge(row) for row in ranked]
 
-        finish_in_thread(score)
-        return done
+        return finish_in_thread(score)
 
     async def _judge(self, row: Row) -> Row:
         outcomes = [exchange.outcome for exchange in row.exchanges]

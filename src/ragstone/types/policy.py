@@ -116,17 +116,9 @@ class Policy:
         return rulings.get(cause, self.unanswered)
 
 
-def _weights(
-    supported: float, partly: float, contradicted: float, unknown: float
-) -> Mapping[Label, float]:
-    return MappingProxyType(
-        {
-            Label.SUPPORTED: supported,
-            Label.PARTIALLY_SUPPORTED: partly,
-            Label.CONTRADICTED: contradicted,
-            Label.NOT_ENOUGH_INFO: unknown,
-        }
-    )
+def _weights(*each: float) -> Mapping[Label, float]:
+    """Weigh the labels in the order supported, partially, contradicted, not enough info."""
+    return MappingProxyType(dict(zip(Label, each, strict=True)))
 
 
 STRICT = Policy("strict", "ragstone's own rule", _weights(1, 0, 0, 0))

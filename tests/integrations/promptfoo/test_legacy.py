@@ -1,59 +1,26 @@
 """The legacy numbers: those that promptfoo 0.121.20 itself gave on the same replies."""
 
 import json
-from collections.abc import Mapping
-from itertools import product
 from pathlib import Path
 
 import pytest
 from aiohttp import web
-from tests.cases import each_case
 
 from ragstone._internal.rate_limit import Budget
 from ragstone.errors import Cause, UsageError
-from ragstone.integrations.promptfoo import legacy
 from ragstone.integrations.promptfoo.legacy import legacy_judge
 from ragstone.judges.base import Judge, outcome_of
-from ragstone.types.claim import Label
 from ragstone.types.config import Plan
 from ragstone.types.policy import get_policy
 from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
 from ragstone.types.reply import Failure
 
-OBSERVED = json.loads(Path(__file__).with_name("legacy_replies.json").read_text(encoding="utf-8"))
-CASES = [(kind, case) for kind, cases in OBSERVED.items() for case in cases]
+CASES = json.loads(Path(__file__).with_name("legacy_replies.json").read_text(encoding="utf-8"))[
+    "context-faithfulness"
+]
 SENTINEL = "CASE-"
-
-
-def scored(kind: str, case: Mapping) -> float:
-    first = case["replies"][0]
-    if kind == "context-recall":
-        return legacy.context_recall(first)
-    if kind == "context-relevance":
-        return legacy.context_relevance(first, case["context"])
-    statements = legacy.statements_in(first)
-    return legacy.faithfulness(len(statements), legacy.verdicts_in(case["replies"][1]))
-
-
-@each_case(("kind", "case"), CASES)
-def test_the_number_is_the_one_that_was_observed(kind: str, case: Mapping) -> None:
-    assert scored(kind, case) == pytest.approx(case["score"])
-
-
-@each_case("statements", range(1, 5))
-@each_case("count", range(1, 6))
-def test_the_policy_makes_the_same_number(statements: int, count: int) -> None:
-    policy = get_policy("promptfoo")
-    due = None if count == statements else statements
-    for verdicts in product([True, False], repeat=count):
-        labels = [Label.SUPPORTED if backed else Label.NOT_ENOUGH_INFO for backed in verdicts]
-        number = legacy.faithfulness(statements, verdicts)
-        assert policy.number(labels, due=due) == pytest.approx(number)
-
-
-def test_the_mean_likeness_may_be_negative() -> None:
-    assert legacy.answer_relevance([1, 0, 1]) == pytest.approx(2 / 3)
-    assert legacy.answer_relevance([-1, -1, -1]) == -1
+CHAT = "/v1/chat/completions"
+ASKED = ExtractClaims(query="q?", response="said.")
 
 
 async def test_the_real_program_gives_the_same_numbers(promptfoo, faulty) -> None:
@@ -64,7 +31,7 @@ async def test_the_real_program_gives_the_same_numbers(promptfoo, faulty) -> Non
         asked = (await request.json())["messages"][-1]["content"]
         number = int(asked.rpartition(SENTINEL)[2].split()[0])
         place = came[number] = came.get(number, -1) + 1
-        message = {"role": "assistant", "content": CASES[number][1]["replies"][place]}
+        message = {"role": "assistant", "content": CASES[number]["replies"][place]}
         choice = {"index": 0, "finish_reason": "stop", "message": message}
         return web.json_response({"choices": [choice], "usage": {}})
 
@@ -76,27 +43,23 @@ async def test_the_real_program_gives_the_same_numbers(promptfoo, faulty) -> Non
             "prompts": ["an answer"],
             "providers": ["echo"],
             "defaultTest": {"options": options},
-            "tests": [asked(number, *pair) for number, pair in enumerate(CASES)],
+            "tests": [asked(number) for number in range(len(CASES))],
         },
         {},
     )
-    for (kind, case), test in zip(CASES, done.tests, strict=True):
-        assert test["score"] == pytest.approx(scored(kind, case)), case
+    for case, test in zip(CASES, done.tests, strict=True):
+        assert test["score"] == pytest.approx(case["score"]), case
         assert not str(test.get("error")).startswith("Error"), case
 
 
-def asked(number: int, kind: str, case: Mapping) -> dict:
+def asked(number: int) -> dict:
     """A test whose every prompt to the judge ends in something that names it."""
     name = f"{SENTINEL}{number} "
-    said = {"query": f"which {name}", "context": case.get("context", f"words {name}")}
-    return {"vars": said, "assert": [{"type": kind, "value": f"what is expected {name}"}]}
+    said = {"query": f"which {name}", "context": f"words {name}"}
+    return {"vars": said, "assert": [{"type": "context-faithfulness"}]}
 
 
 # The judge that reads plain text: what it hands to a policy is what promptfoo counted.
-
-
-CHAT = "/v1/chat/completions"
-ASKED = ExtractClaims(query="q?", response="said.")
 
 
 @pytest.fixture
@@ -116,23 +79,25 @@ def writing(faulty, behave):
 
 
 async def test_its_verdicts_come_to_the_observed_numbers(judge: Judge, writing) -> None:
-    """By the rule of the policy: what is not backed, and what is missing, is taken off 1."""
+    """By the policy `promptfoo`, those that the program gave on the same replies."""
+    policy = get_policy("promptfoo")
     async with judge:
-        for case in OBSERVED["context-faithfulness"]:
+        for case in CASES:
             writing(*case["replies"])
             claims = (await judge.answer(ASKED)).value
             if not claims:
-                assert case["score"] == 0
+                assert case["score"] == policy.no_claims.value
                 continue
             texts = tuple(claim.text for claim in claims)
             outcome = await outcome_of(judge, VerifyClaims(claims=texts, contexts=("c.",)))
+            due = None
             if isinstance(outcome, Failure):
                 assert outcome.cause is Cause.COUNT_MISMATCH
+                due = len(claims)
                 labels = [item.verdict.label for item in outcome.returned if item.verdict]
             else:
                 labels = [verdict.label for verdict in outcome.value]
-            backed = [label is Label.SUPPORTED for label in labels]
-            assert legacy.faithfulness(len(claims), backed) == pytest.approx(case["score"]), case
+            assert policy.number(labels, due=due) == pytest.approx(case["score"]), case
 
 
 async def test_text_may_stand_in_json(judge: Judge, writing) -> None:

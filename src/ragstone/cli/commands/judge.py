@@ -166,12 +166,7 @@ class Again:
         judge = around(make_judge(plan, budget=budget))
         with progress(Console(stderr=True)) as on_row:
             ask = partial(judge_again, times=times, concurrency=plan.concurrency, on_row=on_row)
-            judged: list[dict[int, Row]] = []
-
-            async def run() -> None:
-                judged.extend(await ask(rows, metrics, judge))
-
-            finish_in_thread(run)
+            judged = finish_in_thread(partial(ask, rows, metrics, judge))
         return judged, budget.spent
 
 

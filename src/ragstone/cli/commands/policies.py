@@ -1,8 +1,5 @@
 """`ragstone policies`: what a score is in each situation, under each policy."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-
 import click
 from rich.console import Console
 from rich.table import Table
@@ -16,59 +13,44 @@ WIDE = 180
 """Columns of a terminal that shows a table; a narrower one shows a list for each policy."""
 
 
-def _described(ruling: PolicyOutcome, cause: str = "") -> str:
-    if ruling.state is State.FAILED and cause:
-        return f"{ruling}: {cause}"
-    return str(ruling) if ruling.passes else f"{ruling}, never passes"
+def _shown(outcome: PolicyOutcome, cause: str = "") -> str:
+    if outcome.state is State.FAILED and cause:
+        return f"{outcome}: {cause}"
+    return str(outcome) if outcome.passes else f"{outcome}, never passes"
 
 
-def _no_contexts(policy: Policy) -> str:
+def outcomes(policy: Policy) -> dict[str, str]:
+    """Return situation -> its outcome; the first situation that applies, from the top, decides."""
+    unknown = Label.NOT_ENOUGH_INFO
+    no_contexts = f"{policy.number([unknown]):.1f}: every claim is {unknown.value}"
     if policy.no_contexts is not None:
-        return _described(policy.no_contexts)
-    label = Label.NOT_ENOUGH_INFO
-    return f"{policy.number([label]):.1f}: every claim is {label.value}"
-
-
-def _miscounted(policy: Policy) -> str:
-    miscount = policy.miscounted
-    if miscount is None:
-        return f"{State.FAILED.value}: {Cause.COUNT_MISMATCH.value}"
-    kept = "after truncation" if miscount.cut else "of those returned"
-    made = "1 - (unsupported + missing) / claims" if miscount.taken_off else f"mean {kept}"
-    return f"{made}, flagged; if none: {_described(miscount.nothing)}"
-
-
-def _misread(policy: Policy) -> str:
-    if policy.misread is None:
-        return f"{State.FAILED.value}: {Cause.MALFORMED.value}"
-    return f"counts as {policy.misread.value}, flagged"
-
-
-def _weights(policy: Policy) -> str:
-    if policy.probable:
-        return "mean probability of support"
-    return " / ".join(f"{policy.weights[label]:g}" for label in Label)
-
-
-SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
-    {
-        "response or contexts missing": lambda _: State.UNDEFINED.value,
-        "response is empty": lambda policy: _described(policy.empty_response),
-        "no claims in the response": lambda policy: _described(policy.no_claims),
-        "contexts are an empty list": _no_contexts,
-        "judge refused": lambda policy: _described(policy.refused, Cause.REFUSAL.value),
-        "no reply (1)": lambda policy: _described(policy.unanswered, "timeout, etc."),
-        "no readable reply (2)": lambda policy: _described(
-            policy.unreadable, Cause.MALFORMED.value
+        no_contexts = _shown(policy.no_contexts)
+    miscounted = f"{State.FAILED.value}: {Cause.COUNT_MISMATCH.value}"
+    if (rule := policy.miscounted) is not None:
+        made = "mean after truncation" if rule.cut else "mean of those returned"
+        made = "1 - (unsupported + missing) / claims" if rule.taken_off else made
+        miscounted = f"{made}, flagged; if none: {_shown(rule.nothing)}"
+    misread = f"{State.FAILED.value}: {Cause.MALFORMED.value}"
+    if policy.misread is not None:
+        misread = f"counts as {policy.misread.value}, flagged"
+    weights = " / ".join(f"{policy.weights[label]:g}" for label in Label)
+    return {
+        "response or contexts missing": State.UNDEFINED.value,
+        "response is empty": _shown(policy.empty_response),
+        "no claims in the response": _shown(policy.no_claims),
+        "contexts are an empty list": no_contexts,
+        "judge refused": _shown(policy.refused, Cause.REFUSAL.value),
+        "no reply (1)": _shown(policy.unanswered, "timeout, etc."),
+        "no readable reply (2)": _shown(policy.unreadable, Cause.MALFORMED.value),
+        "too few or too many verdicts (2)": miscounted,
+        "one label unreadable (2)": misread,
+        "otherwise: mean of the weights (3)": (
+            "mean probability of support" if policy.probable else weights
         ),
-        "too few or too many verdicts (2)": _miscounted,
-        "one label unreadable (2)": _misread,
-        "otherwise: mean of the weights (3)": _weights,
-        "threshold": lambda policy: "none" if policy.threshold is None else f"{policy.threshold:g}",
-        "range": lambda policy: f"{policy.low:g} to {policy.high:g}",
+        "threshold": "none" if policy.threshold is None else f"{policy.threshold:g}",
+        "range": f"{policy.low:g} to {policy.high:g}",
     }
-)
-"""Situation -> its outcome under a policy; the first that applies, from the top, decides."""
+
 
 NOTES = (
     "The first situation that applies determines the score.",
@@ -96,15 +78,16 @@ def command() -> None:
         table = Table(
             "situation", *POLICIES, title="Policies", title_justify="left", show_lines=True
         )
-        for situation, outcome in SITUATIONS.items():
-            table.add_row(situation, *map(outcome, POLICIES.values()))
+        columns = [outcomes(policy) for policy in POLICIES.values()]
+        for situation in columns[0]:
+            table.add_row(situation, *(column[situation] for column in columns))
         console.print(table)
     else:
         for policy in POLICIES.values():
             console.print(f"{policy.name}: {policy.source}", markup=False)
             lines = Table.grid(padding=(0, 2))
-            for situation, outcome in SITUATIONS.items():
-                lines.add_row("", situation, outcome(policy))
+            for situation, outcome in outcomes(policy).items():
+                lines.add_row("", situation, outcome)
             console.print(lines)
             console.print()
     for note in (*NOTES, ""):

@@ -17,13 +17,10 @@ from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.factory import make_judge
 from ragstone.metrics import Metric, select
 from ragstone.metrics.claim_scoring import ClaimMetric
-from ragstone.types.claim import JudgedClaim
 from ragstone.types.config import ClaimPlan, JudgePlan, Plan
 from ragstone.types.gate import reaches
 from ragstone.types.policy import get_policy
-from ragstone.types.reply import Usage
 from ragstone.types.row import Row
-from ragstone.types.sample import Sample
 from ragstone.types.score import Score, State
 
 DEFAULT_THRESHOLD = 0.5
@@ -31,14 +28,13 @@ DEFAULT_THRESHOLD = 0.5
 
 OWN = ("metric", "threshold", "model", "preset", "config")
 """Keys of a `config` beside fields of the plan."""
-_ASKING = ("timeout", "retries", "columns")
 VARIABLE = "PROMPTFOO_RAGAS_FAITHFULNESS"
 """The environment variable that turns RAGAS mode on."""
 RAGAS = "promptfoo-plan"
 """The preset, and policy, of RAGAS mode."""
 RETRIES = 1
 """Retries in RAGAS mode, unless `maxRetries` is set."""
-KEYS = (*OWN, *JudgePlan.model_fields, *ClaimPlan.model_fields, *_ASKING)
+KEYS = (*OWN, *JudgePlan.model_fields, *ClaimPlan.model_fields, "timeout", "retries", "columns")
 TYPES = ("python", "not-python")
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -118,10 +114,9 @@ def ragas_in_environment() -> bool:
 
 def _threshold(config: Mapping[str, object], test: Mapping[str, object]) -> float | None:
     """Return the threshold in the `config`, or else the one beside it in the test."""
-    same = _same_config(config, test)
-    found = dict.fromkeys(_number(one["threshold"]) if "threshold" in one else None for one in same)
+    found = dict.fromkeys(map(_own_threshold, _same_config(config, test)))
     if "threshold" in config:
-        return _number(config["threshold"])
+        return _own_threshold(config)
     if len(found) > 1:
         values = " and ".join("none" if value is None else f"{value:g}" for value in found)
         raise UsageError(
@@ -150,13 +145,14 @@ def _all_assertions(test: Mapping[str, object]) -> Iterator[Mapping[str, object]
             yield from _all_assertions(assertion)
 
 
-def _number(given: object) -> float:
+def _own_threshold(of: Mapping[str, object]) -> float | None:
+    if "threshold" not in of:
+        return None
+    given = of["threshold"]
     if isinstance(given, bool) or not isinstance(given, int | float) or not isfinite(given):
         raise UsageError(f"threshold: expected a number such as 0.8, got {given!r}")
     return float(given)
 
-
-Tokens = dict[str, int | dict[str, int]]
 
 GradingResult = TypedDict(
     "GradingResult",
@@ -165,7 +161,7 @@ GradingResult = TypedDict(
         "score": float,
         "reason": str,
         "metadata": Mapping[str, object],
-        "tokensUsed": NotRequired[Tokens],
+        "tokensUsed": NotRequired[Mapping[str, int | Mapping[str, int]]],
         "namedScores": NotRequired[Mapping[str, float]],
         "componentResults": NotRequired["list[GradingResult]"],
     },
@@ -176,63 +172,48 @@ GradingResult = TypedDict(
 def graded(row: Row, score: Score, value: float, settings: Settings) -> GradingResult:
     """Return the result of a scored test, with one component per claim."""
     passed = score.passed if score.passed is not None else reaches(value, settings.threshold)
+    metric, usage, sign = settings.metric, row.usage, ">=" if passed else "<"
+    reasons = [score.reason or f"{metric.label} {value:.2f} is {sign} {settings.threshold:g}"]
+    components: list[GradingResult] = []
+    if isinstance(metric, ClaimMetric):
+        weights = get_policy(metric.policy).weights
+        for claim in score.claims:
+            weight, why = weights[claim.label], f" ({claim.reason})" if claim.reason else ""
+            components.append(
+                {
+                    "pass": weight >= 1,
+                    "score": float(weight),
+                    "reason": f"{claim.label}: {claim.text}{why}",
+                    "metadata": claim.model_dump(mode="json"),
+                }
+            )
+            if weight < 1:
+                reasons.append(f'{claim.label}: "{claim.text}"')
     return {
         "pass": passed,
         "score": value,
-        "reason": _reason(score, value, settings, passed=passed),
-        "tokensUsed": _tokens(row.usage),
+        "reason": "; ".join(reasons),
+        "tokensUsed": {  # `cached` counts replies from ragstone's cache; the total includes them
+            "total": usage.prompt_tokens + usage.completion_tokens + usage.reused_tokens,
+            "prompt": usage.prompt_tokens,
+            "completion": usage.completion_tokens,
+            "cached": usage.reused_tokens,
+            "numRequests": usage.calls,
+            "completionDetails": {
+                "reasoning": usage.reasoning_tokens,
+                "acceptedPrediction": usage.accepted_prediction_tokens,
+                "rejectedPrediction": usage.rejected_prediction_tokens,
+                "cacheReadInputTokens": usage.cached_tokens,
+            },
+        },
         "namedScores": {settings.named: value},
-        "componentResults": [_component(claim, settings) for claim in score.claims],
+        "componentResults": components,
         "metadata": {
-            "metric": str(settings.metric),
+            "metric": str(metric),
             "judge": settings.plan.judge,
             "threshold": settings.threshold,
-            "cost_usd": row.usage.cost_usd,
+            "cost_usd": usage.cost_usd,
             "detail": dict(score.detail),
-        },
-    }
-
-
-def _reason(score: Score, value: float, settings: Settings, *, passed: bool) -> str:
-    sign = ">=" if passed else "<"
-    reason = score.reason or f"{settings.metric.label} {value:.2f} is {sign} {settings.threshold:g}"
-    metric = settings.metric
-    if not isinstance(metric, ClaimMetric):
-        return reason
-    weights = get_policy(metric.policy).weights
-    unsupported = [claim for claim in score.claims if weights[claim.label] < 1]
-    return "; ".join([reason, *(f'{claim.label}: "{claim.text}"' for claim in unsupported)])
-
-
-def _component(claim: JudgedClaim, settings: Settings) -> GradingResult:
-    metric = settings.metric
-    assert isinstance(metric, ClaimMetric), "only metrics of claims have claims"
-    weight = get_policy(metric.policy).weights[claim.label]
-    why = f" ({claim.reason})" if claim.reason else ""
-    return {
-        "pass": weight >= 1,
-        "score": float(weight),
-        "reason": f"{claim.label}: {claim.text}{why}",
-        "metadata": claim.model_dump(mode="json"),
-    }
-
-
-def _tokens(usage: Usage) -> Tokens:
-    """Return the usage as promptfoo counts it: `cached` are tokens of replies from the cache.
-
-    They are part of the total. Prompt tokens that the provider had cached are a completion detail.
-    """
-    return {
-        "total": usage.prompt_tokens + usage.completion_tokens + usage.reused_tokens,
-        "prompt": usage.prompt_tokens,
-        "completion": usage.completion_tokens,
-        "cached": usage.reused_tokens,
-        "numRequests": usage.calls,
-        "completionDetails": {
-            "reasoning": usage.reasoning_tokens,
-            "acceptedPrediction": usage.accepted_prediction_tokens,
-            "rejectedPrediction": usage.rejected_prediction_tokens,
-            "cacheReadInputTokens": usage.cached_tokens,
         },
     }
 
@@ -266,13 +247,28 @@ def get_assert(output: object, context: Mapping[str, object]) -> GradingResult:
         columns=columns,
     )
     sample = samples_of([record], name="the test's vars", columns=columns).samples[0]
-    row = _scored(sample, settings)
+    plan, name = settings.plan, settings.named
+    budget = Budget(plan.max_calls, plan.max_cost)
+    judge = make_judge(plan, asked=[settings.metric.question_kinds], budget=budget)
+
+    async def scored() -> Row:
+        metrics = (settings.metric,)
+        async with judge, score_rows([Row(0, sample)], metrics, judge, concurrency=1) as rows:
+            [row] = [row async for row in rows]
+        return row
+
+    row = finish_in_thread(scored)
     score = row.scores[str(settings.metric)]
-    value = _value(score, settings)
+    if score.fallback:
+        raise JudgeFailedError(f"{name} was not judged; {score.value} was imputed: {score.reason}")
+    if score.state is State.FAILED:
+        raise JudgeFailedError(f"{name} was not judged ({score.cause}): {score.reason}")
+    if score.value is None:
+        raise JudgeFailedError(f"{name} is undefined for this test: {score.reason}")
     inverted = any(one["type"] == "not-python" for one in _same_config(config, test))
     if inverted and "why" in score.detail:  # nothing was measured, so there is nothing to invert
-        raise JudgeFailedError(f"{settings.named} was not measured: {score.reason}")
-    return graded(row, score, value, settings)
+        raise JudgeFailedError(f"{name} was not measured: {score.reason}")
+    return graded(row, score, score.value, settings)
 
 
 def _part(of: Mapping[str, object], name: str) -> Mapping[str, object]:
@@ -280,29 +276,3 @@ def _part(of: Mapping[str, object], name: str) -> Mapping[str, object]:
     if name == "config" and not isinstance(found, Mapping | None):  # its threshold was meant
         raise UsageError(f"config: expected a mapping such as {{threshold: 0.8}}, got {found!r}")
     return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
-
-
-def _scored(sample: Sample, settings: Settings) -> Row:
-    plan, metrics = settings.plan, (settings.metric,)
-    budget = Budget(plan.max_calls, plan.max_cost)
-    judge = make_judge(plan, asked=[settings.metric.question_kinds], budget=budget)
-    done: list[Row] = []
-
-    async def finish() -> None:
-        async with judge, score_rows([Row(0, sample)], metrics, judge, concurrency=1) as rows:
-            done.extend([row async for row in rows])
-
-    finish_in_thread(finish)
-    return done[0]
-
-
-def _value(score: Score, settings: Settings) -> float:
-    """Return the score's number, unless it was imputed or is missing."""
-    name = settings.named
-    if score.fallback:
-        raise JudgeFailedError(f"{name} was not judged; {score.value} was imputed: {score.reason}")
-    if score.value is not None:
-        return score.value
-    if score.state is State.FAILED:
-        raise JudgeFailedError(f"{name} was not judged ({score.cause}): {score.reason}")
-    raise JudgeFailedError(f"{name} is undefined for this test: {score.reason}")

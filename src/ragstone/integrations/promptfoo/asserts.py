@@ -16,8 +16,8 @@ from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import Evaluation
 from ragstone.integrations.promptfoo.assertion import RAGAS, RETRIES, ragas_in_environment
-from ragstone.integrations.promptfoo.legacy import UNHEEDED, legacy_judge
-from ragstone.judges.base import Judge, RouterJudge
+from ragstone.integrations.promptfoo.legacy import PROMPTS, UNSUPPORTED, legacy_judge
+from ragstone.judges.base import RouterJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
@@ -28,7 +28,6 @@ from ragstone.results.run import Run
 from ragstone.types.config import Plan
 from ragstone.types.gate import reaches
 from ragstone.types.policy import preset
-from ragstone.types.questions import ExtractClaims, VerifyClaims
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import NOT_ASSERTED, Score
@@ -79,6 +78,8 @@ NO_MODELS = ("file", "python", "exec", "http", "https", "package", "echo")
 """Providers of promptfoo that ragstone cannot call."""
 PROVIDERS: Mapping[str, str] = MappingProxyType({"azureopenai": "azure", "togetherai": "together"})
 """Provider of promptfoo -> ragstone's name, if they differ."""
+LEGACY = "promptfoo"
+"""The policy that prompts and parses like promptfoo 0.121.20 without RAGAS mode."""
 KEYS = "set API keys in the environment, such as OPENAI_API_KEY"
 INSTEAD = "run `promptfoo eval -o results.json` and pass results.json to ragstone"
 _OURS = frozenset(METRICS.values())
@@ -108,15 +109,18 @@ class AssertRequirements:
 
     def over(self, config: Config = NO_CONFIG) -> Config:
         """Return the settings merged over those of a `ragstone.yaml` and its preset."""
-        said = dict(self.settings)
-        named = said.pop("preset", None)
-        filled = {**preset(str(named)), **said} if named else said
-        settings = {**config.settings, **filled, "metrics": self.metrics}
+        named = self.settings.get("preset")
+        settings = {
+            **config.settings,
+            **(preset(str(named)) if named else {}),
+            **{key: value for key, value in self.settings.items() if key != "preset"},
+            "metrics": self.metrics,
+        }
         return replace(config, settings=MappingProxyType(settings), preset=None)
 
     def without_ragas(self) -> "AssertRequirements":
         """Return the same assertions scored as promptfoo itself does."""
-        ragas_only = ("preset", *UNHEEDED)
+        ragas_only = ("preset", *UNSUPPORTED)
         kept = {name: value for name, value in self.settings.items() if name not in ragas_only}
         return replace(self, settings={**kept, "policy": LEGACY}, ragas=False)
 
@@ -180,14 +184,11 @@ def unknown_keys(
 
 def grading_problems(of: Thing, block: str, at: str = "") -> Iterator[str]:
     """Yield what is wrong with the `grading` or `ragas` block of a mapping."""
-    name = f"{at}: {block}" if at else block
-    given = of.get(block)
-    if given is None:
-        return
-    if not isinstance(given, Mapping):
+    name, given = f"{at}: {block}" if at else block, of.get(block)
+    if not isinstance(given, Mapping | None):
         yield f"{name}: expected a mapping such as {{useRagas: true}}, got {given!r:.40}"
         return
-    settings = cast("Thing", given)
+    settings = cast("Thing", given or {})
     yield from unknown_keys(settings, GRADING, name, f"supported: {', '.join(GRADING)}")
     for key, value in settings.items():
         kind, least = GRADING.get(key), 1 if key == "batchSize" else 0
@@ -236,19 +237,18 @@ def supported(assertions: Iterable[Thing]) -> list[Thing]:
 def demands_of(
     tests: Mapping[str, Sequence[Thing]], *, whole: Thing, graders: Sequence[object]
 ) -> tuple[AssertRequirements, Mapping[str, AssertRequirements]]:
-    """Return what the assertions of all tests require, and those of each test.
+    """Return what the assertions of all tests require together, and what each test requires.
 
-    `tests` are their assertions, at least one of a supported type each, `whole` is the
-    configuration, `graders` are the tests' own providers. One run scores all tests: thresholds may
-    differ.
+    Each test has a supported assertion; `graders` are the tests' own providers.
 
     Raises:
         UsageError: tests assert different types, or need different settings.
     """
     ours = {at: supported(assertions) for at, assertions in tests.items()}
-    metrics = {at: tuple(dict.fromkeys(map(_metric, given))) for at, given in ours.items()}
-    asserted = {name: {one["type"] for one in given} for name, given in ours.items()}
-    kinds = {name: [kind for kind in METRICS if kind in types] for name, types in asserted.items()}
+    kinds = {
+        at: [kind for kind in METRICS if any(one["type"] == kind for one in given)]
+        for at, given in ours.items()
+    }
     first, *others = kinds.items()
     if other := next((each for each in others if each[1] != first[1]), None):
         pairs = [f"{at} asserts {' and '.join(kinds)}" for at, kinds in (first, other)]
@@ -267,7 +267,8 @@ def demands_of(
         for kind in first[1]
         if kind != FAITHFULNESS
     ]
-    union = tuple(dict.fromkeys(name for names in metrics.values() for name in names))
+    metrics = {at: tuple(dict.fromkeys(map(_metric, given))) for at, given in ours.items()}
+    union = tuple(dict.fromkeys(chain.from_iterable(metrics.values())))
     if any(set(names) != set(union) for names in metrics.values()):
         notes.append(
             "tests have different thresholds: each threshold is a separate metric, undefined for "
@@ -320,9 +321,12 @@ def _settings(
     without = sorted(chosen.keys() - {"provider", "useRagas"})
     if without and not ragas:
         notes.append(f"without useRagas: true, these have no effect: {', '.join(without)}")
-    mode = _ragas_mode(chosen) if ragas else {"policy": LEGACY}
-    settings = {**mode, **_judge(chosen.get("provider"))}
-    return MappingProxyType(settings), ragas, notes
+    mode: dict[str, object] = {"policy": LEGACY}
+    if ragas:
+        mode = {"preset": RAGAS, "retries": chosen.get("maxRetries", RETRIES)}
+        names = {"strictJson": "strict_json", "batchSize": "batch_size"}
+        mode |= {ours: chosen[theirs] for theirs, ours in names.items() if theirs in chosen}
+    return MappingProxyType({**mode, **_judge(chosen.get("provider"))}), ragas, notes
 
 
 def _without_keys(value: object) -> object:
@@ -371,12 +375,6 @@ def _thresholds(ours: Iterable[Thing]) -> Mapping[str, float]:
     return MappingProxyType(found)
 
 
-def _ragas_mode(grading: Thing) -> dict[str, object]:
-    names = {"strictJson": "strict_json", "batchSize": "batch_size"}
-    known = {ours: grading[theirs] for theirs, ours in names.items() if theirs in grading}
-    return {"preset": RAGAS, "retries": grading.get("maxRetries", RETRIES), **known}
-
-
 def _judge(said: object) -> dict[str, object]:
     """Return the settings of a grading provider; `text` is the default."""
     if said is None or said == "text":
@@ -408,16 +406,11 @@ def _model(said: str) -> str:
     return f"{PROVIDERS.get(provider, provider)}:{model}"
 
 
-LEGACY = "promptfoo"
-"""The policy that prompts and parses like promptfoo 0.121.20 without RAGAS mode."""
-CLAIMS = (ExtractClaims.kind, VerifyClaims.kind)
-
-
 def asks_in_text(plan: Plan) -> bool:
     """Return whether a plan uses promptfoo's plain-text prompts."""
     metrics = select(plan.metrics, **plan.parameters)
     kinds = {kind for metric in metrics for kind in metric.question_kinds}
-    return plan.policy == LEGACY and not kinds.isdisjoint(CLAIMS)
+    return plan.policy == LEGACY and not kinds.isdisjoint(PROMPTS)
 
 
 class ProgressOptions(TypedDict, total=False):
@@ -452,11 +445,11 @@ def evaluate_tests(
     if asks_in_text(plan):
         budget = Budget(plan.max_calls, plan.max_cost)
         tracing = progress.get("tracing", UNTRACED)
-        text: Judge = legacy_judge(plan, budget, tracing)
+        text = legacy_judge(plan, budget, tracing)
         text = CachedJudge(text, REPLIES) if plan.cache else text
         asked = [metric.question_kinds for metric in select(plan.metrics, **plan.parameters)]
         others = make_judge(plan, asked=asked, budget=budget, tracing=tracing)
-        judge = RouterJudge(dict.fromkeys(CLAIMS, text), others)
+        judge = RouterJudge(dict.fromkeys(PROMPTS, text), others)
         unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
         made = Evaluation.of(samples, plan=unlimited, judge=judge, **progress, **keeping)
         made = replace(made, budget=budget)  # the judge counts
@@ -506,7 +499,6 @@ class BothWays:
     """The scores of the same samples in both modes.
 
     Attributes:
-        judge: the judge of both runs.
         pairs: the samples that both runs finished.
         samples: the number of samples.
         troubles: why the comparison is not conclusive: missing samples, a spent budget, or too
@@ -534,20 +526,15 @@ class BothWays:
             highest = max(scores, key=lambda mark: -1.0 if mark is None else mark)
             return scores[thresholds.get(row.sample.id, highest)]
 
-        pairs = [Pair(row.sample.id, own(row), own(others[row.index])) for row in legacy.rows]
-        manifest = ragas.manifest
-        cut_short = (
-            [legacy.stopped or "rows are missing"] if legacy.stopped or legacy.partial else []
-        )
+        troubles = [f"RAGAS mode: {trouble}" for trouble in ragas.troubles]
+        if legacy.stopped or legacy.partial:
+            troubles.append(f"legacy: {legacy.stopped or 'rows are missing'}")
         return cls(
-            judge=manifest.plan.judge,
-            pairs=pairs,
+            judge=ragas.manifest.plan.judge,
+            pairs=[Pair(row.sample.id, own(row), own(others[row.index])) for row in legacy.rows],
             calls=legacy.usage().calls + ragas.usage().calls,
-            samples=manifest.source.rows,
-            troubles=(
-                *(f"RAGAS mode: {trouble}" for trouble in ragas.troubles),
-                *(f"legacy: {trouble}" for trouble in cut_short),
-            ),
+            samples=ragas.manifest.source.rows,
+            troubles=troubles,
         )
 
     @property
@@ -573,58 +560,35 @@ def both_ways(
 
     Missing fields are requested from the target once. The judge is called separately in each
     mode, with the plan's budget for each. Of the metrics, only the thresholds of `faithfulness`
-    are used; `thresholds` is the id of a sample -> that of its test. Legacy mode ignores judge
-    settings that it does not have.
+    are used; `thresholds` is the id of a sample -> that of its test.
 
     Raises:
         UsageError: the judge does not work in both modes, or the plan cannot run.
         RunInterruptedError: Ctrl-C; nothing can be compared.
     """
-    named = _named(plan)
-    known = {split_threshold(name)[1] for name in named}
-    own = {sample: mark for sample, mark in thresholds.items() if mark in known}
-    usual = Plan()
-    legacy = plan.model_copy(
-        update={
-            **{name: getattr(usual, name) for name in UNHEEDED},
-            "metrics": named,
-            "policy": LEGACY,
-            "gates": (),
-            "include_reason": False,
-            "target": None,
-            "fallback_target": None,
-            "sheet": None,
-            "limit": None,
-            "columns": {},
-            "cluster": None,
-        }
-    )
-    legacy_judge(legacy, Budget())  # told before the other way was paid for
-    size = preset(RAGAS)["batch_size"] if plan.batch_size == usual.batch_size else plan.batch_size
-    shown = {"gates": (), "include_reason": False}  # of which nothing is
-    ragas = plan.model_copy(update={**shown, "metrics": named, "policy": RAGAS, "batch_size": size})
-    with watching() as watched:
-        second = Evaluation.of(data, plan=ragas, **watched).run_in_thread()
-    with watching() as watched:
-        first = evaluate_tests(_again(second), legacy, {**watched, "explicit": {}})
-    return BothWays.of(first, second, own)
-
-
-def _again(run: Run) -> Dataset:
-    """Return a run's samples, with their missing fields, to score them again."""
-    samples = tuple(row.sample for row in run.rows)
-    failures = {number: row.failures for number, row in enumerate(run.rows) if row.failures}
-    return Dataset(
-        samples,
-        run.manifest.source.model_copy(update={"rows": len(samples)}),
-        failures=failures,
-        known=frozenset(chain.from_iterable(failures.values())),
-    )
-
-
-def _named(plan: Plan) -> tuple[str, ...]:
-    """Return faithfulness with each threshold that the plan sets for it."""
     metrics = select(plan.metrics, **plan.parameters)
     ours = [one for one in metrics if isinstance(one, ClaimMetric) and one.name == METRIC]
     marks = dict.fromkeys(one.threshold for one in ours) or {None: None}
-    return tuple(METRIC if mark is None else f"{METRIC},threshold={mark!r}" for mark in marks)
+    usual, size = Plan(), plan.batch_size
+    named = (METRIC if mark is None else f"{METRIC},threshold={mark!r}" for mark in marks)
+    scored = {"metrics": tuple(named), "gates": (), "include_reason": False}
+    size = preset(RAGAS)["batch_size"] if size == usual.batch_size else size
+    ragas = plan.model_copy(update={**scored, "policy": RAGAS, "batch_size": size})
+    again = (*UNSUPPORTED, "target", "fallback_target", "sheet", "limit", "columns", "cluster")
+    changed = {**{name: getattr(usual, name) for name in again}, **scored, "policy": LEGACY}
+    legacy = plan.model_copy(update=changed)
+    legacy_judge(legacy, Budget())  # refuse a judge before the other mode costs anything
+    with watching() as watched:
+        second = Evaluation.of(data, plan=ragas, **watched).run_in_thread()
+    samples = tuple(row.sample for row in second.rows)
+    failures = {number: row.failures for number, row in enumerate(second.rows) if row.failures}
+    answered = Dataset(
+        samples,
+        second.manifest.source.model_copy(update={"rows": len(samples)}),
+        failures=failures,
+        known=frozenset(chain.from_iterable(failures.values())),
+    )
+    with watching() as watched:
+        first = evaluate_tests(answered, legacy, {**watched, "explicit": {}})
+    own = {sample: mark for sample, mark in thresholds.items() if mark in marks}
+    return BothWays.of(first, second, own)

@@ -33,16 +33,11 @@ from ragstone.integrations.promptfoo.asserts import (
 )
 from ragstone.types.row import TEST_FAILED, Row
 
-READ = ("prompts", "providers", "defaultTest", "tests", "grading", "ragas")
-SILENT = (
-    "description",
-    "$schema",
-    "outputPath",
-    "sharing",
-    "evaluateOptions",
-    "commandLineOptions",
+KEYS = (
+    *("prompts", "providers", "defaultTest", "tests", "grading", "ragas"),
+    *("description", "$schema", "outputPath", "sharing", "evaluateOptions", "commandLineOptions"),
 )
-"""Keys that are ignored because they affect no score."""
+"""Keys of a configuration; those in the second line affect no score."""
 TEST = ("vars", "assert", "options", "providerOutput", "description", "metadata")
 TEST_UNSUPPORTED = ("provider", "providers", "prompts", "threshold", "assertScoringFunction")
 """Keys of a test that only promptfoo supports; a test that is skipped may have them."""
@@ -136,9 +131,8 @@ def read_configuration(path: str | Path) -> Configuration:
             are not a valid sample.
     """
     file = File.at(Path(path))
-    whole = _object(_parse(file), file.name)
     try:
-        return _read(whole, file.name)
+        return _read(_object(_parse(file), file.name), file.name)
     except InputError:
         raise
     except UsageError as error:
@@ -167,7 +161,7 @@ def _read(whole: Thing, name: str) -> Configuration:
     done = 0
     for test in tests:
         if test.at not in scored:
-            done += len(list(test.expanded())) * max(1, len(prompts))
+            done += len(test.expanded()) * max(1, len(prompts))
             continue
         for record in test.records(prompts):
             done += 1
@@ -177,13 +171,8 @@ def _read(whole: Thing, name: str) -> Configuration:
 
 
 def _tests(whole: Thing, name: str) -> "list[_Test]":
-    """Return the tests of a configuration, merged with the default test.
-
-    Raises:
-        UsageError: they are in another file.
-        InputError: something is unsupported in the configuration, or in a test that is scored.
-    """
-    problems = list(unknown_keys(whole, (*READ, *SILENT), "the configuration"))
+    """Return the tests of a configuration, merged with the default test."""
+    problems = list(unknown_keys(whole, KEYS, "the configuration"))
     for block in ("ragas", "grading"):
         problems += grading_problems(whole, block)
     default = part(whole, "defaultTest")
@@ -214,13 +203,7 @@ def _tests(whole: Thing, name: str) -> "list[_Test]":
 
 @dataclass(frozen=True)
 class _Test:
-    """One test, merged with the default test.
-
-    Attributes:
-        at: its place, for messages.
-        given: the test as written.
-        providers: those of the configuration; empty if it names none.
-    """
+    """One test, merged with the default test; `at` is its place, `given` the test as written."""
 
     at: str
     given: Thing
@@ -277,14 +260,16 @@ class _Test:
         asked = _filled(prompt, variables)
         return asked if output is None else output, asked
 
-    def expanded(self) -> Iterator[Thing]:
+    def expanded(self) -> list[Thing]:
         """Return the variables, once per combination of the items of lists."""
         if self.options.get("disableVarExpansion"):
-            yield self.variables
-            return
-        choices = (_choices(value) for value in self.variables.values())
-        for chosen in product(*choices):
-            yield dict(zip(self.variables, chosen, strict=True))
+            return [self.variables]
+        choices: list[list[object]] = []
+        for value in self.variables.values():
+            items = _listed(value)
+            plain = items and not any(isinstance(item, list | Mapping) for item in items)
+            choices.append(items if plain else [value])
+        return [dict(zip(self.variables, chosen, strict=True)) for chosen in product(*choices)]
 
 
 def _problems(test: Thing, at: str) -> Iterator[str]:
@@ -297,12 +282,6 @@ def _problems(test: Thing, at: str) -> Iterator[str]:
         texts = [text for text in _listed(value) if isinstance(text, str)]
         if any(_TEMPLATE.search(text) or text.startswith("file://") for text in texts):
             yield f"{at}: the var {name} is a template or a file, which is not supported; {INSTEAD}"
-
-
-def _choices(value: object) -> Sequence[object]:
-    items = _listed(value)
-    plain = all(not isinstance(item, list | Mapping) for item in items)
-    return items if plain and items else [value]
 
 
 def _listed(value: object) -> list[object]:
@@ -339,20 +318,21 @@ def _several(whole: Thing, name: str) -> list[str]:
 
 def _filled(template: str, variables: Thing) -> str:
     """Fill in a prompt; a missing variable is empty."""
-    filled = _PLACE.sub(lambda match: _written(variables.get(match[1])), template)
+
+    def written(match: re.Match[str]) -> str:
+        value = variables.get(match[1])
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, float) and value.is_integer():
+            return str(int(value))
+        if isinstance(value, list | Mapping):
+            raise UsageError(f"a prompt uses a var that is a list or an object; {INSTEAD}")
+        return "" if value is None else str(value)
+
+    filled = _PLACE.sub(written, template)
     if _TEMPLATE.search(_PLACE.sub("", template)):
         raise UsageError(f"{template!r:.60}: only {{{{NAME}}}} is supported; {INSTEAD}")
     return filled
-
-
-def _written(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, list | Mapping):
-        raise UsageError(f"a prompt uses a var that is a list or an object; {INSTEAD}")
-    return "" if value is None else str(value)
 
 
 def _object(given: object, name: str) -> Thing:

@@ -171,13 +171,11 @@ class PolicyComparison:
         """Return the scores of each row; empty if its transcript is missing or incomplete."""
         if not self._metrics:
             return [{} for _ in rows]
-        found: list[PolicyScores] = []
 
-        async def score_all() -> None:
-            found.extend([await self._score(row) for row in rows])
+        async def score_all() -> list[PolicyScores]:
+            return [await self._score(row) for row in rows]
 
-        finish_in_thread(score_all)
-        return found
+        return finish_in_thread(score_all)
 
     async def _score(self, row: Row) -> PolicyScores:
         outcomes = [exchange.outcome for exchange in row.exchanges]
