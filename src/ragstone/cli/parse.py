@@ -18,7 +18,7 @@ from ragstone.evaluation.config_file import FILE, Config, read_config
 from ragstone.evaluation.effects import check_judge_settings
 from ragstone.evaluation.preflight import with_llm
 from ragstone.evaluation.recorder import StoreOptions
-from ragstone.integrations.opentelemetry.tracing import exporting
+from ragstone.integrations.opentelemetry import exporting
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.metrics import catalogue, select
 from ragstone.store import RunInfo, Store

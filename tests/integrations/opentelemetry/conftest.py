@@ -9,8 +9,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.util._once import Once
 
-from ragstone.integrations.opentelemetry import OpenTelemetry
-from ragstone.integrations.opentelemetry.tracing import CAPTURE
+from ragstone.integrations.opentelemetry import CAPTURE, OpenTelemetry
 
 
 class Kept:

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.evaluation.runner import evaluate
-from ragstone.integrations.opentelemetry import tracing as attributes
-from ragstone.judges.llm.providers.base import Completion, ModelPrompt
+from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.reply import Reply, Usage
 
@@ -19,23 +18,24 @@ def test_the_example_of_the_page_runs(kept) -> None:
     assert len(kept.named("ragstone sample")) == 1
 
 
-def test_every_attribute_is_on_the_page(kept, telling) -> None:
-    judge = ScriptedJudge(
-        {
-            "extract_claims": Reply((), Usage(calls=1)),
-            "verify_claims": [],
-        }
-    )
+class Answering(Model):
+    name, identity = "openai:m", "m"
+
+    async def complete(self, prompt: ModelPrompt) -> Completion:
+        return Completion(prompt.user, usage=Usage(1, 0, 0, 1, 1, 1, 1))
+
+
+async def test_every_attribute_is_on_the_page(kept, telling) -> None:
+    judge = ScriptedJudge({"extract_claims": Reply((), Usage(calls=1)), "verify_claims": []})
     sample = {"query": "q", "response": "r", "contexts": ["c"], "reference": "e"}
-    evaluate([sample], metrics="faithfulness:ragaliq", judge=judge, tracing=telling("true"))
-    usage = Usage(1, 0, 0, 1, 1, 1, 1)
+    tracing = telling("true")
+    evaluate([sample], metrics="faithfulness:ragaliq", judge=judge, tracing=tracing)
+    await tracing.model(Answering()).complete(ModelPrompt("s", "u", {}, 1))
     told = {
-        *attributes.of_prompt(ModelPrompt("s", "u", {}, 1), texts=True),
-        *attributes.of_completion(Completion("t", usage=usage), texts=True),
         *(name for span in kept.spans for name in span.attributes),
         *(name for span in kept.spans for event in span.events for name in event.attributes),
     }
-    assert {"gen_ai.output.messages", "ragstone.sample.contexts"} <= told
+    assert {"gen_ai.output.messages", "ragstone.sample.contexts", "gen_ai.input.messages"} <= told
     for name in told:
         end = f"`.{name.rpartition('.')[2]}`"
         assert f"`{name}`" in PAGE or (name.startswith("ragstone.") and end in PAGE), name

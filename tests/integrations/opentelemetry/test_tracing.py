@@ -6,8 +6,7 @@ from opentelemetry import trace
 
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import evaluate, evaluate_async
-from ragstone.integrations.opentelemetry import OpenTelemetry
-from ragstone.integrations.opentelemetry.tracing import exporting
+from ragstone.integrations.opentelemetry import OpenTelemetry, exporting
 
 SAMPLE = {"query": "Q?", "response": "It is red.", "contexts": ["It is red."]}
 

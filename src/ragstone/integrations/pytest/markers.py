@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from itertools import chain
@@ -55,10 +55,9 @@ def merge_marks(marks: Iterable[Mapping[str, object]]) -> Options:
         given = rest.pop("metric", None)
         if unknown := sorted(rest.keys() - set(KEYWORDS)):
             raise UnknownNameError("keyword of the marker rag", unknown[0], KEYWORDS)
-        names = cast("Sequence[object]", [given] if isinstance(given, str) else given)
+        names = cast("Sequence[str]", [given] if isinstance(given, str) else given)
         if not isinstance(names, list | tuple) or not names or not _are_names(names):
             raise UsageError(f"the marker rag needs a metric: {_EXAMPLE}")
-        names = cast("Sequence[str]", names)
         metrics |= dict.fromkeys(names)
         for demand in DEMANDS:
             if (value := rest.pop(demand, None)) is not None:
@@ -89,16 +88,12 @@ def split_thresholds(thresholds: Mapping[str, float | str], parameters: Paramete
     given = cast("object", thresholds)
     if not isinstance(given, Mapping) or not thresholds or not _are_names(thresholds):
         raise UsageError('expected metrics with thresholds: {"faithfulness": 0.8}')
-    lower = {
-        name
-        for name in thresholds
-        if not all(metric.higher_is_better for metric in select([name], **parameters))
-    }
-    return {
-        "metrics": list(thresholds),
-        "fail_under": {name: value for name, value in thresholds.items() if name not in lower},
-        "fail_over": {name: value for name, value in thresholds.items() if name in lower},
-    }
+    under: dict[str, float | str] = {}
+    over: dict[str, float | str] = {}
+    for name, value in thresholds.items():
+        higher = all(metric.higher_is_better for metric in select([name], **parameters))
+        (under if higher else over)[name] = value
+    return {"metrics": list(thresholds), "fail_under": under, "fail_over": over}
 
 
 ROWS = pytest.StashKey[dict[int, Dataset]]()
@@ -120,9 +115,16 @@ def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tup
         dataset = _load(*given.args, **given.kwargs)
     except UsageError as error:
         raise pytest.Collector.CollectError(f"rag_dataset: {in_tests(str(error))}") from None
-    rows = list(_rows(dataset))
-    stash.setdefault(ROWS, {}).update((id(row.samples[0]), row) for row in rows)
-    return tuple(row.samples[0] for row in rows)
+    # each row is a data set that knows which fields other rows have, and what failed
+    known = dataset.contents.fields.union(chain.from_iterable(dataset.failures.values()))
+    source = Source(name=dataset.source.name, rows=1, notes=dataset.source.notes)
+    rows = stash.setdefault(ROWS, {})
+    for index, sample in enumerate(dataset.samples):
+        failures = {0: dataset.failures[index]} if index in dataset.failures else {}
+        rows[id(sample)] = replace(
+            dataset, samples=(sample,), source=source, failures=failures, known=known
+        )
+    return tuple(dataset.samples)
 
 
 def _load(
@@ -134,15 +136,6 @@ def _load(
     limit: int | None = None,
 ) -> Dataset:
     return load(folder / path, sheet=sheet, columns=columns, limit=limit)
-
-
-def _rows(dataset: Dataset) -> Iterator[Dataset]:
-    """Yield each row as a data set that knows which fields other rows have, and what failed."""
-    known = dataset.contents.fields.union(chain.from_iterable(dataset.failures.values()))
-    source = Source(name=dataset.source.name, rows=1, notes=dataset.source.notes)
-    for index, sample in enumerate(dataset.samples):
-        failures = {0: dataset.failures[index]} if index in dataset.failures else {}
-        yield replace(dataset, samples=(sample,), source=source, failures=failures, known=known)
 
 
 FIELDS = ("judge", "base_url", "max_cost", "max_calls")

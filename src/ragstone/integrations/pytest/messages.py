@@ -34,13 +34,12 @@ def evidence_of(sample: Sample, claim: JudgedClaim) -> list[str]:
     """Return a claim's quotes with their places, or the most similar sentence if there are none."""
     if not claim.evidence:
         return [nearest(sample, claim)]
-    found: list[str] = []
-    for evidence in claim.evidence:
-        doubt = "" if evidence.verified else " (quoted by the judge, but not found there)"
-        found.append(
-            f"evidence in {_place(claim.against, evidence.context)}{doubt}: {evidence.quote}"
-        )
-    return found
+    doubt = " (quoted by the judge, but not found there)"
+    return [
+        f"evidence in {_place(claim.against, evidence.context)}{'' if evidence.verified else doubt}"
+        f": {evidence.quote}"
+        for evidence in claim.evidence
+    ]
 
 
 def nearest(sample: Sample, claim: JudgedClaim) -> str:
@@ -74,49 +73,40 @@ NOTES = ("explanation", "note")
 
 def failure_message(run: Run, missed: Sequence[GateResult]) -> str:
     """Return the thresholds that a sample missed, and the claims that explain why."""
-    return "\n".join(_lines(run, missed))
-
-
-def _lines(run: Run, missed: Sequence[GateResult]) -> Iterator[str]:
     sample = run.rows[0].sample
-    scores = {gate.metric: run.rows[0].scores[gate.metric] for gate in missed}
+    lines: list[str] = []
+    notes: dict[object, None] = {}
+    unsupported: dict[tuple[str, str, str], JudgedClaim] = {}
     for gate in missed:
-        yield _headline(run, gate, scores[gate.metric])
-    yield f"  query: {one_line(sample.query, MAX_TEXT)}"
+        score = run.rows[0].scores[gate.metric]
+        reason = one_line(score.reason or "", MAX_TEXT)
+        claims = [claim for claim in score.claims if claim.label is not Label.SUPPORTED]
+        line = str(gate)
+        if score.fallback:
+            policy = run.metrics[gate.metric].policy
+            line = f"{gate.metric} {score.value:.4f} was imputed by the policy {policy}"
+            line += f" and never passes: {reason}"
+        elif score.value is None:
+            limit = f"{gate.op} {gate.threshold:g}"
+            line = f"{gate.metric} is undefined, so {limit} cannot be checked: {reason}"
+        elif score.claims:
+            supported = len(score.claims) - len(claims)
+            line += f" ({supported} of {count(len(score.claims), 'claim')} supported)"
+        lines.append(line)
+        notes |= dict.fromkeys(score.detail.get(name) for name in NOTES)
+        unsupported |= {(claim.text, claim.against, claim.label): claim for claim in claims}
+    lines.append(f"  query: {one_line(sample.query, MAX_TEXT)}")
     if run.manifest.judge:
-        yield f"  judge: {run.manifest.judge}"
-    notes = [score.detail.get(name) for score in scores.values() for name in NOTES]
-    yield from (f"  note: {one_line(str(note), MAX_TEXT)}" for note in dict.fromkeys(notes) if note)
-    claims = [claim for score in scores.values() for claim in _unsupported(score)]
-    distinct = {(claim.text, claim.against, claim.label): claim for claim in claims}
-    for claim in [*distinct.values()][:MAX_CLAIMS]:
-        yield f"  - {LABELS[claim.label]}: {one_line(claim.text, MAX_TEXT)}"
+        lines.append(f"  judge: {run.manifest.judge}")
+    lines += [f"  note: {one_line(str(note), MAX_TEXT)}" for note in notes if note]
+    for claim in [*unsupported.values()][:MAX_CLAIMS]:
+        lines.append(f"  - {LABELS[claim.label]}: {one_line(claim.text, MAX_TEXT)}")
         if claim.reason:
-            yield f"    reason: {one_line(claim.reason, MAX_TEXT)}"
-        for line in evidence_of(sample, claim):
-            yield f"    {one_line(line, MAX_TEXT)}"
-    if len(distinct) > MAX_CLAIMS:
-        yield f"  and {len(distinct) - MAX_CLAIMS} more"
-
-
-def _unsupported(score: Score) -> list[JudgedClaim]:
-    return [claim for claim in score.claims if claim.label is not Label.SUPPORTED]
-
-
-def _headline(run: Run, gate: GateResult, score: Score) -> str:
-    reason = one_line(score.reason or "", MAX_TEXT)
-    if score.fallback:
-        return (
-            f"{gate.metric} {score.value:.4f} was imputed by the policy "
-            f"{run.metrics[gate.metric].policy} and never passes: {reason}"
-        )
-    if score.value is None:
-        limit = f"{gate.op} {gate.threshold:g}"
-        return f"{gate.metric} is undefined, so {limit} cannot be checked: {reason}"
-    if not score.claims:
-        return str(gate)
-    supported = len(score.claims) - len(_unsupported(score))
-    return f"{gate} ({supported} of {count(len(score.claims), 'claim')} supported)"
+            lines.append(f"    reason: {one_line(claim.reason, MAX_TEXT)}")
+        lines += [f"    {one_line(each, MAX_TEXT)}" for each in evidence_of(sample, claim)]
+    if len(unsupported) > MAX_CLAIMS:
+        lines.append(f"  and {len(unsupported) - MAX_CLAIMS} more")
+    return "\n".join(lines)
 
 
 MAX_FAILURE_TEXT = 1000
@@ -184,13 +174,11 @@ class WorkerReport(FrozenModel):
     def of(cls, run: Run) -> "WorkerReport":
         """Summarize a run of one sample."""
         bare = {"claims": (), "detail": NOTHING}
-        source = run.manifest.source
+        source, scores = run.manifest.source, run.rows[0].scores
         return cls(
             judge=run.manifest.judge,
             metrics=dict(run.metrics),
-            scores={
-                name: score.model_copy(update=bare) for name, score in run.rows[0].scores.items()
-            },
+            scores={name: score.model_copy(update=bare) for name, score in scores.items()},
             usage=run.usage(),
             notes=tuple(f"{source.name}: {note}" for note in source.notes),
         )

@@ -74,25 +74,23 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.UsageError: a limit is not a number of at least 0.
     """
     for name, kind, _ in SETTINGS:
-        if kind is not str:
-            _check_limit(config, name, kind)
+        field = f"rag_{name.replace('-', '_')}"
+        option = config.getoption(field)
+        value = config.getini(field) if option is None else option
+        if kind is str or value == "":
+            continue
+        number = -1.0
+        with suppress(ValueError):
+            number = float(kind(value))
+        if not 0 <= number < float("inf"):
+            raise pytest.UsageError(
+                f"--rag-{name} or {field}: expected a number of at least 0, got {value}"
+            )
     for mark, words in MARKS.items():
         config.addinivalue_line("markers", f"{mark}: {words}")
     plugin = RagPlugin(config)
     _running.append(plugin)
     config.pluginmanager.register(plugin, "ragstone-session")
-
-
-def _check_limit(config: pytest.Config, name: str, kind: type[str | int | float]) -> None:
-    field = f"rag_{name.replace('-', '_')}"
-    option = config.getoption(field)
-    value = config.getini(field) if option is None else option
-    with suppress(ValueError):
-        if value == "" or 0 <= float(kind(value)) < float("inf"):
-            return
-    raise pytest.UsageError(
-        f"--rag-{name} or {field}: expected a number of at least 0, got {value}"
-    )
 
 
 @pytest.fixture(scope="session")
@@ -214,9 +212,7 @@ class RagPlugin:
         return result
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self,
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach our reports to the test's report, which xdist workers send to the controller."""
         report = yield
         if self._has_session and (reports := self.session.take_reports()):

@@ -1,4 +1,8 @@
-"""OpenTelemetry: a span around each sample, question and model call, and its attributes."""
+"""OpenTelemetry: a span around each sample, question and model call, and its attributes.
+
+The names are those of its conventions for generative AI, and `ragstone.*` where they have none:
+https://github.com/open-telemetry/semantic-conventions-genai
+"""
 
 import json
 import os
@@ -17,10 +21,8 @@ from ragstone.types.config import Manifest
 from ragstone.types.questions import Question
 from ragstone.types.reply import Failure, Reply, Usage
 from ragstone.types.row import Row
-from ragstone.types.score import Score
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import TracerProvider as ExportingTracerProvider
     from opentelemetry.trace import Span, Tracer, TracerProvider
 
 
@@ -46,47 +48,7 @@ _PROVIDERS: Mapping[str, str] = MappingProxyType(
 _PORTS: Mapping[str, int] = MappingProxyType({"http": 80, "https": 443})
 
 
-def texts_wanted(environ: Mapping[str, str]) -> bool:
-    """Return whether spans include the texts of samples, prompts and replies."""
-    return environ.get(CAPTURE, "").strip().lower() in _CAPTURING
-
-
-def of_row(row: Row, *, texts: bool) -> Attributes:
-    """Return what is known of a sample that has been scored."""
-    sample, usage = row.sample, row.usage
-    fields: dict[str, Value] = {**of_usage(usage), "ragstone.sample.questions": len(row.exchanges)}
-    if row.latency_ms is not None:
-        fields["ragstone.target.latency_ms"] = row.latency_ms
-    if texts:
-        fields["ragstone.sample.query"] = sample.query
-        for name in ("response", "reference"):
-            if (text := getattr(sample, name)) is not None:
-                fields[f"ragstone.sample.{name}"] = text
-        if sample.contexts is not None:
-            fields["ragstone.sample.contexts"] = [context.text for context in sample.contexts]
-    return fields
-
-
-def of_score(name: str, score: Score, *, texts: bool) -> Attributes:
-    """Return the attributes of a score event; its reason may quote the judge and counts as text."""
-    fields: dict[str, Value] = {
-        "gen_ai.evaluation.name": name,
-        "ragstone.metric.state": score.state.value,
-    }
-    if score.value is not None:
-        fields["gen_ai.evaluation.score.value"] = score.value
-    if score.passed is not None:
-        fields["gen_ai.evaluation.score.label"] = "pass" if score.passed else "fail"
-    if score.cause is not None:
-        fields["error.type"] = score.cause.value
-    if score.fallback:
-        fields["ragstone.metric.fallback"] = True
-    if texts and score.reason is not None:
-        fields["gen_ai.evaluation.explanation"] = score.reason
-    return fields
-
-
-def of_usage(usage: Usage) -> Attributes:
+def _usage_fields(usage: Usage) -> Attributes:
     """Return the usage as ragstone.usage.* attributes; model spans have the standard names."""
     fields: dict[str, Value] = {
         "ragstone.usage.calls": usage.calls,
@@ -101,7 +63,7 @@ def of_usage(usage: Usage) -> Attributes:
     return fields
 
 
-def of_model(model: Model | Embedder, operation: str) -> Attributes:
+def _model_fields(model: Model | Embedder, operation: str) -> dict[str, Value]:
     """Return what is known of a model's call before it is made."""
     provider, _, name = model.name.partition(":")
     fields: dict[str, Value] = {
@@ -116,31 +78,7 @@ def of_model(model: Model | Embedder, operation: str) -> Attributes:
     return fields
 
 
-def of_prompt(prompt: ModelPrompt, *, texts: bool) -> Attributes:
-    """Return what a model is asked."""
-    fields: dict[str, Value] = {
-        "gen_ai.request.max_tokens": prompt.max_tokens,
-        "gen_ai.output.type": "json",
-    }
-    if texts:
-        fields["gen_ai.system_instructions"] = json.dumps([_text(prompt.system)])
-        fields["gen_ai.input.messages"] = json.dumps([_message("user", prompt.user)])
-    return fields
-
-
-def of_completion(completion: Completion, *, texts: bool) -> Attributes:
-    """Return what a model wrote, and why it stopped."""
-    reason = "length" if completion.truncated else "stop"
-    if completion.refusal is not None:
-        reason = "content_filter"
-    fields = {**of_tokens(completion.usage), "gen_ai.response.finish_reasons": [reason]}
-    if texts:
-        message = {**_message("assistant", completion.text), "finish_reason": reason}
-        fields["gen_ai.output.messages"] = json.dumps([message])
-    return fields
-
-
-def of_tokens(usage: Usage) -> dict[str, Value]:
+def _token_fields(usage: Usage) -> dict[str, Value]:
     """Return the token counts that a provider reported, by the convention's names.
 
     As there, all counts of a kind are part of its total.
@@ -155,12 +93,8 @@ def of_tokens(usage: Usage) -> dict[str, Value]:
     return {**tokens, "ragstone.usage.calls": usage.calls, "ragstone.usage.retries": usage.retries}
 
 
-def _message(role: str, text: str) -> dict[str, object]:
-    return {"role": role, "parts": [_text(text)]}
-
-
-def _text(text: str) -> dict[str, object]:
-    return {"type": "text", "content": text}
+def _message(role: str, text: str, **more: str) -> str:
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}], **more}])
 
 
 @contextmanager
@@ -191,14 +125,14 @@ def spanned(
 
 
 class TracedJudge(JudgeWrapper):
-    """Has a span around each question, from asking to the answer, kept ones among them."""
+    """Has a span around each question, also if its answer comes from the transcript."""
 
     def __init__(self, judge: Judge, tracer: "Tracer") -> None:
         super().__init__(judge)
         self._tracer = tracer
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Ask the judge within, and tell what came of it; texts of neither."""
+        """Ask the judge, and record usage and attempts, but no texts."""
         fields = {
             "ragstone.question.kind": question.kind,
             "ragstone.question.key": question.key,
@@ -210,10 +144,10 @@ class TracedJudge(JudgeWrapper):
             except CallError as error:
                 failure = Failure.of(error)
                 span.set_attribute("ragstone.question.attempts", failure.attempts)
-                span.set_attributes(of_usage(failure.usage))
+                span.set_attributes(_usage_fields(failure.usage))
                 raise
             span.set_attribute("ragstone.question.attempts", reply.attempts)
-            span.set_attributes(of_usage(reply.usage))
+            span.set_attributes(_usage_fields(reply.usage))
             return reply
 
 
@@ -226,13 +160,25 @@ class TracedModel(Model):
         self._parts = (model,)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        """Complete one prompt by the model within, and tell its tokens."""
-        known = of_model(self._model, "chat")
-        fields = {**known, **of_prompt(prompt, texts=self._texts)}
-        name = f"chat {known['gen_ai.request.model']}"
+        """Complete one prompt, and record tokens, and texts if wanted."""
+        fields = _model_fields(self._model, "chat")
+        fields["gen_ai.request.max_tokens"] = prompt.max_tokens
+        fields["gen_ai.output.type"] = "json"
+        if self._texts:
+            system = {"type": "text", "content": prompt.system}
+            fields["gen_ai.system_instructions"] = json.dumps([system])
+            fields["gen_ai.input.messages"] = _message("user", prompt.user)
+        name = f"chat {fields['gen_ai.request.model']}"
         with spanned(self._tracer, name, fields, client=True) as span:
             completion = await self._model.complete(prompt)
-            span.set_attributes(of_completion(completion, texts=self._texts))
+            reason = "length" if completion.truncated else "stop"
+            if completion.refusal is not None:
+                reason = "content_filter"
+            span.set_attributes(_token_fields(completion.usage))
+            span.set_attribute("gen_ai.response.finish_reasons", [reason])
+            if self._texts:
+                message = _message("assistant", completion.text, finish_reason=reason)
+                span.set_attribute("gen_ai.output.messages", message)
             return completion
 
 
@@ -245,12 +191,12 @@ class TracedEmbedder(Embedder):
         self._parts = (embedder,)
 
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
-        """Embed texts by the model within, and tell its tokens."""
-        known = of_model(self._embedder, "embeddings")
+        """Embed texts, and record tokens."""
+        known = _model_fields(self._embedder, "embeddings")
         name = f"embeddings {known['gen_ai.request.model']}"
         with spanned(self._tracer, name, known, client=True) as span:
             vectors, usage = await self._embedder.embed(texts)
-            span.set_attributes(of_tokens(usage))
+            span.set_attributes(_token_fields(usage))
             return vectors, usage
 
 
@@ -274,7 +220,7 @@ class OpenTelemetry(Tracing):
         except ImportError as error:
             raise UsageError(NEEDS) from error
         self._tracer = get_tracer("ragstone", VERSION, tracer_provider)
-        self._texts = texts_wanted(os.environ)
+        self._texts = os.environ.get(CAPTURE, "").strip().lower() in _CAPTURING
 
     def scorer(self, score: RowScorer, manifest: Manifest) -> RowScorer:
         """Have a span around each row's scoring; its scores are events of the span."""
@@ -288,19 +234,48 @@ class OpenTelemetry(Tracing):
             with spanned(self._tracer, "ragstone sample", fields) as span:
                 scored = await score(row)
                 if span.is_recording():
-                    span.set_attributes(of_row(scored, texts=self._texts))
-                    for name, each in scored.scores.items():
-                        span.add_event(EVALUATION, of_score(name, each, texts=self._texts))
+                    self._describe(scored, span)
                 return scored
 
         return traced
+
+    def _describe(self, row: Row, span: "Span") -> None:
+        """Add what is known of a scored row, and an event for each score.
+
+        A score's reason may quote the judge, so it counts as text.
+        """
+        sample = row.sample
+        span.set_attributes(_usage_fields(row.usage))
+        span.set_attribute("ragstone.sample.questions", len(row.exchanges))
+        if row.latency_ms is not None:
+            span.set_attribute("ragstone.target.latency_ms", row.latency_ms)
+        if self._texts:
+            for name in ("query", "response", "reference"):
+                if (text := getattr(sample, name)) is not None:
+                    span.set_attribute(f"ragstone.sample.{name}", text)
+            if sample.contexts is not None:
+                texts = [context.text for context in sample.contexts]
+                span.set_attribute("ragstone.sample.contexts", texts)
+        for name, score in row.scores.items():
+            label = None if score.passed is None else "pass" if score.passed else "fail"
+            known: dict[str, Value | None] = {
+                "gen_ai.evaluation.name": name,
+                "ragstone.metric.state": score.state.value,
+                "gen_ai.evaluation.score.value": score.value,
+                "gen_ai.evaluation.score.label": label,
+                "error.type": score.cause and score.cause.value,
+                "ragstone.metric.fallback": score.fallback or None,
+                "gen_ai.evaluation.explanation": score.reason if self._texts else None,
+            }
+            fields = {key: value for key, value in known.items() if value is not None}
+            span.add_event(EVALUATION, fields)
 
     def judge(self, judge: Judge) -> Judge:
         """Have a span around each question."""
         return TracedJudge(judge, self._tracer)
 
     def model(self, model: Model) -> Model:
-        """Have a span around each prompt that a model is put."""
+        """Have a span around each prompt of a model."""
         return TracedModel(model, self._tracer, texts=self._texts)
 
     def embedder(self, embedder: Embedder) -> Embedder:
@@ -311,7 +286,7 @@ class OpenTelemetry(Tracing):
 # Exporting spans from the command line: to the endpoint that the user names, or not at all.
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-"""The environment variables that name where spans go; the first one goes before."""
+"""The environment variables that name where spans go; the first takes precedence."""
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _OURS = "http/protobuf"
 
@@ -333,14 +308,6 @@ def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None
     if not isinstance(get_tracer_provider(), ProxyTracerProvider):
         yield OpenTelemetry()
         return
-    provider = _provider(environ)
-    try:
-        yield OpenTelemetry(provider)
-    finally:
-        provider.shutdown()
-
-
-def _provider(environ: Mapping[str, str]) -> "ExportingTracerProvider":
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
@@ -355,12 +322,12 @@ def _provider(environ: Mapping[str, str]) -> "ExportingTracerProvider":
     for name in _PROTOCOLS:
         if (protocol := environ.get(name, "").strip() or _OURS) != _OURS:
             raise UsageError(f"{name}={protocol}: only {_OURS} is supported; unset it")
-    named = "OTEL_SERVICE_NAME" in environ or "service.name=" in environ.get(
-        "OTEL_RESOURCE_ATTRIBUTES", ""
-    )
-    provider = TracerProvider(
-        resource=Resource.create({} if named else {"service.name": "ragstone"}),
-        shutdown_on_exit=False,
-    )
+    attributes = environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    named = "OTEL_SERVICE_NAME" in environ or "service.name=" in attributes
+    resource = Resource.create({} if named else {"service.name": "ragstone"})
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    return provider
+    try:
+        yield OpenTelemetry(provider)
+    finally:
+        provider.shutdown()
