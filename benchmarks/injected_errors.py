@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from ragstone import evaluate
 from ragstone.demo.questions import DATASET, errors_in
-from ragstone.demo.server import Mode, make_service
+from ragstone.demo.server import make_service
 
 SERVICE = make_service("good")
 
 
 def answer(query: str) -> dict[str, object]:
     """Ask the demo's service within the process."""
-    reply = SERVICE.chat(query, mode=Mode.RAG, top_k=5, score_threshold=0.0)
+    reply = SERVICE.chat(query)
     contexts = [{"id": str(f.passage.id), "text": f.passage.text} for f in reply.found]
     return {"response": reply.response, "contexts": contexts}
 
@@ -55,7 +55,7 @@ def count() -> Count:
     assert run.summary()["faithfulness"].failed == 0
     result = Count(Counter(), Counter(), set(), set())
     for row in run.rows:
-        kinds = {error.sentence: error.kind for error in errors_in(row.sample.response or "")}
+        kinds = {error.spoken: error.error for error in errors_in(row.sample.response or "")}
         claims = row.scores["faithfulness"].claims
         for sentence, kind in kinds.items():
             if not any(sentence in claim.text for claim in claims):

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from ragstone.demo.questions import Entry, entries
 from ragstone.demo.retriever import Variant
-from ragstone.demo.server import NOT_FOUND, Answer, Mode, make_service
+from ragstone.demo.server import NOT_FOUND, Answer, make_service
 from ragstone.judges.offline import OfflineJudge
 from ragstone.types.questions import DetectAbstention, GradeContexts
 
@@ -26,7 +26,7 @@ def rows(variant: Variant) -> list[Row]:
     """Ask the demo's service every question, within the process."""
     service = make_service(variant)
     return [
-        (entry, service.chat(entry.query, mode=Mode.RAG, top_k=5, score_threshold=0.0))
+        (entry, service.chat(entry.query))
         for entry in entries()
     ]
 

@@ -48,7 +48,7 @@ def make(file: Path) -> None:
             sheet.write_string(row, 0, entry.query)
             sheet.write(row, 1, point_ids_cell(row, entry))
             sheet.write_string(row, 2, entry.ground_truth_answer)
-            sheet.write_string(row, 3, entry.difficulty.value)
+            sheet.write_string(row, 3, entry.difficulty)
             sheet.write_string(row, 4, ", ".join(entry.source_files))
 
 

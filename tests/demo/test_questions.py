@@ -12,9 +12,8 @@ from ragstone.demo.questions import (
     corpus,
     entries,
     errors_in,
-    injected_errors,
 )
-from ragstone.demo.server import Mode, make_service
+from ragstone.demo.server import make_service
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_demo_dataset.py"
 COLUMNS = ["Query", "Point_ids", "Ground_truth_answer", "difficulty", "Source_files"]
@@ -31,7 +30,7 @@ def point_ids(cell: object) -> tuple[int, ...]:
 
 
 def test_there_are_enough_questions_of_every_difficulty():
-    counts = Counter(entry.difficulty.value for entry in entries())
+    counts = Counter(entry.difficulty for entry in entries())
     assert counts.total() >= 64
     assert all(counts[name] >= 10 for name in ("easy", "medium", "hard"))
 
@@ -65,7 +64,7 @@ def test_the_workbook_holds_the_questions():
             entry.query,
             entry.point_ids,
             entry.ground_truth_answer,
-            entry.difficulty.value,
+            entry.difficulty,
             ", ".join(entry.source_files),
         )
         for entry in entries()
@@ -90,16 +89,13 @@ def test_the_script_writes_the_same_bytes_each_time(tmp_path: Path):
 
 def answers() -> list[str]:
     service = make_service()
-    return [
-        service.chat(entry.query, mode=Mode.RAG, top_k=5, score_threshold=0.0).response
-        for entry in entries()
-    ]
+    return [service.chat(entry.query).response for entry in entries()]
 
 
 def test_injected_errors_of_all_kinds_appear_in_the_answers():
     seen = {error for answer in answers() for error in errors_in(answer)}
     assert len(seen) >= 12
-    assert {error.kind for error in seen} == set(Flaw)
+    assert {error.error for error in seen} == set(Flaw)
 
 
 def test_most_answers_have_no_injected_error():
@@ -108,11 +104,12 @@ def test_most_answers_have_no_injected_error():
 
 
 def test_the_errors_of_an_answer_are_told_in_its_order():
-    first, second = injected_errors()[3], injected_errors()[0]
-    response = f"{first.sentence} The phone is blue. {second.sentence}"
-    assert errors_in(response) == (first, second)
+    wrong = [line for passage in corpus() for line in passage.lines if line.error]
+    first, second = wrong[3], wrong[0]
+    response = f"{first.spoken} The phone is blue. {second.spoken}"
+    assert errors_in(response) == [first, second]
 
 
 def test_what_the_manual_says_is_no_injected_error():
-    assert all(not errors_in(error.truth) for error in injected_errors())
-    assert errors_in("") == ()
+    assert not any(errors_in(line.text) for passage in corpus() for line in passage.lines)
+    assert errors_in("") == []

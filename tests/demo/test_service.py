@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.demo.questions import corpus, entries
 from ragstone.demo.retriever import Found, Retriever
-from ragstone.demo.server import NOT_FOUND, WITHOUT_GUIDES, Answerer, Mode, make_service
+from ragstone.demo.server import NOT_FOUND, WITHOUT_GUIDES, Service, make_service
 from ragstone.errors import UnknownNameError, UsageError
 
 QUERY = "How long is the warranty of a new phone?"
@@ -16,12 +16,12 @@ QUERY = "How long is the warranty of a new phone?"
 
 def test_chat_looks_at_what_search_finds():
     service = make_service(noise=0.2, seed=7)
-    answer = service.chat(QUERY, mode=Mode.RAG, top_k=3, score_threshold=0.3)
+    answer = service.chat(QUERY, top_k=3, score_threshold=0.3)
     assert answer.found == service.search(QUERY, top_k=3, score_threshold=0.3)
 
 
 def test_without_passages_it_answers_in_general():
-    answer = make_service().chat(QUERY, mode=Mode.LLM_ONLY, top_k=5, score_threshold=0.0)
+    answer = make_service().chat(QUERY, mode="llm_only")
     assert answer.response == WITHOUT_GUIDES
     assert answer.found == ()
 
@@ -41,8 +41,8 @@ SPOKEN = {line.spoken: passage.id for passage in corpus() for line in passage.li
 
 
 @pytest.fixture(scope="module")
-def answerer() -> Answerer:
-    return Answerer(corpus())
+def service() -> Service:
+    return make_service()
 
 
 @pytest.fixture(scope="module")
@@ -55,40 +55,38 @@ def sentences(answer: str) -> list[str]:
 
 
 def test_an_answer_says_lines_of_the_passages_in_other_words(
-    answerer: Answerer, retriever: Retriever
+    service: Service, retriever: Retriever
 ):
     query = "There is a blue snowflake next to the battery symbol. What does it mean?"
-    assert answerer.answer(query, retriever.search(query)).startswith(
+    assert service.answer(query, retriever.search(query)).startswith(
         "When it is colder than 0 °C, a blue snowflake is shown next to the battery symbol"
     )
 
 
 def test_every_sentence_comes_from_a_passage_that_was_retrieved(
-    answerer: Answerer, retriever: Retriever
+    service: Service, retriever: Retriever
 ):
     for entry in entries():
         found = retriever.search(entry.query)
-        answer = answerer.answer(entry.query, found)
+        answer = service.answer(entry.query, found)
         if answer != NOT_FOUND:
             said = sentences(answer)
             assert 2 <= len(said) <= 4
             assert {SPOKEN[sentence] for sentence in said} <= {p.passage.id for p in found}
 
 
-def test_nothing_retrieved_is_nothing_found(answerer: Answerer):
-    assert answerer.answer("How long is the warranty?", ()) == NOT_FOUND
+def test_nothing_retrieved_is_nothing_found(service: Service):
+    assert service.answer("How long is the warranty?", ()) == NOT_FOUND
 
 
-def test_a_passage_that_is_too_far_off_is_nothing_found(answerer: Answerer):
-    assert answerer.answer("warranty", [Found(corpus()[0], 0.44)]) == NOT_FOUND
-    assert answerer.answer("charging", [Found(corpus()[0], 0.46)]) != NOT_FOUND
+def test_a_passage_that_is_too_far_off_is_nothing_found(service: Service):
+    assert service.answer("warranty", [Found(corpus()[0], 0.44)]) == NOT_FOUND
+    assert service.answer("charging", [Found(corpus()[0], 0.46)]) != NOT_FOUND
 
 
-def test_several_questions_are_answered_with_nothing_found(
-    answerer: Answerer, retriever: Retriever
-):
+def test_several_questions_are_answered_with_nothing_found(service: Service, retriever: Retriever):
     unanswerable = [entry for entry in entries() if not entry.point_ids]
-    answers = [answerer.answer(e.query, retriever.search(e.query)) for e in unanswerable]
+    answers = [service.answer(e.query, retriever.search(e.query)) for e in unanswerable]
     assert 4 <= answers.count(NOT_FOUND) < len(unanswerable), "most, but as in life not all"
 
 

@@ -5,11 +5,11 @@ generate text: it answers with paraphrased lines. Some lines contain injected er
 which sentences of its answers are wrong, and how.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
 import yaml
 from pydantic import TypeAdapter
@@ -81,21 +81,13 @@ DATASET = Path(__file__).with_name("qr_smartphone_dataset.xlsx")
 """The workbook, made from `questions.yaml` by `scripts/make_demo_dataset.py`."""
 
 
-class Difficulty(StrEnum):
-    """How far a question's words are from those of its passages."""
-
-    EASY = "easy"
-    MEDIUM = "medium"
-    HARD = "hard"
-
-
 class Entry(FrozenModel):
     """One question; without point ids it is one that nothing in the corpus answers."""
 
     query: str
     point_ids: tuple[int, ...]
     ground_truth_answer: str
-    difficulty: Difficulty
+    difficulty: Literal["easy", "medium", "hard"]
     source_files: tuple[str, ...]
 
 
@@ -114,13 +106,9 @@ def grounded_samples() -> tuple[Sample, ...]:
         shown = [places[point] for point in entry.point_ids]
         shown += [n % len(passages) for n in after if n % len(passages) not in shown]
         contexts = tuple(Context(text=passages[n].text) for n in shown)
+        reference = entry.ground_truth_answer
         samples.append(
-            Sample(
-                id=f"demo-{number}",
-                query=entry.query,
-                reference=entry.ground_truth_answer,
-                contexts=contexts,
-            )
+            Sample(id=f"demo-{number}", query=entry.query, reference=reference, contexts=contexts)
         )
     return tuple(samples)
 
@@ -132,33 +120,12 @@ def entries() -> tuple[Entry, ...]:
     return TypeAdapter(tuple[Entry, ...]).validate_python(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class InjectedError:
-    """A sentence in an answer that its passage does not support."""
-
-    sentence: str
-    kind: Flaw
-    passage_id: int
-    truth: str
-    """The sentence in the passage."""
-
-
-@cache
-def injected_errors() -> tuple[InjectedError, ...]:
-    """Return every injected error of the corpus, by passage."""
-    return tuple(
-        InjectedError(line.paraphrase, line.error, passage.id, line.text)
-        for passage in corpus()
-        for line in passage.lines
-        if line.error is not None and line.paraphrase is not None
-    )
-
-
-def errors_in(response: str) -> tuple[InjectedError, ...]:
-    """Return the injected errors in an answer of the service, in order.
+def errors_in(response: str) -> list[Line]:
+    """Return the lines with an injected error in an answer of the service, in order.
 
     The passages support every other sentence of such an answer.
     """
-    places = ((response.find(error.sentence), error) for error in injected_errors())
-    found = sorted((place for place in places if place[0] >= 0), key=lambda place: place[0])
-    return tuple(error for _, error in found)
+    lines = (line for passage in corpus() for line in passage.lines if line.error is not None)
+    return sorted(
+        (one for one in lines if one.spoken in response), key=lambda one: response.find(one.spoken)
+    )

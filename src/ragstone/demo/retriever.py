@@ -1,4 +1,4 @@
-"""Index: a full-text index in memory, whose bm25 scores are turned into similarities."""
+"""Retrieval in the demo: a full-text index in memory, and a retriever of passages."""
 
 import hashlib
 import math
@@ -40,13 +40,9 @@ class Index:
         stem: bool = True,
         title_weight: float = 2.0,
     ) -> None:
-        """Index (id, title, text) entries.
+        """Index (id, title, text) entries; `stem` finds `charge` for `charging` (English).
 
-        Args:
-            entries: what can be found.
-            stem: whether `charging` finds `charge` (Porter's rules for English).
-            title_weight: what a word in the title counts, where one in the text counts 1;
-                at 0 titles are not searched.
+        A word in a title counts `title_weight` times; at 0 titles are not searched.
 
         Raises:
             UsageError: this Python's SQLite was built without FTS5.
@@ -73,20 +69,17 @@ class Index:
 
     def rarity(self, word: str) -> float:
         """Return a word's inverse document frequency, as in BM25."""
-        (found,) = self._found(
-            "SELECT count(*) FROM entries WHERE entries MATCH ?", (self._any_of([word]),)
-        )
-        count = found[0]
+        query = "SELECT count(*) FROM entries WHERE entries MATCH ?"
+        [[count]] = self._found(query, (self._any_of([word]),))
         return max(math.log((self._size - count + 0.5) / (count + 0.5)), 1e-6)
 
     def similarities(self, words: Sequence[str]) -> dict[int, float]:
-        """Return the similarity in [0, 1] of each entry that holds one of the words.
+        """Return the similarity in [0, 1] of each entry that has one of the words.
 
-        bm25 has no upper end, so it is put in proportion to the query: `share` is an entry's bm25
-        divided by the sum of the words' rarities, which is what a text of average length that holds
-        every word once would get. A word that no entry holds counts in full, so a question from
-        another world stays low. `1 - exp(-2.6 * share)` keeps the order and ends below 1: a share
-        of 0.2 is a similarity of 0.41, 0.5 is 0.73, 1 is 0.93.
+        bm25 has no maximum, so it is divided by the sum of the words' rarities, which is what a
+        text of average length with every word once would get. A word that is in no entry counts in
+        full. `1 - exp(-2.6 * share)` keeps the order: a share of 0.2 is a similarity of 0.41, 0.5
+        is 0.73, 1 is 0.93.
         """
         if not words:
             return {}
@@ -95,28 +88,26 @@ class Index:
             "SELECT rowid, -bm25(entries, ?, 1.0) FROM entries WHERE entries MATCH ?",
             (self._title_weight, self._any_of(words)),
         )
-        return {entry: 1 - math.exp(-STEEPNESS * bm25 / whole) for entry, bm25 in scored}
+        return {int(entry): 1 - math.exp(-STEEPNESS * bm25 / whole) for entry, bm25 in scored}
 
-    def _found(self, query: str, values: tuple[str | float, ...]) -> list[tuple[int, float]]:
+    def _found(self, query: str, values: tuple[str | float, ...]) -> list[tuple[float, ...]]:
         with self._lock:  # one connection, asked from many threads
             return self._database.execute(query, values).fetchall()
 
     def _any_of(self, words: Sequence[str]) -> str:
-        """Return an FTS5 expression: entries that hold at least one of the words."""
         quoted = " OR ".join(f'"{word}"' for word in words)
         return f"{self._columns} : ({quoted})"
 
 
-# Retriever: finds passages for a query, well or deliberately worse, with or without noise.
-
-
 class Variant(StrEnum):
-    """How well a retriever works."""
+    """How a retriever works.
+
+    `good` searches titles and texts for every word of the query, in all its forms. `worse` searches
+    texts only, for exact forms, without the rarer half of the query's words.
+    """
 
     GOOD = "good"
-    """Searches titles and texts for every word of the query, in all its forms."""
     WORSE = "worse"
-    """Searches texts only, for exact forms, and forgets the rarer half of the query's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +129,9 @@ class Retriever:
         noise: float = 0.0,
         seed: int = 0,
     ) -> None:
-        """Index the passages.
+        """Index the passages; a similarity is moved by at most `noise`, in [0, 1].
 
-        Args:
-            passages: what can be found.
-            variant: how well to work.
-            noise: how far a similarity may be moved up or down, in [0, 1].
-            seed: which noise; the move depends on seed, query and passage, not on earlier searches.
+        The move depends on seed, query and passage, not on earlier searches.
         """
         self._passages = {passage.id: passage for passage in passages}
         self._variant = variant
@@ -165,25 +152,18 @@ class Retriever:
         Similarities have four decimals; equal ones are ordered by passage id. A passage that shares
         no word with the query is never returned, so there may be fewer than `top_k`.
         """
-        similarities = self._index.similarities(self._words(query))
-        moved = {point: self._moved(query, point, score) for point, score in similarities.items()}
-        ranked = sorted(moved.items(), key=lambda entry: (-entry[1], entry[0]))
-        return tuple(
-            Found(self._passages[point], score)
-            for point, score in ranked[:top_k]
-            if score >= score_threshold
-        )
-
-    def _words(self, query: str) -> tuple[str, ...]:
         words = content_words(query)
-        if self._variant is Variant.GOOD:
-            return words
-        return tuple(sorted(words, key=self._index.rarity)[: max(1, len(words) // 2)])
-
-    def _moved(self, query: str, point: int, score: float) -> float:
-        if not self._noise:
-            return round(score, 4)
-        key = f"{self._seed}\n{point}\n{query}".encode("utf-8", "backslashreplace")
-        number = int.from_bytes(hashlib.sha256(key).digest()[:8])
-        move = self._noise * (number / 2**63 - 1)
-        return round(min(1.0, max(0.0, score + move)), 4)
+        if self._variant is Variant.WORSE:
+            words = sorted(words, key=self._index.rarity)[: max(1, len(words) // 2)]
+        scores: dict[int, float] = {}
+        for point, score in self._index.similarities(words).items():
+            key = f"{self._seed}\n{point}\n{query}".encode("utf-8", "backslashreplace")
+            share = int.from_bytes(hashlib.sha256(key).digest()[:8]) / 2**63 - 1
+            moved = score + self._noise * share
+            scores[point] = round(min(1.0, max(0.0, moved)) if self._noise else score, 4)
+        ranked = sorted(scores, key=lambda point: (-scores[point], point))[:top_k]
+        return tuple(
+            Found(self._passages[point], scores[point])
+            for point in ranked
+            if scores[point] >= score_threshold
+        )
