@@ -104,9 +104,6 @@ class PromptfooTests:
 
         The command line takes precedence over the configuration, and that over `ragstone.yaml`.
         Only a target that is named is called.
-
-        Raises:
-            UsageError: options contradict each other, cannot be read, or name columns.
         """
         demands, file = self.configuration.demands, self.file.name
         if given["policy"] == LEGACY and given["preset"] is None:
@@ -144,12 +141,7 @@ class PromptfooTests:
 
 
 def promptfoo_tests(data: str | Path) -> PromptfooTests | None:
-    """Return the tests of a promptfoo configuration; None if the file is something else.
-
-    Raises:
-        UsageError: it contains something that ragstone does not support.
-        InputError: it is not YAML or JSON, or a test's vars are not a sample.
-    """
+    """Return the tests of a promptfoo configuration; None if the file is something else."""
     file = Path(data)
     return PromptfooTests(file, read_configuration(file)) if is_configuration(file) else None
 
@@ -278,9 +270,6 @@ def compare_ways(
     """Score in both ways, print where they differ, and return the exit code.
 
     `thresholds` is the id of a sample -> the threshold of its test.
-
-    Raises:
-        UsageError: an option has no effect on such a comparison.
     """
     _check_options(given)
     explicit = explicit_settings(given)

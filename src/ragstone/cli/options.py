@@ -62,11 +62,7 @@ class SettingOption(Option):
         )
 
     def type_cast_value(self, ctx: click.Context, value: object) -> object:
-        """Return the value with its type; `none` stays as it is.
-
-        Raises:
-            click.BadParameter: the setting does not allow the value.
-        """
+        """Return the value with its type; `none` stays as it is."""
         if not isinstance(value, str) or self.name not in Plan.model_fields:
             return super().type_cast_value(ctx, value)
         if value.lower() == "none" and self.name in NUMBERS_OR_NONE:
@@ -202,9 +198,6 @@ def with_correction(plan: Plan, given: Given) -> Plan:
     """Return a stored run's plan with a calibration, and with its gates on another value.
 
     Options without an effect are noted.
-
-    Raises:
-        UsageError: there is no such calibration, or gates need one.
     """
     update = {name: value for name, value in given.items() if name in _CORRECTS and value}
     if on := update.get("gates_on"):
@@ -278,11 +271,7 @@ FORMS = MappingProxyType(
 
 
 def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
-    """Return field -> column, for what --map sets; kind -> file, for --prompt.
-
-    Raises:
-        UsageError: one of them is not written so.
-    """
+    """Return field -> column, for what --map sets; kind -> file, for --prompt."""
     pairs: dict[str, str] = {}
     for text in typed:
         field, equals, column = text.partition("=")
@@ -293,11 +282,7 @@ def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
 
 
 def typed_settings(given: Given) -> dict[str, object]:
-    """Return the fields of the plan that options, or RAGSTONE_JUDGE, set.
-
-    Raises:
-        UsageError: options contradict each other, or cannot be read.
-    """
+    """Return the fields of the plan that options, or RAGSTONE_JUDGE, set."""
     found = {name: given[name] for name in Plan.model_fields.keys() & given.keys()}
     if "metrics" in given:
         found["metrics"] = metric_names(given["metrics"])
@@ -342,11 +327,7 @@ PLUGIN = setting("plugin")
 
 
 def load_plugins(*names: str) -> None:
-    """Load plugins; their output goes to standard error.
-
-    Raises:
-        UsageError: one of them cannot be loaded.
-    """
+    """Load plugins; their output goes to standard error."""
     with redirect_stdout(sys.stderr):
         for name in names:
             load_plugin(name)
@@ -357,11 +338,7 @@ _BESIDE = ("-wal", "-shm", "-journal")
 
 
 def place_here(typed: str | None) -> str | None:
-    """Return the store's place from the option, RAGSTONE_STORE or the config file.
-
-    Raises:
-        UsageError: the config file cannot be read, or a variable that it names is not set.
-    """
+    """Return the store's place from the option, RAGSTONE_STORE or the config file."""
     return typed or os.environ.get("RAGSTONE_STORE", "").strip() or store_here()
 
 
@@ -369,9 +346,6 @@ def store_here() -> str | None:
     """Return `store` of the config file in this folder; None if it is not set.
 
     The file's other settings are not checked.
-
-    Raises:
-        UsageError: the file cannot be read, or a variable that it names is not set.
     """
     if not FILE.is_file():
         return None

@@ -50,11 +50,7 @@ def progress(console: Console) -> Generator[Callable[[Row, int], None], None, No
 
 
 def write_document(file: Path | None, document: object) -> Console:
-    """Write a document if a file is named, `-` for standard output; return a console for the rest.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Write a document if a file is named; return a console for the rest. `-` is standard output."""
     text = json.dumps(document, indent=2) + "\n"
     if file == STDOUT:
         click.echo(text, nl=False)
@@ -182,9 +178,6 @@ def check_files(
 
     `inputs` are files and folders that are read; `written` are other files that the command
     writes, checked elsewhere.
-
-    Raises:
-        UsageError: a file cannot be written, is an input, or is named twice.
     """
     named = [path for path in files if path is not None]
     for path in named:
@@ -251,11 +244,7 @@ PIPED = frozenset({"json", "rows", "claim_rows", "markdown"})
 
 
 def check_extension(name: str, path: Path) -> None:
-    """Check that a file's extension is not that of another format.
-
-    Raises:
-        UsageError: it is.
-    """
+    """Check that a file's extension is not that of another format."""
     extension, own = path.suffix.lower(), EXTENSIONS[name]
     if extension in _OTHER_EXTENSIONS.union(*EXTENSIONS.values()) - {*own}:
         expected = " or ".join(own[: 3 if name in TABLES else 1])
@@ -419,11 +408,7 @@ class RegressionLimits:
 
     @classmethod
     def of(cls, given: Given, *, corrected: bool = False) -> Self:
-        """Read the options.
-
-        Raises:
-            UsageError: a value is not a number, or out of its range.
-        """
+        """Read the options."""
         effect = _number("--min-effect", given["min_effect"])
         paired = _number("--min-paired", given["min_paired"])
         if effect < 0:
@@ -433,11 +418,7 @@ class RegressionLimits:
         return cls(given["fail_on_regression"], effect, paired, corrected)
 
     def found(self, comparison: "Comparison") -> "Regressions | None":
-        """Return what is worse in B than in A; None without --fail-on-regression.
-
-        Raises:
-            UsageError: the runs have no samples in common, or every drop would be accepted.
-        """
+        """Return what is worse in B than in A; None without --fail-on-regression."""
         if not comparison.pairing.pairs:
             raise UsageError(
                 f"runs {comparison.a} and {comparison.b} have no samples in common: no id has the "

@@ -31,11 +31,7 @@ RUN = "RUN is an id, the start of an id, a tag, or `last`."
 
 
 def store_option_value(given: str | None, *, no_store: bool) -> str | None:
-    """Return the value of --store or RAGSTONE_STORE; None if neither is set.
-
-    Raises:
-        UsageError: --store and --no-store are both typed.
-    """
+    """Return the value of --store or RAGSTONE_STORE; None if neither is set."""
     if no_store and is_store_typed():
         raise UsageError(f"--no-store stores nothing; remove it, or --store {display_name(given)}")
     return (
@@ -63,10 +59,6 @@ def open_store(
 
     With `reading`, it may be read-only. `made_by` is the command that creates one, for the message
     if it is missing.
-
-    Raises:
-        UsageError: there is no such file, or it is a folder.
-        StoreError: the place cannot be used.
     """
     path = Path(place or DEFAULT_STORE)
     if not make and "://" not in str(place) and not path.exists():
@@ -90,11 +82,7 @@ _TRUSTED = ("target", "base_url")
 
 
 def store_options_of(given: Given, config: Config) -> StoreOptions:
-    """Return how to store the rows: from the options, RAGSTONE_STORE, or the config file.
-
-    Raises:
-        UsageError: options contradict each other.
-    """
+    """Return how to store the rows: from the options, RAGSTONE_STORE, or the config file."""
     place = store_option_value(given["store"], no_store=given["no_store"])
     scored: StoreOptions = {"scored": given["scored"]} if given["scored"] else {}
     if given["no_store"]:
@@ -113,11 +101,7 @@ Gates = Sequence[Gate]
 
 
 def config_of(path: Path | None = None) -> Config:
-    """Read a config file, else the one in this folder if it exists; print what it refers to.
-
-    Raises:
-        UsageError: it cannot be read, or a value is invalid.
-    """
+    """Read a config file, else the one in this folder if it exists; print what it refers to."""
     if path is None and not FILE.is_file():
         return Config()
     config = read_config(path or FILE)
@@ -130,11 +114,7 @@ def config_of(path: Path | None = None) -> Config:
 
 
 def plan_of(given: Given, config: Config) -> Plan:
-    """Return the plan. Options win over RAGSTONE_JUDGE, --preset, the file, and its own preset.
-
-    Raises:
-        UsageError: options contradict each other, or cannot be read.
-    """
+    """Return the plan. Options win over RAGSTONE_JUDGE, --preset, the file, and its own preset."""
     typed = typed_settings(given)
     if "target" not in {**config.settings, **typed}:
         typed["fallback_target"] = DEFAULT_API
@@ -181,11 +161,7 @@ def data_of(given: Given, config: Config) -> str | Path:
 
 
 def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]:
-    """Return the files, other than the data set, that a run reads or stores to.
-
-    Raises:
-        UsageError: options contradict each other.
-    """
+    """Return the files, other than the data set, that a run reads or stores to."""
     place = store_option_value(given["store"], no_store=given["no_store"]) or config.store
     plugins = (*config.plugins, *given["plugin"])
     named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
@@ -195,11 +171,7 @@ def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]
 
 @contextmanager
 def tracing_of(otel: bool) -> Generator[Tracing, None, None]:
-    """Trace the block if `otel` is set.
-
-    Raises:
-        UsageError: the extra is not installed, or no endpoint for spans is set.
-    """
+    """Trace the block if `otel` is set."""
     if not otel:
         yield UNTRACED
         return

@@ -109,13 +109,7 @@ class ResponseJournal:
         self._discarded = False
 
     def __enter__(self) -> "ResponseJournal":
-        """Lock the file and read the saved responses.
-
-        Raises:
-            UsageError: another process uses the file, it belongs to another collection, or it
-                cannot be read or written.
-            InputError: it is damaged.
-        """
+        """Lock the file and read the saved responses."""
         with _translate_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open_locked(self.path)
@@ -139,11 +133,7 @@ class ResponseJournal:
             self.path.unlink(missing_ok=True)
 
     def add(self, row: Row) -> None:
-        """Save the response of one row.
-
-        Raises:
-            UsageError: the file cannot be written.
-        """
+        """Save the response of one row."""
         with _translate_errors(self.path):
             if self._length is not None:
                 self._file.truncate(self._length)  # removes a partial last line after a crash
@@ -239,11 +229,7 @@ def _translate_errors(path: Path) -> Generator[None, None, None]:
 
 
 def fields_of_mode(mode: str, target: Target) -> frozenset[str]:
-    """Return the Sample fields that a mode asks a target for.
-
-    Raises:
-        UsageError: the target does not return the main field of the mode.
-    """
+    """Return the Sample fields that a mode asks a target for."""
     wanted = MODES[mode]
     if wanted[0] not in target.gives:
         others = [name for name, fields in MODES.items() if fields[0] in target.gives]
@@ -260,9 +246,6 @@ def collection_settings(target: str, *, plan: Plan, mode: str) -> Mapping[str, o
 
     URLs and target files are hashed, because they may contain secrets. Headers are ignored: a new
     token does not change the responses.
-
-    Raises:
-        TargetError, InputError: the target's file cannot be read.
     """
     is_url = target.lower().startswith(("http://", "https://"))
     if is_url:
@@ -314,9 +297,6 @@ class Collector:
         """Check the settings; `part` is the journal's file.
 
         Rows that the journal contains are not asked again, unless they failed or `fresh` is set.
-
-        Raises:
-            UsageError: the target does not support this mode, or its calls ignore the rows.
         """
         named = get_target(target, plan, k=max(plan.cutoffs))
         named.check(dataset.samples)
@@ -331,10 +311,6 @@ class Collector:
 
         `on_row` is called with each row and the number of rows. Stops early if the target seems to
         be down; see CircuitBreaker.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C; responses so far are saved.
-            UsageError: the target cannot be called, or responses cannot be saved.
         """
         done = self.journal.answered
         cleared: dict[str, None] = dict.fromkeys(FIELDS)  # ignore responses in the data

@@ -297,9 +297,6 @@ def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None
 
     An existing tracer provider, as from `opentelemetry-instrument`, is used unchanged. The
     standard OTEL_* variables set everything else.
-
-    Raises:
-        UsageError: the extra is not installed, no endpoint is set, or its protocol is unsupported.
     """
     try:
         from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider  # an extra

@@ -147,11 +147,7 @@ class ClaimVerifier(Metric):
         return (*self.asks, *((ExtractTruths.kind,) if self.verify == "truths" else ()))
 
     async def judge_claims(self, check: Check, sample: Sample, ask: Ask) -> CheckResult:
-        """Return the claims of a check with their verdicts.
-
-        Raises:
-            JudgeError: a question was not answered.
-        """
+        """Return the claims of a check with their verdicts."""
         prepared = await self.prepare(check, sample, ask)
         verdicts = await self.verify_claims(prepared, ask) if prepared.claims else ()
         pairs = zip(prepared.claims, verdicts, strict=True)
@@ -161,9 +157,7 @@ class ClaimVerifier(Metric):
     async def prepare(self, check: Check, sample: Sample, ask: Ask) -> ClaimInputs:
         """Return a check's claims and the texts to compare them with.
 
-        Raises:
-            JudgeError: a question was not answered; all others were awaited and are in the
-                transcript.
+        If a question fails, all others are awaited first, so they are in the transcript.
         """
         sources = check.sources(sample)
         finding = capture_error(self._claims(check, sample, ask))
@@ -202,11 +196,7 @@ class ClaimVerifier(Metric):
             return await ask(by_sentence), note
 
     async def verify_claims(self, prepared: ClaimInputs, ask: Ask) -> tuple[Verdict, ...]:
-        """Return a verdict on each claim, with quotes located in the sources.
-
-        Raises:
-            JudgeError: the judge did not answer.
-        """
+        """Return a verdict on each claim, with quotes located in the sources."""
         if not any(base.strip() for base in prepared.bases):
             reason = f"no facts were found in the {prepared.check.against}"
             if not prepared.bases:

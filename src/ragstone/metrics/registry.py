@@ -186,11 +186,7 @@ def custom() -> list[str]:
 
 
 def registered() -> Mapping[str, type[Metric]]:
-    """Return all metrics by name: those of ragstone, then others in the order of registration.
-
-    Raises:
-        UsageError: a metric of an installed package cannot be loaded.
-    """
+    """Return all metrics by name: those of ragstone, then others in the order of registration."""
     _load_installed()
     for name in _HOMES:
         _import_built_in(name)

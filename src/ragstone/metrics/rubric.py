@@ -96,12 +96,7 @@ class NamedRubric(Rubric):
 
 
 def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
-    """Read the rubric of a YAML file, or the list of rubrics under `rubrics`.
-
-    Raises:
-        UsageError: the file cannot be read.
-        InputError: the file is invalid; lists all problems.
-    """
+    """Read the rubric of a YAML file, or the list of rubrics under `rubrics`."""
     page = _Page()
     root = compose_file(path, typed=False)
     content: object = {} if root is None else page.value(root, ())

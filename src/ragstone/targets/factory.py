@@ -176,9 +176,6 @@ def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
     """Return the target of a name, or of a Python function.
 
     Requests ask for `k` documents, with the plan's minimum similarity.
-
-    Raises:
-        TargetError, InputError, UsageError: the name is not a usable target.
     """
     remember(os.environ)
     remember(name)

@@ -240,12 +240,7 @@ class ApiDescription(FrozenModel):
 
     @classmethod
     def read(cls, path: Path) -> "ApiDescription":
-        """Read a YAML file.
-
-        Raises:
-            TargetError: there is no such file.
-            InputError: the description is invalid; the error has all problems.
-        """
+        """Read a YAML file."""
         try:
             if path.exists() and not path.is_dir():
                 check_file(path)
@@ -263,11 +258,7 @@ class ApiDescription(FrozenModel):
 
     @classmethod
     def parse(cls, text: str, name: str, *, base: str | None = None) -> "ApiDescription":
-        """Read a description in YAML; `name` is its name in messages.
-
-        Raises:
-            InputError: it is not valid; the error has all problems.
-        """
+        """Read a description in YAML; `name` is its name in messages."""
         with yaml_errors(name):
             root = yaml.compose(text, Loader=yaml.SafeLoader)
             data: object = yaml.safe_load(text)

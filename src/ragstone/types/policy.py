@@ -206,11 +206,7 @@ PRESETS: Mapping[str, Mapping[str, str | int | bool]] = MappingProxyType(
 
 
 def get_policy(name: str) -> Policy:
-    """Return the policy of that name.
-
-    Raises:
-        UnknownNameError: there is none.
-    """
+    """Return the policy of that name."""
     try:
         return POLICIES[name]
     except KeyError:

@@ -128,11 +128,7 @@ class Again:
 
     @classmethod
     def of(cls, store: Store, run_id: str, given: Given) -> Self:
-        """Read a run, and check that its judge can be asked.
-
-        Raises:
-            UsageError: the run has no judge, or a file cannot be written.
-        """
+        """Read a run, and check that its judge can be asked."""
         info = store.info(run_id)
         check_files(given["file"], inputs=read_by(store, info))
         check_extension("json", given["file"] or STDOUT)

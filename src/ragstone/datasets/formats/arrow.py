@@ -32,12 +32,7 @@ def read(file: File, _limit: int | None = None) -> Table:
 
 
 def read_folder(folder: Path) -> tuple[File, Table]:
-    """Return the rows of a folder that `Dataset.save_to_disk` made, and its bytes as one file.
-
-    Raises:
-        UsageError: it is not such a folder, has several splits, or cannot be read.
-        InputError: one of its files is damaged, or it is too large.
-    """
+    """Return the rows of a folder that `Dataset.save_to_disk` made, and its bytes as one file."""
     if (folder / SPLITS).is_file():
         splits = sorted(part.name for part in folder.iterdir() if (part / STATE).is_file())
         offer = f"; name one: {folder / splits[0]}" if splits else ""

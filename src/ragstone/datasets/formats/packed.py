@@ -20,11 +20,7 @@ _ARROW, _NEXT = b"ARROW1", 0xFFFFFFFF
 
 
 def unpacked_size(data: Data, *, parquet: bool, value: int) -> int:
-    """Return the size of all columns in bytes; each value counts as at least `value` bytes.
-
-    Raises:
-        ValueError: the metadata is damaged.
-    """
+    """Return the size of all columns in bytes; each value counts as at least `value` bytes."""
     try:
         parts = _pages(data) if parquet else _batches(data)
         return sum(max(size, values * value) for size, values in parts)
@@ -45,11 +41,7 @@ def column_errors(name: str) -> Generator[None, None, None]:
 
 
 def text_size(frame: "DataFrame") -> int:
-    """Return the size of the columns in bytes, with each copy of a repeated text.
-
-    Raises:
-        ValueError: a list or object has categories, whose size is unknown.
-    """
+    """Return the size of the columns in bytes, with each copy of a repeated text."""
     from polars import Array, Categorical, Enum, List, Struct
 
     def has_categories(kind: "DataType") -> bool:

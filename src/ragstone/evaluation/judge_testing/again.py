@@ -139,11 +139,7 @@ def look_of(rows: Mapping[int, Row], units: Iterable[Unit], *, version: str, set
 
 
 def read_looks(path: Path) -> list[Look]:
-    """Return the stored probes, the oldest first.
-
-    Raises:
-        InputError: a line cannot be read.
-    """
+    """Return the stored probes, the oldest first."""
     if not path.is_file():
         return []
     looks: list[Look] = []

@@ -83,11 +83,7 @@ class JudgeTestGate:
 
     @classmethod
     def of(cls, text: str) -> "JudgeTestGate":
-        """Parse `KIND=80%` or `80%`.
-
-        Raises:
-            UsageError: the text has another form, or the kind is unknown.
-        """
+        """Parse `KIND=80%` or `80%`."""
         kind, _, value = text.rpartition("=")
         name = kind.strip() or ALL
         known = (ALL, *WORDS, *KINDS)

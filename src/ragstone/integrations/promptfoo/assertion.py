@@ -100,9 +100,6 @@ def ragas_in_environment() -> bool:
     """Return whether PROMPTFOO_RAGAS_FAITHFULNESS turns RAGAS mode on.
 
     The words for true are promptfoo's, and `on`.
-
-    Raises:
-        UsageError: the value is neither true nor false.
     """
     value = os.environ.get(VARIABLE, "").strip().lower()
     if value in ("", "0", "false", "no", "off"):

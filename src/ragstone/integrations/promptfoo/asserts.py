@@ -240,9 +240,6 @@ def demands_of(
     """Return what the assertions of all tests require together, and what each test requires.
 
     Each test has a supported assertion; `graders` are the tests' own providers.
-
-    Raises:
-        UsageError: tests assert different types, or need different settings.
     """
     ours = {at: supported(assertions) for at, assertions in tests.items()}
     kinds = {
@@ -343,11 +340,7 @@ def _both(values: Sequence[object]) -> str:
 
 
 def expected_by(assertions: Sequence[Thing], at: str) -> str | None:
-    """Return the expected answer (a template) of a test's context-recall, if it has one.
-
-    Raises:
-        UsageError: two assertions expect different answers.
-    """
+    """Return the expected answer (a template) of a test's context-recall, if it has one."""
     found = [one.get("value") for one in assertions if one.get("type") == RECALL]
     if any(value != found[0] for value in found):
         raise UsageError(
@@ -561,10 +554,6 @@ def both_ways(
     Missing fields are requested from the target once. The judge is called separately in each
     mode, with the plan's budget for each. Of the metrics, only the thresholds of `faithfulness`
     are used; `thresholds` is the id of a sample -> that of its test.
-
-    Raises:
-        UsageError: the judge does not work in both modes, or the plan cannot run.
-        RunInterruptedError: Ctrl-C; nothing can be compared.
     """
     metrics = select(plan.metrics, **plan.parameters)
     ours = [one for one in metrics if isinstance(one, ClaimMetric) and one.name == METRIC]

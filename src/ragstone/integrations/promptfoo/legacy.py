@@ -83,12 +83,7 @@ class LegacyJudge(Judge):
         return json.dumps(["promptfoo", self._model.identity, self._max_tokens, *self._texts[kind]])
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Ask the model once.
-
-        Raises:
-            JudgeFailureError: there is no text, or not one verdict for each statement.
-            QuestionNotSupportedError: it is about neither statements nor verdicts.
-        """
+        """Ask the model once."""
         if (found := sentences_asked_for(question)) is not None:
             return question.reply(found)
         texts, (system, user) = fenced(_shown(question)), self._texts[question.kind]
@@ -118,12 +113,7 @@ class LegacyJudge(Judge):
 
 
 def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> LegacyJudge:
-    """Return the judge of a plan whose `judge` is one model that speaks OpenAI's protocol.
-
-    Raises:
-        UsageError: `legacy_model` refuses the plan, the key is missing, or the cost is limited but
-            the price unknown.
-    """
+    """Return the judge of a plan whose `judge` is one model that speaks OpenAI's protocol."""
     place, model = legacy_model(plan)
     price = price_of(plan.judge, place.custom_url(plan.base_url))
     if plan.max_cost is not None and price is None:
@@ -151,11 +141,7 @@ def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> Leg
 
 
 def legacy_model(plan: Plan) -> tuple[Provider, str]:
-    """Return the provider of a plan's model, and the model's name.
-
-    Raises:
-        UsageError: it is not one model of a known provider, or the plan sets something unsupported.
-    """
+    """Return the provider of a plan's model, and the model's name."""
     provider, _, model = plan.judge.partition(":")
     if provider not in PROVIDERS or not model or "," in model:
         raise UsageError(
@@ -182,11 +168,7 @@ def _shown(question: Question[T]) -> dict[str, str]:
 
 
 def _text(completion: Completion) -> str:
-    """Return what the model wrote: the reply, or the `text` of its JSON.
-
-    Raises:
-        JudgeError: there is none, or it was refused or cut. promptfoo fails empty replies too.
-    """
+    """Return what the model wrote: the reply, or the `text` of its JSON."""
     if completion.refusal is not None:
         raise JudgeError(Cause.REFUSAL, f"the judge refused: {one_line(completion.refusal, 200)}")
     if completion.truncated:

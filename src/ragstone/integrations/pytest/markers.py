@@ -30,11 +30,7 @@ _EXAMPLE = '@pytest.mark.rag(metric="faithfulness", fail_under=0.8)'
 
 
 def keywords_of(mark: pytest.Mark) -> Mapping[str, object]:
-    """Return the keyword arguments of a mark `rag`.
-
-    Raises:
-        UsageError: it has positional arguments.
-    """
+    """Return the keyword arguments of a mark `rag`."""
     if mark.args:
         given = ", ".join(map(repr, mark.args))
         raise UsageError(f"the marker rag takes keyword arguments only: {_EXAMPLE}; got {given}")
@@ -42,11 +38,7 @@ def keywords_of(mark: pytest.Mark) -> Mapping[str, object]:
 
 
 def merge_marks(marks: Iterable[Mapping[str, object]]) -> Options:
-    """Return the options that several marks `rag` add up to; later marks win.
-
-    Raises:
-        UsageError: a mark names no metric, or a metric has no threshold.
-    """
+    """Return the options that several marks `rag` add up to; later marks win."""
     metrics: dict[str, None] = {}
     demands: dict[str, dict[str, object]] = {}
     others: dict[str, object] = {}
@@ -80,11 +72,7 @@ def _are_names(values: Iterable[object]) -> bool:
 
 
 def split_thresholds(thresholds: Mapping[str, float | str], parameters: Parameters) -> Options:
-    """Return metrics with thresholds as `fail_under`, or `fail_over` if lower is better.
-
-    Raises:
-        UsageError: the mapping is empty, or a metric does not exist.
-    """
+    """Return metrics with thresholds as `fail_under`, or `fail_over` if lower is better."""
     given = cast("object", thresholds)
     if not isinstance(given, Mapping) or not thresholds or not _are_names(thresholds):
         raise UsageError('expected metrics with thresholds: {"faithfulness": 0.8}')
@@ -101,11 +89,7 @@ ROWS = pytest.StashKey[dict[int, Dataset]]()
 
 
 def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tuple[Sample, ...]:
-    """Return the samples of a mark's file, relative to the folder; store their rows in the stash.
-
-    Raises:
-        CollectError: the mark names no file, or the file cannot be read.
-    """
+    """Return the samples of a mark's file in the folder, and store their rows in the stash."""
     try:
         given = signature(_load).bind(folder, *mark.args, **mark.kwargs)
     except TypeError as error:
@@ -145,10 +129,6 @@ def plan_of(config: pytest.Config) -> Plan:
     """Return the plan: options first, RAGSTONE_JUDGE, the ini file, then the file `rag_config`.
 
     Limits are divided among xdist workers.
-
-    Raises:
-        UsageError: a setting is out of its range.
-        InputError: the file is invalid.
     """
 
     def setting(name: str) -> str:

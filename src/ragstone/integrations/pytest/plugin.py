@@ -68,11 +68,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marks and the session plugin.
-
-    Raises:
-        pytest.UsageError: a limit is not a number of at least 0.
-    """
+    """Register the marks and the session plugin."""
     for name, kind, _ in SETTINGS:
         field = f"rag_{name.replace('-', '_')}"
         option = config.getoption(field)

@@ -76,12 +76,7 @@ class JudgePool:
         self._stack = AsyncExitStack()
 
     def named(self, plan: Plan) -> Judge:
-        """Return the judge that a plan names.
-
-        Raises:
-            JudgeNotConfiguredError: its key, URL or extra is missing.
-            UsageError: the judge is unknown, or a cost limit is set and its price is unknown.
-        """
+        """Return the judge that a plan names."""
         key = plan.model_dump_json(include=JUDGE_FIELDS)
         with self._lock:
             if key not in self._named:
@@ -169,11 +164,7 @@ class RagSession:
         return self._plan.model_copy(update={"target": None, "gates": (), "gates_on": "mean"})
 
     def _plan_for(self, options: Options) -> Plan:
-        """Merge a test's options with the settings; the limits are the session's.
-
-        Raises:
-            UsageError: an option does not exist, is out of range, or applies to the session only.
-        """
+        """Merge a test's options with the settings; the limits are the session's."""
         base = self._base(options)
         limited = "plan" in options and any(getattr(base, name) is not None for name in LIMITS)
         if given := {*(SESSION_OPTIONS.keys() & options.keys()), *(LIMITS if limited else ())}:
@@ -187,9 +178,6 @@ class RagSession:
         """Return the judge of the settings.
 
         If its key, URL or extra is missing, the test is skipped, or fails with `rag_no_skip`.
-
-        Raises:
-            UsageError: the judge is unknown, or a cost limit is set and its price is unknown.
         """
         __tracebackhide__ = True
         return self._named(self._plan)
@@ -218,11 +206,6 @@ class RagSession:
         `judge` returns the judge to use if the options name none; the default is the settings'.
         With `allow_abstention`, a response that abstains passes, unless it is blank; the judge is
         asked about it if it misses a threshold.
-
-        Raises:
-            AssertionError: a threshold was missed.
-            ScoreMissingError: a score failed.
-            UsageError: the options are invalid.
         """
         __tracebackhide__ = True
         given = self._plan_for(options)

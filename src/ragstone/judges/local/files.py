@@ -120,12 +120,7 @@ class ModelFiles:
 
     @classmethod
     def find(cls, name: str, *, file: str | None = None, offline: bool = False) -> "ModelFiles":
-        """Find a folder, or a hub model `hf:owner/name`, downloaded once unless `offline`.
-
-        Raises:
-            ModelNotDownloadedError: it would have to be downloaded, and that is forbidden.
-            UsageError: there is no such folder or model, or a file is missing.
-        """
+        """Find a folder, or a hub model `hf:owner/name`, downloaded once unless `offline`."""
         needed = f"{ONNX[0]}, {TOKENIZER} and {CONFIG}"
         if not name.strip():
             raise UsageError(
@@ -176,11 +171,7 @@ class ModelFiles:
 
     @cached_property
     def config(self) -> Mapping[str, object]:
-        """The content of config.json; empty without one.
-
-        Raises:
-            UsageError: it is not a JSON object.
-        """
+        """The content of config.json; empty without one."""
         return _read(self.folder / CONFIG)
 
     @property

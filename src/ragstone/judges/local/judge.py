@@ -71,9 +71,6 @@ class EntailmentJudge(Judge):
         """Find the model's files; `async with` loads it.
 
         `name` is a folder, or `hf:owner/name` of the Hugging Face hub.
-
-        Raises:
-            UsageError: a file or the extra is missing, or the meaning of the outputs is unknown.
         """
         settings = settings or LocalSettings()
         self._files = files = ModelFiles.find(name, file=settings.file, offline=offline)
@@ -116,12 +113,7 @@ class EntailmentJudge(Judge):
         return json.dumps(["local", self._files.fingerprint, *self._identity])
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Answer one question.
-
-        Raises:
-            JudgeError: a claim is too long, or the model failed.
-            QuestionNotSupportedError: such a model does not answer that kind of question.
-        """
+        """Answer one question."""
         if isinstance(question, ExtractClaims):
             return cast("Reply[T]", question.reply(extract_claims(question.response)))
         if not isinstance(question, VerifyClaims):

@@ -61,9 +61,6 @@ class Head:
         """Read the labels from an option such as `a/b/c`, otherwise from the config's id2label.
 
         `config` is None without a config.json.
-
-        Raises:
-            UsageError: no output is known to mean that a claim is supported.
         """
         by_id = (config or {}).get("id2label")
         names: list[str] = []
@@ -90,11 +87,7 @@ class Head:
         )
 
     def check(self, shape: Sequence[int], name: str) -> "Head":
-        """Return the head for outputs of this shape, which one run of the model returned.
-
-        Raises:
-            UsageError: the outputs do not fit the labels.
-        """
+        """Return the head for outputs of this shape, which one run of the model returned."""
         by_rank: Mapping[int, Shape] = {2: "pair", 3: "tokens"}
         ranks = {"pair": 2, "first": 3, "tokens": 3}
         found = self.shape or by_rank.get(len(shape))
@@ -181,11 +174,7 @@ class LocalModel:
         )
 
     async def __aenter__(self) -> Self:
-        """Load the model, and check that its outputs fit its labels.
-
-        Raises:
-            UsageError: it cannot be loaded or run, or its shape is unknown.
-        """
+        """Load the model, and check that its outputs fit its labels."""
         await in_thread(self._load)
         return self
 
@@ -194,11 +183,7 @@ class LocalModel:
         self._session = None
 
     async def score(self, pairs: Sequence[Pair]) -> list[PairScore]:
-        """Return the model's result for each pair.
-
-        Raises:
-            JudgeError: the model failed on one of them.
-        """
+        """Return the model's result for each pair."""
         scores: list[PairScore] = []
         for outcome in await self._batches.results(pairs):
             if isinstance(outcome, JudgeError):
@@ -341,11 +326,7 @@ class Batches(Generic[A, B]):
         self._task: asyncio.Task[None] | None = None
 
     async def results(self, items: Sequence[A]) -> list[B]:
-        """Return the results in the order of the items, or raise the error of their batch.
-
-        Raises:
-            ValueError: the function returned more or fewer results than it got items.
-        """
+        """Return the results in the order of the items, or raise the error of their batch."""
         loop = asyncio.get_running_loop()
         futures = [loop.create_future() for _ in items]
         self._waiting += zip(items, futures, strict=True)

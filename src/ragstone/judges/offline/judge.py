@@ -296,11 +296,7 @@ class Weights:
 
     @classmethod
     def of(cls, text: str) -> "Weights":
-        """Read a file of weights.
-
-        Raises:
-            ValueError: the file is for other features.
-        """
+        """Read a file of weights."""
         stored = json.loads(text)
         if tuple(stored["features"]) != Features._fields:
             raise ValueError("the offline judge's weights are for different features: retrain it")

@@ -34,11 +34,7 @@ class SimilarityJudge(Judge):
     kinds = frozenset({TextSimilarity.kind})
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Compare texts, without waiting.
-
-        Raises:
-            QuestionNotSupportedError: the question is another one.
-        """
+        """Compare texts, without waiting."""
         if not isinstance(question, TextSimilarity):
             raise QuestionNotSupportedError("character n-grams only answer text_similarity")
         reply = question.reply(compare_texts(question.text, question.others))

@@ -337,12 +337,7 @@ def parse_items(
     form: ItemFormat[V],
     plain: Callable[[str], tuple[Item[V], ...] | None],
 ) -> tuple[Item[V], ...]:
-    """Return the items of a reply in the order in which they are written.
-
-    Raises:
-        JudgeFailureError: there are none, they can be read in two ways, or a line with a label
-            repeats a text that the judge was shown.
-    """
+    """Return the items of a reply in the order in which they are written."""
 
     def unquoted(text: str) -> tuple[Item[V], ...] | None:
         if text.count("\n") > _MOST_LINES:
@@ -409,9 +404,6 @@ def in_order(
 
     They are matched by the numbers that they name (from 1; from 0 if all are so), else by the
     texts that they repeat, else by position if nothing in them may be a number or a text.
-
-    Raises:
-        ReplyMismatchError: there are too many or too few, or they contradict one another.
     """
     if len(items) != expected:
         counted = count(len(items), name.removesuffix("s"))
@@ -442,9 +434,6 @@ def _order(items: Sequence[Item[V]], name: str, of: str, *, exact: bool) -> tupl
 
     A key of unknown meaning gives no order, but must not contradict that of the items, unless
     these have numbers or repeat the `exact` texts.
-
-    Raises:
-        ReplyMismatchError: the numbers have gaps, cannot be read, or differ between keys.
     """
     numbers = [item.number for item in items]
     order = _ranks(numbers)
@@ -534,9 +523,6 @@ def parse_grades(reply: RawReply, texts: Sequence[str], *, of: str) -> tuple[Gra
     """Return the grades of a reply: exactly one for each of the texts, in their order.
 
     `of` is what the texts are, in the plural.
-
-    Raises:
-        JudgeFailureError: the reply cannot be parsed, or does not have one grade for each.
     """
 
     def plain(answer: str) -> tuple[Item[bool], ...] | None:

@@ -248,9 +248,6 @@ def parse_value(
         accept: returns the value of a JSON object or array; None if it is something else.
         plain: returns the value of a text without JSON; None if it has none.
         disagrees: whether the text before or after the JSON contradicts the value.
-
-    Raises:
-        JudgeFailureError: there is no value, or there are several.
     """
     answer = storable(reply.text).strip().removeprefix("\ufeff").strip()
     values: Sequence[tuple[object, int, int]] = ()
@@ -363,11 +360,8 @@ def _json_values(text: str, shown: Sequence[str]) -> list[tuple[object, int, int
 
     They may be in fences or between words. Keys are in lower case, without gaps. A list between
     words counts if it contains objects, lists or texts: `[1]` is a footnote. A value that repeats
-    part of a text that the model was `shown` is left out.
-
-    Raises:
-        ValueError: something in it begins like JSON and is not, for example because it is cut
-            off; or it contains repetitions only.
+    part of a text that the model was `shown` is left out. What begins like JSON and is not, for
+    example because it is cut off, is a ValueError, as are repetitions only.
     """
     found: list[tuple[object, int, int]] = []
     bare = ["".join(other.split()) for other in shown] if _START.search(text) else []

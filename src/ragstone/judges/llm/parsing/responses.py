@@ -59,11 +59,7 @@ _LEVEL = re.compile(r"\s*(?:(?:level|rating)(?:\s*:\s*|\s+|-))?(-?[0-9]{1,9})\.?
 
 
 def parse_claims(reply: RawReply) -> tuple[str, ...]:
-    """Return the claims (or facts) of a reply, each on one line, without blanks and repetitions.
-
-    Raises:
-        JudgeFailureError: the reply cannot be parsed; an empty list of claims is an answer.
-    """
+    """Return the claims (or facts) of a reply, each on one line, without blanks and repetitions."""
 
     def accept(value: object) -> tuple[str, ...] | None:
         if is_object(value):
@@ -123,11 +119,7 @@ def _check_filled(texts: Sequence[str], reply: RawReply) -> None:
 
 
 def parse_explanation(reply: RawReply) -> str:
-    """Return an explanation: JSON, else the whole text.
-
-    Raises:
-        JudgeFailureError: there is none, or the text is a refusal.
-    """
+    """Return an explanation: JSON, else the whole text."""
 
     def accept(value: object) -> str | None:
         if not is_object(value) or sum("explanation" in key for key in value) > 1:
@@ -143,11 +135,7 @@ def parse_explanation(reply: RawReply) -> str:
 
 
 def parse_queries(reply: RawReply) -> GeneratedQueries:
-    """Return the queries of a reply, and whether the response is evasive; JSON only.
-
-    Raises:
-        JudgeFailureError: the reply cannot be parsed.
-    """
+    """Return the queries of a reply, and whether the response is evasive; JSON only."""
 
     def accept(value: object) -> GeneratedQueries | None:
         if not is_object(value):
@@ -170,11 +158,7 @@ def parse_queries(reply: RawReply) -> GeneratedQueries:
 
 
 def parse_abstention(reply: RawReply) -> bool:
-    """Return whether a response abstains.
-
-    Raises:
-        JudgeFailureError: the reply cannot be parsed.
-    """
+    """Return whether a response abstains."""
 
     def accept(value: object) -> bool | None:
         if not is_object(value):
@@ -205,11 +189,7 @@ def parse_abstention(reply: RawReply) -> bool:
 
 
 def parse_rating(reply: RawReply) -> Rating:
-    """Return a level and the reason for it.
-
-    Raises:
-        JudgeFailureError: the reply cannot be parsed.
-    """
+    """Return a level and the reason for it."""
 
     def accept(value: object) -> Rating | None:
         if not is_object(value):

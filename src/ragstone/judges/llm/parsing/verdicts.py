@@ -92,12 +92,7 @@ _REASON = re.compile(r"\s*\**(?:reason|reasoning|explanation|rationale)\b", re.I
 
 
 def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ...]:
-    """Return the verdicts of a reply: exactly one per claim, in the claims' order.
-
-    Raises:
-        JudgeFailureError: the reply cannot be parsed, or does not have one verdict per claim; its
-            Failure has the verdicts that were returned.
-    """
+    """Return the verdicts of a reply: exactly one per claim, in the claims' order."""
     expected = len(question.claims)
 
     @cache
