@@ -25,10 +25,7 @@ Row = tuple[Entry, Answer]
 def rows(variant: Variant) -> list[Row]:
     """Ask the demo's service every question, within the process."""
     service = make_service(variant)
-    return [
-        (entry, service.chat(entry.query))
-        for entry in entries()
-    ]
+    return [(entry, service.chat(entry.query)) for entry in entries()]
 
 
 async def graded(entry: Entry, said: Answer) -> list[bool]:

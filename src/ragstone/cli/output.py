@@ -50,7 +50,7 @@ def progress(console: Console) -> Generator[Callable[[Row, int], None], None, No
 
 
 def write_document(file: Path | None, document: object) -> Console:
-    """Write a document if a file is named; return a console for the rest. `-` is standard output."""
+    """Write a document to a file, if named, or to standard output (`-`); return a console."""
     text = json.dumps(document, indent=2) + "\n"
     if file == STDOUT:
         click.echo(text, nl=False)
