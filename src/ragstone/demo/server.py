@@ -196,11 +196,7 @@ async def running(
 
 
 def serve(
-    service: Service,
-    *,
-    ready: Callable[[str], None],
-    host: str = "127.0.0.1",
-    port: int = 8000,
+    service: Service, *, ready: Callable[[str], None], host: str = "127.0.0.1", port: int = 8000
 ) -> None:
     """Serve until Ctrl-C; `ready` is called with the base URL once it listens.
 

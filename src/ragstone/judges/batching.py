@@ -40,12 +40,7 @@ MOST = 100
 
 _WIDE = re.compile(r"[^\x00-\u052f\u1e00-\u20cf]")
 """Characters of scripts with about one token per character."""
-_STRONGEST = (
-    Label.SUPPORTED,
-    Label.CONTRADICTED,
-    Label.PARTIALLY_SUPPORTED,
-    Label.NOT_ENOUGH_INFO,
-)
+_STRONGEST = (Label.SUPPORTED, Label.CONTRADICTED, Label.PARTIALLY_SUPPORTED, Label.NOT_ENOUGH_INFO)
 """Which window's verdict on a claim counts: the first of these labels that any window gave."""
 
 _Verdicts: TypeAlias = tuple[Verdict, ...]
@@ -185,9 +180,7 @@ class SplitJudge(JudgeWrapper):
         outcomes = await together(self._window(question, window, batches) for window in windows)
         usage = reduce(add, (outcome.usage for outcome in outcomes))
         outcome = join_outcomes(
-            outcomes,
-            lambda parts: tuple(map(_strongest, zip(*parts, strict=True))),
-            usage,
+            outcomes, lambda parts: tuple(map(_strongest, zip(*parts, strict=True))), usage
         )
         if isinstance(outcome, Failure):
             returned = [_partial(outcome) for outcome in outcomes]

@@ -12,13 +12,7 @@ from urllib.parse import quote
 import jmespath
 import yaml
 from jmespath.exceptions import JMESPathError, JMESPathTypeError
-from pydantic import (
-    AfterValidator,
-    Field,
-    JsonValue,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, SequenceNode
 

@@ -626,11 +626,7 @@ def test(**given: Any) -> None:
         data = Source(name=OURS, fingerprint="", rows=len(samples))
     else:
         dataset = load(
-            given["data"],
-            sheet=plan.sheet,
-            columns=plan.columns,
-            limit=plan.limit,
-            queries=False,
+            given["data"], sheet=plan.sheet, columns=plan.columns, limit=plan.limit, queries=False
         )
         samples, data = dataset.samples, dataset.source
     cases = select_cases(samples, given["n"])
@@ -663,12 +659,7 @@ def test(**given: Any) -> None:
 
 
 def _run(
-    given: Given,
-    plan: Plan,
-    cases: Sequence[Case],
-    *,
-    data: Source,
-    gates: Sequence[JudgeTestGate],
+    given: Given, plan: Plan, cases: Sequence[Case], *, data: Source, gates: Sequence[JudgeTestGate]
 ) -> int:
     """Test the judge, save and print the result, and return the exit code."""
     budget = Budget(plan.max_calls, plan.max_cost)

@@ -138,10 +138,7 @@ SHAPES = (
             "reference": _or_ours("gt_answer", "reference"),
         },
     ),
-    Shape(
-        PROMPTFOO,
-        needs=(("vars",), ("response", "gradingResult"), ("provider", "promptId")),
-    ),
+    Shape(PROMPTFOO, needs=(("vars",), ("response", "gradingResult"), ("provider", "promptId"))),
     Shape(
         "LangSmith runs",
         needs=(("inputs",), ("outputs",), ("run_type",)),

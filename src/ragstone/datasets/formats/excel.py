@@ -14,12 +14,7 @@ from sys import maxsize
 from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
-from python_calamine import (
-    CalamineError,
-    CalamineWorkbook,
-    SheetTypeEnum,
-    SheetVisibleEnum,
-)
+from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
 from ragstone._internal.files import unpacked_limit
 from ragstone.datasets.table import OLE, ZIP, File, Merged, Table, Unreadable

@@ -222,10 +222,7 @@ def _other_dates(date: str) -> Iterator[str]:
             yield str(int(date) - by)
         else:
             yield re.sub(
-                r"\d+\Z|\A\d{4}",
-                lambda m, n=by: str(int(m[0]) + n).zfill(len(m[0])),
-                date,
-                count=1,
+                r"\d+\Z|\A\d{4}", lambda m, n=by: str(int(m[0]) + n).zfill(len(m[0])), date, count=1
             )
 
 
@@ -361,15 +358,9 @@ LONG_CLAIM, CLAIMS_FOR_LANGUAGE = 6, 5
 _HELPERS = "is|are|was|were|can|could|will|would|should|must|may|has been|have been"
 _ADVERB = r"\s+(?:also|still|\w+ly)"
 _REMOVALS = (
-    (
-        re.compile(rf"\b((?:{_HELPERS}|does|do|did|has|have|had)(?:{_ADVERB})?)\s+not\b"),
-        r"\1",
-    ),
+    (re.compile(rf"\b((?:{_HELPERS}|does|do|did|has|have|had)(?:{_ADVERB})?)\s+not\b"), r"\1"),
     (re.compile(r"\bcannot\b"), "can"),
-    (
-        re.compile(r"\b(is|are|was|were|could|would|should|does|do|did|has|have|had)n['’]t\b"),
-        r"\1",
-    ),
+    (re.compile(r"\b(is|are|was|were|could|would|should|does|do|did|has|have|had)n['’]t\b"), r"\1"),
     (re.compile(r"\bcan['’]t\b"), "can"),
     (
         re.compile(
@@ -386,11 +377,7 @@ _REMOVALS = (
 )
 _INSERTIONS = (
     (re.compile(rf"\b({_HELPERS})\b(?! not)"), r"\1 not", "en"),
-    (
-        re.compile(r"\b(ist|sind|war|waren|wird|werden|kann|können)\b"),
-        r"\1 nicht",
-        "de",
-    ),
+    (re.compile(r"\b(ist|sind|war|waren|wird|werden|kann|können)\b"), r"\1 nicht", "de"),
     (re.compile(r"\b(es|son|era|está|están|tiene|puede|pueden)\b"), r"no \1", "es"),
     (re.compile(r"(?<=\s)(è|sono|era|ha|può|possono)\b"), r"non \1", "it"),
     (re.compile(r"(?<=\s)(é|são|era|tem|pode|podem)\b"), r"não \1", "pt"),
@@ -464,8 +451,7 @@ only|up to|at most|at least|no more than|no less than|usually|often|sometimes|mo
 |только|до|не более|не менее|обычно|иногда|некоторые
 """
 _QUALIFIER = re.compile(
-    rf"\b(?:{_QUALIFIER_WORDS.strip().replace(chr(10), '')})\s+(?:of\s+)?(?=\S)",
-    re.IGNORECASE,
+    rf"\b(?:{_QUALIFIER_WORDS.strip().replace(chr(10), '')})\s+(?:of\s+)?(?=\S)", re.IGNORECASE
 )
 _HAN = re.compile(r"最多|至少|通常|有时|只有|仅|可能|最大|最高")
 _CLAUSE = re.compile(

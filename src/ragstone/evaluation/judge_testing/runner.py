@@ -177,10 +177,7 @@ class JudgeTestRunner:
         `on_case` is called with the number of finished samples and their total.
         """
         cases = takewhile(lambda _: not spent(), enumerate(self._cases))
-        async with (
-            self._judge,
-            working(cases, self._run_case, concurrency=concurrency) as done,
-        ):
+        async with self._judge, working(cases, self._run_case, concurrency=concurrency) as done:
             async for _ in done:
                 self._cases_done += 1
                 if on_case:

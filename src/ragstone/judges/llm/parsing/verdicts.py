@@ -21,12 +21,7 @@ from ragstone.judges.llm.parsing.items import (
     plain_item,
     plain_items,
 )
-from ragstone.judges.llm.parsing.json import (
-    RawReply,
-    is_reconsidered,
-    is_refusal,
-    read_word,
-)
+from ragstone.judges.llm.parsing.json import RawReply, is_reconsidered, is_refusal, read_word
 from ragstone.judges.llm.parsing.labels import LabelPattern, number_of, numbered_pattern
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import VerifyClaims
