@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from getpass import getuser
 from pathlib import Path
@@ -36,6 +36,31 @@ class Option(click.Option):
     """An option that the short help shows if it is `common`."""
 
     common = True
+
+
+def option(
+    flags: str,
+    description: str,
+    *,
+    least: int | None = None,
+    choices: Iterable[str] = (),
+    path: str = "",
+    **more: Any,
+) -> click.Option:
+    """Return an option whose default, if there is one, is in the help.
+
+    `flags` are separated by blanks. A value is a whole number of at least `least`, one of the
+    `choices`, or a path, for which `path` is the placeholder; otherwise a text, or as click's
+    `type` says.
+    """
+    if least is not None:
+        more = {"type": click.IntRange(least), "metavar": "N", **more}
+    if choices:
+        more["type"] = click.Choice([*choices])
+    if path:
+        more |= {"type": click.Path(path_type=Path), "metavar": path}
+    more.setdefault("show_default", more.get("default") is not None)
+    return click.Option(flags.split(), help=description, **more)
 
 
 class SettingOption(Option):
@@ -136,13 +161,13 @@ class GroupedCommand(click.Command):
         self._brief = brief
         if brief:
             options.append(
-                click.Option(
-                    ["--help-all"],
+                option(
+                    "--help-all",
+                    "Show all options and exit.",
                     is_flag=True,
                     is_eager=True,
                     expose_value=False,
                     callback=_show_all,
-                    help="Show all options and exit.",
                 )
             )
         super().__init__(
@@ -214,9 +239,6 @@ def with_correction(plan: Plan, given: Given) -> Plan:
     return changed
 
 
-_PATH = click.Path(path_type=Path)
-
-
 FILES = MappingProxyType(
     {
         "html": ("FILE", "Write a self-contained HTML report."),
@@ -229,35 +251,31 @@ FILES = MappingProxyType(
 )
 """Format -> the placeholder for its file, and its help."""
 
-WORKBOOK = click.Option(["-o", "--output"], type=_PATH, metavar="FILE", help="Write a workbook.")
+WORKBOOK = option("-o --output", "Write a workbook.", path="FILE")
 """For commands that write a workbook only if one is named."""
 
 
 def written(name: str, *, description: str = "") -> click.Option:
     """Return the option for the file of a format; `description` replaces its usual help."""
     metavar, usual = FILES[name]
-    flags = [f"--{name.replace('_', '-')}", name]
-    return click.Option(flags, type=_PATH, metavar=metavar, help=description or usual)
+    return option(f"--{name.replace('_', '-')} {name}", description or usual, path=metavar)
 
 
 RESULTS = (
-    click.Option(["-v", "--verbose"], is_flag=True, help="Print each query's results."),
-    click.Option(
-        ["-o", "--output"],
-        type=_PATH,
-        metavar="FILE",
-        help="The workbook to write.  [default: named after the metric and time, in ./results/]",
+    option("-v --verbose", "Print each query's results.", is_flag=True),
+    option(
+        "-o --output",
+        "The workbook to write.  [default: named after the metric and time, in ./results/]",
+        path="FILE",
     ),
-    click.Option(["--no-export"], is_flag=True, help="Write no workbooks."),
+    option("--no-export", "Write no workbooks.", is_flag=True),
     *map(written, FILES),
 )
 
 
 COLUMNS = setting("columns")
 SHEET = setting("sheet")
-LIMIT = click.Option(
-    ["--limit"], type=click.IntRange(1), metavar="N", help="Read only the first N rows."
-)
+LIMIT = option("--limit", "Read only the first N rows.", least=1)
 READING = (COLUMNS, SHEET, LIMIT)
 """How a data file is read, for commands that do nothing else with it."""
 
@@ -372,17 +390,14 @@ def store_files(place: str | None) -> Sequence[Path]:
     return path, *(path.with_name(path.name + ending) for ending in _BESIDE)
 
 
-CONFIG = click.Option(
-    ["--config"],
-    type=_PATH,
-    metavar="FILE",
-    help=f"Config file; command-line options take precedence.  [default: {FILE}, if it exists]",
+CONFIG = option(
+    "--config",
+    f"Config file; command-line options take precedence.  [default: {FILE}, if it exists]",
+    path="FILE",
 )
 JUDGE = (
     setting("judge"),
-    click.Option(
-        ["--model"], help="LLM judge: --model gpt-4o-mini is short for --judge openai:gpt-4o-mini."
-    ),
+    option("--model", "LLM judge: --model gpt-4o-mini is short for --judge openai:gpt-4o-mini."),
     *(
         setting(each.name)
         for each in SETTINGS.values()
@@ -407,13 +422,13 @@ OTEL = rare(
 def store_option(default: Callable[[], str | None] | None = None) -> click.Option:
     """Return a new --store option; `default` finds its value if it is not given."""
     about = SETTINGS["store"]
-    return click.Option(
-        ["--store"],
+    return option(
+        "--store",
+        f"{about.description}  [default: {about.default}]",
         envvar="RAGSTONE_STORE",
         default=default,
         show_default=False,
         metavar=about.metavar,
-        help=f"{about.description}  [default: {about.default}]",
     )
 
 
@@ -422,15 +437,10 @@ STORE = store_option(store_here)
 
 def json_file(what: str) -> click.Option:
     """Return the option `--json FILE|-`, passed as `file`, that writes what a command found."""
-    return click.Option(
-        ["--json", "file"],
-        type=click.Path(path_type=Path),
-        metavar="FILE|-",
-        help=f"Write the {what} as JSON.",
-    )
+    return option("--json file", f"Write the {what} as JSON.", path="FILE|-")
 
 
-NO_STORE = click.Option(["--no-store"], is_flag=True, help="Store nothing.")
+NO_STORE = option("--no-store", "Store nothing.", is_flag=True)
 
 
 def _user() -> str:
@@ -447,38 +457,34 @@ def _name(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return name
 
 
-ANNOTATOR = click.Option(
-    ["--annotator"],
+ANNOTATOR = option(
+    "--annotator",
+    "Who labels.",
     default=_user,
     callback=_name,
     show_default="your user name",
     metavar="NAME",
-    help="Who labels.",
 )
-LABEL_METRIC = click.Option(
-    ["-m", "--metric"],
+LABEL_METRIC = option(
+    "-m --metric",
+    "Which of the run's metrics is labelled.  [default: its first faithfulness]",
     metavar="METRIC",
-    help="Which of the run's metrics is labelled.  [default: its first faithfulness]",
 )
 
 
 REGRESSION_OPTIONS: Sequence[click.Option] = (
-    click.Option(
-        ["--fail-on-regression"],
-        is_flag=True,
-        help="Exit 1 if a metric got significantly worse.",
-    ),
-    click.Option(
-        ["--min-effect"],
+    option("--fail-on-regression", "Exit 1 if a metric got significantly worse.", is_flag=True),
+    option(
+        "--min-effect",
+        "With --fail-on-regression: ignore drops of up to this size: 0.02 or 2%.",
         default="0",
         metavar="DIFFERENCE",
-        help="With --fail-on-regression: ignore drops of up to this size: 0.02 or 2%.",
+        show_default=False,
     ),
-    click.Option(
-        ["--min-paired"],
+    option(
+        "--min-paired",
+        "With --fail-on-regression: exit 3 if B contains less than this share of A's samples.",
         default="90%",
         metavar="SHARE",
-        show_default=True,
-        help="With --fail-on-regression: exit 3 if B contains less than this share of A's samples.",
     ),
 )

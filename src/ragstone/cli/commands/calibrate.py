@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ragstone._internal.text import count, one_line
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import STORE, json_file
+from ragstone.cli.options import STORE, json_file, option
 from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.reports.facts import correction
@@ -29,12 +29,11 @@ LISTED = 5
     name="calibrate",
     params=[
         click.Argument(["run"]),
-        click.Option(
-            ["--name"],
+        option(
+            "--name",
+            "Name of the calibration; an older one of this name is replaced.",
             default="default",
-            show_default=True,
             metavar="NAME",
-            help="Name of the calibration; an older one of this name is replaced.",
         ),
         json_file("figures"),
         STORE,

@@ -18,6 +18,7 @@ from ragstone.cli.options import (
     READING,
     GroupedCommand,
     explicit_settings,
+    option,
     setting,
     typed_settings,
 )
@@ -37,14 +38,13 @@ SUFFIX = ".json"
 """The ending of such a file's name: `run` chooses the format by it."""
 
 _TARGET = (
-    click.Option(["--api-url"], help=f"URL of the RAG API.  [default: {DEFAULT_API}]"),
+    option("--api-url", f"URL of the RAG API.  [default: {DEFAULT_API}]"),
     setting("target"),
-    click.Option(
-        ["--mode"],
-        type=click.Choice(list(MODES)),
+    option(
+        "--mode",
+        "chat requests answers and their contexts; search requests a ranking.",
+        choices=list(MODES),
         default="chat",
-        show_default=True,
-        help="chat requests answers and their contexts; search requests a ranking.",
     ),
     setting("k", "Number of results to request.", metavar="N"),
     setting("min_similarity", "Minimum retrieval similarity, sent to the target."),
@@ -55,17 +55,12 @@ _TARGET = (
     CONFIG,
 )
 _OUTPUT = (
-    click.Option(
-        ["-o", "--output"],
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="The file to write.  [default: in ./responses/, named after the mode, k and time]",
+    option(
+        "-o --output",
+        "The file to write.  [default: in ./responses/, named after the mode, k and time]",
+        path="FILE",
     ),
-    click.Option(
-        ["--fresh"],
-        is_flag=True,
-        help="Ask every question again, including those already answered.",
-    ),
+    option("--fresh", "Ask every question again, including those already answered.", is_flag=True),
     setting("max_failure_rate", "Exit 3 if more than this share of the rows failed: 0.1 or 10%."),
 )
 

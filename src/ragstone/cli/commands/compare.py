@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ from rich.console import Console
 
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import REGRESSION_OPTIONS, STORE, setting
+from ragstone.cli.options import REGRESSION_OPTIONS, STORE, option, setting
 from ragstone.cli.output import RegressionLimits, check_extension, check_files, code_of
 from ragstone.cli.parse import open_store, read_by
 from ragstone.errors import UsageError
@@ -28,44 +27,30 @@ EPILOG = (
     "--fail-on-regression: a run is unfinished, too few samples were paired, or no metric was "
     "scored in both runs."
 )
-_PATH = click.Path(path_type=Path)
-
 
 _PARAMS: Sequence[click.Parameter] = (
     click.Argument(["a"]),
     click.Argument(["b"], required=False),
-    click.Option(
-        ["-m", "--metric"], multiple=True, metavar="NAME", help="Compare these metrics only."
-    ),
-    click.Option(
-        ["--cluster"],
-        metavar="TAG",
-        help="Treat rows with the same value of this tag as one unit: questions about one source "
+    option("-m --metric", "Compare these metrics only.", multiple=True, metavar="NAME"),
+    option(
+        "--cluster",
+        "Treat rows with the same value of this tag as one unit: questions about one source "
         "are not independent. By default, rows that share a query, contexts or a source are one "
         "unit; `id` treats rows as independent.",
+        metavar="TAG",
     ),
-    click.Option(
-        ["--top"],
-        type=click.IntRange(min=0),
-        default=TOP,
-        metavar="N",
-        show_default=True,
-        help="Number of samples and claims to list in each section.",
-    ),
+    option("--top", "Number of samples and claims to list in each section.", least=0, default=TOP),
     *REGRESSION_OPTIONS,
-    click.Option(
-        ["--gates-on"],
-        type=click.Choice(["mean", "corrected"]),
-        default="mean",
-        show_default=True,
-        help="What --fail-on-regression tests: the difference of the means, or, of judged metrics, "
+    option(
+        "--gates-on",
+        "What --fail-on-regression tests: the difference of the means, or, of judged metrics, "
         "the one corrected with labels.",
+        choices=["mean", "corrected"],
+        default="mean",
     ),
     setting("calibration", "Labels of a calibration, if one of the runs has too few of its own."),
-    click.Option(["--json"], type=_PATH, metavar="FILE|-", help="Write the comparison as JSON."),
-    click.Option(
-        ["--markdown"], type=_PATH, metavar="FILE|-", help="Write the report as Markdown."
-    ),
+    option("--json", "Write the comparison as JSON.", path="FILE|-"),
+    option("--markdown", "Write the report as Markdown.", path="FILE|-"),
     STORE,
 )
 

@@ -9,7 +9,7 @@ import click
 
 from ragstone._internal.concurrency import BackgroundLoop
 from ragstone.cli.evaluate import evaluated
-from ragstone.cli.options import NO_STORE, RESULTS, STORE, store_files
+from ragstone.cli.options import NO_STORE, RESULTS, STORE, option, store_files
 from ragstone.cli.output import outputs_of
 from ragstone.cli.parse import store_option_value
 from ragstone.demo.questions import DATASET
@@ -25,22 +25,15 @@ contain an injected error, which faithfulness should find.
 """
 
 
-_RETRIEVER = click.Option(
-    ["--retriever"],
-    type=click.Choice([str(variant) for variant in Variant]),
+_RETRIEVER = option(
+    "--retriever",
+    "`worse` finds fewer relevant documents, for comparisons.",
+    choices=[str(variant) for variant in Variant],
     default="good",
-    show_default=True,
-    help="`worse` finds fewer relevant documents, for comparisons.",
 )
 _OPTIONS = (
-    click.Option(
-        ["-k", "--k"],
-        type=click.IntRange(1),
-        default=5,
-        show_default=True,
-        help="Number of top results to score.",
-    ),
-    click.Option(["--limit"], type=click.IntRange(1), help="Use only this many questions."),
+    option("-k --k", "Number of top results to score.", least=1, default=5),
+    option("--limit", "Use only this many questions.", least=1),
     _RETRIEVER,
     *RESULTS,
     STORE,

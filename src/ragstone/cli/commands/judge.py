@@ -32,6 +32,7 @@ from ragstone.cli.options import (
     explicit_settings,
     json_file,
     load_plugins,
+    option,
     typed_settings,
 )
 from ragstone.cli.output import check_extension, check_files, progress, progress_bar, write_document
@@ -98,15 +99,8 @@ from ragstone.types.row import Row
 def _params(default: int, least: int, repeat: str) -> list[click.Parameter]:
     return [
         click.Argument(["run"]),
-        click.Option(
-            ["--repeat"],
-            type=click.IntRange(least, 100),
-            default=default,
-            show_default=True,
-            metavar="N",
-            help=repeat,
-        ),
-        click.Option(["--dry-run"], is_flag=True, help="Estimate calls and cost; make no calls."),
+        option("--repeat", repeat, type=click.IntRange(least, 100), default=default, metavar="N"),
+        option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True),
         *LIMITS,
         PLUGIN,
         json_file("result"),
@@ -170,15 +164,8 @@ class Again:
     name="noise",
     params=[
         *_params(3, 2, "How many times each row is judged."),
-        click.Option(
-            ["--rows"],
-            type=click.IntRange(2),
-            default=30,
-            show_default=True,
-            metavar="M",
-            help="Number of rows, drawn at random.",
-        ),
-        click.Option(["-m", "--metric"], multiple=True, metavar="NAME", help="Judge only these."),
+        option("--rows", "Number of rows, drawn at random.", least=2, default=30, metavar="M"),
+        option("-m --metric", "Judge only these.", multiple=True, metavar="NAME"),
     ],
     epilog=f"{RUN} Exit codes: 0 success; 2 usage error; 3 too few rows were judged.",
 )
@@ -544,35 +531,23 @@ def print_missed(test: JudgeTest, console: Console, *, most: int) -> None:
 
 
 _TEST = (
-    click.Option(
-        ["--n"],
-        type=click.IntRange(1),
-        default=60,
-        show_default=True,
-        metavar="N",
-        help="Number of claims to test.",
-    ),
+    option("--n", "Number of claims to test.", least=1, default=60),
     CONFIG,
-    click.Option(["--dry-run"], is_flag=True, help="Estimate calls and cost; make no calls."),
+    option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True),
 )
 _RESULT = (
-    click.Option(
-        ["--fail-under"],
+    option(
+        "--fail-under",
+        "Exit 1 if the share of correct verdicts is below this: 80% (of all), number=90% "
+        "(of one kind), noticed=80% (of all changes).",
         multiple=True,
         metavar="[KIND=]SHARE",
-        help="Exit 1 if the share of correct verdicts is below this: 80% (of all), number=90% "
-        "(of one kind), noticed=80% (of all changes).",
     ),
-    click.Option(
-        ["--show"],
-        type=click.IntRange(0),
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Number of missed changes to show per kind; --json lists all.",
+    option(
+        "--show", "Number of missed changes to show per kind; --json lists all.", least=0, default=1
     ),
     json_file("result"),
-    click.Option(["--no-store"], is_flag=True, help="Do not save the result."),
+    option("--no-store", "Do not save the result.", is_flag=True),
 )
 
 

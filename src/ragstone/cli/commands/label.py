@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ragstone._internal.text import count, one_line, strip_controls
 from ragstone.cli import load, silent_pipes
-from ragstone.cli.options import ANNOTATOR, LABEL_METRIC, STORE
+from ragstone.cli.options import ANNOTATOR, LABEL_METRIC, STORE, option
 from ragstone.cli.parse import RUN, open_store
 from ragstone.errors import UsageError
 from ragstone.evaluation.labelling import (
@@ -45,27 +45,25 @@ _WORDS = {True: "supported", False: "not supported", None: "cannot tell"}
     name="label",
     params=[
         click.Argument(["run"]),
-        click.Option(
-            ["--n", "labels"],
-            type=click.IntRange(1),
+        option(
+            "--n labels",
+            f"Claims to label: about so many, and at least {LEAST} of each stratum.",
+            least=1,
             default=60,
-            show_default=True,
-            help=f"Claims to label: about so many, and at least {LEAST} of each stratum.",
         ),
         ANNOTATOR,
         LABEL_METRIC,
-        click.Option(["--plan"], is_flag=True, help="Only show which rows to label, and why."),
-        click.Option(["--terminal"], is_flag=True, help="Label in the terminal, not the browser."),
-        click.Option(
-            ["--no-open", "--no-browser", "no_open"],
-            is_flag=True,
-            help="Print the URL; do not open a browser.",
+        option("--plan", "Only show which rows to label, and why.", is_flag=True),
+        option("--terminal", "Label in the terminal, not the browser.", is_flag=True),
+        option(
+            "--no-open --no-browser no_open", "Print the URL; do not open a browser.", is_flag=True
         ),
-        click.Option(
-            ["--port"],
+        option(
+            "--port",
+            "Port on 127.0.0.1.  [default: a free one]",
             type=click.IntRange(0, 65535),
             default=0,
-            help="Port on 127.0.0.1.  [default: a free one]",
+            show_default=False,
         ),
         STORE,
     ],

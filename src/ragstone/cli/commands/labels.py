@@ -7,7 +7,7 @@ from rich.console import Console
 
 from ragstone._internal.text import count
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import ANNOTATOR, LABEL_METRIC, SHEET, STORE, pairs_of
+from ragstone.cli.options import ANNOTATOR, LABEL_METRIC, SHEET, STORE, option, pairs_of
 from ragstone.cli.output import check_files
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
@@ -35,32 +35,27 @@ def command() -> None:
     name="import",
     params=[
         click.Argument(["file"], type=click.Path(path_type=Path)),
-        click.Option(["--run"], required=True, metavar="RUN", help="The run that was labelled."),
-        click.Option(
-            ["--column"], default="human", show_default=True, help="The column with the labels."
-        ),
-        click.Option(
-            ["--map", "columns"],
+        option("--run", "The run that was labelled.", required=True, metavar="RUN"),
+        option("--column", "The column with the labels.", default="human"),
+        option(
+            "--map columns",
+            "Name a column for id, position, claim, number, metric, annotator, at, "
+            "probability or blind.",
             multiple=True,
             metavar="FIELD=COLUMN",
-            help="Name a column for id, position, claim, number, metric, annotator, at, "
-            "probability or blind.",
         ),
-        click.Option(
-            ["--by"],
-            type=click.Choice(["id", "position"]),
+        option(
+            "--by",
+            "How rows are matched: by position means the column `position`, or the order.",
+            choices=["id", "position"],
             default="id",
-            show_default=True,
-            help="How rows are matched: by position means the column `position`, or the order.",
         ),
-        click.Option(
-            ["--yes-means"],
-            type=click.Choice(["supported", "unsupported"]),
-            help="What yes, true and 1 mean.  [default: supported]",
+        option(
+            "--yes-means",
+            "What yes, true and 1 mean.  [default: supported]",
+            choices=["supported", "unsupported"],
         ),
-        click.Option(
-            ["--blind"], is_flag=True, help="The judge's verdicts were hidden from the annotator."
-        ),
+        option("--blind", "The judge's verdicts were hidden from the annotator.", is_flag=True),
         ANNOTATOR,
         LABEL_METRIC,
         SHEET,

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ragstone.cli.options import PLUGIN, load_plugins
+from ragstone.cli.options import PLUGIN, load_plugins, option
 from ragstone.cli.parse import config_of
 from ragstone.errors import UsageError
 from ragstone.metrics import GROUPS, Metric, catalogue, get, select
@@ -81,7 +81,7 @@ Schema = Mapping[str, object]
 _WRAPPED = re.compile(r"(?<=[^\n]{70})(?<![.:])\n(?=\S)")
 """A line break within a paragraph, to be removed if the terminal is narrower."""
 
-_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
+_JSON = option("--json as_json", "Print JSON.", is_flag=True)
 
 
 class _Metrics(click.Group):

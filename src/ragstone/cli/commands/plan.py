@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ragstone._internal.text import count
-from ragstone.cli.options import STORE, json_file
+from ragstone.cli.options import STORE, json_file, option
 from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
@@ -209,23 +209,20 @@ def pilots_of(
 @click.command(
     name="plan",
     params=[
-        click.Option(
-            ["--detect"], required=True, metavar="DIFFERENCE", help="As 0.03 or 3%, in scores."
-        ),
-        click.Option(
-            ["--like"],
+        option("--detect", "As 0.03 or 3%, in scores.", required=True, metavar="DIFFERENCE"),
+        option(
+            "--like",
+            "Take variances from this run. Twice: two runs of the same questions, whose "
+            "correlation is measured too.",
             multiple=True,
             metavar="RUN",
-            help="Take variances from this run. Twice: two runs of the same questions, whose "
-            "correlation is measured too.",
         ),
-        click.Option(["-m", "--metric"], multiple=True, metavar="NAME", help="Plan for these."),
-        click.Option(
-            ["--power"],
+        option("-m --metric", "Plan for these.", multiple=True, metavar="NAME"),
+        option(
+            "--power",
+            "Probability that a true difference of this size is found.",
             default="80%",
-            show_default=True,
             metavar="SHARE",
-            help="Probability that a true difference of this size is found.",
         ),
         json_file("plan"),
         STORE,

@@ -1,7 +1,6 @@
 """`ragstone rank`: evaluate rankings of many queries from files; `run --ranking` is the same."""
 
 import sys
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -15,65 +14,59 @@ from ragstone.cli.options import (
     WORKBOOK,
     GroupedCommand,
     Groups,
+    option,
     setting,
     written,
 )
 
-_PATH = click.Path(path_type=Path)
-
-
 _FILES = (
-    click.Option(
-        ["--qrels"],
-        type=_PATH,
-        required=True,
-        metavar="FILE",
-        help="Relevance judgments: TREC qrels, .jsonl, .parquet, .arrow, or a BEIR folder: "
+    option(
+        "--qrels",
+        "Relevance judgments: TREC qrels, .jsonl, .parquet, .arrow, or a BEIR folder: "
         "--qrels qrels.txt, --qrels scifact/.",
-    ),
-    click.Option(
-        ["--ranking"],
-        type=_PATH,
+        path="FILE",
         required=True,
-        multiple=True,
-        metavar="FILE",
-        help="Rankings: a TREC run, .jsonl, .parquet or .arrow; text files may be .gz or .zst. "
+    ),
+    option(
+        "--ranking",
+        "Rankings: a TREC run, .jsonl, .parquet or .arrow; text files may be .gz or .zst. "
         " Repeat the option to compare each ranking with the first, query by query: "
         "--ranking bm25.run --ranking dense.run.",
+        path="FILE",
+        required=True,
+        multiple=True,
     ),
-    click.Option(
-        ["--missing"],
-        type=click.Choice(["zero", "skip"]),
-        default="zero",
-        show_default=True,
-        help="How to treat judged queries that are missing from the ranking: score them as "
+    option(
+        "--missing",
+        "How to treat judged queries that are missing from the ranking: score them as "
         "zero, or skip them.",
+        choices=["zero", "skip"],
+        default="zero",
     ),
-    click.Option(
-        ["--tie-rule"],
-        type=click.Choice(["trec_eval", "given"]),
-        default="trec_eval",
-        show_default=True,
-        help="Which of two documents with equal scores comes first: the one with the "
+    option(
+        "--tie-rule",
+        "Which of two documents with equal scores comes first: the one with the "
         "greater id, as in trec_eval, or the one listed first in the file.",
+        choices=["trec_eval", "given"],
+        default="trec_eval",
     ),
     setting("columns", "Map a column to a field, e.g. --map document_id=pid."),
 )
 
 _METRICS = (
-    click.Option(
-        ["-m", "--metric", "metrics"],
+    option(
+        "-m --metric metrics",
+        "Ranking metrics; several may follow one -m: -m ndcg recall mrr@10.  "
+        "[default: all_retrieval]",
         multiple=True,
         metavar="NAME",
-        help="Ranking metrics; several may follow one -m: -m ndcg recall mrr@10.  "
-        "[default: all_retrieval]",
     ),
     setting("k", "Cut-offs: --k 1,3,5,10."),
     PLUGIN,
 )
 
 _RESULTS = (
-    click.Option(["-v", "--verbose"], is_flag=True, help="Print the values of each query."),
+    option("-v --verbose", "Print the values of each query.", is_flag=True),
     WORKBOOK,
     written("html"),
     written("json"),
@@ -83,24 +76,24 @@ _RESULTS = (
 )
 
 _COMPARISON = (
-    click.Option(
-        ["--baseline"],
-        metavar="RUN",
-        help="Compare with a stored run instead of the first ranking: an id, the start of an id, "
+    option(
+        "--baseline",
+        "Compare with a stored run instead of the first ranking: an id, the start of an id, "
         "a tag, or `last`.",
+        metavar="RUN",
     ),
     *REGRESSION_OPTIONS,
 )
 
 _STORE = (
-    click.Option(
-        ["--store"],
+    option(
+        "--store",
+        "Store the run, so that you can show, report and compare it later, in a file or in "
+        "postgresql://user@host/name. Without PLACE: RAGSTONE_STORE, else `store` in "
+        "ragstone.yaml, else .ragstone/ragstone.db.",
         is_flag=False,
         flag_value="",
         metavar="[PLACE]",
-        help="Store the run, so that you can show, report and compare it later, in a file or in "
-        "postgresql://user@host/name. Without PLACE: RAGSTONE_STORE, else `store` in "
-        "ragstone.yaml, else .ragstone/ragstone.db.",
     ),
 )
 

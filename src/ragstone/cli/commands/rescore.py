@@ -7,7 +7,16 @@ from typing import Any
 import click
 from rich.console import Console
 
-from ragstone.cli.options import GATES, PLUGIN, RESULTS, STORE, WORKBOOK, Given, load_plugins
+from ragstone.cli.options import (
+    GATES,
+    PLUGIN,
+    RESULTS,
+    STORE,
+    WORKBOOK,
+    Given,
+    load_plugins,
+    option,
+)
 from ragstone.cli.output import Outputs, finish, outputs_of, progress
 from ragstone.cli.parse import RUN, config_of, open_store, read_by
 from ragstone.errors import UsageError
@@ -24,21 +33,21 @@ _OWN = ("output", "no_export")
 
 _PARAMS: Sequence[click.Parameter] = (
     click.Argument(["run"]),
-    click.Option(
-        ["--policy", "--policies", "policies"],
+    option(
+        "--policy --policies policies",
+        f"How verdicts become a number: {', '.join(POLICIES)}; several "
+        "are compared, and `all` means every policy.  [default: the run's]",
         multiple=True,
         metavar="NAME",
-        help=f"How verdicts become a number: {', '.join(POLICIES)}; several "
-        "are compared, and `all` means every policy.  [default: the run's]",
     ),
-    click.Option(
-        ["-m", "--metric", "metrics"],
+    option(
+        "-m --metric metrics",
+        "Metrics or groups to score.  [default: the run's]",
         multiple=True,
         metavar="TEXT",
-        help="Metrics or groups to score.  [default: the run's]",
     ),
     PLUGIN,
-    click.Option(["--save", "keep"], is_flag=True, help="Store the result as a new run."),
+    option("--save keep", "Store the result as a new run.", is_flag=True),
     *(option for option in GATES if option.name in FLAGS),
     WORKBOOK,
     *(option for option in RESULTS if option.name not in _OWN),

@@ -16,6 +16,7 @@ from ragstone.cli.options import (
     STORED_CORRECTION,
     Given,
     load_plugins,
+    option,
     store_files,
     with_correction,
 )
@@ -28,7 +29,7 @@ from ragstone.types.config import ORIGIN
 
 _OPTIONS = (
     click.Argument(["run"], required=False),
-    click.Option(["--retry-failed"], is_flag=True, help="Retry rows with failed scores."),
+    option("--retry-failed", "Retry rows with failed scores.", is_flag=True),
     PLUGIN,
     *STORED_CORRECTION,
     *RESULTS,

@@ -20,6 +20,7 @@ from ragstone.cli.options import (
     RESULTS,
     GroupedCommand,
     Groups,
+    option,
     rare,
     setting,
     store_option,
@@ -43,9 +44,9 @@ GROUPS: Groups = MappingProxyType(
             CONFIG,
         ),
         "RAG system": (
-            click.Option(
-                ["--api-url"],
-                help=f"URL of the RAG API, called for every row.  [default: {DEFAULT_API}, called "
+            option(
+                "--api-url",
+                f"URL of the RAG API, called for every row.  [default: {DEFAULT_API}, called "
                 "only if the metrics need it]",
             ),
             setting("target"),
@@ -55,7 +56,7 @@ GROUPS: Groups = MappingProxyType(
         "Metrics": (
             setting("metrics"),
             setting("k"),
-            click.Option(["--list-metrics"], is_flag=True, help="List the metrics and exit."),
+            option("--list-metrics", "List the metrics and exit.", is_flag=True),
             PLUGIN,
         ),
         "Judge": JUDGE,
@@ -79,10 +80,10 @@ GROUPS: Groups = MappingProxyType(
             *LIMITS,
             setting("workers"),
             setting("fail_fast"),
-            click.Option(
-                ["--dry-run"],
+            option(
+                "--dry-run",
+                "Estimate the judge's calls, tokens and cost; make no calls.",
                 is_flag=True,
-                help="Estimate the judge's calls, tokens and cost; make no calls.",
             ),
         ),
         "Gates": (*GATES, *CORRECTION),
@@ -90,11 +91,7 @@ GROUPS: Groups = MappingProxyType(
         "Store": (
             store_option(),
             NO_STORE,
-            click.Option(
-                ["--fresh"],
-                is_flag=True,
-                help="Start a new run, even if this one can be resumed.",
-            ),
+            option("--fresh", "Start a new run, even if this one can be resumed.", is_flag=True),
             rare("--no-transcript", is_flag=True, help="Do not store the text of judge replies."),
         ),
     }

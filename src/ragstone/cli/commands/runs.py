@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import STORE, json_file
+from ragstone.cli.options import STORE, json_file, option
 from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
@@ -32,7 +32,7 @@ from ragstone.store.search import summarize
 
 _AGE = re.compile(r"(\d{1,5})\s*([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
-_YES = click.Option(["--yes"], is_flag=True, help="Do not ask for confirmation.")
+_YES = option("--yes", "Do not ask for confirmation.", is_flag=True)
 
 
 class _Runs(click.Group):
@@ -62,13 +62,7 @@ def command() -> None:
 @command.command(
     name="list",
     params=[
-        click.Option(
-            ["--limit"],
-            type=click.IntRange(1),
-            default=20,
-            show_default=True,
-            help="Number of runs to list.",
-        ),
+        option("--limit", "Number of runs to list.", least=1, default=20),
         json_file("list"),
         STORE,
     ],
@@ -144,9 +138,7 @@ def delete_(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
 @command.command(
     name="prune",
     params=[
-        click.Option(
-            ["--older-than"], required=True, metavar="AGE", help="Minimum age: 12h, 30d or 8w."
-        ),
+        option("--older-than", "Minimum age: 12h, 30d or 8w.", required=True, metavar="AGE"),
         _YES,
         STORE,
     ],

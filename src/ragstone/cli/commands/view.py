@@ -6,7 +6,7 @@ from threading import Thread
 
 import click
 
-from ragstone.cli.options import STORE
+from ragstone.cli.options import STORE, option
 from ragstone.cli.parse import RUN, open_store
 from ragstone.errors import UsageError
 from ragstone.store import find_run
@@ -26,20 +26,14 @@ LOOPBACK = "127.0.0.1"
 
 _PARAMS = (
     click.Argument(["run"], required=False),
-    click.Option(
-        ["--port"],
-        type=click.IntRange(0, 65535),
-        default=8420,
-        show_default=True,
-        help="0 picks a free port.",
-    ),
-    click.Option(["--host"], default=LOOPBACK, show_default=True, help="Address to listen on."),
-    click.Option(
-        ["--expose"],
+    option("--port", "0 picks a free port.", type=click.IntRange(0, 65535), default=8420),
+    option("--host", "Address to listen on.", default=LOOPBACK),
+    option(
+        "--expose",
+        "Allow a --host that other machines can reach; there is no password.",
         is_flag=True,
-        help="Allow a --host that other machines can reach; there is no password.",
     ),
-    click.Option(["--no-browser"], is_flag=True, help="Print the URL; do not open a browser."),
+    option("--no-browser", "Print the URL; do not open a browser.", is_flag=True),
     STORE,
 )
 
