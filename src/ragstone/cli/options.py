@@ -50,8 +50,7 @@ def option(
     """Return an option whose default, if there is one, is in the help.
 
     `flags` are separated by blanks. A value is a whole number of at least `least`, one of the
-    `choices`, or a path, for which `path` is the placeholder; otherwise a text, or as click's
-    `type` says.
+    `choices`, or a path, for which `path` is the placeholder; otherwise text, or click's `type`.
     """
     if least is not None:
         more = {"type": click.IntRange(least), "metavar": "N", **more}

@@ -160,7 +160,7 @@ class TracedModel(Model):
         self._parts = (model,)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        """Complete one prompt, and record tokens, and texts if wanted."""
+        """Complete one prompt, and record its tokens; texts only if CAPTURE is set."""
         fields = _model_fields(self._model, "chat")
         fields["gen_ai.request.max_tokens"] = prompt.max_tokens
         fields["gen_ai.output.type"] = "json"
