@@ -26,4 +26,5 @@ def text_files() -> list[Path]:
     found = [path for name in folders for path in (ROOT / name).rglob("*") if path.is_file()]
     found += [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
     binary = {".xlsx", ".pyc", ".png", ".gz"}
-    return [p for p in found if p.suffix not in binary and "__pycache__" not in p.parts]
+    skipped = {"__pycache__", ".git"}  # in a worktree, .git is a file
+    return [p for p in found if p.suffix not in binary and skipped.isdisjoint(p.parts)]
