@@ -1,5 +1,6 @@
 import json
 import pickle
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -29,8 +30,10 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def scorer() -> Scorer:
-    return Scorer(**OPTIONS)
+def scorer() -> Iterator[Scorer]:
+    scorer = Scorer(**OPTIONS)
+    yield scorer
+    scorer.close()
 
 
 def test_a_line_for_each_row_of_a_table_of_any_library(scorer: Scorer) -> None:
@@ -75,6 +78,7 @@ def test_rows_without_values_are_undefined_and_wrong_ones_are_named(scorer: Scor
         scorer(good)
     mapped = Scorer(metrics="hit", columns={"id": "number"})
     assert mapped(pl.DataFrame({"number": [7], "query": ["Why?"]}))["id"].to_list() == ["7"]
+    mapped.close()
 
 
 def test_files_of_shards_make_the_run_of_a_single_process(data: Path, scorer: Scorer) -> None:

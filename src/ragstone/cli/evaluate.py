@@ -208,9 +208,9 @@ def evaluated(
     """
     tests = data if isinstance(data, PromptfooTests) else None
 
-    with outputs.quiet(), progress(Console(stderr=True)) as on_row:
+    with outputs.quiet(), progress(Console(stderr=True)) as on_progress:
         options: ProgressOptions = {
-            "on_row": on_row,
+            "on_progress": on_progress,
             "on_notice": print_notice,
             "explicit": explicit,
             "tracing": tracing,
@@ -276,8 +276,8 @@ def compare_ways(
 
     @contextmanager
     def watching() -> Generator[ProgressOptions, None, None]:
-        with progress(Console(stderr=True)) as on_row:
-            options: ProgressOptions = {"on_row": on_row, "on_notice": print_notice}
+        with progress(Console(stderr=True)) as on_progress:
+            options: ProgressOptions = {"on_progress": on_progress, "on_notice": print_notice}
             yield {**options, "explicit": explicit, "tracing": tracing}
 
     found = both_ways(data, plan, watching, thresholds=thresholds)

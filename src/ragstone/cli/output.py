@@ -31,7 +31,6 @@ from ragstone.reports.terminal import print_rows, print_run
 from ragstone.results.run import Run
 from ragstone.types.gate import share
 from ragstone.types.row import Row
-from ragstone.types.score import State
 
 if TYPE_CHECKING:
     from ragstone.evaluation.dry_run import Estimate
@@ -43,8 +42,11 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 @contextmanager
-def progress(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
-    """Show a run's progress; yields a function of a finished row and the number of rows."""
+def progress(console: Console) -> Generator[Callable[[Row | bool, int], None], None, None]:
+    """Show a run's progress.
+
+    Yields a function of a finished row, or whether a score of it failed, and the number of rows.
+    """
     with (_bar if console.is_terminal else _lines)(console) as on_row:
         yield on_row
 
@@ -81,13 +83,13 @@ def progress_bar(
 
 
 @contextmanager
-def _bar(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
+def _bar(console: Console) -> Generator[Callable[[Row | bool, int], None], None, None]:
     with progress_bar(console, "evaluating") as update:
         failed = 0
 
-        def on_row(row: Row, total: int) -> None:
+        def on_row(row: Row | bool, total: int) -> None:
             nonlocal failed
-            failed += _failed(row)
+            failed += row.has_failed if isinstance(row, Row) else row
             description = f"evaluating ({failed} failed)" if failed else "evaluating"
             update(advance=1, total=total, description=description)
 
@@ -95,7 +97,7 @@ def _bar(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
 
 
 @contextmanager
-def _lines(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
+def _lines(console: Console) -> Generator[Callable[[Row | bool, int], None], None, None]:
     """Print lines from a thread, so that they also appear while no row finishes."""
     rows, ended = RowProgress(retries=RETRIES.count), Event()
     start = monotonic()
@@ -124,9 +126,10 @@ class RowProgress:
     failed: int = 0
     total: int = 0
 
-    def add(self, row: Row, total: int) -> None:
-        """Count a finished row."""
-        self.done, self.failed, self.total = self.done + 1, self.failed + _failed(row), total
+    def add(self, row: Row | bool, total: int) -> None:
+        """Count a finished row, or whether a score of one failed."""
+        failed = row.has_failed if isinstance(row, Row) else row
+        self.done, self.failed, self.total = self.done + 1, self.failed + failed, total
 
     def line(self, seconds: float, made: RetryLog) -> str:
         """Return what is done after so many seconds, at which rate, what is left, and retries."""
@@ -141,10 +144,6 @@ class RowProgress:
         if retries := made.count - self.retries:
             text += f"; {retries:,} retried, last: {quoted(made.reason)}"
         return text
-
-
-def _failed(row: Row) -> bool:
-    return any(score.state is State.FAILED for score in row.scores.values())
 
 
 def print_estimate(estimate: "Estimate", console: Console) -> None:

@@ -1,6 +1,6 @@
 """Recorder: saves finished rows in memory or in the store, and decides which run is resumed."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -49,13 +49,52 @@ class StoreOptions(TypedDict, total=False):
     scored: str | Path
 
 
+class RowCounts:
+    """What the summary of a run needs of its rows, counted in any order and in any process.
+
+    It can be pickled, and several be merged.
+
+    Attributes:
+        rows: the summary of the rows.
+    """
+
+    def __init__(self, metrics: Sequence[Metric], *, cluster: str | None) -> None:
+        self.rows = RunSummaryBuilder(map(str, metrics), cluster=cluster)
+        self._scores = {
+            str(metric): ScoreColumn()
+            for metric in metrics
+            if type(metric).summarize is not Metric.summarize
+        }
+
+    def add(self, row: Row) -> None:
+        """Count a row."""
+        self.rows.add(row)
+        for name, scores in self._scores.items():
+            scores.add(row.index, row.scores[name])
+
+    def merge(self, other: "RowCounts") -> None:
+        """Add the rows that another one of the same metrics counted."""
+        self.rows.merge(other.rows)
+        for name, scores in self._scores.items():
+            scores.merge(other._scores[name])
+
+    def extras(self, metrics: Mapping[str, Metric]) -> Mapping[str, Detail]:
+        """Return the own figures of each metric, by name."""
+        return {
+            name: metric.summarize(self._scores[name].in_order())
+            if name in self._scores
+            else NOTHING
+            for name, metric in metrics.items()
+        }
+
+
 class Recorder:
     """Saves finished rows in memory and summarizes them; an async context manager.
 
     Attributes:
         done: indexes of rows that were finished earlier.
         retried: sorted indexes of rows that were finished earlier and are evaluated again, last.
-        counts: the summary of the rows so far.
+        counted: the counts of the rows so far.
         transcript: whether the texts of judge replies are stored.
         place: the path or URL of the store, with its password; None without one.
     """
@@ -68,14 +107,14 @@ class Recorder:
     def __init__(self, manifest: Manifest, metrics: Sequence[Metric]) -> None:
         self.manifest = manifest
         self.metrics = {str(metric): metric for metric in metrics}
-        self.counts = RunSummaryBuilder(self.metrics, cluster=manifest.plan.cluster)
+        self.counted = RowCounts(metrics, cluster=manifest.plan.cluster)
         self._rows: list[Row] = []
         self._encoded: list[Record] = []
-        self._scores = {
-            name: ScoreColumn()
-            for name, metric in self.metrics.items()
-            if type(metric).summarize is not Metric.summarize
-        }
+
+    @property
+    def counts(self) -> RunSummaryBuilder:
+        """The summary of the rows so far."""
+        return self.counted.rows
 
     async def __aenter__(self) -> Self:
         """Prepare to record rows."""
@@ -84,30 +123,23 @@ class Recorder:
     async def __aexit__(self, *raised: object) -> None:
         """Finish recording."""
 
-    async def record(self, row: Row, encoded: Record | None = None) -> None:
-        """Save and summarize one finished row, which a worker may have encoded."""
-        self.count(row)
-        if encoded:
-            self._encoded.append(encoded)
-        else:
-            self._rows.append(row)
+    async def record(self, row: Row) -> None:
+        """Save and summarize one finished row."""
+        self.counted.add(row)
+        self._rows.append(row)
 
-    def count(self, row: Row) -> None:
-        """Summarize one row that is saved elsewhere."""
-        self.counts.add(row)
-        for name, scores in self._scores.items():
-            scores.add(row.index, row.scores[name])
+    async def record_shard(self, records: Iterable[Record], counted: RowCounts) -> None:
+        """Save rows that a worker encoded and counted."""
+        self.counted.merge(counted)
+        self._encoded += records
 
     def run(self, *, partial: bool, stopped: str | None) -> Run:
         """Return the run of all recorded rows."""
-        extras: dict[str, Detail] = dict.fromkeys(self.metrics, NOTHING)
-        for name, scores in self._scores.items():
-            extras[name] = self.metrics[name].summarize(scores.in_order())
         return Run(
             manifest=self.manifest,
             metrics={name: metric.described for name, metric in self.metrics.items()},
             rows=self._saved_rows(),
-            extras=extras,
+            extras=self.counted.extras(self.metrics),
             partial=partial,
             stopped=stopped,
             known_counts=self.counts,
@@ -115,7 +147,8 @@ class Recorder:
 
     def _saved_rows(self) -> Sequence[Row]:
         if self._encoded:
-            return EncodedRows(sorted(self._encoded, key=lambda record: record.place))
+            encoded = [*self._encoded, *(Record.of(row, transcript=True) for row in self._rows)]
+            return EncodedRows(sorted(encoded, key=lambda record: record.place))
         return sorted(self._rows, key=lambda row: row.index)
 
 
@@ -163,7 +196,7 @@ class StoreRecorder(Recorder):
                 self._read_done()
                 for row in self._store.load(run_id).rows:
                     if row.index in self.done:
-                        self.count(row)
+                        self.counted.add(row)
             except BaseException as error:
                 await writer.__aexit__(type(error), error, error.__traceback__)
                 raise
@@ -189,14 +222,29 @@ class StoreRecorder(Recorder):
             if self._writer is not None:
                 await self._writer.__aexit__(*raised)
 
-    async def record(self, row: Row, encoded: Record | None = None) -> None:
+    async def record(self, row: Row) -> None:
         """Summarize one finished row and pass it to the writer.
-
-        The first one adds the run to the store, or marks a resumed one as unfinished.
 
         Raises:
             StoreError: the store failed.
         """
+        writer = await self._open_writer()
+        self.counted.add(row)
+        await writer.put(row)
+
+    async def record_shard(self, records: Iterable[Record], counted: RowCounts) -> None:
+        """Pass rows that a worker encoded and counted to the writer.
+
+        Raises:
+            StoreError: the store failed.
+        """
+        writer = await self._open_writer()
+        self.counted.merge(counted)
+        for record in records:
+            await writer.put(record)
+
+    async def _open_writer(self) -> RowWriter:
+        """Return the writer; before the first row, add or change the run in the store."""
         if not self._changed:
             if self._resumed:
                 resume(self._store, self.manifest)
@@ -211,8 +259,7 @@ class StoreRecorder(Recorder):
                 self._writer = await writer.__aenter__()
             self._changed = True
         assert self._writer is not None, "the recorder is not open"
-        self.count(row)
-        await self._writer.put(encoded or row)
+        return self._writer
 
     def run(self, *, partial: bool, stopped: str | None) -> Run:
         """Return the run, and store its summary."""
@@ -221,7 +268,7 @@ class StoreRecorder(Recorder):
             if self.counts.rows < len(run.rows):  # stopped before all retried rows were done
                 recount = Recorder(self.manifest, tuple(self.metrics.values()))
                 for row in run.rows:
-                    recount.count(row)
+                    recount.counted.add(row)
                 run = replace(recount.run(partial=partial, stopped=stopped), rows=run.rows)
             with suppress(RunLockedError):  # a process that resumed it stores the summary
                 self._store.finish(

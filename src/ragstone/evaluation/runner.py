@@ -54,7 +54,6 @@ from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store
 from ragstone.store.codec import decode_row
 from ragstone.store.reader import RowIndexSet
-from ragstone.store.writer import Record
 from ragstone.targets.base import Target
 from ragstone.targets.factory import get_target
 from ragstone.types.config import SETTINGS, Manifest, Plan, in_python, python_names
@@ -113,10 +112,11 @@ class Options(ScoringOptions, StoreOptions, total=False):
 
     `target` may be a name, an object, or a Python function. `fail_under` and `fail_over` are
     metric -> threshold, `min_coverage` is metric -> minimum share of scored rows. `on_row` is
-    called with each finished row and the number of rows, `on_notice` with messages before the first
-    row. Options that have no effect are such a message, or a warning without `on_notice`; for
-    settings of `plan`, `explicit` is setting -> how it was given, for those to report. `tracing`
-    observes the run. Rows are stored only if `store` is set.
+    called with each finished row and the number of rows, `on_progress` with whether a score of it
+    failed and that number, which takes less time with several workers. `on_notice` is called with
+    messages before the first row. Options that have no effect are such a message, or a warning
+    without `on_notice`; for settings of `plan`, `explicit` is setting -> how it was given, for
+    those to report. `tracing` observes the run. Rows are stored only if `store` is set.
     """
 
     min_similarity: float
@@ -139,6 +139,7 @@ class Options(ScoringOptions, StoreOptions, total=False):
     max_failure_rate: float
     fail_fast: bool
     on_row: Callable[[Row, int], None]
+    on_progress: Callable[[bool, int], None]
     on_notice: Callable[[str], None]
     explicit: Mapping[str, str]
     tracing: Tracing
@@ -155,7 +156,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
         "columns": ((Mapping,), "a mapping of field to column"),
         **dict.fromkeys(FLAGS, ((Mapping,), "a mapping such as {'faithfulness': 0.8}")),
         "plan": ((Plan,), "a Plan"),
-        "on_row": ((Callable,), "a function"),
+        **dict.fromkeys(("on_row", "on_progress"), ((Callable,), "a function")),
         "on_notice": ((Callable,), "a function"),
         "explicit": ((Mapping,), "a mapping of setting to option"),
         "tracing": ((Tracing,), "a Tracing"),
@@ -374,6 +375,7 @@ class Evaluation:
     manifest: Manifest
     recorder: Recorder
     on_row: Callable[[Row, int], None] | None
+    on_progress: Callable[[bool, int], None] | None
     tracing: Tracing
     breaker: CircuitBreaker
     setup: WorkerSetup | None = None
@@ -464,6 +466,7 @@ class Evaluation:
             manifest=recorder.manifest,
             recorder=recorder,
             on_row=options.get("on_row"),
+            on_progress=options.get("on_progress"),
             tracing=options.get("tracing", UNTRACED),
             setup=setup and replace(setup, transcript=recorder.transcript),
             scored=scored,
@@ -581,8 +584,17 @@ class Evaluation:
             self.budget.cost = max(self.budget.cost, cost)
             for log in shard.logs:
                 logging.getLogger(log.name).handle(log)
-            for each in shard.records:
-                await self._record(decode_row(each.encoded), each)
+            if self.finish:
+                for each in shard.records:
+                    await self._record(decode_row(each.encoded))
+            else:
+                await self.recorder.record_shard(shard.records, shard.counted)
+                due = self._due
+                for each, failed in zip(shard.records, shard.failed, strict=True):
+                    if self.on_row:
+                        self.on_row(decode_row(each.encoded), due)
+                    if self.on_progress:
+                        self.on_progress(failed, due)
             if shard.stopped:
                 self.breaker.stop(shard.stopped)
 
@@ -629,12 +641,17 @@ class Evaluation:
         stopped = stopped or (self.breaker.reason if unfinished else None)
         return self.recorder.run(partial=unfinished, stopped=stopped)
 
-    async def _record(self, row: Row, encoded: Record | None = None) -> None:
-        if self.finish:
-            row, encoded = self.finish(row), None
-        await self.recorder.record(row, encoded)
+    async def _record(self, row: Row) -> None:
+        row = self.finish(row) if self.finish else row
+        await self.recorder.record(row)
         if self.on_row:
-            self.on_row(row, len(self.dataset.samples) - len(self.recorder.done))
+            self.on_row(row, self._due)
+        if self.on_progress:
+            self.on_progress(row.has_failed, self._due)
+
+    @property
+    def _due(self) -> int:
+        return len(self.dataset.samples) - len(self.recorder.done)
 
     @property
     def _needs_judge(self) -> bool:

@@ -38,6 +38,7 @@ from ragstone._internal.text import quoted
 from ragstone.errors import UsageError
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.evaluation.fingerprint import VERSION
+from ragstone.evaluation.recorder import RowCounts
 from ragstone.evaluation.scoring import score_retrieval, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
@@ -49,7 +50,6 @@ from ragstone.store.limits import StoredLimits, shared_limits
 from ragstone.store.writer import Record
 from ragstone.types.config import Plan
 from ragstone.types.row import Row
-from ragstone.types.score import State
 
 LARGEST, FIRST = 200, 16
 """Rows of the largest shard, and of the first one, whose time sets the size of the next."""
@@ -147,6 +147,7 @@ class ScoredShard:
 
     Attributes:
         records: its rows as the store writes them, in the order they finished.
+        counted: the counts of its rows.
         failed: for each record, whether one of its scores failed.
         stopped: why the worker stopped before the end of the shard; None if it did not.
         logs: what the worker logged.
@@ -155,6 +156,7 @@ class ScoredShard:
     """
 
     records: Sequence[Record]
+    counted: RowCounts
     failed: Sequence[bool]
     stopped: str | None = None
     logs: Sequence[logging.LogRecord] = ()
@@ -203,12 +205,14 @@ class ShardScorer:
             await self.judge.__aenter__()
             self._opened = True
         breaker = CircuitBreaker(plan, self.metrics, calls_target=self.setup.calls_target)
+        counted = RowCounts(self.metrics, cluster=plan.cluster)
         records: list[Record] = []
         failed: list[bool] = []
 
         def add(row: Row) -> None:
             records.append(Record.of(row, transcript=self.setup.transcript))
-            failed.append(any(score.state is State.FAILED for score in row.scores.values()))
+            counted.add(row)
+            failed.append(row.has_failed)
 
         budget = self._budget
         ranked = score_retrieval(rows, self._ranking)
@@ -224,7 +228,8 @@ class ShardScorer:
         await budget.settle()
         spent = budget.calls, budget.cost
         retried = RETRIES.count - retries
-        return ScoredShard(records, failed, breaker.reason, retries=retried, spent=spent)
+        why = breaker.reason
+        return ScoredShard(records, counted, failed, why, retries=retried, spent=spent)
 
     def close(self) -> None:
         """Close the judge."""

@@ -13,7 +13,7 @@ from ragstone.errors import Cause
 from ragstone.types.claim import DiagnosedClaim
 from ragstone.types.reply import Exchange, Failure, Usage
 from ragstone.types.sample import Sample
-from ragstone.types.score import Score
+from ragstone.types.score import Score, State
 
 TEST_FAILED = "its promptfoo test fails: "
 """Begins the note of a row whose test in a promptfoo configuration fails."""
@@ -56,6 +56,11 @@ class Row:
     def usage(self) -> Usage:
         """What the judge cost for this row."""
         return reduce(add, (exchange.outcome.usage for exchange in self.exchanges), Usage())
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether one of its scores failed."""
+        return any(score.state is State.FAILED for score in self.scores.values())
 
     @property
     def latency_ms(self) -> float | None:

@@ -409,7 +409,7 @@ def asks_in_text(plan: Plan) -> bool:
 class ProgressOptions(TypedDict, total=False):
     """The options of `evaluate` that watch a run."""
 
-    on_row: Callable[[Row, int], None]
+    on_progress: Callable[[bool, int], None]
     on_notice: Callable[[str], None]
     explicit: Mapping[str, str]
     tracing: Tracing
