@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.evaluation.judge_testing import FILE
+from ragstone.evaluation.judge_testing.result import FILE
 
 ROWS = [
     {"query": "q", "response": "The Tarn weighs 172 grams and is not large.",

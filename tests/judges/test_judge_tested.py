@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragstone.cli import ragstone
-from ragstone.evaluation.judge_testing import FILE
+from ragstone.evaluation.judge_testing.result import FILE
 
 Tested = Callable[..., Result]
 

@@ -7,7 +7,6 @@ from ragstone.targets.spec import (
     fill_headers,
     fill_url,
     fill_variables,
-    variables_in,
 )
 
 VALUES = {"query": "a b", "k": 5, "threshold": 0.5, "reference": None, "tags.level": True}
@@ -89,7 +88,6 @@ def test_a_newline_after_a_key_is_left_out(monkeypatch: pytest.MonkeyPatch) -> N
 def test_names_that_a_template_holds() -> None:
     template = {"a": "{query} ${KEY}", "b": ["{tags.Some name}", "${query}", 5, "{Typo}"]}
     assert fields_in(template) == ["query", "tags.Some name", "Typo"]
-    assert variables_in(template) == ["KEY", "query"]
 
 
 def test_only_variables_are_filled_where_there_are_no_fields() -> None:

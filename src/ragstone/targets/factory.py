@@ -83,7 +83,18 @@ class FunctionTarget(Target):
         limit = asyncio.timeout(self._timeout)
         try:
             async with limit:
-                return _fields(await self._call(sample)), None
+                result = await self._call(sample)
+            if isinstance(result, str):
+                return {"response": parse_field("response", result)}, None
+            if not isinstance(result, Mapping):
+                seen = f"returned {type(result).__name__}, not text or a mapping"
+                raise CallError(Cause.MALFORMED, seen)
+            given = cast("Mapping[object, object]", result)
+            if unknown := ", ".join(repr(name) for name in given if name not in FIELDS):
+                seen = f"returned {unknown}; it may return {', '.join(FIELDS)}"
+                raise CallError(Cause.MALFORMED, seen)
+            filled = [name for name in FIELDS if given.get(name) is not None]
+            return {name: parse_field(name, given[name]) for name in filled}, None
         except CallError as error:
             return {}, Failure(error.cause, f"{self.name}: {quoted(str(error))}")
         except BaseException as error:
@@ -150,18 +161,6 @@ def _caller(
         return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result
 
     return call, names
-
-
-def _fields(result: object) -> Mapping[str, object]:
-    if isinstance(result, str):
-        return {"response": parse_field("response", result)}
-    if not isinstance(result, Mapping):
-        raise CallError(Cause.MALFORMED, f"returned {type(result).__name__}, not text or a mapping")
-    given = cast("Mapping[object, object]", result)
-    if unknown := ", ".join(repr(name) for name in given if name not in FIELDS):
-        known = ", ".join(FIELDS)
-        raise CallError(Cause.MALFORMED, f"returned {unknown}; it may return {known}")
-    return {name: parse_field(name, given[name]) for name in FIELDS if given.get(name) is not None}
 
 
 _HOST = re.compile(

@@ -28,7 +28,6 @@ from ragstone.targets.base import Answer, Target, settings_used
 from ragstone.targets.spec import (
     ApiDescription,
     CallDescription,
-    Values,
     fields_in,
     fill,
     fill_headers,
@@ -195,10 +194,8 @@ def _streamed(field: str, path: str, events: list[str], data: list[object]) -> o
     if field != "response":
         return parse_field(field, pieces[-1])
     if other := [piece for piece in pieces if not isinstance(piece, str)]:
-        raise CallError(
-            Cause.MALFORMED,
-            f"expected text in each event of the response, got {_excerpt(other[0])}",
-        )
+        seen = f"expected text in each event of the response, got {_excerpt(other[0])}"
+        raise CallError(Cause.MALFORMED, seen)
     return _joined(cast("list[str]", pieces), path)
 
 
@@ -258,10 +255,8 @@ def _search(field: str, data: object, path: str) -> object:
     try:
         return cast("object", interpreter.visit(jmespath.compile(path).parsed, data))
     except (JMESPathError, RecursionError) as error:
-        why = quoted(str(error))
-        raise CallError(
-            Cause.MALFORMED, f"{path!r} cannot be applied to the reply: {why}"
-        ) from error
+        seen = f"{path!r} cannot be applied to the reply: {quoted(str(error))}"
+        raise CallError(Cause.MALFORMED, seen) from error
 
 
 def _join_halves(text: str) -> str:
@@ -273,15 +268,6 @@ def _join_halves(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _server(url: str) -> tuple[str, str | None, int]:
-    """Return the scheme, the host and the port of a URL."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError as error:
-        raise TargetError(f"{public_url(url)} is not a usable URL: {error}") from None
 
 
 def _tag_in(field: str) -> str | None:
@@ -313,18 +299,12 @@ class HttpTarget(Target):
         self.name = name
         self.gives = frozenset(field for call in description.calls.values() for field in call.reply)
         described = description.model_dump_json()
-        names = [
-            name for name in ("k", "min_similarity", "threshold") if f"{{{name}}}" in described
-        ]
-        self.uses = settings_used(names) | {"delay", "timeout", "retries"}
+        settings = {"k": k, "min_similarity": min_similarity, "threshold": min_similarity}
+        sent = [name for name in settings if f"{{{name}}}" in described]
+        self.uses = settings_used(sent) | {"delay", "timeout", "retries"}
         self._description = description
         self._base = description.base or ""
-        self._given = {
-            "k": k,
-            "min_similarity": min_similarity,
-            "threshold": min_similarity,
-            "base": fill_variables(self._base),
-        }
+        self._given = {**settings, "base": fill_variables(self._base)}
         description.remember_secrets()
         self._client = Client(connection)
         self._timeout = connection.timeout
@@ -337,10 +317,8 @@ class HttpTarget(Target):
         for name, call in self._description.calls.items():
             sent = {*fields_in([call.url, *self._headers(call).values(), call.body])}
             if sent.isdisjoint(("query", "id", "reference")) and not any(map(_tag_in, sent)):
-                problems[
-                    f"the call {name!r} is the same for every row; put {{query}} into its url, "
-                    "headers or body"
-                ] = None
+                same = f"the call {name!r} is the same for every row"
+                problems[f"{same}; put {{query}} into its url, headers or body"] = None
             for tag in filter(None, map(_tag_in, sorted(sent))):
                 if samples and tag not in tags:
                     near = nearest(tag, tags)
@@ -364,25 +342,27 @@ class HttpTarget(Target):
         return self
 
     async def _check_health(self) -> None:
-        if self._description.health is None:
-            await self._check_connections()
+        """Request the health check, or connect to the servers of the calls if there is none."""
+        described = self._description
+        if described.health is not None:
+            url = fill_url(described.health, {}, base=self._base)
+            headers = fill_headers(described.headers, self._given)
+            try:
+                await self._client.send("GET", url, headers=headers, retries=0)
+            except CallError as error:
+                if error.status not in (404, 405):  # these mean that there is no health check
+                    raise TargetError(_NOT_READY.format(error)) from error
             return
-        url = fill_url(self._description.health, {}, base=self._base)
-        headers = fill_headers(self._description.headers, self._given)
-        try:
-            await self._client.send("GET", url, headers=headers, retries=0)
-        except CallError as error:
-            if error.status in (404, 405):  # the API has no health check
-                return
-            raise TargetError(_NOT_READY.format(error)) from error
-
-    async def _check_connections(self) -> None:
-        """Connect to the servers of the calls, because the API has no health check."""
-        if self._description.proxy is not None:
-            return
-        calls = self._description.calls.values()
-        urls = [fill_url(call.url, {}, base=self._base) for call in calls]
-        for scheme, host, port in dict.fromkeys(map(_server, urls)):
+        servers: dict[tuple[str, str | None, int], None] = {}
+        for call in described.calls.values() if described.proxy is None else ():
+            url = fill_url(call.url, {}, base=self._base)
+            try:
+                parts = urlsplit(url)
+                port = parts.port or (443 if parts.scheme == "https" else 80)
+            except ValueError as error:
+                raise TargetError(f"{public_url(url)} is not a usable URL: {error}") from None
+            servers[parts.scheme, parts.hostname, port] = None
+        for scheme, host, port in servers:
             if not host:  # it depends on the row
                 continue
             try:
@@ -411,23 +391,18 @@ class HttpTarget(Target):
                 continue
             start = perf_counter()
             try:
-                given, latency = await self._make(call, values)
+                reply = await self._client.send(
+                    call.method,
+                    fill_url(call.url, values, base=self._base),
+                    headers=fill_headers(self._headers(call), values),
+                    body=fill(call.body, values),
+                )
+                stream = call.stream is not None
+                function = partial(parse_fields, reply.content, {**call.reply}, stream=stream)
+                fields |= await parse(reply.content, function)
+                calls.append(TargetCall(name, reply.latency_ms))
             except CallError as error:
                 failure = Failure(error.cause, f"{name}: {error}")
                 failures |= dict.fromkeys(call.reply, failure)
                 calls.append(TargetCall(name, (perf_counter() - start) * 1000, failure))
-            else:
-                fields |= given
-                calls.append(TargetCall(name, latency))
         return Answer(fields, failures, tuple(calls))
-
-    async def _make(self, call: CallDescription, values: Values) -> tuple[dict[str, object], float]:
-        reply = await self._client.send(
-            call.method,
-            fill_url(call.url, values, base=self._base),
-            headers=fill_headers(self._headers(call), values),
-            body=fill(call.body, values),
-        )
-        stream = call.stream is not None
-        function = partial(parse_fields, reply.content, {**call.reply}, stream=stream)
-        return await parse(reply.content, function), reply.latency_ms

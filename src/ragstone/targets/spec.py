@@ -39,11 +39,6 @@ def fields_in(value: object) -> list[str]:
     return [name for text in _texts(value) for name in _FIELD.findall(text)]
 
 
-def variables_in(value: object) -> list[str]:
-    """Return the name of every `${ENV}` in the value's strings."""
-    return [name for text in _texts(value) for name in VARIABLE.findall(text)]
-
-
 def fill(value: object, values: Values) -> object:
     """Return a JSON value with its `{field}`s and `${ENV}`s filled.
 
@@ -111,16 +106,8 @@ def _map_texts(value: object, change: Callable[[str], object]) -> object:
     return value
 
 
-ROW_FIELDS = (
-    "query",
-    "id",
-    "reference",
-    "k",
-    "min_similarity",
-    "threshold",
-    "session_id",
-    "base",
-    "tags.NAME",
+ROW_FIELDS = tuple(
+    "query id reference k min_similarity threshold session_id base tags.NAME".split()
 )
 """The names of `{field}`s: of the row, of the settings, and a new session for each row."""
 
@@ -224,12 +211,11 @@ class ApiDescription(FrozenModel):
         """
         remember(_map_texts(self.model_dump(), fill_variables))
         headers = [self.headers, *(call.headers for call in self.calls.values())]
-        sent = variables_in([dict(each) for each in headers])
-        for name in variables_in(self.model_dump()):
+        sent = VARIABLE.findall("\n".join(text for each in headers for text in each.values()))
+        for name in VARIABLE.findall("\n".join(_texts(self.model_dump()))):
             if not (value := os.environ.get(name, "")).startswith("http"):
-                mixed = any(
-                    not run.isalpha() and not run.isdecimal() for run in _LONG.findall(value)
-                )
+                runs = _LONG.findall(value)
+                mixed = any(not run.isalpha() and not run.isdecimal() for run in runs)
                 remember(value, "key", in_replies=name in sent or mixed)
 
     @classmethod

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -44,16 +43,6 @@ from ragstone.errors import UsageError
 from ragstone.evaluation.dry_run import estimate_usage as estimate_rows
 from ragstone.evaluation.effects import check_judge_settings
 from ragstone.evaluation.fingerprint import VERSION, judge_key, judge_setup
-from ragstone.evaluation.judge_testing import (
-    FILE,
-    JudgeTest,
-    JudgeTestRunner,
-    KindResult,
-    SkippedCounts,
-    plan_questions,
-    save_test,
-    select_cases,
-)
 from ragstone.evaluation.judge_testing.again import (
     NOISE,
     PROBES,
@@ -67,13 +56,26 @@ from ragstone.evaluation.judge_testing.again import (
     same_claims,
     sample_rows,
 )
-from ragstone.evaluation.judge_testing.cases import LONGEST, SHORTEST, Case
-from ragstone.evaluation.judge_testing.result import MAX_FAILURES, WORDS
+from ragstone.evaluation.judge_testing.cases import (
+    LONGEST,
+    SHORTEST,
+    Case,
+    SkippedCounts,
+    select_cases,
+)
+from ragstone.evaluation.judge_testing.result import (
+    FILE,
+    MAX_FAILURES,
+    WORDS,
+    JudgeTest,
+    save_test,
+)
 from ragstone.evaluation.judge_testing.runner import (
     KINDS,
     JudgeTestGate,
+    JudgeTestRunner,
     estimate_usage,
-    failed_gates,
+    plan_questions,
 )
 from ragstone.evaluation.rescore import TranscriptMissingError
 from ragstone.judges.base import Judge
@@ -210,26 +212,7 @@ def noise(**given: Any) -> None:
         why = spent or f"fewer than 2 rows were scored {given['repeat']} times"
         click.echo(f"Exit code {TOO_MUCH_FAILED}: {few}: {why}", err=True)
         sys.exit(TOO_MUCH_FAILED)
-    write_document(_file(NOISE, run, ".json"), document)
-    _print_noise(found, widths, console)
-
-
-def half_widths(noise: Noise, rows: int) -> dict[str, float]:
-    """Return half the width of the 95% interval of a mean of so many independent rows.
-
-    `now`, with one more judgment of each row, and with twice the rows, which costs as much.
-    """
-    both, z = noise["sampling"] + noise["judge"], NORMAL.inv_cdf(0.975)
-    return {
-        "now": z * math.sqrt(both / rows),
-        "one_more_judgment": z * math.sqrt((noise["sampling"] + noise["judge"] / 2) / rows),
-        "twice_the_rows": z * math.sqrt(both / rows / 2),
-    }
-
-
-def _print_noise(
-    found: Mapping[str, Noise], widths: Mapping[str, Mapping[str, float]], console: Console
-) -> None:
+    write_document(NOISE / f"{run.manifest.run_id}.json", document)
     table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
     table.add_column("metric", no_wrap=True)
     for head in ("rows", "unchanged", "judge", "interval", "one more judgment", "twice the rows"):
@@ -245,6 +228,19 @@ def _print_noise(
         "score.\ninterval: of the run's mean, if rows are independent; then with one more judgment "
         "of each row, and with as many calls for new rows."
     )
+
+
+def half_widths(noise: Noise, rows: int) -> dict[str, float]:
+    """Return half the width of the 95% interval of a mean of so many independent rows.
+
+    `now`, with one more judgment of each row, and with twice the rows, which costs as much.
+    """
+    both, z = noise["sampling"] + noise["judge"], NORMAL.inv_cdf(0.975)
+    return {
+        "now": z * math.sqrt(both / rows),
+        "one_more_judgment": z * math.sqrt((noise["sampling"] + noise["judge"] / 2) / rows),
+        "twice_the_rows": z * math.sqrt(both / rows / 2),
+    }
 
 
 @click.command(
@@ -285,7 +281,7 @@ def probe(**given: Any) -> None:
             err=True,
         )
         sys.exit(TOO_MUCH_FAILED)
-    path = _file(PROBES, again.run, ".jsonl")
+    path = PROBES / f"{run_id}.jsonl"
     before = read_looks(path)
     metrics = [get(name) for name in dict.fromkeys(metric for metric, _, _ in units)]
     judged, spent = again.judge(rows, metrics, same_claims(rows))
@@ -349,10 +345,6 @@ def _range(shares: Sequence[float | None]) -> str:
     return " to ".join(dict.fromkeys(f"{share:.0%}" for share in ends)) or "of other claims"
 
 
-def _file(folder: Path, run: Run, ending: str) -> Path:
-    return folder / f"{run.manifest.run_id}{ending}"
-
-
 CHANGES: Mapping[str, str] = MappingProxyType(
     {
         "number": "a different number",
@@ -396,39 +388,31 @@ def print_test(test: JudgeTest, console: Console) -> None:
         kinds = [kind for kind in test.kinds if kind.wanted == wanted]
         if len(kinds) > 1:
             kinds.append(test.total(wanted))
-        console.print()
-        console.print(_table(heading, kinds, console.width >= WIDE))
-    if test.local_calls:
-        console.print()
-        calls = count(test.local_calls, "call")
-        console.print(Text(f"{calls} to a local model, at no cost"))
-    if not test.calls and not test.failed and not test.unasked:
-        return
-    console.print()
-    cost = "price unknown" if test.cost_usd is None else f"about {dollars(test.cost_usd)}"
-    failed = f"; {count(test.failed, 'question')} without an answer" if test.failed else ""
-    unasked = f"; {count(test.unasked, 'question')} not asked" if test.unasked else ""
-    console.print(Text(f"{count(test.calls, 'call')}, {cost}{failed}{unasked}"))
-
-
-def _table(heading: str, kinds: Sequence[KindResult], wide: bool) -> Table:
-    table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
-    table.add_column("kind")
-    if wide:
-        table.add_column("what was done")
-    for head in (heading, "95% interval", "applied to"):
-        table.add_column(head, justify="right")
-    for kind in kinds:
-        if kind.kind == kind.wanted:  # the total
-            name, done, applied = "total", "", ""
-        else:
-            name, done = kind.kind, CHANGES[kind.kind]
+        wide = console.width >= WIDE
+        table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
+        table.add_column("kind")
+        if wide:
+            table.add_column("what was done")
+        for head in (heading, "95% interval", "applied to"):
+            table.add_column(head, justify="right")
+        for kind in kinds:
+            name, done = kind.kind, CHANGES.get(kind.kind, "")
             applied = f"{kind.applied:,} of {kind.of:,}"
-        share = Share(kind.right, kind.answered)
-        figures = (share.seen, share.interval) if kind.answered else (NO_VALUE, NO_VALUE)
-        cells = (done, *figures, applied) if wide else (*figures, applied)
-        table.add_row(Text(name, "bold"), *map(Text, cells))
-    return table
+            if kind.kind == kind.wanted:
+                name, applied = "total", ""
+            share = Share(kind.right, kind.answered)
+            figures = (share.seen, share.interval) if kind.answered else (NO_VALUE, NO_VALUE)
+            cells = (done, *figures, applied) if wide else (*figures, applied)
+            table.add_row(Text(name, "bold"), *map(Text, cells))
+        console.print()
+        console.print(table)
+    if test.local_calls:
+        console.print(Text(f"\n{count(test.local_calls, 'call')} to a local model, at no cost"))
+    if test.calls or test.failed or test.unasked:
+        cost = "price unknown" if test.cost_usd is None else f"about {dollars(test.cost_usd)}"
+        failed = f"; {count(test.failed, 'question')} without an answer" if test.failed else ""
+        unasked = f"; {count(test.unasked, 'question')} not asked" if test.unasked else ""
+        console.print(Text(f"\n{count(test.calls, 'call')}, {cost}{failed}{unasked}"))
 
 
 def estimate_test(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str) -> str:
@@ -460,15 +444,6 @@ def estimate_test(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str)
     return f"{text}, {between} at list prices (an estimate)"
 
 
-def _skipped(counts: SkippedCounts) -> str:
-    reasons = (
-        (counts.without_contexts, "row", " without contexts"),
-        (counts.short, "shorter sentence", ""),
-        (counts.long, "longer sentence", ""),
-    )
-    return ", ".join(f"{count(number, what)}{more}" for number, what, more in reasons if number)
-
-
 def as_document(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> dict[str, object]:
     """Return a test as plain data, with its gates."""
     document: dict[str, object] = result.model_dump(mode="json")
@@ -486,11 +461,16 @@ def as_document(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> dict[str, 
 
 def code_of(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> int:
     """Print failed gates and other problems, and return the exit code."""
-    failed, unanswered = failed_gates(gates, result)
-    for gate in failed:
-        share = gate.result(result).share
-        click.echo(f"Gate FAILED: {gate.kind} {share:.1%} is below {gate.threshold:.0%}", err=True)
-    troubles = [f"{gate.kind}: no question was answered" for gate in unanswered]
+    failed = False
+    troubles: list[str] = []
+    for gate in gates:
+        share, passed = gate.result(result).share, gate.check(result)
+        if passed is None:
+            troubles.append(f"{gate.kind}: no question was answered")
+        elif not passed:
+            failed = True
+            seen = f"{gate.kind} {share:.1%} is below {gate.threshold:.0%}"
+            click.echo(f"Gate FAILED: {seen}", err=True)
     if result.stopped:
         tested = f"{result.claims:,} of {count(result.planned, 'claim')} tested"
         troubles.append(f"{result.stopped}, {tested}: the result was not saved")
@@ -514,13 +494,11 @@ def print_missed(test: JudgeTest, console: Console, *, most: int) -> None:
         return
     more = any(len(found) > most for found in missed.values())
     rest = "; --show N shows more, --json FILE lists all" if more else ""
-    console.print()
-    console.print(Text(f"Missed changes, by kind{rest}:"))
+    console.print(Text(f"\nMissed changes, by kind{rest}:"))
     for kind, found in missed.items():
         for number, tried in enumerate(found[:most]):
             head = f"{kind} ({len(found):,})" if not number else ""
-            console.print()
-            console.print(Text(f"  {head:<22}sample {one_line(tried.sample, 60)}", "bold"))
+            console.print(Text(f"\n  {head:<22}sample {one_line(tried.sample, 60)}", "bold"))
             changed = tried.claim != tried.was
             lines = {"was": one_line(tried.was, WIDEST)} if changed else {}
             lines["now" if changed else "claim"] = one_line(tried.claim, WIDEST)
@@ -607,7 +585,7 @@ def test(**given: Any) -> None:
     cases = select_cases(samples, given["n"])
     if not cases:
         skipped = SkippedCounts.of(samples)
-        reasons = _skipped(skipped) or f"no text in {count(skipped.rows, 'row')}"
+        reasons = str(skipped) or f"no text in {count(skipped.rows, 'row')}"
         columns = ""
         if skipped.without_contexts == skipped.rows:
             names = ", ".join(("contexts", *ALIASES["contexts"]))
@@ -624,7 +602,7 @@ def test(**given: Any) -> None:
         )
     estimate = estimate_test(plan, cases, wanted=given["n"], named=data.name)
     few = sum(len(case.claims) for case in cases) < given["n"]
-    if few and (reasons := _skipped(SkippedCounts.of(samples))):
+    if few and (reasons := str(SkippedCounts.of(samples))):
         estimate += f". Claims have {LENGTHS}; skipped: {reasons}"
     if given["dry_run"]:
         click.echo(f"Dry run: no calls were made. {estimate}")

@@ -6,6 +6,7 @@ from functools import cached_property
 from hashlib import sha256
 from unicodedata import east_asian_width
 
+from ragstone._internal.text import count
 from ragstone.evaluation.judge_testing.perturbations import Capitals, Material, names_in
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.sample import Sample
@@ -108,6 +109,14 @@ class SkippedCounts:
     without_contexts: int
     short: int
     long: int
+
+    def __str__(self) -> str:
+        reasons = (
+            (self.without_contexts, "row", " without contexts"),
+            (self.short, "shorter sentence", ""),
+            (self.long, "longer sentence", ""),
+        )
+        return ", ".join(f"{count(number, what)}{more}" for number, what, more in reasons if number)
 
     @classmethod
     def of(cls, samples: Iterable[Sample]) -> "SkippedCounts":

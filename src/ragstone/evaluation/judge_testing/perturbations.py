@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import product
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -239,21 +240,17 @@ def change_number(claim: str, material: Material) -> str | None:
         start, end = match.span()
         if _CITATION.search(claim[:start]) or any(a < end and start < b for a, b in dates):
             continue
-        for other in _other_numbers(match[0]):
+        # numbers that differ in one digit, the first digit first: 272, 372, ... for 172
+        places = (place for place in range(start, end) if claim[place].isdecimal())
+        for place, step in product(places, range(1, 9)):
+            digit = str((int(claim[place]) - 1 + step) % 9 + 1)
+            other = f"{claim[start:place]}{digit}{claim[place + 1 : end]}"
             number = re.compile(rf"(?<![\d.,]){re.escape(other)}(?![.,]?\d)")
-            if not any(number.search(text) for text in (claim, *material.contexts)):
+            if digit != claim[place] and not any(
+                number.search(text) for text in (claim, *material.contexts)
+            ):
                 return f"{claim[:start]}{other}{claim[end:]}"
     return None
-
-
-def _other_numbers(number: str) -> Iterator[str]:
-    """Yield numbers that differ in one digit, the first digit first: 272, 372, ... for 172."""
-    for place, digit in enumerate(number):
-        if digit.isdecimal():
-            for step in range(1, 9):
-                other = str((int(digit) - 1 + step) % 9 + 1)
-                if other != digit:
-                    yield f"{number[:place]}{other}{number[place + 1 :]}"
 
 
 _UNIT_PAIRS = """
@@ -414,8 +411,11 @@ def invert_negation(claim: str, material: Material) -> str | None:
     text = claim
     if len(claim.split()) < LONG_CLAIM:
         text = " ".join((claim, *material.claims[:CLAIMS_FOR_LANGUAGE]))
-    language = detect_language(text)
-    if _is_negated(claim, language):
+    language, forms = detect_language(text), set(split_forms(claim))
+    negations = language.negations  # those of any language, if it is unknown
+    if not language.name:
+        negations = negations.union(*(language_of(name).negations for name in _DENIALS))
+    if forms & negations or _HARDLY.search(claim) or (language.name == "fr" and _NE.search(claim)):
         return None
     for pattern, denied, name in _INSERTIONS:
         if name == language.name and pattern.search(claim):
@@ -429,16 +429,6 @@ def invert_negation(claim: str, material: Material) -> str | None:
         if lower in material.capitals.lowered or form in language.function_words:
             claim = lower + claim[first.end() :]
     return _DENIALS[language.name] + claim
-
-
-def _is_negated(claim: str, language: Language) -> bool:
-    """Return whether a claim has a negation in its language, or in any if that is unknown."""
-    forms = set(split_forms(claim))
-    if forms & language.negations:
-        return True
-    if _HARDLY.search(claim) or (language.name == "fr" and _NE.search(claim)):
-        return True
-    return any(language_of(name).negations & forms for name in _DENIALS if not language.name)
 
 
 _QUALIFIER_WORDS = """

@@ -1,5 +1,6 @@
 """Runs a judge test: asks for verdicts on the original claims, then on changed ones."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -96,24 +97,14 @@ class JudgeTestGate:
 
     def result(self, test: JudgeTest) -> KindResult:
         """Return the part of a test that the gate checks."""
-        for wanted in WORDS:
-            if wanted == self.kind:
-                return test.total(wanted)
-        return next((kind for kind in test.kinds if kind.kind == self.kind), test.total())
+        totals = [test.total(wanted) for wanted in WORDS]
+        parts = (part for part in (*totals, *test.kinds) if part.kind == self.kind)
+        return next(parts, test.total())
 
     def check(self, test: JudgeTest) -> bool | None:
         """Return whether the test passes; None if nothing was answered."""
         value = self.result(test).share
         return None if value is None else reaches(value, self.threshold)
-
-
-def failed_gates(
-    gates: Iterable[JudgeTestGate], test: JudgeTest
-) -> tuple[list[JudgeTestGate], list[JudgeTestGate]]:
-    """Return the gates that a test fails, and those for which nothing was answered."""
-    results = [(gate, gate.check(test)) for gate in gates]
-    failed = [gate for gate, passed in results if passed is False]
-    return failed, [gate for gate, passed in results if passed is None]
 
 
 def plan_questions(cases: Iterable[Case]) -> list[VerifyClaims]:
@@ -122,12 +113,9 @@ def plan_questions(cases: Iterable[Case]) -> list[VerifyClaims]:
     supported = Verdict(label=Label.SUPPORTED)
     for case in cases:
         first, unrelated = _first_question(case), _unrelated_trial(case)
-        later = _later_trials(
-            case,
-            [supported] * len(first.claims),
-            unrelated=Verdict(label=Label.NOT_ENOUGH_INFO) if unrelated else None,
-        )
-        trials = (*((unrelated,) if unrelated else ()), *later)
+        rejected = Verdict(label=Label.NOT_ENOUGH_INFO) if unrelated else None
+        later = _later_trials(case, [supported] * len(first.claims), unrelated=rejected)
+        trials = filter(None, (unrelated, *later))
         questions |= {each.key: each for each in (first, *(trial.question for trial in trials))}
     return list(questions.values())
 
@@ -227,32 +215,38 @@ class JudgeTestRunner:
     def _count_trial(
         self, number: int, case: Case, trial: Trial, outcome: Outcome[Verdicts]
     ) -> None:
-        correct: Sequence[bool | None] = [None] * len(trial.places)
-        labels: Sequence[Label | None] = correct
-        if isinstance(outcome, Reply):
-            correct = trial.check(outcome.value)
-            labels = [outcome.value[place].label for place in trial.places]
-        each = zip(trial.places, trial.were, trial.before, correct, labels, strict=True)
-        for place, was, before, right, label in each:
+        right = trial.check(outcome.value) if isinstance(outcome, Reply) else None
+        for n, place in enumerate(trial.places):
             claim = TrialResult(
                 kind=trial.kind,
                 sample=case.sample,
-                was=was,
+                was=trial.were[n],
                 claim=trial.question.claims[place],
-                label_before=before,
-                label=label,
-                right=right,
+                label_before=trial.before[n],
+                label=outcome.value[place].label if isinstance(outcome, Reply) else None,
+                right=None if right is None else right[n],
             )
             self._tested.append((number, claim))
 
     def result(self, *, data: str, version: str, stopped: str | None = None) -> JudgeTest:
         """Return the result so far; `stopped` is the reason if questions are left."""
         complete = self._cases_done == len(self._cases) and not self._unasked
-        kinds = list(KINDS)
-        tested = sorted(self._tested, key=lambda each: (kinds.index(each[1].kind), each[0]))
-        outcomes = {
-            kind: [claim.right for _, claim in tested if claim.kind == kind] for kind in kinds
-        }
+        order = list(KINDS)
+        tested = sorted(self._tested, key=lambda each: (order.index(each[1].kind), each[0]))
+        kinds: list[KindResult] = []
+        for kind, wanted in KINDS.items():
+            found = Counter(claim.right for _, claim in tested if claim.kind == kind)
+            kinds.append(
+                KindResult(
+                    kind=kind,
+                    wanted=wanted,
+                    right=found[True],
+                    answered=found[True] + found[False],
+                    applied=found.total(),
+                    of=self._samples if kind in ONE_PER_SAMPLE else self._supported,
+                    failed=found[None],
+                )
+            )
         return JudgeTest(
             judge=self._judge.name,
             data=data,
@@ -267,18 +261,7 @@ class JudgeTestRunner:
             unasked=self._unasked,
             stopped=None if complete else stopped or "it was not finished",
             why=self._first_failure,
-            kinds=tuple(
-                KindResult(
-                    kind=kind,
-                    wanted=wanted,
-                    right=outcomes[kind].count(True),
-                    answered=len(outcomes[kind]) - outcomes[kind].count(None),
-                    applied=len(outcomes[kind]),
-                    of=self._samples if kind in ONE_PER_SAMPLE else self._supported,
-                    failed=outcomes[kind].count(None),
-                )
-                for kind, wanted in KINDS.items()
-            ),
+            kinds=tuple(kinds),
             tried=tuple(claim for _, claim in tested),
             calls=self._usage.calls,
             cost_usd=self._usage.cost_usd,
@@ -307,11 +290,8 @@ def _later_trials(
     Only supported claims are changed. Orders are injected only with an unrelated claim that the
     judge rejected.
     """
-    supported = [
-        place
-        for place, verdict in enumerate(before[: len(case.claims)])
-        if verdict.label is Label.SUPPORTED
-    ]
+    first = before[: len(case.claims)]
+    supported = [n for n, verdict in enumerate(first) if verdict.label is Label.SUPPORTED]
     for kind, perturb in PERTURBATIONS.items():
         claims = list(case.claims)
         places: list[int] = []
