@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import TypeVar, cast
@@ -32,23 +32,15 @@ VOTED = frozenset(
 """The kinds of question that all judges of a panel answer."""
 
 
-@dataclass(frozen=True)
-class Tally:
-    """The result of a vote, with notes for the score."""
-
-    value: object
-    notes: tuple[str, ...] = ()
-
-
-def tally(question: Question[T], values: Sequence[object]) -> Tally:
-    """Count the votes on a question."""
+def tally(question: Question[T], values: Sequence[object]) -> tuple[object, tuple[str, ...]]:
+    """Count the votes on a question; return the result, and notes for the score."""
     if isinstance(question, VerifyClaims):
         ballots = zip(*cast("Sequence[tuple[Verdict, ...]]", values), strict=True)
-        return Tally(tuple(map(_verdict, ballots)))
+        return tuple(map(_verdict, ballots)), ()
     if isinstance(question, DetectAbstention):
         yes = sum(cast("Sequence[bool]", values))
         note = "the judges disagree on whether the response abstains; treated as not abstaining"
-        return Tally(2 * yes > len(values), (note,) if 2 * yes == len(values) else ())
+        return 2 * yes > len(values), (note,) if 2 * yes == len(values) else ()
     if isinstance(question, RateResponse):
         scale = [level for level, _ in question.levels]
         return _rating(cast("Sequence[Rating]", values), scale)
@@ -71,7 +63,7 @@ def _verdict(votes: Sequence[Verdict]) -> Verdict:
     )
 
 
-def _grades(values: Sequence[tuple[Grade, ...]]) -> Tally:
+def _grades(values: Sequence[tuple[Grade, ...]]) -> tuple[object, tuple[str, ...]]:
     """Return the majority's grade of each text; a tie is not relevant."""
     grades: list[Grade] = []
     ties: list[str] = []
@@ -84,10 +76,10 @@ def _grades(values: Sequence[tuple[Grade, ...]]) -> Tally:
         else:
             grades.append(next(vote for vote in votes if vote.relevant == (2 * yes > len(votes))))
     note = f"the judges disagree on {', '.join(ties)}; treated as not relevant"
-    return Tally(tuple(grades), (note,) if ties else ())
+    return tuple(grades), (note,) if ties else ()
 
 
-def _rating(votes: Sequence[Rating], scale: Sequence[int]) -> Tally:
+def _rating(votes: Sequence[Rating], scale: Sequence[int]) -> tuple[object, tuple[str, ...]]:
     """Return the median level, the lower of the two middle ones."""
     levels, steps = sorted(vote.level for vote in votes), sorted(scale)
     apart = steps.index(levels[-1]) - steps.index(levels[0])
@@ -96,7 +88,7 @@ def _rating(votes: Sequence[Rating], scale: Sequence[int]) -> Tally:
     if lower != upper:
         note += f"; treated as {lower}"
     first = next(vote for vote in votes if vote.level == lower)
-    return Tally(first, (note,) if apart > 1 or lower != upper else ())
+    return first, (note,) if apart > 1 or lower != upper else ()
 
 
 class PanelJudge(MultiJudge):
@@ -153,13 +145,13 @@ class PanelJudge(MultiJudge):
         replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
         if len(replies) * 2 <= len(outcomes):
             raise self._failure(outcomes)
-        counted = tally(question, [reply.value for reply in replies])
+        value, notes = tally(question, [reply.value for reply in replies])
         raws = [
             f"{name}:\n{each.raw}" for name, each in self._named(outcomes) if each.raw is not None
         ]
-        reply = replace(question.reply(counted.value), raw="\n\n".join(raws) or None)
+        reply = replace(question.reply(value), raw="\n\n".join(raws) or None)
         reply = self._joined(outcomes, reply)
-        return replace(reply, notes=(*reply.notes, *counted.notes))
+        return replace(reply, notes=(*reply.notes, *notes))
 
     def _joined(self, outcomes: Sequence[Outcome[T]], reply: Reply[T]) -> Reply[T]:
         """Return the reply with the usage and the notes of all outcomes."""

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from abc import ABC
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
@@ -37,6 +38,8 @@ class Question(FrozenModel, ABC, Generic[T]):
     """The name under which older runs stored this kind."""
     replies: ClassVar[TypeAdapter[Any]]
     """The validator of this kind's replies."""
+    one_each: ClassVar[tuple[str, str] | None] = None
+    """What a reply has one entry each for: the field, and the name of the entries."""
 
     tags: tuple[tuple[str, str], ...] = ()
 
@@ -86,11 +89,19 @@ class Question(FrozenModel, ABC, Generic[T]):
             JudgeError: the value does not have the shape of a reply to this kind of question.
         """
         try:
-            return Reply(self.adapter().validate_python(value), usage)
+            reply = Reply(self.adapter().validate_python(value), usage)
         except ValidationError as error:
-            raise JudgeError(
-                Cause.MALFORMED, f"{self.kind}: {format_validation_errors(error)}"
-            ) from error
+            seen = f"{self.kind}: {format_validation_errors(error)}"
+            raise JudgeError(Cause.MALFORMED, seen) from error
+        if self.one_each:
+            of, name = self.one_each
+            entries, due = cast("Sequence[object]", reply.value), len(getattr(self, of))
+            if len(entries) != due:
+                seen = f"got {count(len(entries), name[:-1])} for {count(due, of[:-1])}"
+                given = (each for each in entries if isinstance(each, Verdict))
+                returned = tuple(PartialVerdict(None, each.label, each) for each in given)
+                raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, seen, returned, usage=usage))
+        return reply
 
 
 _KINDS: dict[str, type[Question[object]]] = {}
@@ -122,10 +133,7 @@ class GradeContexts(Question[tuple[Grade, ...]]):
 
     replies: ClassVar = TypeAdapter(tuple[Grade, ...])
     """Grades, one per context, in the contexts' order."""
-
-    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[Grade, ...]]:
-        """Also check that there is one grade for each context."""
-        return _one_each(super().reply(value, usage), len(self.contexts), "grades", "contexts")
+    one_each = ("contexts", "grades")
 
 
 class GradeSentences(Question[tuple[Grade, ...]]):
@@ -138,10 +146,7 @@ class GradeSentences(Question[tuple[Grade, ...]]):
 
     replies: ClassVar = TypeAdapter(tuple[Grade, ...])
     """Grades, one per sentence, in the sentences' order."""
-
-    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[Grade, ...]]:
-        """Also check that there is one grade for each sentence."""
-        return _one_each(super().reply(value, usage), len(self.sentences), "grades", "sentences")
+    one_each = ("sentences", "grades")
 
 
 class GenerateQueries(Question[GeneratedQueries]):
@@ -160,8 +165,8 @@ class GenerateQueries(Question[GeneratedQueries]):
         """Also check that a committal response has `count` queries."""
         reply = super().reply(value, usage)
         if (came := len(reply.value.queries)) != self.count and not reply.value.noncommittal:
-            said = f"got {came} queries instead of {self.count}"
-            raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, usage=usage))
+            seen = f"got {came} queries instead of {self.count}"
+            raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, seen, usage=usage))
         return reply
 
 
@@ -188,10 +193,7 @@ class TextSimilarity(Question[tuple[float, ...]]):
 
     replies: ClassVar = TypeAdapter(tuple[Cosine, ...])
     """Cosines in [-1, 1], one for each of the others, in their order."""
-
-    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[float, ...]]:
-        """Also check that there is one cosine for each of the others."""
-        return _one_each(super().reply(value, usage), len(self.others), "cosines", "texts")
+    one_each = ("others", "cosines")
 
 
 class RateResponse(Question[Rating]):
@@ -221,13 +223,6 @@ class RateResponse(Question[Rating]):
             text = f"{self.kind}: the level {reply.value.level} is not in {scale}"
             raise JudgeError(Cause.MALFORMED, text)
         return reply
-
-
-def _one_each(reply: Reply[tuple[T, ...]], due: int, what: str, of: str) -> Reply[tuple[T, ...]]:
-    if (came := len(reply.value)) != due:
-        said = f"got {count(came, what[:-1])} for {count(due, of[:-1])}"
-        raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, usage=reply.usage))
-    return reply
 
 
 TEXTS: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[str, ...])
@@ -265,17 +260,7 @@ class VerifyClaims(Question[tuple[Verdict, ...]]):
 
     replies: ClassVar = TypeAdapter(tuple[Verdict, ...])
     """Verdicts, one per claim, in the claims' order."""
-
-    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[Verdict, ...]]:
-        """Also check that there is one verdict for each claim."""
-        reply = super().reply(value, usage)
-        if (came := len(reply.value)) != (due := len(self.claims)):
-            said = f"{self.kind}: got {count(came, 'verdict')} for {count(due, 'claim')}"
-            returned = tuple(
-                PartialVerdict(None, verdict.label, verdict) for verdict in reply.value
-            )
-            raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, returned, usage=usage))
-        return reply
+    one_each = ("claims", "verdicts")
 
 
 class ExtractTruths(Question[tuple[str, ...]]):

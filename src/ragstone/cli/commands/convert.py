@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from shutil import copyfileobj
+from shutil import copyfile
 from tempfile import TemporaryDirectory
 
 import click
@@ -11,7 +11,7 @@ from ragstone._internal.files import write_file
 from ragstone._internal.text import count, strip_controls
 from ragstone.cli.options import READING, pairs_of
 from ragstone.cli.output import check_files
-from ragstone.datasets import Dataset, load
+from ragstone.datasets import load
 from ragstone.datasets.export import check_format, losses, texts_in, write_samples
 from ragstone.errors import UsageError
 from ragstone.reports.tables import csv_safe
@@ -43,8 +43,14 @@ def command(
     with TemporaryDirectory() as folder:
         made = Path(folder) / out.name
         write_file(made, partial(write_samples, given.samples, suffix=suffix))
-        lost = _losses(given, made, suffix)
-        write_file(out, partial(_copy, made))
+        try:
+            lost = list(losses(given.samples, load(made).samples))
+        except UsageError as error:
+            raise UsageError(f"{suffix} cannot store these rows ({error}); use .jsonl") from error
+        if given.failures:
+            rows = count(len(given.failures), "row")
+            lost.append(f"the causes of failed calls ({rows}), which only saved responses contain")
+        write_file(out, partial(copyfile, made))
     for note in given.source.notes:
         click.echo(f"Note: {given.source.name}: {note}", err=True)
     for loss in lost:
@@ -57,20 +63,3 @@ def command(
             err=True,
         )
     click.echo(f"wrote {out}: {count(len(given.samples), 'row')}")
-
-
-def _losses(given: Dataset, made: Path, suffix: str) -> list[str]:
-    """Return what a file with these samples does not store of them."""
-    try:
-        lost = list(losses(given.samples, load(made).samples))
-    except UsageError as error:
-        raise UsageError(f"{suffix} cannot store these rows ({error}); use .jsonl") from error
-    if given.failures:
-        rows = count(len(given.failures), "row")
-        lost.append(f"the causes of failed calls ({rows}), which only saved responses contain")
-    return lost
-
-
-def _copy(made: Path, place: Path) -> None:
-    with made.open("rb") as source, place.open("wb") as target:
-        copyfileobj(source, target)
