@@ -64,9 +64,6 @@ def write_file(path: Path, write: Callable[[Path], object], *, keep: bool = Fals
 
     Missing folders are created. An existing file is replaced; with `keep`, the new file is
     named `name-2`, `name-3`, ...
-
-    Raises:
-        UsageError: the file cannot be written.
     """
     try:
         path = path.resolve() if path.is_symlink() else path
@@ -85,20 +82,12 @@ def write_file(path: Path, write: Callable[[Path], object], *, keep: bool = Fals
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 text as `write_file` does.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Write a UTF-8 text as `write_file` does."""
     write_file(path, lambda file: file.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def check_writable(path: Path) -> None:
-    """Check that a file could be written, without creating anything.
-
-    Raises:
-        UsageError: it is a folder, or its folder cannot be created or is not writable.
-    """
+    """Check that a file could be written, without creating anything."""
     try:
         if path.is_dir():
             raise UsageError(f"{path} is a folder; name a file in it")

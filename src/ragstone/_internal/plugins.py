@@ -31,9 +31,6 @@ def import_plugin(name: str) -> ModuleType:
     """Import `package.module` (found from the working folder too) or `path/to/file.py`.
 
     A file can import modules from its own folder, like a script, and from the working folder.
-
-    Raises:
-        UsageError: there is no such module or file, or its import raises.
     """
     _find_in(Path.cwd())
     try:
@@ -46,11 +43,7 @@ def import_plugin(name: str) -> ModuleType:
 
 
 def load_entry_point(point: EntryPoint) -> object:
-    """Load an entry point of an installed package.
-
-    Raises:
-        UsageError: it does not exist, or its import raises.
-    """
+    """Load an entry point of an installed package."""
     try:
         return cast("object", point.load())
     except (Exception, SystemExit) as error:

@@ -35,10 +35,6 @@ def compose_file(path: Path, *, typed: bool = True) -> Node | None:
     """Return the root node of a YAML file; None if it is empty.
 
     With `typed`, nodes are tagged by their appearance (`!!int`); otherwise every scalar is text.
-
-    Raises:
-        UsageError: the file cannot be read, or is too large for a settings file.
-        InputError: it is not valid YAML.
     """
     if not path.is_file():
         raise UsageError(f"{path} cannot be read: it does not exist")
@@ -127,10 +123,6 @@ def read_yaml_values(path: Path) -> Sequence[YamlValue | Problem]:
     """Read a YAML file of `key: value` lines; an invalid line becomes a Problem in its place.
 
     A value may be text, a list of texts, or texts by name. A repeated key is returned twice.
-
-    Raises:
-        UsageError: the file cannot be read.
-        InputError: it is not valid YAML, or has no keys. An empty file has no values.
     """
     root = compose_file(path)
     if root is None:

@@ -147,12 +147,7 @@ def load(
 def read_table(
     path: Path, *, sheet: str | None = None, limit: int | None = None
 ) -> tuple[File, Table]:
-    """Return a file and its rows, before they are interpreted; some formats read only `limit`.
-
-    Raises:
-        UsageError: the file or sheet does not exist, or the format is not supported.
-        InputError: the file is invalid.
-    """
+    """Return a file and its rows, before they are interpreted; some formats read only `limit`."""
     is_folder = columnar.is_folder(path)
     if sheet is not None and (is_folder or path.suffix.lower() in LOADERS):
         raise UsageError(f"{path.name} has no sheets; remove --sheet {sheet}")

@@ -35,12 +35,7 @@ _TAKEN = frozenset((*FIELD_OF, *map(plain_name, (*CONVERSATIONS, *_IDENTIFYING))
 
 
 def write_samples(samples: Sequence[Sample], path: Path, *, suffix: str) -> None:
-    """Write samples in the format of a suffix, one of WRITERS.
-
-    Raises:
-        UsageError: the format is unknown, or there are too many rows for an Excel sheet.
-        InputError: a text is too long for an Excel cell.
-    """
+    """Write samples in the format of a suffix, one of WRITERS."""
     WRITERS[check_format(suffix)](samples, path)
 
 

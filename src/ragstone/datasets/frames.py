@@ -28,9 +28,6 @@ def rows_of(data: object) -> Iterable[Mapping[str, object]] | None:
     """Return the rows of a data frame, a mapping of its columns each; None if it is not one.
 
     An index of pandas is not a column.
-
-    Raises:
-        UsageError: the frame needs polars to be read, which is not installed.
     """
     if not hasattr(data, "__arrow_c_stream__"):
         return None
@@ -58,9 +55,6 @@ def frame_of(
     """Return columns of texts and floats as a frame of polars or pandas, if `like` is one.
 
     Otherwise it is a table of PyArrow, or of polars if PyArrow is not installed.
-
-    Raises:
-        UsageError: the library is not installed.
     """
     library = type(like).__module__.partition(".")[0]
     names = _MADE_WITH.get(library, ("pyarrow", "polars"))

@@ -122,10 +122,6 @@ def samples_in(
     `spelling` shows how to map a column, `near` is added if no query column is found, and
     `read_as` is the detected format. Without `queries` the query column is not read and may be
     missing.
-
-    Raises:
-        InputError: rows are invalid; the error has all problems.
-        UsageError: `columns` contains an unknown field or column.
     """
     other = " or ".join(f"--sheet {shlex.quote(name)}" for name in table.others[:5])
     other = f"read another sheet: {other}" if other else ""

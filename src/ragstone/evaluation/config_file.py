@@ -92,12 +92,7 @@ def model_names(text: str) -> str:
 
 
 def read_config(path: str | Path) -> Config:
-    """Read a config file. Paths in it (data, prompts, plugins, target) start at its folder.
-
-    Raises:
-        UsageError: it cannot be read.
-        InputError: it has problems; all of them are listed.
-    """
+    """Read a config file. Paths in it (data, prompts, plugins, target) start at its folder."""
     from ragstone._internal.yaml import read_yaml_values
 
     path = Path(path)

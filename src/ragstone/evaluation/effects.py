@@ -11,11 +11,7 @@ from ragstone.types.questions import TextSimilarity
 
 
 def check_judge_settings(named: Mapping[str, str], plan: Plan) -> None:
-    """Check that settings are for the plan's kind of judge; `named` is setting -> its option.
-
-    Raises:
-        UsageError: some are only for LLMs or cascades, and the plan names none.
-    """
+    """Check that settings are for the plan's kind of judge; `named` is setting -> its option."""
     needs = {flag: set(SETTINGS[name].needs) for name, flag in named.items()}
     flags = [flag for flag, need in needs.items() if need and need <= {"llm", "server"}]
     judged = any(map(is_model, single_names(plan.judge)))

@@ -113,11 +113,7 @@ def _hash(texts: Iterable[str]) -> str:
 def make_manifest(
     plan: Plan, *, dataset: Dataset, ready: Preflight, judge: Judge, target: Target | None
 ) -> Manifest:
-    """Return the record of a run that starts now; its URLs contain no secrets.
-
-    Raises:
-        UsageError: a gate is on a metric that is not run.
-    """
+    """Return the record of a run that starts now; its URLs contain no secrets."""
     started_at = datetime.now(UTC)
     kinds = {kind for metric in ready.metrics for kind in metric.question_kinds}
     test = load_test(judge_key(plan, judge, VERSION)) if VerifyClaims.kind in kinds else None

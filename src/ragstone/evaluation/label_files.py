@@ -133,10 +133,6 @@ def read_label_file(
     Rows are matched by id, or `by_position`: by the column `position`, else by their order. A
     claim is written as its text, or as its number in the reports, from 1; the column `number`
     states which of several claims with the same text.
-
-    Raises:
-        InputError: rows are invalid; the error has every problem.
-        UsageError: a column does not exist, or it is unclear what yes means.
     """
     file, table = read_table(path, sheet=sheet)
     found = list(table.rows)

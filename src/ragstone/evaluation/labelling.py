@@ -63,11 +63,7 @@ _ROW: TypeAdapter[ClaimRow] = TypeAdapter(ClaimRow)
 
 
 def read_claims(store: Store, run_id: str) -> list[ClaimRow]:
-    """Return the rows of a run with their claims.
-
-    Raises:
-        StoreError: the run has no rows, or they cannot be read.
-    """
+    """Return the rows of a run with their claims."""
     rows = store.load(run_id).rows
     if not isinstance(rows, StoredRows):
         raise StoreError(f"run {run_id} has rankings only; label a run of answers")
@@ -75,11 +71,7 @@ def read_claims(store: Store, run_id: str) -> list[ClaimRow]:
 
 
 def metric_of(info: RunInfo, given: str | None = None) -> str:
-    """Return the metric of a run to label: the given one, or its faithfulness.
-
-    Raises:
-        UsageError: the run has no such metric.
-    """
+    """Return the metric of a run to label: the given one, or its faithfulness."""
     names = [name for name in info.metrics if name.partition(":")[0].partition(",")[0] == METRIC]
     if given in names or (names and given is None):
         return given or names[0]
@@ -144,9 +136,6 @@ def plan_labels(
     The strata are rows whose claims are all supported and other rows, each split at the median of
     the judge's lowest confidence, if it has any. A row is drawn with all of its claims. Numbers in
     `widths` beyond that of all claims are that number.
-
-    Raises:
-        UsageError: no row has claims.
     """
     judged: list[tuple[ClaimRow, Sequence[_Claim], bool, float]] = []
     for row in rows:

@@ -87,9 +87,6 @@ class Preflight:
         """Compare the needs of metrics with the rows, the target and the judge.
 
         The target is asked for fields that no row has; with `every`, for all needed fields.
-
-        Raises:
-            UsageError: the target would be asked for a field that a column probably has.
         """
         present = _with_stand_ins(dataset.contents.fields)
         # a tag named almost like a field was probably meant to be that field
@@ -121,11 +118,7 @@ class Preflight:
         return cls(ready, refused, frozenset(wanted) & gives, notices)
 
     def check_requested(self, plan: Plan) -> None:
-        """Refuse a run without metrics, or without a metric that was requested by name.
-
-        Raises:
-            UsageError: it is such a run.
-        """
+        """Refuse a run without metrics, or without a metric that was requested by name."""
         by_name = [name for name in plan.metrics if name not in GROUPS]
         requested = set(map(str, select(by_name, **plan.parameters)))
         refused = {

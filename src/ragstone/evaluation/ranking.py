@@ -71,10 +71,6 @@ class RankingEvaluation:
         """Read the judgments.
 
         `plan` sets the metrics, their cut-offs and the names of the columns.
-
-        Raises:
-            UsageError: a metric needs more than rankings, or a file or column does not exist.
-            InputError: the file is invalid.
         """
         check_names(plan.columns)
         metrics: list[RankingMetric] = []
@@ -91,11 +87,6 @@ class RankingEvaluation:
         """Evaluate a ranking, reading a part of the file at a time.
 
         The default name of the run is that of the file.
-
-        Raises:
-            UsageError: the file or a column does not exist.
-            InputError: the file is invalid, or none of its queries is judged, most likely because
-                the ids are written differently.
         """
         columns = self.plan.columns
         queries = _Queries(self, problems_of(ranking))

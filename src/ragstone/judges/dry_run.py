@@ -131,9 +131,6 @@ def check_local(name: str, settings: LocalSettings, *, offline: bool) -> None:
     """Check a local model's files, labels and extra, without loading anything.
 
     Of a hub model that is not downloaded yet, only the name is checked.
-
-    Raises:
-        UsageError: the model cannot be used.
     """
     library("onnxruntime", name)
     try:

@@ -36,11 +36,7 @@ class JudgeSpec:
 
     @classmethod
     def of(cls, name: str) -> "JudgeSpec":
-        """Parse `provider:model,name=value`.
-
-        Raises:
-            UsageError: an option is set twice.
-        """
+        """Parse `provider:model,name=value`."""
         head, *rest = name.split(",")
         options: dict[str, str] = {}
         for text in rest:
@@ -66,11 +62,7 @@ class JudgeOptions(FrozenModel):
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Self:
-        """Read `name=value` options.
-
-        Raises:
-            UsageError: an option does not exist, or is out of its range.
-        """
+        """Read `name=value` options."""
         if unknown := sorted(options.keys() - cls.model_fields.keys()):
             raise UnknownNameError(f"option of {cls.judge}", unknown[0], cls.model_fields)
         try:
@@ -95,12 +87,7 @@ def split_names(names: str) -> list[str]:
 
 
 def cascaded(name: str) -> tuple[str, str] | None:
-    """Return the two judges of a cascade; None if it is not one.
-
-    Raises:
-        UsageError: it does not name two, one of them is a cascade, or the first is an LLM, which
-            has no confidence.
-    """
+    """Return the two judges of a cascade; None if it is not one."""
     if not name.startswith(f"{CASCADE}:"):
         return None
     parts = [part.strip() for part in name.removeprefix(f"{CASCADE}:").split("+")]
@@ -120,11 +107,7 @@ def cascaded(name: str) -> tuple[str, str] | None:
 
 
 def single_names(names: str) -> Iterator[str]:
-    """Yield every judge that is named, including those of panels and cascades.
-
-    Raises:
-        UsageError: a cascade does not name two judges.
-    """
+    """Yield every judge that is named, including those of panels and cascades."""
     for name in split_names(names):
         yield from cascaded(name) or (name,)
 
@@ -145,11 +128,7 @@ def begins_free(names: str) -> bool:
 
 
 def check_model(name: str) -> None:
-    """Check that an LLM's name was not meant as another judge's.
-
-    Raises:
-        UsageError: it has options, or is the beginning or the end of another judge's name.
-    """
+    """Check that an LLM's name was not meant as another judge's."""
     meant: Mapping[str, str] = {
         LOCAL: f"no model is named; pass its folder, as {LOCAL}:FOLDER",
         CASCADE: f"no judges are named; write, for example, {CASCADE}:{OFFLINE}+openai:gpt-4o-mini",

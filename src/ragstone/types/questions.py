@@ -109,11 +109,7 @@ _KINDS: dict[str, type[Question[object]]] = {}
 
 
 def adapter_of(kind: str) -> TypeAdapter[object]:
-    """Return the validator of a kind's replies, so that stored ones can be read back.
-
-    Raises:
-        UnknownNameError: there is no such kind of question; a plugin may be missing.
-    """
+    """Return the validator of a kind's replies, so that stored ones can be read back."""
     if kind not in _KINDS:
         raise UnknownNameError("kind of question", kind, _KINDS)
     return _KINDS[kind].adapter()

@@ -154,10 +154,6 @@ def pilots_of(
     """Return what one run, or two runs of the same questions, show of their metrics.
 
     `labels` are those of the first run.
-
-    Raises:
-        UnknownNameError: a chosen metric is not in the runs.
-        UsageError: no metric has enough scores.
     """
     spreads: dict[str, tuple[float, float, float]] = {}
     scores = runs[0].counts.scores

@@ -138,11 +138,7 @@ class LlmJudge(Judge):
         return self._identities.get(kind)
 
     def prompt(self, question: Question[T]) -> ModelPrompt:
-        """Return the prompt of a question.
-
-        Raises:
-            QuestionNotSupportedError: there is no prompt for that kind of question.
-        """
+        """Return the prompt of a question."""
         task = TASKS.get(question.kind)
         if task is None:
             raise QuestionNotSupportedError(
