@@ -280,12 +280,10 @@ def test_most_grades_count_and_a_tie_is_not_relevant(
     votes: str, relevant: bool, reason: str
 ) -> None:
     values = [(Grade(relevant=vote == "Y", reason=str(n)),) for n, vote in enumerate(votes)]
-    told = tally(GRADE_OF_VOTES, values)
-    assert told.value == (Grade(relevant=relevant, reason=reason),)
+    value, notes = tally(GRADE_OF_VOTES, values)
+    assert value == (Grade(relevant=relevant, reason=reason),)
     tied = "disagree" in reason
-    assert told.notes == (
-        ("the judges disagree on text 1; treated as not relevant",) if tied else ()
-    )
+    assert notes == (("the judges disagree on text 1; treated as not relevant",) if tied else ())
 
 
 @each_case(
@@ -299,8 +297,8 @@ def test_most_grades_count_and_a_tie_is_not_relevant(
     ],
 )
 def test_a_tie_is_no_abstention(votes: list[bool], abstains: bool, tied: bool) -> None:
-    told = tally(ABSTAIN, votes)
-    assert (told.value, bool(told.notes)) == (abstains, tied)
+    value, notes = tally(ABSTAIN, votes)
+    assert (value, bool(notes)) == (abstains, tied)
 
 
 @each_case(
@@ -321,16 +319,16 @@ def test_of_levels_the_lower_median_counts_and_two_medians_or_steps_apart_are_to
 ) -> None:
     scale = tuple((level, "so") for level in (9, 5, 3, 1))
     question = RateResponse(criteria="c", levels=scale, query="q", response="r")
-    told = tally(question, [Rating(level=each, reason=str(each)) for each in levels])
-    assert told.value == Rating(level=median, reason=str(median))
-    assert told.notes == ((note,) if note else ())
+    value, notes = tally(question, [Rating(level=each, reason=str(each)) for each in levels])
+    assert value == Rating(level=median, reason=str(median))
+    assert notes == ((note,) if note else ())
 
 
 def test_the_two_ends_of_a_scale_of_two_levels_are_no_agreement() -> None:
     question = RateResponse(criteria="c", levels=((1, "bad"), (5, "good")), query="q", response="r")
-    told = tally(question, [Rating(level=5), Rating(level=1)])
-    assert told.value.level == 1
-    assert told.notes == ("the judges differ by 1 level: 1, 5; treated as 1",)
+    value, notes = tally(question, [Rating(level=5), Rating(level=1)])
+    assert value.level == 1
+    assert notes == ("the judges differ by 1 level: 1, 5; treated as 1",)
 
 
 class Door(ScriptedJudge):
