@@ -17,13 +17,7 @@ from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.config_file import FILE, metric_names, model_names
 from ragstone.evaluation.effects import settings_without_effect
 from ragstone.metrics.registry import load_plugin
-from ragstone.types.config import (
-    DEFAULT_STORE,
-    NUMBERS_OR_NONE,
-    SETTINGS,
-    Plan,
-    Settings,
-)
+from ragstone.types.config import DEFAULT_STORE, NUMBERS_OR_NONE, SETTINGS, Plan, Settings
 from ragstone.types.gate import FLAGS, gate
 
 Given = Mapping[str, Any]
@@ -404,10 +398,7 @@ JUDGE = (
     ),
 )
 LIMITS = tuple(
-    map(
-        setting,
-        ("concurrency", "timeout", "retries", "rpm", "tpm", "max_calls", "max_cost"),
-    )
+    map(setting, ("concurrency", "timeout", "retries", "rpm", "tpm", "max_calls", "max_cost"))
 )
 OTEL = rare(
     "--otel",

@@ -49,11 +49,7 @@ def _source() -> ParameterSource | None:
 
 
 def open_store(
-    place: str | None,
-    *,
-    make: bool = False,
-    reading: bool = False,
-    made_by: str = "ragstone run",
+    place: str | None, *, make: bool = False, reading: bool = False, made_by: str = "ragstone run"
 ) -> Store:
     """Open an existing store; with `make`, create a SQLite file if it is missing.
 

@@ -17,10 +17,7 @@ from ragstone.types.claim import ClaimIssue, DiagnosedClaim, JudgedClaim, Label
 from ragstone.types.questions import Question, T
 from ragstone.types.row import Row
 
-_ISSUES = {
-    Label.CONTRADICTED: ClaimIssue.CONTRADICTED,
-    Label.NOT_ENOUGH_INFO: ClaimIssue.NOT_FOUND,
-}
+_ISSUES = {Label.CONTRADICTED: ClaimIssue.CONTRADICTED, Label.NOT_ENOUGH_INFO: ClaimIssue.NOT_FOUND}
 """The issue of a response claim with this verdict; partially supported claims have none."""
 
 

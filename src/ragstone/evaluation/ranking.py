@@ -61,12 +61,7 @@ class RankingEvaluation:
 
     @classmethod
     def of(
-        cls,
-        qrels: Path,
-        plan: Plan,
-        *,
-        missing: Missing = "zero",
-        ties: TieRule = "trec_eval",
+        cls, qrels: Path, plan: Plan, *, missing: Missing = "zero", ties: TieRule = "trec_eval"
     ) -> "RankingEvaluation":
         """Read the judgments.
 

@@ -4,12 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, cast
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    FiniteFloat,
-    field_validator,
-)
+from pydantic import AfterValidator, Field, FiniteFloat, field_validator
 
 from ragstone._internal.fields import (
     DocumentId,

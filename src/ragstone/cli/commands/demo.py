@@ -77,23 +77,21 @@ def _served(retriever: str) -> Generator[str, None, None]:
         loop.close()
 
 
-@click.command(name="demo-server", params=[_RETRIEVER])
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    show_default=True,
-    help="0 picks a free port.",
+@click.command(
+    name="demo-server",
+    params=[
+        _RETRIEVER,
+        option("--host", "Address to listen on.", default="127.0.0.1"),
+        option("--port", "0 picks a free port.", type=click.IntRange(0, 65535), default=8000),
+        option(
+            "--noise",
+            "Maximum random change to a similarity score.",
+            type=click.FloatRange(0, 1),
+            default=0.0,
+        ),
+        option("--seed", "Random seed for --noise.", type=int, default=0),
+    ],
 )
-@click.option(
-    "--noise",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    show_default=True,
-    help="Maximum random change to a similarity score.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --noise.")
 def server_command(host: str, port: int, retriever: str, noise: float, seed: int) -> None:
     """Serve the demo RAG system over HTTP.
 

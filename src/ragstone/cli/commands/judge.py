@@ -63,13 +63,7 @@ from ragstone.evaluation.judge_testing.cases import (
     SkippedCounts,
     select_cases,
 )
-from ragstone.evaluation.judge_testing.result import (
-    FILE,
-    MAX_FAILURES,
-    WORDS,
-    JudgeTest,
-    save_test,
-)
+from ragstone.evaluation.judge_testing.result import FILE, MAX_FAILURES, WORDS, JudgeTest, save_test
 from ragstone.evaluation.judge_testing.runner import (
     KINDS,
     JudgeTestGate,
