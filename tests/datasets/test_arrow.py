@@ -127,10 +127,10 @@ def test_columns_of_many_rows(tmp_path: Path, name: str) -> None:
 
 def test_columns_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is measured in tests/cli/test_limits.py."""
-    monkeypatch.setattr("ragstone.datasets.formats.arrow.LARGEST", 1_000_000)
+    monkeypatch.setattr("ragstone.datasets.formats.arrow.LARGEST", 50_000)
     for name in ("a.parquet", "a.arrow", "a.feather"):
         write(polars.DataFrame({"query": ["x" * 1000] * 2000}), tmp_path / name)
-        with pytest.raises(InputError, match="its columns need more than 1,000,000 bytes"):
+        with pytest.raises(InputError, match="its columns need more than 50,000 bytes"):
             load(tmp_path / name)
 
 
@@ -177,11 +177,9 @@ def test_damaged_metadata_is_a_value_error(kind: str, data: st.DataObject) -> No
         assert unpacked_size(bytes(content), parquet=kind == "parquet", value=8) >= 0
 
 
-def test_the_files_of_a_folder_have_to_fit_together(
+def test_the_files_of_a_folder_need_not_fit_into_memory_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = saved(tmp_path / "tower", "a.arrow", "b.arrow")
-    size = int(FRAME[:1].estimated_size())
-    monkeypatch.setattr("ragstone.datasets.formats.arrow.LARGEST", size + size // 2)
-    with pytest.raises(InputError, match=r"tower: 1 problem\n.*its columns need more than "):
-        load(folder)
+    monkeypatch.setattr("ragstone.datasets.formats.arrow.LARGEST", 1500)
+    assert [sample.query for sample in load(folder).samples] == ["q", "r"]

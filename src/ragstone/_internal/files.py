@@ -5,7 +5,7 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -57,6 +57,22 @@ def check_file(path: Path) -> None:
         raise UsageError(
             f"{path} is not a regular file and can be read only once; save it to a file"
         )
+
+
+def read_parts(path: Path, start: int, end: int) -> Iterator[bytes]:
+    """Yield the bytes of a file from one place up to another, or to its end, some at a time.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            while part := file.read(min(2**20, end - start)):
+                yield part
+                start += len(part)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def write_file(path: Path, write: Callable[[Path], object], *, keep: bool = False) -> Path:

@@ -27,7 +27,7 @@ from ragstone.cli.parse import (
     store_options_of,
     tracing_of,
 )
-from ragstone.datasets import Dataset
+from ragstone.datasets import Dataset, samples_of
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.config_file import Config, metric_names
 from ragstone.evaluation.recorder import StoreOptions
@@ -92,12 +92,14 @@ class PromptfooTests:
         return self.configuration.dataset
 
     def limited(self, plan: Plan) -> tuple["PromptfooTests", Plan]:
-        """Return the first tests, as many as a plan asks for, and a plan that asks for all."""
-        read, samples = self.configuration, self.dataset.samples[: plan.limit]
-        source = self.dataset.source.model_copy(update={"rows": len(samples)})
-        first = replace(self.dataset, samples=samples, source=source)
-        tests = replace(self, configuration=replace(read, dataset=first))
-        return tests, plan.model_copy(update={"limit": None})
+        """Return the tests that a plan asks for, and a plan that asks for all."""
+        chosen = samples_of(self.dataset.samples, **plan.selection)
+        source, noted = self.dataset.source, chosen.source.notes
+        notes = tuple(dict.fromkeys((*source.notes, *noted)))
+        source = source.model_copy(update={"rows": len(chosen.samples), "notes": notes})
+        some = replace(self.dataset, samples=chosen.samples, source=source)
+        tests = replace(self, configuration=replace(self.configuration, dataset=some))
+        return tests, plan.model_copy(update={"limit": None, "sample": None})
 
     def plan(self, given: Given, config: Config) -> Plan:
         """Return the plan of a run of these tests, and print notes about it.

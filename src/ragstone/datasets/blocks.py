@@ -1,14 +1,18 @@
 """Rows of a large file, which are read in blocks when they are needed."""
 
 from abc import abstractmethod
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple, Self, overload
 from zlib import crc32
 
-from ragstone.datasets.table import Record, Row
+from ragstone._internal.files import read_parts
+from ragstone.datasets.table import Record, Row, Table
 from ragstone.errors import Problem, UsageError
 
 IN_MEMORY = 2**22
@@ -19,11 +23,14 @@ class Block(NamedTuple):
     """Some rows of a file.
 
     Attributes:
-        place: the place of its first row in the file, from 0.
+        place: the place of its first row in the data set, from 0.
         rows: the number of its rows.
         line: the number of its first row or line in messages.
-        start, end: its bytes; in files of columns, other numbers that find it.
+        start, end: its bytes; in files of columns, those of all rows that are stored together.
         checksum: CRC-32 of its bytes.
+        file: the number of its file, if there are several.
+        first: in files of columns, the place of its first row in its file.
+        before: in streams of columns, other bytes that it needs.
     """
 
     place: int
@@ -32,6 +39,9 @@ class Block(NamedTuple):
     start: int
     end: int
     checksum: int
+    file: int = 0
+    first: int = 0
+    before: Sequence[tuple[int, int]] = ()
 
 
 class FileRows(Sequence[Row]):
@@ -79,10 +89,14 @@ class FileRows(Sequence[Row]):
         """How many bytes of a text file were read."""
         return self.blocks[-1].end if self.blocks else 0
 
-    def chosen(self, places: Sequence[int]) -> Self:
+    def in_memory(self) -> list[Row]:
+        """Return all rows."""
+        return list(self)
+
+    def chosen(self, places: Sequence[int], tail: Problem | None = None) -> Self:
         """Return the rows at these places of the file, which are sorted."""
         made = copy(self)
-        made.tail, made.places = None, places
+        made.tail, made.places = tail, places
         if places:
             first, last = self._block_of(places[0]), self._block_of(places[-1])
             made.blocks = self.blocks[first : last + 1]
@@ -131,12 +145,7 @@ class FileRows(Sequence[Row]):
 
     def bytes_of(self, block: Block) -> bytes:
         """Read the bytes of a block of text."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(block.start)
-                content = file.read(block.end - block.start)
-        except OSError as error:
-            raise UsageError(f"{self.path} cannot be read: {error.strerror}") from error
+        content = b"".join(read_parts(self.path, block.start, block.end))
         if crc32(content) != block.checksum:
             raise self.changed()
         return content
@@ -147,3 +156,31 @@ class FileRows(Sequence[Row]):
             f"{self.path.name} changed while it was read; run the command again with a file that "
             "no program writes to"
         )
+
+
+def draw_rows(table: Table, number: int, seed: int) -> tuple[Table, Sequence[int]]:
+    """Return rows drawn at random without replacement, in their order, and their places.
+
+    A seed draws the same places in any version of Python, which guarantees what `random()` returns.
+    """
+    rows = table.rows
+    count = len(rows.places) if isinstance(rows, FileRows) else len(rows)
+    uniform, places = Random(seed).random, array("q")  # noqa: S311 - no secrets
+    for place in range(count):
+        if uniform() * (count - place) < number - len(places):
+            places.append(place)
+    if isinstance(rows, FileRows):
+        drawn = rows.chosen(array("q", map(rows.places.__getitem__, places)), rows.tail)
+    else:
+        drawn = [rows[place] for place in places]
+    numbers = table.numbers or range(1, count + 1)
+    note = f"{number:,} of {count:,} rows, drawn at random with seed {seed}"
+    if number >= count:
+        note = f"all {count:,} rows are used, because there are no more than --sample {number}"
+    drawn_table = replace(
+        table,
+        rows=drawn,
+        numbers=array("q", map(numbers.__getitem__, places)),
+        notes=(*table.notes, note),
+    )
+    return drawn_table, places

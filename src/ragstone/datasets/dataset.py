@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -14,18 +14,19 @@ from ragstone.datasets.adapters.responses import (
     UNFINISHED,
     Failures,
     absences,
+    failed_calls,
     failures_in,
     repetitions,
-    without_failed,
 )
+from ragstone.datasets.blocks import draw_rows
 from ragstone.datasets.columns import argument, flag, resolve_fields, unused_columns
 from ragstone.datasets.formats import arrow as columnar
 from ragstone.datasets.formats import csv as delimited
 from ragstone.datasets.formats import excel
 from ragstone.datasets.formats import json as jsons
 from ragstone.datasets.formats import yaml as yaml_file
-from ragstone.datasets.rows import Contents, FileSamples, samples_in
-from ragstone.datasets.table import File, Record, Table
+from ragstone.datasets.rows import Contents, FileSamples, samples_in, without_fields
+from ragstone.datasets.table import File, Table, records_in
 from ragstone.errors import UsageError
 from ragstone.types.config import Source
 from ragstone.types.row import Row
@@ -80,28 +81,35 @@ def load(
     sheet: str | None = None,
     columns: Mapping[str, str] | None = None,
     limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
     queries: bool = True,
 ) -> Dataset:
     """Read a file of rows: a workbook, CSV, JSON, JSON Lines, YAML, or Arrow's columns.
 
     Exports of other tools are detected by their field names. A folder may be one that Hugging
     Face datasets saved. `columns` is Sample field -> column, if the names differ; `limit` reads
-    only the first rows. Without `queries` rows need no query.
+    only the first rows, `sample` draws that many rows at random, in the order of the file: the same
+    for the same `seed`. Without `queries` rows need no query.
 
     Raises:
-        UsageError: the file, sheet or column does not exist, or the format is not supported.
+        UsageError: the file, sheet or column does not exist, the format is not supported, or
+            both `limit` and `sample` are given.
         InputError: the file is invalid; the error has every problem with its place.
     """
     path = Path(path)
-    if limit is not None and limit < 1:
-        raise UsageError(f"the limit must be 1 or more, got {limit}")
+    _check_selection(limit, sample)
     file, table = read_table(path, sheet=sheet, limit=limit)
     columns = columns or {}
     found = shape_records(table, limit, named=columns.values())
     mapped = resolve_fields(columns)
     detected = {name: column for name, column in found.columns.items() if name not in mapped}
+    table = found.table
+    drawn: Sequence[int] = range(len(table.rows))
+    if sample is not None:
+        table, drawn = draw_rows(table, sample, seed)
     samples, contents = samples_in(
-        found.table,
+        table,
         file.name,
         columns={**detected, **columns},
         spelling=flag,
@@ -112,24 +120,27 @@ def load(
 
     # Failed calls that the file records.
     saved = found.shape is not None and found.shape.name == RESPONSES
-    mode = found.table.beside.get("mode")
+    mode = table.beside.get("mode")
     asked = MODES["search" if mode == "search" else "chat"] if saved else ()
-    made, failures = samples, dict[int, Failures]()
+    failures: Mapping[int, Failures] = {}
     if found.shape is not None:
-        errors = [row.errors for row in found.table.rows if isinstance(row, Record)]
-        made, failures = without_failed(samples, errors, asked=asked)
+        records = enumerate(records_in(table.rows))
+        errors = {index: row.errors for index, row in records if row.errors}
+        failures = failed_calls(samples, errors, asked=asked)
+    made = without_fields(samples, failures)
     notes = unused_columns(contents.fields, contents.tags, spelling=flag)
-    notes = (*found.table.notes, *notes)
+    notes = (*table.notes, *notes)
     if failures:
-        ignored = sum(a.response != b.response for a, b in zip(samples, made, strict=True))
+        ignored = sum(samples[index].response != made[index].response for index in failures)
         also = f"; {ignored} of them had a response, which is ignored" if ignored else ""
         notes = (*notes, f"failed calls recorded in the file: {len(failures)}{also}")
     if saved:
-        notes = (*notes, *repetitions(found.given))
-        failures = {**failures, **failures_in(found.given, file.name)}
+        given = [found.given[place] for place in drawn]
+        notes = (*notes, *repetitions(given))
+        failures = {**failures, **failures_in(given, file.name)}
     source = Source(
         name=file.name,
-        fingerprint=file.fingerprint(found.table.end),
+        fingerprint=None if table.end == 0 else file.fingerprint(table.end),
         rows=len(samples),
         notes=notes,
         path=str(path),
@@ -152,7 +163,7 @@ def read_table(
     if sheet is not None and (is_folder or path.suffix.lower() in LOADERS):
         raise UsageError(f"{path.name} has no sheets; remove --sheet {sheet}")
     if is_folder:
-        return columnar.read_folder(path)
+        return columnar.read_folder(path, limit)
     file = File.at(path)
     if file.suffix == UNFINISHED:
         fix = "run the same `ragstone collect` command again to finish it"
@@ -224,17 +235,34 @@ def samples_of(
     *,
     name: str = "samples",
     columns: Mapping[str, str] | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
 ) -> Dataset:
     """Return a data set of rows in Python; a mapping is read like an object of a JSON file.
 
-    Values may be NumPy's, and NaN is missing, as in rows of a pandas frame. `columns` is as in
-    `load`; it does not apply to Samples.
+    Values may be NumPy's, and NaN is missing, as in rows of a pandas frame. The options are as in
+    `load`; `columns` does not apply to Samples.
 
     Raises:
-        UsageError: `columns` contains an unknown field or column.
+        UsageError: `columns` contains an unknown field or column, or both `limit` and `sample` are
+            given.
         InputError: rows are invalid; the error has every problem, with rows counted from 1.
     """
-    table = Table.of(records)
+    _check_selection(limit, sample)
+    table = Table.of(islice(records, limit))
+    if sample is not None:
+        table, _ = draw_rows(table, sample, seed)
     samples, contents = samples_in(table, name, columns=columns or {}, spelling=argument)
     notes = unused_columns(contents.fields, contents.tags, spelling=argument)
-    return Dataset(samples, Source(name=name, rows=len(samples), notes=notes))
+    return Dataset(samples, Source(name=name, rows=len(samples), notes=(*table.notes, *notes)))
+
+
+def _check_selection(limit: int | None, sample: int | None) -> None:
+    for name, number in ("limit", limit), ("sample", sample):
+        if number is not None and number < 1:
+            raise UsageError(f"the {name} must be 1 or more, got {number}")
+    if limit is not None and sample is not None:
+        raise UsageError(
+            f"--limit {limit} reads the first rows, and --sample {sample} draws from all; use one"
+        )

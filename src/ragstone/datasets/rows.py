@@ -2,13 +2,15 @@
 
 import shlex
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain
 from operator import eq
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar, cast, overload
+
+import numpy as np
 
 from ragstone.datasets import values as cells
 from ragstone.datasets.blocks import FileRows
@@ -60,12 +62,21 @@ class Contents:
 
 
 class FileSamples(Sequence[Sample]):
-    """Valid samples of a file, which are read when they are needed; see FileRows."""
+    """Valid samples of a file, which are read when they are needed; see FileRows.
+
+    `missing` is index -> fields that a sample is without, although the file has them.
+    """
 
     def __init__(
-        self, rows: FileRows, layouts: Layouts, numbers: Sequence[int], contents: Contents
+        self,
+        rows: FileRows,
+        layouts: Layouts,
+        numbers: Sequence[int],
+        contents: Contents,
+        missing: Mapping[int, Collection[str]] | None = None,
     ) -> None:
         self._rows, self._layouts, self._numbers = rows, layouts, numbers
+        self._missing = missing or {}
         self.contents = contents
 
     @property
@@ -73,10 +84,19 @@ class FileSamples(Sequence[Sample]):
         """The absolute path of the file."""
         return self._rows.path
 
+    def without(self, missing: Mapping[int, Collection[str]]) -> "FileSamples":
+        """Return the samples without some fields; `missing` is index -> fields."""
+        return FileSamples(self._rows, self._layouts, self._numbers, self.contents, missing)
+
     def part(self, start: int, stop: int) -> "FileSamples":
         """Return the samples from a place up to another one; a copy of them is small."""
         rows = self._rows.chosen(self._rows.places[start:stop])
-        return FileSamples(rows, self._layouts, self._numbers[start:stop], self.contents)
+        missing = {
+            place - start: self._missing[place]
+            for place in range(start, stop)
+            if place in self._missing
+        }
+        return FileSamples(rows, self._layouts, self._numbers[start:stop], self.contents, missing)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -101,8 +121,23 @@ class FileSamples(Sequence[Sample]):
         if isinstance(row, Record):
             sample = _Row(row, self._layouts).sample(str(self._numbers[index]))
             if sample is not None:
-                return sample
+                missing = self._missing.get(index if index >= 0 else len(self) + index)
+                return sample.model_copy(update=dict.fromkeys(missing)) if missing else sample
         raise self._rows.changed()
+
+
+def without_fields(
+    samples: Sequence[Sample], missing: Mapping[int, Collection[str]]
+) -> Sequence[Sample]:
+    """Return samples without some fields; `missing` is index -> fields."""
+    if not missing:
+        return samples
+    if isinstance(samples, FileSamples):
+        return samples.without(missing)
+    made = list(samples)
+    for index, fields in missing.items():
+        made[index] = made[index].model_copy(update=dict.fromkeys(fields))
+    return tuple(made)
 
 
 def samples_in(
@@ -162,9 +197,10 @@ def samples_in(
     return tuple(stored), contents
 
 
-def _repeated_ids(hashes: Iterable[int], found: Iterable[_Found], unit: str) -> list[Problem]:
+def _repeated_ids(hashes: "array[int]", found: Iterable[_Found], unit: str) -> list[Problem]:
     """Return a problem for each row whose id an earlier row has; `hashes` are those of the ids."""
-    repeated = {one for one, other in pairwise(sorted(hashes)) if one == other}
+    ordered = np.sort(np.frombuffer(hashes, np.int64))
+    repeated = frozenset(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
     first: dict[str, int] = {}
     problems: list[Problem] = []
     for _, place, name, _ in found if repeated else ():

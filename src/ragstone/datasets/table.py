@@ -2,18 +2,18 @@
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from hashlib import sha256
-from io import BytesIO
 from math import isnan
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
+from ragstone._internal.files import read_parts
 from ragstone.errors import InputError, Problem, UsageError, nearest
 from ragstone.types.sample import Sample
 
@@ -73,6 +73,11 @@ Row = Record | Sample | Problem
 """A row of a table; a Problem is one that cannot be read. Data in Python may contain Samples."""
 
 
+def records_in(rows: Iterable[Row]) -> Iterator[Record]:
+    """Yield the rows that are records."""
+    return (row for row in rows if isinstance(row, Record))
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows in the order of the file.
@@ -80,7 +85,7 @@ class Table:
     Attributes:
         rows: in memory, or FileRows, which reads them when they are needed.
         numbers: the number of each row in the whole file, from 1, if only some are here.
-        end: how many bytes of the file were read; None for all.
+        end: how many bytes of the file were read; None for all, 0 if that is not known.
         columns: the names in the header; None if each record has its own names.
         names: all those names, if they are known.
         sheet: the name of the workbook's sheet.
@@ -277,11 +282,14 @@ _CONTROLS = bytes({*range(1, 32)} - set(b"\t\n\r\f\x1b"))
 
 @dataclass(frozen=True)
 class File:
-    """A data file: its name without folders, and its bytes, which are read when they are needed."""
+    """A data file: its name without folders, and its bytes, which are read when they are needed.
+
+    `parts` are the files of a folder, which follow each other.
+    """
 
     name: str
-    data: bytes | None = None
-    path: Path = Path()
+    path: Path
+    parts: Sequence[Path] = ()
 
     @classmethod
     def at(cls, path: Path) -> "File":
@@ -291,7 +299,7 @@ class File:
                 raise UsageError(f"{path} is a folder; name a file in it")
             if path.is_file():
                 path.open("rb").close()
-                return cls(path.name, path=path.absolute())
+                return cls(path.name, path.absolute())
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}") from error
         near = None
@@ -303,24 +311,20 @@ class File:
     @cached_property
     def content(self) -> bytes:
         """All bytes of the file."""
-        return self.path.read_bytes() if self.data is None else self.data
+        return self.path.read_bytes()
 
     @cached_property
     def start(self) -> bytes:
         """The first bytes, which show what kind of file it is."""
-        if self.data is not None:
-            return self.data[:_LOOKED_AT]
         with self.path.open("rb") as file:
             return file.read(_LOOKED_AT)
 
     def fingerprint(self, end: int | None = None) -> str:
         """Return the SHA-256 of the bytes up to `end`, in hex; by default, of all."""
         digest = sha256()
-        with BytesIO(self.data) if self.data is not None else self.path.open("rb") as file:
-            left = sys.maxsize if end is None else end
-            while part := file.read(min(2**20, left)):
+        for path in self.parts or (self.path,):
+            for part in read_parts(path, 0, sys.maxsize if end is None else end):
                 digest.update(part)
-                left -= len(part)
         return digest.hexdigest()
 
     @property

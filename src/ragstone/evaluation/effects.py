@@ -74,6 +74,7 @@ def settings_without_effect(
         "cascade": (cascade, idle),
         "gate": (bool(gates), "no gate tests a mean"),
         "corrected": ("corrected" in gates, "no gate tests a corrected mean"),
+        "sample": (plan.sample is not None, "no --sample is drawn"),
     }
     found: dict[str, list[str]] = {}
     for name, how in named.items():

@@ -14,7 +14,7 @@ from collections.abc import (
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice, takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, TypedDict, Unpack, cast
@@ -126,6 +126,12 @@ class Options(ScoringOptions, StoreOptions, total=False):
     max_cost: float
     target: str | Target | Callable[..., object]
     limit: int
+<<<<<<< HEAD
+=======
+    sample: int
+    seed: int
+    columns: Mapping[str, str]
+>>>>>>> 8ee943e8 (Read Parquet and Arrow in row groups; draw rows with --sample)
     sheet: str
     workers: int
     delay: float
@@ -249,11 +255,13 @@ def load_data(data: Data, plan: Plan) -> Dataset:
         InputError: the file's content is invalid.
     """
     if isinstance(data, Dataset):
-        if ignored := [name for name in ("sheet", "columns", "limit") if getattr(plan, name)]:
+        if ignored := [
+            name for name in ("sheet", "columns", "limit", "sample") if getattr(plan, name)
+        ]:
             raise UsageError(f"the data is already loaded; pass {' and '.join(ignored)} to load()")
         return data
     if isinstance(data, str | Path):
-        return load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
+        return load(data, sheet=plan.sheet, columns=plan.columns, **plan.selection)
     if isinstance(cast("object", data), Mapping | Sample):
         split = "; pass one of its splits" if hasattr(data, "column_names") else ""
         fix = split or "; pass a list of rows: evaluate([row])"
@@ -263,7 +271,7 @@ def load_data(data: Data, plan: Plan) -> Dataset:
         raise UsageError(f"data must be a file, a data frame or rows, got {data!r:.80}")
     if plan.sheet is not None:
         raise UsageError(f"samples in memory have no sheets; remove sheet={plan.sheet!r}")
-    return samples_of(islice(rows, plan.limit), columns=plan.columns)
+    return samples_of(rows, columns=plan.columns, **plan.selection)
 
 
 def judge_of(

@@ -9,7 +9,7 @@ from datetime import datetime
 from hashlib import sha256
 from operator import index
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, SupportsIndex, cast, get_args
+from typing import Annotated, Any, Literal, SupportsIndex, TypedDict, cast, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -80,14 +80,14 @@ Share = Annotated[FiniteFloat, BeforeValidator(_share, json_schema_input_type=fl
 
 Need = Literal[
     "target", "request", "judge", "llm", "server", "budget", "local", "similarity", "cascade",
-    "metric", "gate", "corrected",
+    "metric", "gate", "corrected", "sample",
 ]  # fmt: skip
 """What gives a setting an effect.
 
 The RAG system is called (`target`) or obeys it (`request`); a metric asks the judge (`judge`), an
 LLM (`llm`), a model server (`server`; if it is free, `budget`) or a local model (`local`);
 `similarity` of texts is asked; the judge is a `cascade`; a metric that runs has it as a parameter
-(`metric`); there is a `gate` on a mean, or on a `corrected` one.
+(`metric`); there is a `gate` on a mean, or on a `corrected` one; a `sample` is drawn.
 """
 
 
@@ -218,11 +218,23 @@ class ClaimPlan(FrozenModel):
     """Let the judge answer PARTIALLY_SUPPORTED."""
 
 
+class Selection(TypedDict):
+    """Which rows of the data are read: the first ones, or some that a seed draws at random."""
+
+    limit: int | None
+    sample: int | None
+    seed: int
+
+
 class Plan(JudgePlan, ClaimPlan):
     """Everything a run is asked to do. Every field has a default."""
 
     limit: int | None = _setting("Data", None, common=True, ge=1)
     """Read only the first N rows."""
+    sample: int | None = _setting("Data", None, common=True, ge=1)
+    """Evaluate only N rows, drawn at random; they keep their order."""
+    seed: int = _setting("Data", 0, ge=0, needs=["sample"])
+    """Seed of --sample: the same seed draws the same rows of the same data."""
     sheet: str | None = _setting("Data", None, common=True, default_text="the first")
     """Sheet of the workbook."""
     columns: FrozenMap[str, str] = _setting(
@@ -324,6 +336,11 @@ class Plan(JudgePlan, ClaimPlan):
     def cutoffs(self) -> tuple[int, ...]:
         """`k` as a tuple, in the order given."""
         return self.k if isinstance(self.k, tuple) else (self.k,)
+
+    @property
+    def selection(self) -> "Selection":
+        """Which rows of the data are read."""
+        return {"limit": self.limit, "sample": self.sample, "seed": self.seed}
 
     @property
     def parameters(self) -> Mapping[str, str | int | float | tuple[int, ...] | None]:

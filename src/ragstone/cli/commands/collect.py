@@ -90,7 +90,7 @@ def command(
     target = plan.target or DEFAULT_API
     out, unfinished = _places(data, output, plan=plan, mode=mode, target=target, fresh=fresh)
     check_files(out, inputs=[data, *([target] if Path(target).is_file() else [])])
-    dataset = load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
+    dataset = load(data, sheet=plan.sheet, columns=plan.columns, **plan.selection)
     rows = len(dataset.samples)
     part = out.with_name(out.name + ENDING)
     collector = Collector.of(dataset, plan=plan, mode=mode, target=target, part=part, fresh=fresh)

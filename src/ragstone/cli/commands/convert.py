@@ -26,7 +26,13 @@ from ragstone.reports.tables import csv_safe
     ],
 )
 def command(
-    source: str, out: Path, columns: tuple[str, ...], sheet: str | None, limit: int | None
+    source: str,
+    out: Path,
+    columns: tuple[str, ...],
+    sheet: str | None,
+    limit: int | None,
+    sample: int | None,
+    seed: int | None,
 ) -> None:
     """Convert a data set from any supported tool to .jsonl, .json, .csv or .xlsx.
 
@@ -39,7 +45,9 @@ def command(
     """
     check_files(out, inputs=[source])
     suffix = check_format(out.suffix)
-    given = load(source, sheet=sheet, columns=pairs_of(columns), limit=limit)
+    given = load(
+        source, sheet=sheet, columns=pairs_of(columns), limit=limit, sample=sample, seed=seed or 0
+    )
     with TemporaryDirectory() as folder:
         made = Path(folder) / out.name
         write_file(made, partial(write_samples, given.samples, suffix=suffix))

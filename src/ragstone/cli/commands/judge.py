@@ -36,7 +36,7 @@ from ragstone.cli.options import (
 )
 from ragstone.cli.output import check_extension, check_files, progress, progress_bar, write_document
 from ragstone.cli.parse import RUN, config_of, open_store, read_by
-from ragstone.datasets import load
+from ragstone.datasets import load, samples_of
 from ragstone.datasets.columns import ALIASES, flag
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import UsageError
@@ -569,11 +569,15 @@ def test(**given: Any) -> None:
     check_extension("json", given["file"] or STDOUT)
     gates = [JudgeTestGate.of(text) for text in given["fail_under"]]
     if given["data"] is None:
-        samples = grounded_samples()[: plan.limit]
+        samples = samples_of(grounded_samples(), **plan.selection).samples
         data = Source(name=OURS, fingerprint="", rows=len(samples))
     else:
         dataset = load(
-            given["data"], sheet=plan.sheet, columns=plan.columns, limit=plan.limit, queries=False
+            given["data"],
+            sheet=plan.sheet,
+            columns=plan.columns,
+            **plan.selection,
+            queries=False,
         )
         samples, data = dataset.samples, dataset.source
     cases = select_cases(samples, given["n"])

@@ -32,6 +32,8 @@ GROUPS: Groups = MappingProxyType(
         "Data": (
             rare("--test-data", "--from-chat-responses", "test_data", help="Same as DATA."),
             setting("limit"),
+            setting("sample"),
+            setting("seed"),
             setting("sheet"),
             setting("columns"),
             click.Option(

@@ -1,6 +1,7 @@
 """Records as another tool wrote them to records whose columns are fields of a Sample."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -18,7 +19,7 @@ from ragstone.datasets.adapters.responses import ANY, error_in, failed_fields
 from ragstone.datasets.adapters.traces import traces
 from ragstone.datasets.blocks import FileRows
 from ragstone.datasets.columns import ALIASES, plain_name
-from ragstone.datasets.table import Record, Row, Table
+from ragstone.datasets.table import Record, Row, Table, records_in
 from ragstone.datasets.values import object_in, spelled
 
 ONLY = ".*"
@@ -230,99 +231,147 @@ class ShapedRecords:
         columns: Sample field -> its column, if the format defines it.
         shape: the detected format; None for ragstone's own columns.
         near: what to add to the message if no query column is found.
-        given: the records before mapping.
+        given: the rows before mapping.
     """
 
     table: Table
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     shape: Shape | None = None
     near: str = ""
-    given: Sequence[Record] = ()
+    given: Sequence[Row] = ()
 
 
 def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> ShapedRecords:
     """Detect the format of a table's first `limit` rows, and map its columns to Sample fields.
 
     `named` are the columns that the user mapped; they stay as they are. Rows of a large file stay
-    in the file, unless another tool wrote them.
+    in the file, unless they are saved responses or parts of traces.
     """
     rows, some = table.rows, table.rows
     if not isinstance(rows, FileRows):
         some = rows[:limit]
     elif rows.is_small:
         some = list(rows)
-    names = list(dict.fromkeys(chain.from_iterable(row.values for row in _records(some))))
+    names = table.names or dict.fromkeys(
+        chain.from_iterable(each.values for each in records_in(some))
+    )
     shape = recognize(names)
     named = tuple(named)
     if shape is not None and shape.name in (SPANS, PROMPTFOO):
-        rows = list(rows.unlimited() if isinstance(rows, FileRows) else rows)
-        records = list(_records(rows))
+        rows = rows.unlimited().in_memory() if isinstance(rows, FileRows) else rows
+        records = list(records_in(rows))
         made, notes = traces(records) if shape.name == SPANS else (results(records), (NOTE,))
         notes = (*table.notes, f"read as {shape.name}", *notes)
         made = [*(row for row in rows if not isinstance(row, Record)), *made][:limit]
         return ShapedRecords(Table(made, unit=table.unit, notes=notes), shape=shape)
-    there = set(map(plain_name, names))
-    parts = tuple(name for name in named if plain_name(name) not in there)
+    plain = set(map(plain_name, names))
+    parts = tuple(name for name in named if plain_name(name) not in plain)
     if parts:
         open_them = partial(open_parts, named=parts)
         if isinstance(some, FileRows):
             some = some.mapped(open_them)
         else:
             some = [open_them(row) if isinstance(row, Record) else row for row in some]
-        parts = tuple(n for n in parts if any(n in row.values for row in _records(some)))
+        parts = tuple(n for n in parts if any(n in row.values for row in records_in(some)))
     columns = table.columns and (*table.columns, *parts)
     if shape is None:
         table = replace(table, rows=some, columns=columns, names=None if parts else tuple(names))
         near = describe_nearest(names) if names and table.sheet is None else ""
         return ShapedRecords(table, near=near)
-    problems = [row for row in some if not isinstance(row, Record)]
-    records = list(_records(some))
+    if isinstance(some, FileRows) and shape.name == RESPONSES:
+        some = some.in_memory()
+    return _with_shape(replace(table, columns=columns), some, shape, named=named)
 
+
+def _with_shape(
+    table: Table, rows: Sequence[Row], shape: Shape, *, named: Iterable[str]
+) -> ShapedRecords:
+    """Map the columns of rows of a known format; rows of a file are read several times."""
     # Rows that belong to another row, such as nested runs, are not samples.
     within = set(map(plain_name, shape.within))
-    outer = [record for record in records if not within & _filled(record).keys()]
-    opened = [_open_objects(record, shape) for record in outer]
-    candidates, picked = _pick_columns(shape, opened)
+    outer, there = array("q"), dict[str, str]()
+    filled, joined = set[str](), set[str]()
+    removed = dict[str, None]()
+    for place, row in enumerate(rows):
+        if isinstance(row, Record):
+            if within & _filled(row).keys():
+                continue
+            opened = _open_objects(row, shape)
+            there |= {plain_name(name): name for name in opened.values}
+            filled.update(_filled(opened))
+            removed |= dict.fromkeys(opened.values)
+            joined.update(
+                name for name, value in opened.values.items() if shape.joined and _is_joined(value)
+            )
+        outer.append(place)
+    candidates, picked = _pick_columns(shape, there, filled)
     mapped_by_user = frozenset(map(plain_name, named))
-    moved = [_move_fields(each, candidates, picked, named=mapped_by_user) for each in opened]
-    done = [_fit_fields(record, shape, picked) for record in moved]
+    renamed = None
     if shape.name == RESPONSES and table.beside.get("mode") == "search":
-        # No answer was generated from these contexts: they are a ranking.
-        old = picked.get("contexts")
-        done = [{"ranking" if n == old else n: v for n, v in row.items()} for row in done]
+        renamed = picked.get("contexts")  # no answer was generated from them: they are a ranking
+    as_sample = _AsSample(shape, candidates, picked, mapped_by_user, renamed)
+
+    nested = len(rows) - len(outer)
+    given = rows
+    if isinstance(rows, FileRows):
+        left_over = outer[: len(outer) - (rows.tail is not None)]
+        made = (rows.chosen(left_over, rows.tail) if nested else rows).mapped(as_sample)
+    else:
+        given = [rows[place] for place in outer]
+        made = [as_sample(row) if isinstance(row, Record) else row for row in given]
+    left = dict.fromkeys(chain.from_iterable(row.values for row in records_in(made)))
 
     notes = (f"read as {shape.name}",)
     if shape.name != RESPONSES:
-        split = [
-            picked[name]
-            for name in shape.joined
-            if name in picked and any(_is_joined(r.values.get(picked[name])) for r in opened)
-        ]
-        nested = len(records) - len(outer)
+        split = [picked[name] for name in shape.joined if name in picked and picked[name] in joined]
         notes = (
             *table.notes,
             *notes,
             *([f"split at |: {', '.join(split)}"] if split else []),
             *([f"nested rows, ignored: {nested}"] if nested else []),
         )
-    left = set(chain.from_iterable(done))
-    removed = set(chain.from_iterable(record.values for record in opened)) - left
-    columns = columns and tuple(name for name in columns if name not in removed)
-    shaped = [
-        Record(record.row, values, failed_fields(error_in(record, shape.errors, shape.causes)))
-        for record, values in zip(outer, done, strict=True)
-    ]
-    columns = None if shape.opened else columns
+    columns = table.columns and tuple(
+        name for name in table.columns if name in left or name not in removed
+    )
     return ShapedRecords(
-        replace(table, rows=[*problems, *shaped], columns=columns, notes=notes),
+        replace(
+            table,
+            rows=made,
+            columns=None if shape.opened else columns,
+            names=tuple(left),
+            notes=notes,
+        ),
         {name: column for name, column in picked.items() if column in left},
         shape,
-        given=outer,
+        given=given,
     )
 
 
-def _records(rows: Iterable[Row]) -> Iterator[Record]:
-    return (row for row in rows if isinstance(row, Record))
+@dataclass(frozen=True)
+class _AsSample:
+    """Maps the columns of a record to fields of a sample; a copy can be sent to other processes.
+
+    Attributes:
+        candidates, picked: as `_pick_columns` returns them.
+        named: the plain names of columns that the user mapped.
+        ranking: the column that is the ranking.
+    """
+
+    shape: Shape
+    candidates: Mapping[str, list[str]]
+    picked: Mapping[str, str]
+    named: frozenset[str]
+    ranking: str | None
+
+    def __call__(self, record: Record) -> Record:
+        shape = self.shape
+        opened = _open_objects(record, shape)
+        moved = _move_fields(opened, self.candidates, self.picked, named=self.named)
+        values = _fit_fields(moved, shape, self.picked)
+        if self.ranking:
+            values = {"ranking" if n == self.ranking else n: v for n, v in values.items()}
+        error = error_in(record, shape.errors, shape.causes)
+        return Record(record.row, values, failed_fields(error))
 
 
 def _filled(record: Record) -> dict[str, str]:
@@ -342,14 +391,13 @@ def _open_objects(record: Record, shape: Shape) -> Record:
 
 
 def _pick_columns(
-    shape: Shape, records: Sequence[Record]
+    shape: Shape, there: Mapping[str, str], filled: Collection[str]
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Return field -> the plain names of its possible columns, and field -> the column used.
 
-    The first possible column with a value is used; if none has one, the first.
+    `there` is plain name -> name, of all columns; `filled` are the plain names of those with a
+    value. The first possible column with a value is used; if none has one, the first.
     """
-    there = {plain_name(name): name for record in records for name in record.values}
-    filled = set(chain.from_iterable(map(_filled, records)))
     candidates: dict[str, list[str]] = {}
     for target, columns in shape.columns.items():
         known: list[str] = []

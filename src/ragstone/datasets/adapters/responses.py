@@ -13,7 +13,7 @@ from typing import cast
 
 from ragstone._internal.text import quoted
 from ragstone.datasets.columns import plain_name
-from ragstone.datasets.table import Record
+from ragstone.datasets.table import Record, Row, records_in
 from ragstone.errors import Cause, InputError, Problem
 from ragstone.types.reply import Failure
 from ragstone.types.sample import Sample
@@ -64,11 +64,11 @@ def response_record(
     return record
 
 
-def failures_in(records: Iterable[Record], file: str) -> Mapping[int, Failures]:
+def failures_in(rows: Iterable[Row], file: str) -> Mapping[int, Failures]:
     """Return index of a row, from 0 -> its recorded failures, for the rows that have some."""
     found: dict[int, Failures] = {}
     problems: list[Problem] = []
-    for index, record in enumerate(records):
+    for index, record in enumerate(records_in(rows)):
         failures = cast("Mapping[str, Mapping[str, str]] | None", record.values.get("failures"))
         if failures is None:
             continue
@@ -85,9 +85,9 @@ def failures_in(records: Iterable[Record], file: str) -> Mapping[int, Failures]:
     return found
 
 
-def repetitions(records: Iterable[Record]) -> tuple[str, ...]:
+def repetitions(rows: Iterable[Row]) -> tuple[str, ...]:
     """Return a note on rows with the same `query_index`, if there are any."""
-    indexes = (record.values.get("query_index") for record in records)
+    indexes = (record.values.get("query_index") for record in records_in(rows))
     times = Counter(str(index) for index in indexes if index is not None)
     twice = [f"{index} ({many} rows)" for index, many in times.items() if many > 1]
     more = ", ..." if len(twice) > 5 else ""
@@ -147,28 +147,29 @@ def error_in(record: Record, signs: Mapping[str, str], causes: Sequence[str]) ->
     return None
 
 
-def without_failed(
-    samples: Sequence[Sample], errors: Sequence[Mapping[str, str]], *, asked: Sequence[str] = ()
-) -> tuple[tuple[Sample, ...], Mapping[int, Failures]]:
-    """Return samples without the answers of failed calls, and index of a row -> its failures.
+def failed_calls(
+    samples: Sequence[Sample],
+    errors: Mapping[int, Mapping[str, str]],
+    *,
+    asked: Sequence[str] = (),
+) -> Mapping[int, Failures]:
+    """Return index of a sample -> its failures: the fields that it is missing, and why.
 
-    `errors` is field -> error for each sample, or empty. A failed call is missing the fields that
+    `errors` is index -> field -> error, of failed calls. A failed call is missing the fields that
     were `asked` for, by default those that successful calls returned; if all failed, the response
     and its contexts. Other fields that it returned are kept.
     """
-    if not any(errors):
-        return tuple(samples), {}
-    pairs = list(zip(samples, errors, strict=True))
-    returned = [
-        name
-        for name in FIELDS
-        if any(not error and getattr(sample, name) is not None for sample, error in pairs)
-    ]
+    if not errors:
+        return {}
+    returned = set[str]()
+    for index, sample in enumerate(samples):
+        if index not in errors:
+            returned.update(name for name in FIELDS if getattr(sample, name) is not None)
     usual = asked or returned or MODES["chat"]
-    made: list[Sample] = []
     failures: dict[int, Failures] = {}
-    for index, (sample, error) in enumerate(pairs):
+    for index, error in errors.items():
         missing: dict[str, Failure] = {}
+        sample = samples[index]
         for name in error:
             if (name == "response" and sample.response is not None) or (
                 name in usual and not getattr(sample, name)
@@ -176,7 +177,6 @@ def without_failed(
                 matching = (cause for cause, words in _CAUSES if words.search(error[name]))
                 cause = next(matching, Cause.UNREACHABLE)
                 missing[name] = Failure(cause, f"the file records a failed call: {error[name]}")
-        made.append(sample.model_copy(update=dict.fromkeys(missing)) if missing else sample)
         if missing:
             failures[index] = missing
-    return tuple(made), failures
+    return failures

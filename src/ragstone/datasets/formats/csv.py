@@ -70,7 +70,7 @@ def read(file: File, limit: int | None = None) -> Table:
     except ValueError as error:
         raise file.refused(str(error)) from error
     columns, notes = tuple(filter(None, names)), unnamed_note(rows.unnamed)
-    return Table(rows, columns, unit="line", notes=notes, end=limit and rows.end)
+    return Table(rows, columns, unit="line", notes=notes, end=limit and rows.end, names=columns)
 
 
 class CsvRows(FileRows):

@@ -1,13 +1,14 @@
-"""How large Parquet and Arrow columns are once unpacked, and errors while they are read.
+"""Where the rows of Parquet and Arrow files are, how large they are once unpacked, and errors.
 
 The size is in the metadata, so that a hostile file cannot fill the memory.
 """
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from mmap import mmap
 from struct import error, unpack_from
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ragstone._internal.text import one_line
 from ragstone.errors import InputError, Problem
@@ -19,13 +20,39 @@ Data = bytes | mmap
 _ARROW, _NEXT = b"ARROW1", 0xFFFFFFFF
 
 
-def unpacked_size(data: Data, *, parquet: bool, value: int) -> int:
-    """Return the size of all columns in bytes; each value counts as at least `value` bytes."""
+Span = tuple[int, int]
+"""The place of the first byte, and that after the last one."""
+
+
+class Group(NamedTuple):
+    """Rows that are stored together: a row group of Parquet, or a batch of Arrow.
+
+    Attributes:
+        size: of the columns in bytes, once unpacked.
+        span: their bytes in the file.
+        before: the schema and the dictionaries that a batch of a stream needs.
+    """
+
+    rows: int
+    size: int
+    span: Span
+    before: tuple[Span, ...] = ()
+
+
+def groups(data: Data, *, parquet: bool, value: int) -> Iterator[Group]:
+    """Yield the groups of rows of a file; each value counts as at least `value` bytes."""
     try:
-        parts = _pages(data) if parquet else _batches(data)
-        return sum(max(size, values * value) for size, values in parts)
+        for group in _row_groups(data, value) if parquet else _batches(data, value):
+            if group.rows < 0:
+                raise ValueError("the metadata is damaged")
+            yield group
     except (LookupError, TypeError, error, OverflowError, RecursionError) as found:
         raise ValueError("the metadata is damaged") from found
+
+
+def unpacked_size(data: Data, *, parquet: bool, value: int) -> int:
+    """Return the size of all columns in bytes; each value counts as at least `value` bytes."""
+    return sum(group.size for group in groups(data, parquet=parquet, value=value))
 
 
 @contextmanager
@@ -63,26 +90,30 @@ def text_size(frame: "DataFrame") -> int:
 # Parquet: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 
 
-def _pages(data: Data) -> Iterator[tuple[int, int]]:
-    """Yield the unpacked bytes of each page, from its own header, and its number of values."""
+def _row_groups(data: Data, least: int) -> Iterator[Group]:
     if data[-4:] != b"PAR1":
         raise ValueError("the end of the file is missing")
     size: int = unpack_from("<I", data, len(data) - 8)[0]
     if size + 8 > len(data):
         raise ValueError("the metadata is damaged")
     for group in _Thrift(data, len(data) - 8 - size).struct()[4]:
+        unpacked = 0
+        spans: list[Span] = []
         for column in group[1]:
             chunk = column[3]
             at: int = chunk.get(11) or chunk[9]  # a dictionary comes first
             end: int = at + chunk[7]
-            while at < end:
+            spans.append((at, end))
+            while at < end:  # the header of each page has its size and its number of values
                 reader = _Thrift(data, at)
                 page = reader.struct()
                 values: list[int] = [page[kind][1] for kind in (5, 7, 8) if kind in page]
                 if page[2] < 0 or page[3] < 0 or min(values, default=0) < 0:
                     raise ValueError("the metadata is damaged")
-                yield page[2], sum(values)
+                unpacked += max(page[2], sum(values) * least)
                 at = reader.at + page[3]
+        starts, ends = zip(*spans, strict=True) if spans else ((0,), (0,))
+        yield Group(group[3], unpacked, (min(starts), max(ends)))
 
 
 class _Thrift:
@@ -143,28 +174,43 @@ class _Thrift:
 # Arrow: https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
 
 
-def _batches(data: Data) -> Iterator[tuple[int, int]]:
-    """Yield the unpacked bytes of each batch or dictionary, and its number of values."""
-    for message, body in _messages(data):
+def _batches(data: Data, least: int) -> Iterator[Group]:
+    size = rows = 0
+    span = schema = (0, 0)
+    is_file = data[:6] == _ARROW
+    dictionaries: dict[int, list[Span]] = {}
+    for message, body, span in _messages(data):
         kind = _number(data, _field(data, message, 1), "B")
-        batch = _target(data, _field(data, message, 2))
-        if kind == 2:  # a dictionary
-            batch = _target(data, _field(data, batch, 1))
-        elif kind != 3:
+        if kind == 1:
+            schema = span
+        if kind not in (2, 3):
             continue
+        batch = _target(data, _field(data, message, 2))
+        if kind == 2:
+            name = _number(data, place, "<q") if (place := _field(data, batch, 0)) else 0
+            adds = (place := _field(data, batch, 2)) and _number(data, place, "?")
+            dictionaries[name] = [*(dictionaries.get(name, ()) if adds else ()), span]
+            batch = _target(data, _field(data, batch, 1))
         packed = bool(_field(data, batch, 3))
-        size = values = 0
+        taken = values = 0
         for place in _items(data, _field(data, batch, 1), 16):
             values += _number(data, place, "<q")
         for place in _items(data, _field(data, batch, 2), 16):
             start, length = unpack_from("<qq", data, place)
             true = _number(data, body + start, "<q") if packed and length else -1
-            size += max(length, true, 0)
-        yield size, values
+            taken += max(length, true, 0)
+        size += max(taken, values * least)
+        if kind == 3:
+            rows = _number(data, place, "<q") if (place := _field(data, batch, 0)) else 0
+            before = schema, *chain(*dictionaries.values())
+            yield Group(rows, size, span, () if is_file else before)
+            size = 0
+    if size:
+        yield Group(0, size, span)  # dictionaries that no batch needs
 
 
-def _messages(data: Data) -> Iterator[tuple[int, int]]:
-    """Yield the position of each message's table, and of its body."""
+def _messages(data: Data) -> Iterator[tuple[int, int, Span]]:
+    """Yield the position of each message's table, and of its body, and its bytes."""
     if data[:6] == _ARROW:  # a file, whose end lists the dictionaries and batches
         if data[-6:] != _ARROW:
             raise ValueError("the end of the file is missing")
@@ -172,15 +218,17 @@ def _messages(data: Data) -> Iterator[tuple[int, int]]:
         for field in (2, 3):
             for place in _items(data, _field(data, footer, field), 24):
                 at = _number(data, place, "<q")
-                yield _target(data, _start(data, at)), at + _number(data, place + 8, "<i")
+                body = at + _number(data, place + 8, "<i")
+                end = body + _number(data, place + 16, "<q")
+                yield _target(data, _start(data, at)), body, (at, end)
         return
     at = 0
     while at + 8 <= len(data) and (size := _number(data, (start := _start(data, at)) - 4, "<i")):
         table, body = _target(data, start), start + size
-        yield table, body
         length = _number(data, place, "<q") if (place := _field(data, table, 3)) else 0
         if size < 0 or length < 0:
             raise ValueError("the metadata is damaged")
+        yield table, body, (at, body + length)
         at = body + length
 
 

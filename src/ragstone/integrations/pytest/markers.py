@@ -93,7 +93,8 @@ def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tup
     try:
         given = signature(_load).bind(folder, *mark.args, **mark.kwargs)
     except TypeError as error:
-        shape = 'rag_dataset("answers.jsonl", sheet=None, columns=None, limit=None)'
+        options = "sheet=None, columns=None, limit=None, sample=None, seed=0"
+        shape = f'rag_dataset("answers.jsonl", {options})'
         raise pytest.Collector.CollectError(f"invalid marker: {error}; expected {shape}") from None
     try:
         dataset = _load(*given.args, **given.kwargs)
@@ -118,8 +119,10 @@ def _load(
     sheet: str | None = None,
     columns: Mapping[str, str] | None = None,
     limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
 ) -> Dataset:
-    return load(folder / path, sheet=sheet, columns=columns, limit=limit)
+    return load(folder / path, sheet=sheet, columns=columns, limit=limit, sample=sample, seed=seed)
 
 
 FIELDS = ("judge", "base_url", "max_cost", "max_calls")

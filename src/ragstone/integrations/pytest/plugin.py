@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 MARKS = {
     "rag(*, metric, fail_under=None, fail_over=None, **options)": "metrics and "
     "thresholds for the samples passed to the fixture evaluate_sample.",
-    "rag_dataset(path, sheet=None, columns=None, limit=None)": "run the test once per sample of a "
-    "file, as its argument `sample`; the path is relative to the test file.",
+    "rag_dataset(path, sheet=None, columns=None, limit=None, sample=None, seed=0)": "run the test "
+    "once per sample of a file, as its argument `sample`; the path is relative to the test file.",
 }
 """Signature of each mark -> its description."""
 SETTINGS = (
@@ -51,7 +51,7 @@ class EvaluateSample(Protocol):
     """The type of the fixture `evaluate_sample`."""
 
     def __call__(
-        self, sample: "Sample | Mapping[str, object]", **options: "Unpack[Options]"
+        self, sample: "Sample | Mapping[str, object]", /, **options: "Unpack[Options]"
     ) -> "Row":
         """Evaluate a sample by the test's marks and the options of `ragstone.evaluate`."""
         ...
@@ -106,7 +106,7 @@ def evaluate_sample(request: pytest.FixtureRequest) -> EvaluateSample:
     """
     node = cast("pytest.Item", request.node)
 
-    def evaluate(sample: "Sample | Mapping[str, object]", **options: "Unpack[Options]") -> "Row":
+    def evaluate(sample: "Sample | Mapping[str, object]", /, **options: "Unpack[Options]") -> "Row":
         __tracebackhide__ = True
         node.stash[_EVALUATED] = True
         marked = _session().options_of([*node.iter_markers("rag")][::-1])  # the closest last
@@ -119,6 +119,7 @@ def evaluate_sample(request: pytest.FixtureRequest) -> EvaluateSample:
 def assert_sample(
     sample: "Sample | Mapping[str, object]",
     thresholds: Mapping[str, float | str],
+    /,
     **options: "Unpack[Options]",
 ) -> "Row":
     """Fail unless a sample reaches the threshold of each metric: `{"faithfulness": 0.8}`.

@@ -40,7 +40,7 @@ _ASKED = {"judge", *JudgePlan.model_fields} - {*_LIMITS}
 _JUDGING = [name for plan in (JudgePlan, ClaimPlan) for name in plan.model_fields]
 _ABOUT: Mapping[str, About] = MappingProxyType(
     {name: About.JUDGE for name in _JUDGING if name not in _LIMITS}
-    | dict.fromkeys(("limit", "columns", "sheet"), About.DATA)
+    | dict.fromkeys(("limit", "sample", "seed", "columns", "sheet"), About.DATA)
     | dict.fromkeys(("k", "min_similarity", "threshold"), About.RETRIEVAL)
 )
 """Field of the plan -> its subject; all other fields are settings."""
