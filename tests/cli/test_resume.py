@@ -255,3 +255,29 @@ async def test_a_panel_goes_on_as_it_was_named(
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["metrics"]["faithfulness"]["failed"] == 0
     assert json.loads(again.stdout)["judge"] == "2*openai:a,2*openai:b"
+
+
+def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> None:
+    (folder / "broken").touch()
+    sample = (*RUN, "--sample", "30", "--seed", "3", "--max-failure-rate", "1")
+    said = ragstone(*sample, "--json", "-")
+    assert "30 of 60 rows, drawn at random with seed 3" in said.err
+    found = json.loads(said.out)
+    assert (found["metrics"]["hit@1"]["n"], found["dataset"]["sample"]) == (30, "30 rows, seed 3")
+    first, failed = set(asked(folder)), found["metrics"]["hit@1"]["failed"]
+    assert failed == sum(query.endswith("7") for query in first) > 0
+    (folder / "broken").unlink()
+    said = ragstone("resume", "last", "--retry-failed", "--no-export", "--json", "-")
+    assert json.loads(said.out)["metrics"]["hit@1"]["scored"] == 30
+    assert set(asked(folder)) == first
+
+    assert ragstone(*RUN, "--sample", "30", "--seed", "4").code == 0
+    b, a = [info["run_id"] for info in json.loads(ragstone("runs", "--json", "-").out)]
+    said = ragstone("compare", a, b)
+    assert "sample" in said.out
+    assert "30 rows, seed 3" in said.out
+    refused = ragstone(*RUN, "--sample", "30", "--limit", "3")
+    assert refused.code == 2
+    assert "--limit 3 reads the first rows, and --sample 30 draws from all; use one" in refused.err
+    said = ragstone(*RUN, "--seed", "4", "--limit", "3", "--no-store")
+    assert "--seed has no effect: no --sample is drawn" in said.err

@@ -25,7 +25,7 @@ def test_what_was_loaded_is_evaluated_as_its_file_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "late", [{"limit": 1}, {"columns": {"query": "asked"}}, {"sheet": "Sheet1"}]
+    "late", [{"limit": 1}, {"sample": 1}, {"columns": {"query": "asked"}}, {"sheet": "Sheet1"}]
 )
 def test_what_was_loaded_is_not_read_in_another_way(
     tmp_path: Path, late: dict[str, object]

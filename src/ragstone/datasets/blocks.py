@@ -62,9 +62,9 @@ class FileRows(Sequence[Row]):
     def __init__(self, path: Path, *, limit: int | None) -> None:
         self.path = path
         self.tail: Problem | None = None
+        self._read: tuple[Block, Sequence[Any]] | None = None
         self.blocks: Sequence[Block] = tuple(self._scan(limit))
         self.places: Sequence[int] = range(sum(block.rows for block in self.blocks))
-        self._read: tuple[Block, Sequence[Any]] | None = None
         self._maps: tuple[Callable[[Record], Record], ...] = ()
 
     @abstractmethod
@@ -111,6 +111,7 @@ class FileRows(Sequence[Row]):
     def unlimited(self) -> Self:
         """Return all rows of the file."""
         made = copy(self)
+        made._read = None
         made.blocks = tuple(made._scan(None))
         made.places = range(sum(block.rows for block in made.blocks))
         return made
@@ -132,13 +133,19 @@ class FileRows(Sequence[Row]):
             return self.tail
         place = self.places[index]
         if self._read is None or not 0 <= place - self._read[0].place < self._read[0].rows:
-            block = self.blocks[self._block_of(place)]
-            self._read = block, self._parts(block)
+            self.parts(self.blocks[self._block_of(place)])
+            assert self._read
         block, parts = self._read
         row = self._row(parts[place - block.place])
         for function in self._maps:
             row = function(row) if isinstance(row, Record) else row
         return row
+
+    def parts(self, block: Block) -> Sequence[Any]:
+        """Return a value for each row of a block; the last block that was read is in memory."""
+        if self._read is None or self._read[0].place != block.place:
+            self._read = block, self._parts(block)
+        return self._read[1]
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_read": None}

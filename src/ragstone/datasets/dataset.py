@@ -144,6 +144,7 @@ def load(
         rows=len(samples),
         notes=notes,
         path=str(path),
+        sample=_described(sample, seed),
     )
     return Dataset(
         made,
@@ -172,6 +173,8 @@ def read_table(
         return file, excel.read(file, sheet=sheet)
     if file.suffix in LOADERS:
         return file, LOADERS[file.suffix](file, limit)
+    if file.suffix in (".gz", ".zst", ".bz2", ".xz", ".zip"):
+        raise UsageError(f"{file.name} is compressed; unpack it, because it is read several times")
     known = ", ".join((*WORKBOOKS, *LOADERS))
     raise UsageError(f"{file.name}: unsupported file type; save it as one of {known}")
 
@@ -255,7 +258,17 @@ def samples_of(
         table, _ = draw_rows(table, sample, seed)
     samples, contents = samples_in(table, name, columns=columns or {}, spelling=argument)
     notes = unused_columns(contents.fields, contents.tags, spelling=argument)
-    return Dataset(samples, Source(name=name, rows=len(samples), notes=(*table.notes, *notes)))
+    source = Source(
+        name=name,
+        rows=len(samples),
+        notes=(*table.notes, *notes),
+        sample=_described(sample, seed),
+    )
+    return Dataset(samples, source)
+
+
+def _described(sample: int | None, seed: int) -> str | None:
+    return sample and f"{sample:,} rows, seed {seed}"
 
 
 def _check_selection(limit: int | None, sample: int | None) -> None:

@@ -42,7 +42,7 @@ def run_identity(
         "data": source.name,
         "data fingerprint": source.fingerprint or _hash(map(_serialize, dataset.samples)),
         "rows": str(source.rows),
-        "sample": f"{plan.sample} rows, seed {plan.seed}" if plan.sample else "",
+        "sample": source.sample or "",
         "metrics": ", ".join(map(str, metrics)),
         "judge": judge.name if kinds else "",
         "judge setup": judge_setup(plan, judge, kinds) if kinds else "",

@@ -446,7 +446,7 @@ def load_calibration(name: str) -> Calibration:
 def _answers(manifest: Manifest) -> str | None:
     """Return a hash of the rows that were read, or None."""
     plan, file = manifest.plan, manifest.source.fingerprint
-    if manifest.target or plan.limit or plan.sample or file is None:
+    if manifest.target or plan.limit or manifest.source.sample or file is None:
         return None
     return sha256(json.dumps([file, plan.sheet, dict(plan.columns)]).encode()).hexdigest()
 

@@ -532,7 +532,8 @@ def settings_schema() -> dict[str, object]:
 class Source(FrozenModel):
     """The data set of a run: its name, the SHA-256 of its bytes, and its rows.
 
-    `path` is where the file was; None for samples in memory.
+    `path` is where the file was; None for samples in memory. `sample` is how its rows were drawn at
+    random; None if they were not.
     """
 
     name: str
@@ -540,6 +541,7 @@ class Source(FrozenModel):
     rows: int = 0
     notes: tuple[str, ...] = ()
     path: str | None = None
+    sample: str | None = None
 
 
 class Manifest(FrozenModel):

@@ -90,7 +90,8 @@ class ColumnRows(FileRows):
 
     def __init__(self, file: File, *, limit: int | None) -> None:
         self._file, self._files = file, file.parts or (file.path,)
-        self._most = unpacked_limit(sum(each.stat().st_size for each in self._files))
+        self._packed = self._size_now
+        self._most = unpacked_limit(self._packed)
         self._unpacked = 0
         self._small = True
         super().__init__(file.path, limit=limit)
@@ -105,7 +106,7 @@ class ColumnRows(FileRows):
                 for block in self.blocks
             )
         firsts = {block.file: block for block in reversed(self.blocks)}
-        frames = (self._parts(block).frame for _, block in sorted(firsts.items()))
+        frames = (self._frame(block) for _, block in sorted(firsts.items()))
         self.names = tuple(dict.fromkeys(name for frame in frames for name in frame.columns))
 
     @property
@@ -123,10 +124,14 @@ class ColumnRows(FileRows):
             raise self._too_large(LARGEST)
         return super().in_memory()
 
+    def unlimited(self) -> "ColumnRows":
+        """Return all rows of the files."""
+        return ColumnRows(self._file, limit=None)
+
     def _fit_into(self, most: int) -> bool:
         taken = 0
         for block in self.blocks:
-            taken += _python_size(self._parts(block).frame)
+            taken += _python_size(self._frame(block))
             if taken > most:
                 return False
         return True
@@ -140,7 +145,7 @@ class ColumnRows(FileRows):
         place = total = self._unpacked = 0
         for number, path in enumerate(self._files):
             first = 0
-            with closing(self._groups(path)) as found:
+            with closing(self._groups(path, limit and limit - place)) as found:
                 for some in found:
                     height, size = sum(each.rows for each in some), sum(each.size for each in some)
                     parts = min(PARTS, height, size // self._at_once) or 1
@@ -166,8 +171,12 @@ class ColumnRows(FileRows):
     def _at_once(self) -> int:
         return 16 * self.size
 
-    def _groups(self, path: Path) -> Generator[Sequence[Group], None, None]:
-        """Yield the groups of a file, those of a block together."""
+    @property
+    def _size_now(self) -> int:
+        return sum(each.stat().st_size for each in self._files)
+
+    def _groups(self, path: Path, rows: int | None) -> Generator[Sequence[Group], None, None]:
+        """Yield the groups of a file, those of a block together, up to a number of rows."""
         some, size = list[Group](), 0
         is_parquet = path.suffix.lower() == ".parquet"
         with (
@@ -178,22 +187,31 @@ class ColumnRows(FileRows):
             for group in groups(data, parquet=is_parquet, value=VALUE):
                 some.append(group)
                 size += group.size
-                if group.before or size >= self._at_once:
+                enough = rows is not None and sum(each.rows for each in some) >= rows
+                if enough or group.before or size >= self._at_once:
                     yield some
                     some, size = [], 0
             if some:
                 yield some
 
+    def _frame(self, block: Block) -> "DataFrame":
+        return cast("_Columns", self.parts(block)).frame
+
     def _parts(self, block: Block) -> "_Columns":
         path = self._files[block.file]
         if not self._small and self._checksum(block) != block.checksum:
             raise self.changed()
-        with column_errors(path.name):
-            frame = _frame(path, block)
-            if frame.height != block.rows:
-                raise ValueError(f"it has {frame.height:,} rows instead of {block.rows:,}")
-            if _python_size(frame) > (most := min(LARGEST, self._most)):
-                raise self._too_large(most)
+        try:
+            with column_errors(path.name):
+                frame = _unpacked(path, block)
+                if frame.height != block.rows:
+                    raise ValueError(f"it has {frame.height:,} rows instead of {block.rows:,}")
+                if _python_size(frame) > (most := min(LARGEST, self._most)):
+                    raise self._too_large(most)
+        except InputError as error:
+            if self._size_now != self._packed:
+                raise self.changed() from error
+            raise
         return _Columns(frame, block.line)
 
     def _checksum(self, block: Block) -> int:
@@ -230,7 +248,7 @@ def _python_size(frame: "DataFrame") -> int:
     return text_size(frame) + ROW * frame.height
 
 
-def _frame(path: Path, block: Block) -> "DataFrame":
+def _unpacked(path: Path, block: Block) -> "DataFrame":
     import polars  # an extra, and slow to import
 
     if block.before:

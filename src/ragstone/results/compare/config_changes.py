@@ -40,12 +40,12 @@ _ASKED = {"judge", *JudgePlan.model_fields} - {*_LIMITS}
 _JUDGING = [name for plan in (JudgePlan, ClaimPlan) for name in plan.model_fields]
 _ABOUT: Mapping[str, About] = MappingProxyType(
     {name: About.JUDGE for name in _JUDGING if name not in _LIMITS}
-    | dict.fromkeys(("limit", "sample", "seed", "columns", "sheet"), About.DATA)
+    | dict.fromkeys(("limit", "columns", "sheet"), About.DATA)
     | dict.fromkeys(("k", "min_similarity", "threshold"), About.RETRIEVAL)
 )
 """Field of the plan -> its subject; all other fields are settings."""
 
-_REPORTED_ELSEWHERE = ("metrics", "judge", "target", "fallback_target")
+_REPORTED_ELSEWHERE = ("metrics", "judge", "target", "fallback_target", "sample", "seed")
 """Fields of the plan with a result in the manifest or the list of metrics."""
 
 
@@ -87,6 +87,7 @@ def _facts(manifest: Manifest) -> dict[tuple[About, str], str]:
         (About.DATA, "data set"): source.name,
         (About.DATA, "fingerprint"): _short(data),
         (About.DATA, "rows"): source.rows,
+        (About.DATA, "sample"): source.sample,
         (About.DATA, "judgments"): identity.get("judgements"),
         (About.DATA, "judgments (hash)"): _short(identity.get("judgements fingerprint")),
         (About.DATA, "queries not ranked"): identity.get("missing"),

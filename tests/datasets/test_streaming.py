@@ -1,0 +1,264 @@
+"""Rows of large files, which are read when they are needed; and rows that are drawn at random."""
+
+import json
+import pickle
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import polars
+import pytest
+
+from ragstone.datasets import Shard, blocks, load, samples_of, shards
+from ragstone.datasets.export import WRITERS, write_samples
+from ragstone.datasets.formats.packed import groups
+from ragstone.datasets.rows import FileSamples
+from ragstone.errors import InputError, UsageError
+from ragstone.types.sample import Sample
+
+FILES = Path(__file__).parent / "files"
+ROWS = [
+    {"id": f"r{n}", "query": f'a "{n}",\nü', "contexts": ["one", "two\r\n"], "tag": n % 3 or None}
+    for n in range(60)
+]
+
+
+def columns(path: Path) -> None:
+    frame = polars.DataFrame(ROWS)
+    if path.suffix == ".parquet":
+        frame.write_parquet(path, row_group_size=25)
+    elif path.suffix == ".feather":
+        frame.write_ipc(path, record_batch_size=25)
+    elif path.suffix == ".arrow":
+        content = b""
+        for n in (0, 25, 50):  # one stream of several batches, which polars joins
+            polars.DataFrame(ROWS[n : n + 25], schema=frame.schema).write_ipc_stream(path)
+            stream = path.read_bytes()
+            ((start, end),) = (group.span for group in groups(stream, parquet=False, value=0))
+            content += stream[start if n else 0 : end]
+        path.write_bytes(content + stream[end:])
+    else:
+        path.mkdir()
+        names = [f"[{n}]*.arrow" for n in range(3)]
+        for n, name in enumerate(names):
+            frame[25 * n : 25 * n + 25].write_ipc_stream(path / name)
+        state = {"_data_files": [{"filename": name} for name in names]}
+        (path / "state.json").write_text(json.dumps(state), encoding="utf-8")
+
+
+def text(path: Path) -> None:
+    samples = samples_of(ROWS).samples
+    write_samples(samples, path, suffix=path.suffix)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+
+
+FORMATS: dict[str, Callable[[Path], None]] = {
+    "a.jsonl": text,
+    "a.csv": text,
+    "a.parquet": columns,
+    "a[1].feather": columns,
+    "a.arrow": columns,
+    "folder": columns,
+}
+"""Name of a file that can be read in blocks -> the function that writes it."""
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "IN_MEMORY", -1)
+    monkeypatch.setattr(blocks.FileRows, "size", 100)
+    monkeypatch.setattr("ragstone.datasets.formats.arrow.IN_MEMORY", -1)
+
+
+@pytest.fixture(params=FORMATS)
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / request.param
+    FORMATS[request.param](path)
+    return path
+
+
+def test_shards_have_the_rows_of_the_data_set_in_any_process(
+    file: Path, small_blocks: None
+) -> None:
+    dataset = load(file)
+    assert isinstance(dataset.samples, FileSamples)
+    found = list(shards(dataset, rows=7))
+    assert [(each.number, each.first, each.rows) for each in found[-2:]] == [(7, 49, 7), (8, 56, 4)]
+    rows = [row for shard in found for row in sent(shard).read()]
+    assert [row.index for row in rows] == list(range(60))
+    assert [row.sample for row in rows] == list(dataset.samples)
+    assert rows[1].sample.query == ROWS[1]["query"]
+    assert {len(pickle.dumps(shard)) < 10_000 for shard in found} == {True}
+
+
+def sent(shard: Shard) -> Shard:
+    return pickle.loads(pickle.dumps(shard))
+
+
+def test_a_large_file_has_the_rows_of_a_small_one(
+    file: Path, request: pytest.FixtureRequest
+) -> None:
+    small = load(file)
+    assert isinstance(small.samples, tuple)
+    request.getfixturevalue("small_blocks")
+    large = load(file)
+    assert large.samples == small.samples
+    assert (large.contents, large.source) == (small.contents, small.source)
+
+
+def test_files_of_other_tools_in_blocks(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    names = ("deepeval.json", "ragaliq.json", "ragchecker.json", "langfuse-items.json")
+    for name in names:
+        given = json.loads((FILES / name).read_text(encoding="utf-8"))
+        listed = (
+            given
+            if isinstance(given, list)
+            else next(v for v in given.values() if isinstance(v, list))
+        )
+        lines = (tmp_path / name).with_suffix(".jsonl")
+        lines.write_text("\n".join(map(json.dumps, listed)), encoding="utf-8")
+    runs = FILES / "langsmith-runs.jsonl"
+    failed = tmp_path / "failed.jsonl"
+    record = {"run_type": "chain", "inputs": {"query": "q"}, "outputs": {"response": "r"}}
+    failing = {**record, "error": "429: too many requests"}
+    nested = {**record, "parent_run_id": "p"}
+    failed.write_text("\n".join(map(json.dumps, [record, nested, failing, record, failing])))
+    paths = [*tmp_path.glob("*.jsonl"), runs, *FILES.glob("*.csv"), FILES / "ragas.jsonl"]
+    small = [load(path) for path in paths]
+    assert sorted(small[paths.index(failed)].failures) == [1, 3]
+    request.getfixturevalue("small_blocks")
+    for path, known in zip(paths, small, strict=True):
+        large = load(path)
+        assert isinstance(large.samples, FileSamples), path
+        assert large.samples == known.samples, path
+        assert (large.source, large.failures) == (known.source, known.failures), path
+        parts = [row for shard in shards(large, rows=2) for row in sent(shard).read()]
+        assert [row.sample for row in parts] == list(known.samples), path
+        assert {row.index: row.failures for row in parts if row.failures} == known.failures
+
+
+def changed(path: Path) -> Path:
+    return path / "[2]*.arrow" if path.is_dir() else path
+
+
+def overwrite(path: Path) -> None:
+    content = bytearray(changed(path).read_bytes())
+    content[len(content) // 3] ^= 1
+    changed(path).write_bytes(content)
+
+
+def cut(path: Path) -> None:
+    content = changed(path).read_bytes()
+    changed(path).write_bytes(content[: len(content) // 2])
+
+
+def delete(path: Path) -> None:
+    changed(path).unlink()
+
+
+def test_a_file_that_changes_after_it_was_checked(file: Path, small_blocks: None) -> None:
+    for change in (overwrite, cut, delete):
+        dataset = load(file)
+        content = changed(file).read_bytes()
+        change(file)
+        with pytest.raises(UsageError, match=r"changed while it was read; |cannot be read: "):
+            list(dataset.samples)
+        changed(file).write_bytes(content)
+        assert len(list(dataset.samples)) == 60
+
+
+def test_problems_of_distant_rows_are_reported_together(tmp_path: Path, small_blocks: None) -> None:
+    rows = [{"query": f"q{n}"} for n in range(3000)]
+    rows[1], rows[2900] = {"query": ""}, {"id": "1"}
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    frame = polars.DataFrame(rows, schema={"id": polars.String, "query": polars.String})
+    frame.write_parquet(tmp_path / "a.parquet", row_group_size=500)
+    for name in ("a.jsonl", "a.parquet"):
+        with pytest.raises(InputError) as caught:
+            load(tmp_path / name)
+        assert [problem.row for problem in caught.value.problems] == [2, 2901, 2901]
+        assert "the id '1' is already used in" in str(caught.value)
+
+
+def test_the_limit_reads_no_later_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    polars.DataFrame(ROWS).write_parquet(path, row_group_size=20)
+    content = path.read_bytes()
+    first, second, _ = groups(content, parquet=True, value=1)
+    start, end = second.span
+    path.write_bytes(content[:start] + bytes(end - start) + content[end:])
+    with pytest.raises(InputError, match="cannot read the columns"):
+        load(path)
+    assert load(path, limit=first.rows).samples == samples_of(ROWS[:20]).samples
+
+
+def test_spans_beyond_the_limit_are_part_of_their_trace(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    lines = (FILES / "phoenix.jsonl").read_text(encoding="utf-8").splitlines()
+    spans = [{name: json.dumps(v) for name, v in json.loads(line).items()} for line in lines]
+    polars.DataFrame(spans).write_parquet(tmp_path / "spans.parquet", row_group_size=1)
+    paths = FILES / "phoenix.jsonl", tmp_path / "spans.parquet"
+    small = [load(path, limit=1).samples for path in paths]
+    request.getfixturevalue("small_blocks")
+    assert [load(path, limit=1).samples for path in paths] == small
+
+
+def drawn(samples: Sequence[Sample]) -> list[str]:
+    return [sample.id for sample in samples]
+
+
+def test_a_sample_is_the_same_for_the_same_seed_in_every_format(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    for name, write in FORMATS.items():
+        write(tmp_path / name)
+    rows = samples_of(ROWS).samples
+    for suffix in WRITERS:
+        write_samples(rows, tmp_path / f"b{suffix}", suffix=suffix)
+    expected = samples_of(ROWS, sample=20, seed=7).samples
+    assert drawn(expected)[:5] == ["r0", "r1", "r3", "r6", "r8"]
+    paths = [*(tmp_path / name for name in FORMATS), *tmp_path.glob("b.*")]
+    for mode in ("memory", "blocks"):
+        if mode == "blocks":
+            request.getfixturevalue("small_blocks")
+        for path in paths:
+            found = load(path, sample=20, seed=7)
+            assert drawn(found.samples) == drawn(expected), path
+            assert found.source.rows == 20
+            assert found.source.notes[-1] == "20 of 60 rows, drawn at random with seed 7"
+            assert found.source.fingerprint == load(path).source.fingerprint
+            assert drawn(load(path, sample=20).samples) != drawn(expected)
+    first = [sample.id for shard in shards(found, rows=7) for sample in sent(shard).samples]
+    assert first == drawn(expected)
+
+
+def test_samples_without_ids_are_numbered_as_in_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("query\n" + "\n".join(f"q{n}" for n in range(1, 101)), encoding="utf-8")
+    found = load(path, sample=10).samples
+    assert [sample.query for sample in found] == [f"q{sample.id}" for sample in found]
+
+
+def test_every_row_is_drawn_equally_often() -> None:
+    rows = [{"query": str(n)} for n in range(10)]
+    times = dict.fromkeys(map(str, range(10)), 0)
+    for seed in range(1000):
+        found = samples_of(rows, sample=3, seed=seed).samples
+        assert len(found) == 3
+        for sample in found:
+            times[sample.query] += 1
+    assert min(times.values()) > 240
+    assert max(times.values()) < 360
+
+
+def test_samples_that_cannot_be_drawn(tmp_path: Path) -> None:
+    rows = [{"query": "q"}, {"query": "r"}]
+    found = samples_of(rows, sample=2)
+    assert len(found.samples) == 2
+    assert found.source.notes == ("all 2 rows are used, because there are no more than --sample 2",)
+    with pytest.raises(UsageError, match="--limit 1 reads the first rows, and --sample 1 draws"):
+        samples_of(rows, limit=1, sample=1)
+    for options in ({"sample": 0}, {"limit": 0}):
+        with pytest.raises(UsageError, match="must be 1 or more, got 0"):
+            load(FILES / "ragas.jsonl", **options)
