@@ -268,7 +268,7 @@ def samples_of(
 
 
 def _described(sample: int | None, seed: int) -> str | None:
-    return sample and f"{sample:,} rows, seed {seed}"
+    return None if sample is None else f"{sample:,} rows, seed {seed}"
 
 
 def _check_selection(limit: int | None, sample: int | None) -> None:

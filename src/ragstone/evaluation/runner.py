@@ -126,12 +126,8 @@ class Options(ScoringOptions, StoreOptions, total=False):
     max_cost: float
     target: str | Target | Callable[..., object]
     limit: int
-<<<<<<< HEAD
-=======
     sample: int
     seed: int
-    columns: Mapping[str, str]
->>>>>>> 8ee943e8 (Read Parquet and Arrow in row groups; draw rows with --sample)
     sheet: str
     workers: int
     delay: float

@@ -555,54 +555,6 @@ def both_ways(
     mode, with the plan's budget for each. Of the metrics, only the thresholds of `faithfulness`
     are used; `thresholds` is the id of a sample -> that of its test.
     """
-<<<<<<< HEAD
-=======
-    named = _named(plan)
-    known = {split_threshold(name)[1] for name in named}
-    own = {sample: mark for sample, mark in thresholds.items() if mark in known}
-    usual = Plan()
-    legacy = plan.model_copy(
-        update={
-            **{name: getattr(usual, name) for name in UNHEEDED},
-            "metrics": named,
-            "policy": LEGACY,
-            "gates": (),
-            "include_reason": False,
-            "target": None,
-            "fallback_target": None,
-            "sheet": None,
-            "limit": None,
-            "sample": None,
-            "columns": {},
-            "cluster": None,
-        }
-    )
-    legacy_judge(legacy, Budget())  # told before the other way was paid for
-    size = preset(RAGAS)["batch_size"] if plan.batch_size == usual.batch_size else plan.batch_size
-    shown = {"gates": (), "include_reason": False}  # of which nothing is
-    ragas = plan.model_copy(update={**shown, "metrics": named, "policy": RAGAS, "batch_size": size})
-    with watching() as watched:
-        second = Evaluation.of(data, plan=ragas, **watched).run_in_thread()
-    with watching() as watched:
-        first = evaluate_tests(_again(second), legacy, {**watched, "explicit": {}})
-    return BothWays.of(first, second, own)
-
-
-def _again(run: Run) -> Dataset:
-    """Return a run's samples, with their missing fields, to score them again."""
-    samples = tuple(row.sample for row in run.rows)
-    failures = {number: row.failures for number, row in enumerate(run.rows) if row.failures}
-    return Dataset(
-        samples,
-        run.manifest.source.model_copy(update={"rows": len(samples)}),
-        failures=failures,
-        known=frozenset(chain.from_iterable(failures.values())),
-    )
-
-
-def _named(plan: Plan) -> tuple[str, ...]:
-    """Return faithfulness with each threshold that the plan sets for it."""
->>>>>>> 8ee943e8 (Read Parquet and Arrow in row groups; draw rows with --sample)
     metrics = select(plan.metrics, **plan.parameters)
     ours = [one for one in metrics if isinstance(one, ClaimMetric) and one.name == METRIC]
     marks = dict.fromkeys(one.threshold for one in ours) or {None: None}
@@ -611,7 +563,8 @@ def _named(plan: Plan) -> tuple[str, ...]:
     scored = {"metrics": tuple(named), "gates": (), "include_reason": False}
     size = preset(RAGAS)["batch_size"] if size == usual.batch_size else size
     ragas = plan.model_copy(update={**scored, "policy": RAGAS, "batch_size": size})
-    again = (*UNSUPPORTED, "target", "fallback_target", "sheet", "limit", "columns", "cluster")
+    read = "target fallback_target sheet limit sample columns cluster".split()
+    again = (*UNSUPPORTED, *read)
     changed = {**{name: getattr(usual, name) for name in again}, **scored, "policy": LEGACY}
     legacy = plan.model_copy(update=changed)
     legacy_judge(legacy, Budget())  # refuse a judge before the other mode costs anything
