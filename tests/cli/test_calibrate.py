@@ -1,12 +1,16 @@
+import asyncio
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
 from ragstone import evaluate
+from ragstone.reports.viewer.app import serve_in_background
+from ragstone.reports.viewer.cache import Summaries
 from ragstone.store import Store
 from ragstone.types.label import Label
 
@@ -114,8 +118,11 @@ def test_reports_show_the_corrected_mean(labelled: Command) -> None:
     for file in ("r.html", "r.md", "r.xml"):
         assert f"{found['mean']:.2f} corrected (" in Path(file).read_text(), file
     assert "ideal on the dashed line" in Path("r.html").read_text()
-    with Store.open(PLACE) as store:  # too few are left
-        run = next(iter(store.runs())).id
+    with Store.open(PLACE) as store:
+        info = next(iter(store.runs()))
+        shown = asyncio.run(Summaries(store, "default").get(info))
+        assert shown["metrics"]["faithfulness"]["corrected"] == found
+        run = info.id  # too few are left
         for label in store.labels(run):
             if label.position > 9:
                 store.delete_label(run, label)
@@ -138,6 +145,7 @@ def test_gates_rest_on_the_corrected_mean(labelled: Command) -> None:
         assert said.code == code, said.out + said.err
         assert ("the interval of the corrected mean is wide" in said.err) == (code == 3)
     assert "transported" in said.out
+    assert " corrected)" in labelled("runs").out
     again = labelled("report", "last", "--no-export", "--gates-on", "mean")
     assert (again.code, "is not >= 0.9" in again.out) == (1, True)
 
@@ -184,7 +192,11 @@ def test_compare_corrects_the_difference_of_labelled_runs(labelled: Command) -> 
     gate = ("--gates-on", "corrected", "--fail-on-regression")
     said = labelled("compare", *runs[::-1], *gate)
     assert (said.code, "has 0 labelled rows, and 20 are needed" in said.err) == (3, True)
-    add_labels(30, other=3)
+    with serve_in_background(PLACE) as url:  # the page follows new labels
+        page = f"{url}/compare?a={runs[1]}&b={runs[0]}"
+        assert "has 0 labelled rows, and 20 are needed" in urlopen(page).read().decode()
+        add_labels(30, other=3)
+        assert "corrected with labels (" in urlopen(page).read().decode()
     said = labelled("compare", *runs[::-1], *gate, "--json", "c.json", "--markdown", "c.md")
     assert said.code in (0, 1), said.err
     assert "corrected with labels" in said.out

@@ -141,6 +141,7 @@ def test_the_list_as_json(ragstone: Command, place: str, tmp_path: Path) -> None
         "scored_again_from": None,
         "transcript": True,
         "metrics": dict.fromkeys(METRICS, 1.0),
+        "corrected": {},
     }
     ragstone("runs", "list", "--json", "runs.json")
     (written,) = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))

@@ -39,12 +39,19 @@ def run_entry(info: RunInfo) -> dict[str, object]:
         "scored_again_from": manifest.identity.get(ORIGIN),
         "transcript": info.transcript and not info.ranked,
         "metrics": _means(info),
+        "corrected": _corrected(info),
     }
 
 
 def _means(info: RunInfo) -> Mapping[str, float | None]:
     means = _figures(info, "mean")
     return {name: means.get(name) for name in info.metrics}
+
+
+def _corrected(info: RunInfo) -> Mapping[str, float]:
+    """Return the corrected means of a run that was evaluated with a calibration."""
+    found = cast("Mapping[str, Mapping[str, float | None]]", _figures(info, "corrected"))
+    return {name: mean for name, each in found.items() if (mean := each["mean"]) is not None}
 
 
 def _failed(info: RunInfo) -> int:
@@ -82,7 +89,10 @@ def _names_and_means(info: RunInfo, width: int) -> str:
     """Return names, failures and as many means as fit, with names shortened as needed."""
     manifest = info.manifest
     target = (manifest.target or "").rpartition("://")[2]
-    means = [f"{name} {decimal(mean)}" for name, mean in _means(info).items()]
+    corrected = {name: f" ({mean:.2f} corrected)" for name, mean in _corrected(info).items()}
+    means = [
+        f"{name} {decimal(mean)}{corrected.get(name, '')}" for name, mean in _means(info).items()
+    ]
     text = ""
     for limit in NAME_LIMITS:
         names = [each for each in (manifest.source.name, target, manifest.judge) if each]

@@ -1,7 +1,7 @@
 """Run: a manifest, its rows and their summary."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from ragstone.errors import UsageError
 from ragstone.results.calibration import Calibration, load_calibration
 from ragstone.results.ranking_run import RankingRows
 from ragstone.results.run_summary import RunSummaryBuilder, Slices
-from ragstone.types.config import Manifest
+from ragstone.types.config import Manifest, Plan
 from ragstone.types.gate import GateResult
 from ragstone.types.label import Label
 from ragstone.types.reply import Usage
@@ -55,6 +55,10 @@ class Run:
         """Return the query of the row at a place, without making the row if that is possible."""
         columns = self.columns
         return self.rows[place].sample.query if columns is None else columns.queries[place]
+
+    def with_plan(self, plan: Plan) -> "Run":
+        """Return the run with another plan, such as one with a calibration."""
+        return replace(self, manifest=self.manifest.model_copy(update={"plan": plan}))
 
     @property
     def stored(self) -> bool:

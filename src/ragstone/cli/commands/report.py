@@ -1,7 +1,6 @@
 """`ragstone report`: write again what a stored run wrote."""
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -29,7 +28,5 @@ def command(**given: Any) -> None:
         info = store.info(find_run(store, given["run"]))
         outputs.check(*read_by(store, info))
         run = store.load(info.id)
-        plan = with_correction(run.manifest.plan, given)
-        manifest = run.manifest.model_copy(update={"plan": plan})
-        code = finish(replace(run, manifest=manifest), outputs)
+        code = finish(run.with_plan(with_correction(run.manifest.plan, given)), outputs)
     sys.exit(code)

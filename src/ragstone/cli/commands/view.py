@@ -6,9 +6,10 @@ from threading import Thread
 
 import click
 
-from ragstone.cli.options import STORE, option
+from ragstone.cli.options import STORE, option, setting
 from ragstone.cli.parse import RUN, open_store
 from ragstone.errors import UsageError
+from ragstone.results.calibration import load_calibration
 from ragstone.store import find_run
 
 try:
@@ -34,6 +35,7 @@ _PARAMS = (
         is_flag=True,
     ),
     option("--no-browser", "Print the URL; do not open a browser.", is_flag=True),
+    setting("calibration", "Correct means and differences with the labels of a calibration."),
     STORE,
 )
 
@@ -42,7 +44,13 @@ _PARAMS = (
     name="view", params=list(_PARAMS), epilog=f"{RUN} Without it, the page lists all runs."
 )
 def command(
-    run: str | None, port: int, host: str, expose: bool, no_browser: bool, store: str | None
+    run: str | None,
+    port: int,
+    host: str,
+    expose: bool,
+    no_browser: bool,
+    calibration: str | None,
+    store: str | None,
 ) -> None:
     """Show the stored runs as web pages: scores, samples with their claims, comparisons.
 
@@ -63,11 +71,13 @@ def command(
             f"Warning: anyone who can reach {host} can read all runs here, without a password.",
             err=True,
         )
+    if calibration:
+        load_calibration(calibration)
     with open_store(store, reading=True) as opened:
         path = f"/runs/{find_run(opened, run)}" if run else "/"
         with listen(host, port) as at:
             bound: int = at.getsockname()[1]
-            app = make_app(opened, host=host, port=bound)
+            app = make_app(opened, host=host, port=bound, calibration=calibration)
             ready = partial(_open, url_for(host, bound) + path, browser=not no_browser)
             serve(app, at, ready=ready)
 

@@ -101,7 +101,8 @@ def _corrected(summary: Summary) -> list[Line]:
     if found is None or found.mean is None or found.interval is None:
         return []
     figures = zip(("", ", low", ", high"), (found.mean, *found.interval), strict=True)
-    return [Line(f"Corrected with labels{end}", figure, "score") for end, figure in figures]
+    kind = "transported labels" if found.method == "transported" else "labels"
+    return [Line(f"Corrected with {kind}{end}", figure, "score") for end, figure in figures]
 
 
 def _figures(run: Run, name: str, summary: Summary) -> list[Line]:

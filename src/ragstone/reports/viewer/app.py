@@ -39,9 +39,12 @@ _HEADERS = {
 }
 
 
-def make_app(store: Store, *, host: str, port: int) -> ASGIApp:
-    """Return the application over a store, for a server that listens on that host and port."""
-    views = Views(store)
+def make_app(store: Store, *, host: str, port: int, calibration: str | None = None) -> ASGIApp:
+    """Return the application over a store, for a server that listens on that host and port.
+
+    `calibration` corrects the means, and the differences of runs without labels of their own.
+    """
+    views = Views(store, calibration)
     routes = [
         Route("/", views.runs),
         Route("/runs/{run}", views.run, name="run"),

@@ -85,10 +85,13 @@ class AsyncCache(Generic[T]):
 
 
 class Summaries:
-    """Summaries of finished runs, as stored or computed from the rows."""
+    """Summaries of finished runs, as stored or computed from the rows.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    With the name of a `calibration`, they are computed, and have corrected means.
+    """
+
+    def __init__(self, store: Store, calibration: str | None = None) -> None:
+        self._store, self._calibration = store, calibration
         self._cache: AsyncCache[Mapping[str, object]] = AsyncCache(CACHED)
 
     async def get(self, info: RunInfo) -> Mapping[str, object]:
@@ -98,12 +101,18 @@ class Summaries:
             StoreError: the rows cannot be read.
         """
         stored = info.summary or {}
-        if info.rows > FULL_SUMMARY_ROWS and stored.keys() >= _SUMMARY_KEYS:
+        name = self._calibration
+        if name is None and info.rows > FULL_SUMMARY_ROWS and stored.keys() >= _SUMMARY_KEYS:
             lines = [vars(line) for line in _known_lines(info, stored)]
             return {**stored, "titles": metric_titles(info.metrics), "facts": lines}
-        return await self._cache.get(
-            cache_key(info), lambda: summarize_run(self._store.load(info.id))
-        )
+
+        def make() -> Mapping[str, object]:
+            run = self._store.load(info.id)
+            plan = run.manifest.plan
+            update = {"calibration": name or plan.calibration}
+            return summarize_run(run.with_plan(plan.model_copy(update=update)))
+
+        return await self._cache.get(cache_key(info), make)
 
 
 def _known_lines(info: RunInfo, stored: Mapping[str, object]) -> Iterator[SummaryLine]:

@@ -25,7 +25,9 @@ from ragstone.reports.viewer.cache import (
     cache_key,
     list_runs,
 )
+from ragstone.results.calibration import load_calibration
 from ragstone.results.compare.comparison import Comparison, compare
+from ragstone.results.compare.corrected_change import LabelledRun, correct_changes
 from ragstone.store import RunInfo, RunNotFoundError, Store, StoreError, find_run, running_runs
 from ragstone.store.search import MetricCounts, RowQuery, count_scores, find_rows, row_at
 
@@ -46,9 +48,9 @@ _MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charse
 class Views:
     """Request handlers over a store; all reading happens in threads, not in the event loop."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._summaries = Summaries(store)
+    def __init__(self, store: Store, calibration: str | None = None) -> None:
+        self._store, self._calibration = store, calibration
+        self._summaries = Summaries(store, calibration)
         self._comparisons: AsyncCache[Comparison] = AsyncCache(CACHED)
         self._counts: AsyncCache[dict[str, MetricCounts]] = AsyncCache(CACHED)
         self._policies = lru_cache(CACHED)(self._policy_comparison)
@@ -107,10 +109,15 @@ class Views:
         if a.id == b.id:
             raise UsageError(f"A and B are the same run, {a.id}: select two different runs.")
 
-        def make() -> Comparison:
-            return compare(self._store.load(a.id), self._store.load(b.id), top=EXAMPLES)
+        labels = [tuple(await run_in_threadpool(self._store.labels, each.id)) for each in (a, b)]
 
-        comparison = await self._comparisons.get((cache_key(a), cache_key(b)), make)
+        def make() -> Comparison:
+            runs = [self._store.load(each.id) for each in (a, b)]
+            other = load_calibration(self._calibration) if self._calibration else None
+            labelled = [LabelledRun.of(*each, other) for each in zip(runs, labels, strict=True)]
+            return correct_changes(compare(*runs, top=EXAMPLES), *labelled)
+
+        comparison = await self._comparisons.get((cache_key(a), cache_key(b), *labels), make)
         page = partial(html_response, "compare.html", a=a, b=b, sections=sections(comparison))
         return await run_in_threadpool(page)
 
