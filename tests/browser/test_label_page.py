@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,8 @@ async def test_a_claim_has_its_question_answer_contexts_and_rule(
         await expect(page.locator("#contexts mark")).to_have_count(0)
         for _ in range(3):
             await page.mouse.wheel(0, 2000)
-            await expect(page.locator(".rule")).to_be_in_viewport()
+            for shown in (".rule", "#claim"):
+                await expect(page.locator(shown)).to_be_in_viewport()
         await page.get_by_role("button", name="Not supported").click()
         await expect(page.locator("#progress")).to_have_text(f"1 of {total} claims")
     assert labelled.values("ana") == [False]
@@ -146,7 +148,7 @@ async def test_the_verdict_is_hidden_until_after_the_answer(
 
 
 async def test_undo_and_skip(browse: Browse, labelled: Labelled) -> None:
-    with labelled.serve() as url:
+    with labelled.serve(n=20) as url:
         page = await browse(url)
         total = await total_of(page)
         first = await page.locator("#claim").inner_text()
@@ -285,16 +287,15 @@ async def test_strangers_are_refused(browse: Browse, labelled: Labelled) -> None
     assert labelled.values("ana") == []
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (380, "dark")])
-async def test_axe_finds_nothing_serious(
-    browse: Browse, labelled: Labelled, violations, width: int, scheme: str
-) -> None:
+async def test_axe_finds_nothing_serious(browse: Browse, labelled: Labelled, violations) -> None:
+    looks = [*product((1280, 380), ("light", "dark"))]
     with labelled.serve() as url:
-        page = await browse(url, width=width, scheme=scheme, examined=True)
-        total = await total_of(page)
-        assert await violations(page) == []
-        await press(page, "y", 1, total)
-        await page.keyboard.press("v")
-        await expect(page.locator("#verdict-label .badge")).to_be_visible()
-        assert await violations(page) == []
-        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        for number, (width, scheme) in enumerate(looks, 1):
+            page = await browse(url, width=width, scheme=scheme, examined=True)
+            total = await total_of(page)
+            assert await violations(page) == []
+            await press(page, "y", number, total)
+            await page.keyboard.press("v")
+            await expect(page.locator("#verdict-label .badge")).to_be_visible()
+            assert await violations(page) == []
+            assert await page.evaluate("document.documentElement.scrollWidth") <= width

@@ -35,6 +35,7 @@ async function send(action) {
 function showTrouble(words) {
   byId("trouble").textContent = words;
   byId("trouble").hidden = false;
+  scrollTo(0, 0);
 }
 
 function show(found, action) {
@@ -47,7 +48,7 @@ function show(found, action) {
   byId("progress").textContent = `${formatInteger(found.done)} of ${formatCount(found.total, "claim")}${skipped}`;
   byId("progress-line").hidden = byId("toolbar").hidden = false;
   byId("done").hidden = found.current !== null;
-  byId("claim-view").hidden = found.current === null;
+  byId("claim-view").hidden = byId("claim-box").hidden = found.current === null;
   for (const button of document.querySelectorAll("[data-key]")) {
     const needed = { u: found.last, v: found.last }[button.dataset.key];
     button.disabled = (needed === undefined ? found.current : needed) === null;
@@ -71,8 +72,8 @@ function showClaim(claim) {
     ),
   );
   scrollTo(0, 0);
-  const [first] = marked.querySelectorAll(".lit");
-  if (first && first.offsetTop > marked.clientHeight) marked.scrollTop = first.offsetTop - 40;
+  const pane = byId("response").parentElement;
+  pane.scrollTop = (marked.querySelector(".lit")?.offsetTop ?? 0) - pane.clientHeight / 2;
 }
 
 /** The judge's verdict on the last labelled claim; it is not in the page before it is asked for. */
