@@ -86,3 +86,9 @@ def test_the_labels_of_the_demo_can_be_imported(ragstone: Command) -> None:
         assert label.claim is not None
         claim = run.rows[label.position].scores["faithfulness"].claims[label.claim].text
         assert label.value is not any(line in claim for line in wrong), claim
+    shown = ragstone("calibrate", "last", "--name", "demo").out
+    for page in ("calibration.md", "tutorials/trusted-judge.md"):
+        blocks = (Path(__file__).parents[2] / "docs" / page).read_text().split("```")
+        (example,) = (block for block in blocks if "in 20 rows, labelled by reader" in block)
+        lines = {line.rstrip() for line in shown.splitlines()}
+        assert [line for line in example.split("\n") if line and line not in lines] == [], page
