@@ -14,7 +14,7 @@ from ragstone.evaluation.label_files import LabelDefaults, read_label_file, valu
 from ragstone.evaluation.labelling import ClaimRow
 from ragstone.types.label import Label
 
-YES = "yes Y TRUE true 1 ja Oui sí SI verdadero sim да 是 はい 예 हाँ ✓ Supported faithful Belegt"
+YES = "yes Y TRUE true 1 ja Oui sí SI verdadero sim да 是 はい 예 हाँ ✓ 👍 Supported faithful Belegt"
 NO = "no N FALSE 0 nein Non falso não нет 否 いいえ 아니요 नहीं ✗ unsupported hallucinated"
 METRICS = ("faithfulness",)
 CLAIMS = ("It lasts 20 hours.", "It weighs 5 g.")
@@ -129,11 +129,10 @@ def test_ids_that_look_like_numbers_are_found(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(f'{{"id": {name}, "human": 1}}' for name in ("1.0", '"2.0"', 2, 7)))
     defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
-    with pytest.raises(InputError, match="the run has no row '7'; is it '007'"):
-        read_label_file(path, rows, defaults, column="human")
-    path.write_text(path.read_text().replace(" 7", ' "007"'))
     labels = read_label_file(path, rows, defaults, column="human").labels
     assert [label.position for label in labels] == [0, 2, 1, 3]
+    with pytest.raises(InputError, match="the run has no row '7'; is it '07'"):
+        read_label_file(path, [*rows, row(4, "07")], defaults, column="human")
 
 
 def test_a_file_without_rows_has_no_labels(read: Read) -> None:
@@ -235,7 +234,7 @@ def test_a_messy_workbook_is_reported_as_a_whole(tmp_path: Path) -> None:
         ["q1", 1, "yes"],
         ["q1", "It lasts 20 hours.", "no"],  # conflicts with the row above
         ["q1", 1, "ja"],  # repeats it
-        ["q9", 1, "yes"],
+        ["q9", 1, "perhaps"],
         ["7", "It weighs 6 g.", "yes"],
         ["7", 3, "no"],
         ["q4", 1, "no"],
@@ -247,14 +246,18 @@ def test_a_messy_workbook_is_reported_as_a_whole(tmp_path: Path) -> None:
     ]
     with xlsxwriter.Workbook(str(path), {"default_date_format": "yyyy-mm-dd"}) as book:
         sheet = book.add_worksheet("Round 1")
+        book.add_worksheet("Round 2")
         for number, line in enumerate(cells):
             sheet.write_row(number, 0, line)
     defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
     with pytest.raises(InputError) as found:
         read_label_file(path, ROWS, defaults, column="human")
+    with pytest.raises(UsageError, match="read another sheet: --sheet 'Round 2'"):
+        read_label_file(path, ROWS, defaults, column="humans")
     told = [str(problem) for problem in found.value.problems]
     starts = [
         "sheet Round 1, row 3, column Human, sample q1: 'not supported', but row 2 has 'supported'",
+        "sheet Round 1, row 5, column Human, sample q9: 'perhaps' is not a label",
         "sheet Round 1, row 5, column Id: the run has no row 'q9'",
         "sheet Round 1, row 6, column Claim, sample 7: the row has no claim 'It weighs 6 g.'",
         "sheet Round 1, row 7, column Claim, sample 7: the row has no claim '3'; write its",

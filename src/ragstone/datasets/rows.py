@@ -1,6 +1,5 @@
 """Rows of a table to Samples, with every problem found on the way."""
 
-import shlex
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -158,8 +157,7 @@ def samples_in(
     `read_as` is the detected format. Without `queries` the query column is not read and may be
     missing.
     """
-    other = " or ".join(f"--sheet {shlex.quote(name)}" for name in table.others[:5])
-    other = f"read another sheet: {other}" if other else ""
+    other = table.other_sheets
     rows = table.rows
     numbers = table.numbers or range(1, len(rows) + 1)
     problems: list[Problem] = []

@@ -1,5 +1,6 @@
 """Data files as bytes and text, and tables of their rows, before values are interpreted."""
 
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -105,6 +106,12 @@ class Table:
     names: tuple[str, ...] | None = None
     numbers: Sequence[int] | None = None
     end: int | None = None
+
+    @property
+    def other_sheets(self) -> str:
+        """How to read another sheet, for messages; empty if there is none."""
+        names = " or ".join(f"--sheet {shlex.quote(name)}" for name in self.others[:5])
+        return f"read another sheet: {names}" if names else ""
 
     @classmethod
     def of(cls, rows: Iterable[Sample | Mapping[str, object]]) -> "Table":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
@@ -43,11 +44,11 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 _YES = """
     yes y true t 1 ja j wahr oui o vrai sí si sì s verdadero vero sim verdadeiro да д tak evet
-    是 对 有 はい 예 네 हाँ نعم ✓ ✔ ☑
+    是 对 有 はい 예 네 हाँ نعم ✓ ✔ ☑ ✅ 👍
 """
 _NO = """
     no n false f 0 nein falsch non faux falso não nao нет н nie hayır
-    否 不 错 无 没有 いいえ 아니오 아니요 नहीं لا ✗ ✘ ☒
+    否 不 错 无 没有 いいえ 아니오 아니요 नहीं لا ✗ ✘ ☒ ❌ 👎
 """
 _SUPPORTED = """
     supported faithful entailed entailment grounded attributable correct ok pass passed
@@ -107,7 +108,8 @@ def value_of(cell: object, *, yes: bool = True) -> bool | None:
     plain = normalize_cell(cell)
     if plain in (0, 1) and not isinstance(plain, str):
         return bool(plain) is yes
-    word = plain_name(document_id(plain)).strip(".!'\"") if isinstance(plain, str) else None
+    word = plain_name(document_id(plain)) if isinstance(plain, str) else ""
+    word = word.strip(".!'\"\u200b\ufeff")
     if word in _ANSWERS:
         return _ANSWERS[word] is yes
     if word in _NAMES:
@@ -139,7 +141,10 @@ def read_label_file(
     names = table.columns or tuple(
         dict.fromkeys(name for row in found if isinstance(row, Record) for name in row.values)
     )
-    places = _columns(names, columns or {}) | {"value": _existing(column, names, "--column {}")}
+    there = f"the columns are {listing(names)}" if names else "the file has no rows"
+    there += f"; {table.other_sheets}" if table.others else ""
+    places = _columns(names, columns or {}, there)
+    places["value"] = _existing(column, names, "--column {}", there)
     if places["value"] == "label" and set(names) >= _JUDGED:
         raise UsageError(
             "the column 'label' of this file has the judge's verdicts; add a column of your own, "
@@ -159,13 +164,13 @@ def read_label_file(
         )
     if not in_order and key not in places:
         raise UsageError(
-            f"no id column found; the columns are {listing(names)}; map one with --map id=COLUMN, "
-            "or use --by position"
+            f"no id column found; {there}; map one with --map id=COLUMN, or use --by position"
         )
 
     known = {str(row.index) if by_position else row.sample.id: row for row in rows}
-    numbers = Counter(map(document_id, known))
-    known |= {n: row for name, row in known.items() if numbers[n := document_id(name)] == 1}
+    numbers = Counter(map(_as_number, known))
+    numbered = {n: row for name, row in known.items() if numbers[n := _as_number(name)] == 1}
+    find = partial(_row_of, known=known, numbered=numbered)
     problems: list[Problem] = []
     labels: dict[object, tuple[Label, int]] = {}
     blank = same = 0
@@ -175,14 +180,14 @@ def read_label_file(
             continue
         cells = _Cells(record, places)
         value = cells.get("value", lambda cell: (value_of(cell, yes=yes_means is not False),), None)
-        if value is None:
-            blank += not cells.problems
-            problems += cells.problems
+        if value is None and not cells.problems:
+            blank += 1
             continue
-        row = rows[number] if in_order else cells.get(key, lambda cell: _row_of(cell, known), None)
-        if row is None and not cells.problems:
+        row = rows[number] if in_order else cells.get(key, find, None)
+        if row is None and not cells.has_problem(key):
             cells.wrong(key, f"the {key} is missing")
-        if row and (label := _label(cells, row, value[0], defaults=defaults, blind=blind)):
+        given = value[0] if value else None
+        if row and (label := _label(cells, row, given, defaults=defaults, blind=blind)):
             place = label.position, label.metric, label.claim, label.annotator
             first, line = labels.setdefault(place, (label, record.row))
             if first.value != label.value:
@@ -246,6 +251,10 @@ class _Cells:
             self.wrong(field, str(error))
             return default
 
+    def has_problem(self, field: str) -> bool:
+        """Return whether a cell has a problem."""
+        return any(problem.column == self._places[field] for problem in self.problems)
+
     def wrong(self, field: str, seen: str) -> None:
         """Add a problem of a cell."""
         name = self._record.values.get(self._places.get("id", ""))
@@ -258,13 +267,13 @@ class _Cells:
         self.problems.append(found)
 
 
-def _columns(names: Sequence[str], mapped: Mapping[str, str]) -> dict[str, str]:
+def _columns(names: Sequence[str], mapped: Mapping[str, str], there: str) -> dict[str, str]:
     """Return what each known column is -> its name."""
     found: dict[str, str] = {}
     for field, column in mapped.items():
         if field not in COLUMNS:
             raise UnknownNameError("field", field, COLUMNS)
-        found[field] = _existing(column, names, f"--map {field}={{}}")
+        found[field] = _existing(column, names, f"--map {field}={{}}", there)
     for field, others in COLUMNS.items():
         known = {plain_name(name) for name in (field, *others)}
         matches = [name for name in names if plain_name(name) in known]
@@ -275,23 +284,30 @@ def _columns(names: Sequence[str], mapped: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _existing(column: str, names: Sequence[str], option: str) -> str:
+def _existing(column: str, names: Sequence[str], option: str, there: str) -> str:
+    """Return a column's name in the file; `there` is what the file has, for the message."""
     same = [name for name in names if plain_name(name) == plain_name(column)]
     if column in names or len(same) == 1:
         return column if column in names else same[0]
     near = nearest(column, names)
     offer = f"; did you mean {option.format(near)}?" if near else ""
-    known = f"the columns are {listing(names)}" if names else "the file has no rows"
-    raise UsageError(f"{option.format(column)}: there is no such column{offer} ({known})")
+    raise UsageError(f"{option.format(column)}: there is no such column{offer} ({there})")
 
 
-def _row_of(cell: Plain, known: Mapping[str, ClaimRow]) -> ClaimRow:
+def _as_number(name: str) -> str:
+    """Return an id without the zeros that Excel removes and pandas adds, if it is a number."""
+    plain = document_id(name)
+    return plain.lstrip("0") or "0" if plain.isdecimal() else plain
+
+
+def _row_of(
+    cell: Plain, known: Mapping[str, ClaimRow], numbered: Mapping[str, ClaimRow]
+) -> ClaimRow:
     name = sample_id(cell)
     bare = name.removeprefix("'")
-    row = known.get(name) or known.get(bare) or known.get(document_id(bare))
+    row = known.get(name) or known.get(bare) or numbered.get(_as_number(bare))
     if row is None:
-        zeros = (each for each in known if each.lstrip("0") == bare)  # which Excel removes
-        near = next(zeros, nearest(name, known))
+        near = nearest(name, known)
         raise ValueError(f"the run has no row {name!r}" + (f"; is it {near!r}?" if near else ""))
     return row
 

@@ -112,7 +112,8 @@ def import_(
         opened.add_labels(info.id, found.labels)
     for note in found.notes:
         click.echo(f"Note: {file.name}: {note}", err=True)
-    click.echo(f"imported {count(len(found.labels), 'label')} into run {info.id}")
+    labels = count(len(found.labels), "label")
+    click.echo(f"imported {labels} into run {info.id}; next: ragstone calibrate {info.id}")
 
 
 @command.command(
