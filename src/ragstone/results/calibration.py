@@ -391,7 +391,8 @@ class Calibration(FrozenModel):
         if len(found.rows) < FEWEST:
             return f"it has {count(len(found.rows), 'labelled row')}, and gates need {FEWEST}"
         if days is not None and manifest.started_at - found.labelled_at > timedelta(days=days):
-            return f"its newest label is of {found.labelled_at:%Y-%m-%d}, over {days} days before the run"
+            day = f"{found.labelled_at:%Y-%m-%d}"
+            return f"its newest label is of {day}, over {days} days before the run"
         supports = [row.support for row in found.rows if row.support is not None]
         if whole.size and supports:
             share = float(np.mean((whole < min(supports)) | (whole > max(supports))))
