@@ -242,7 +242,7 @@ def _rescore(
     new = [metric for metric in metrics if metric.name not in known]
     unmet = {need for metric in new for need in metric.needs}
     for row in rows:
-        recorder.count(row)
+        recorder.counted.add(row)
         unmet -= {
             need
             for need in unmet
