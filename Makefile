@@ -28,7 +28,7 @@ docs:  ## build the site into site/; warnings and broken links are errors
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet --strict
 
 test:
-	$(PYTHON) -m pytest -n auto
+	$(PYTHON) -m pytest -n auto --dist loadgroup  # the tests of an engine share one start of it
 
 fast:
 	$(PYTHON) -m pytest -q -n auto -m "not slow"

@@ -23,19 +23,19 @@ CHANGED: Mapping[str, object] = {
     "cache": False, "rpm": 9.0, "tpm": 9.0, "max_calls": 9, "max_cost": 9.0, "policy": "ragas",
     "verify": "each", "claim_source": "sentences", "batch_size": 3, "truths_limit": 3,
     "include_reason": True, "allow_partial": True, "min_similarity": 0.8, "delay": 1.0, "k": 3,
-    "concurrency": 3, "workers": 3, "timeout": 9.0, "retries": 3, "gates_on": "interval",
-    "max_age": 9, "target": "http://127.0.0.1:9",
+    "concurrency": 3, "workers": 3, "engine": "ray", "timeout": 9.0, "retries": 3,
+    "gates_on": "interval", "max_age": 9, "target": "http://127.0.0.1:9",
 }  # fmt: skip
 """A value of each setting that is not the default."""
 ALWAYS = {
-    "offline", "fail_fast", "limit", "sheet", "columns", "metrics", "max_failure_rate", "cluster",
-    "calibration",
+    "offline", "fail_fast", "limit", "sample", "seed", "sheet", "columns", "metrics",
+    "calibration", "cluster", "max_failure_rate",
     "data", "plugin", "fail_under", "fail_over", "min_coverage", "store",
 }  # fmt: skip
 """Settings that always have an effect, or are refused when the data or the gates are read."""
 CLAIMS = {"policy", "verify", "claim_source", "batch_size", "include_reason", "allow_partial"}
 RANKING = {"k"}
-JUDGE = {"judge", "concurrency", "workers"}
+JUDGE = {"judge", "concurrency", "engine", "workers"}
 SERVER = {"base_url", "cache", "rpm", "tpm", "max_calls", "max_cost", "timeout", "retries"}
 MODEL = SERVER | {"votes", "temperature", "max_tokens", "context_window", "strict_json"}
 CALLED = {"target", "concurrency", "timeout", "delay", "k", "min_similarity"}

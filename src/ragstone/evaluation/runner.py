@@ -32,12 +32,14 @@ from ragstone.evaluation.dry_run import Estimate, estimate_usage
 from ragstone.evaluation.effects import check_judge_settings, settings_without_effect
 from ragstone.evaluation.fingerprint import make_manifest, settings_key
 from ragstone.evaluation.preflight import Preflight, llm_reason, with_llm
+from ragstone.evaluation.ray_workers import check_ray, ray_workers
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scored_files import ScoredFiles
 from ragstone.evaluation.scoring import BATCH, score_retrieval_in_batches, score_rows
 from ragstone.evaluation.workers import (
     ProcessWorker,
     ScoredShard,
+    Worker,
     WorkerPool,
     WorkerSetup,
     each_row_costs,
@@ -130,6 +132,7 @@ class Options(ScoringOptions, StoreOptions, total=False):
     seed: int
     sheet: str
     workers: int
+    engine: Literal["processes", "ray"]
     delay: float
     fail_under: Mapping[str, float | str]
     fail_over: Mapping[str, float | str]
@@ -312,7 +315,13 @@ def _worker_setup(
     Raises:
         UsageError: options apply to a single process only.
     """
-    if plan.workers == 1 or not any(metric.question_kinds for metric in metrics):
+    if plan.engine == "ray":
+        if "workers" not in plan.model_fields_set:
+            raise UsageError("set --workers for the engine ray; each worker uses one CPU of Ray's")
+        check_ray()
+    elif plan.workers == 1:
+        return None
+    if not any(metric.question_kinds for metric in metrics):
         return None
     if options.get("tracing", UNTRACED) is not UNTRACED:
         raise UsageError("--otel traces a single process; remove it, or --workers")
@@ -544,10 +553,7 @@ class Evaluation:
                 )
                 source = await stack.enter_async_context(answered)
             if self.setup:
-                limited = with_limits(self.setup, self.manifest.run_id, self.recorder.place)
-                start = partial(ProcessWorker, stack.enter_context(limited))
-                workers = WorkerPool(start, self.plan.workers)
-                await self._run_in(await stack.enter_async_context(workers), source)
+                await self._run_in_workers(self.setup, source, stack)
                 return
             scored = score_rows(
                 source,
@@ -578,39 +584,51 @@ class Evaluation:
                 await self._record(row)
         return RowIndexSet(bytes(is_done))
 
-    async def _run_in(self, workers: WorkerPool, rows: Iterable[Row] | AsyncIterable[Row]) -> None:
+    async def _run_in_workers(
+        self,
+        setup: WorkerSetup,
+        rows: Iterable[Row] | AsyncIterable[Row],
+        stack: AsyncExitStack,
+    ) -> None:
         """Score the rows in workers, and record them in this process."""
-
-        async def record(shard: ScoredShard) -> None:
-            RETRIES.count += shard.retries
-            calls, cost = shard.spent
-            self.budget.calls = max(self.budget.calls, calls)
-            self.budget.cost = max(self.budget.cost, cost)
-            for log in shard.logs:
-                logging.getLogger(log.name).handle(log)
-            if self.finish:
-                for each in shard.records:
-                    await self._record(decode_row(each.encoded))
-            else:
-                await self.recorder.record_shard(shard.records, shard.counted)
-                due = self._due
-                for each, failed in zip(shard.records, shard.failed, strict=True):
-                    if self.on_row:
-                        self.on_row(decode_row(each.encoded), due)
-                    if self.on_progress:
-                        self.on_progress(failed, due)
-            if shard.stopped:
-                self.breaker.stop(shard.stopped)
+        number = self.plan.workers
+        limited = with_limits(setup, self.manifest.run_id, self.recorder.place)
+        setup = stack.enter_context(limited)
+        start: Callable[[], Worker] = partial(ProcessWorker, setup)
+        if self.plan.engine == "ray":
+            start = stack.enter_context(ray_workers(setup, number))
+        workers = await stack.enter_async_context(WorkerPool(start, number))
 
         try:
             async with aclosing(workers.results(rows)) as shards:
                 async for shard in shards:
-                    await record(shard)
+                    await self._record_shard(shard)
                     if self.breaker.reason:
                         break
         finally:
             for shard in await workers.drain():
-                await record(shard)
+                await self._record_shard(shard)
+
+    async def _record_shard(self, shard: ScoredShard) -> None:
+        RETRIES.count += shard.retries
+        calls, cost = shard.spent
+        self.budget.calls = max(self.budget.calls, calls)
+        self.budget.cost = max(self.budget.cost, cost)
+        for log in shard.logs:
+            logging.getLogger(log.name).handle(log)
+        if self.finish:
+            for each in shard.records:
+                await self._record(decode_row(each.encoded))
+        else:
+            await self.recorder.record_shard(shard.records, shard.counted)
+            due = self._due
+            for each, failed in zip(shard.records, shard.failed, strict=True):
+                if self.on_row:
+                    self.on_row(decode_row(each.encoded), due)
+                if self.on_progress:
+                    self.on_progress(failed, due)
+        if shard.stopped:
+            self.breaker.stop(shard.stopped)
 
     async def _open(self, target: Target, stack: AsyncExitStack) -> None:
         """Open the target; an error explains why it is needed if the user named none."""

@@ -370,24 +370,41 @@ def _place(row: Row) -> int:
     return row.index
 
 
+class WorkerScorer:
+    """Scores shards in the process of a worker, and returns with them what was logged."""
+
+    def __init__(self, setup: WorkerSetup, log_level: int) -> None:
+        sys.stdout = sys.stderr  # prints of user code must not mix with results
+        self._logs: SimpleQueue[logging.LogRecord] = SimpleQueue()
+        _log.addHandler(QueueHandler(self._logs))
+        _log.setLevel(log_level)
+        _log.propagate = False
+        with suppress(OSError):
+            os.chdir(setup.folder)
+        if setup.folder not in sys.path:  # as for plugins
+            sys.path.insert(0, setup.folder)
+        self._scorer = ShardScorer(setup)
+
+    def score(self, rows: Sequence[Row]) -> ScoredShard:
+        """Return the scored rows."""
+        found = self._scorer.score(rows)
+        return replace(found, logs=[self._logs.get() for _ in range(self._logs.qsize())])
+
+    def close(self) -> None:
+        """Close the judge."""
+        self._scorer.close()
+
+
 def _serve(pipe: Connection, setup: WorkerSetup, log_level: int) -> None:
     """Score the shards that come from the pipe, until it is closed or the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-    sys.stdout = sys.stderr  # prints of user code must not mix with results
-    logs: SimpleQueue[logging.LogRecord] = SimpleQueue()
-    _log.addHandler(QueueHandler(logs))
-    _log.setLevel(log_level)
-    _log.propagate = False
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the run is over
         try:
-            with suppress(OSError):
-                os.chdir(setup.folder)
-            scorer = ShardScorer(setup)
+            scorer = WorkerScorer(setup, log_level)
             pipe.send(None)
             try:
                 while True:
-                    found = scorer.score(pipe.recv())
-                    pipe.send(replace(found, logs=[logs.get() for _ in range(logs.qsize())]))
+                    pipe.send(scorer.score(pipe.recv()))
             finally:
                 scorer.close()
         except Exception as error:  # noqa: BLE001 - raised again in the parent

@@ -273,6 +273,10 @@ class Plan(JudgePlan, ClaimPlan):
     """
     concurrency: int = _setting("Limits", 8, common=True, ge=1, le=1000, needs=["target", "judge"])
     """Maximum number of concurrent rows and calls."""
+    engine: Literal["processes", "ray"] = _setting("Limits", "processes", needs=["judge"])
+    """What the workers are: processes on this machine, or actors of Ray (extra `ray`), on the
+    cluster of RAY_ADDRESS or on this machine.
+    """
     workers: int = _setting("Limits", 1, common=True, ge=1, le=256, needs=["judge"])
     """Processes that judge the rows, for judges that need the processor: offline and local ones.
     They share --concurrency and the limits on calls.

@@ -81,6 +81,7 @@ GROUPS: Groups = MappingProxyType(
         "Limits": (
             *LIMITS,
             setting("workers"),
+            setting("engine"),
             setting("fail_fast"),
             option(
                 "--dry-run",

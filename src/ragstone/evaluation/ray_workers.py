@@ -1,0 +1,183 @@
+"""Workers in Ray: on a cluster, or on this machine, where Ray is started for one evaluation."""
+
+import logging
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, cast
+
+from ragstone._internal.text import one_line, public_url
+from ragstone.errors import UsageError
+from ragstone.evaluation.workers import (
+    GRACE,
+    MOST_DEATHS,
+    ScoredShard,
+    WorkerError,
+    WorkerScorer,
+    WorkerSetup,
+    describe_rows,
+    portable,
+)
+from ragstone.judges.spec import LOCAL, single_names
+from ragstone.types.row import Row
+
+OBJECTS = 2**28
+"""Bytes of memory for the results that Ray passes on, if it is started here."""
+PATIENCE = 30.0
+"""Seconds without a started worker after which there is a warning."""
+_log = logging.getLogger("ragstone")
+
+
+def check_ray() -> None:
+    """Raise a UsageError if Ray is not installed."""
+    if find_spec("ray") is None:
+        raise UsageError("the engine ray needs an extra: pip install 'ragstone[ray]'")
+
+
+@contextmanager
+def ray_workers(
+    setup: WorkerSetup, number: int
+) -> Generator[Callable[[], "RayWorker"], None, None]:
+    """Give a function that starts one of `number` workers.
+
+    They are on the cluster that this process is connected to, or else on that of RAY_ADDRESS, or
+    else on this machine. Ray's usage statistics are off, unless the cluster was started by others.
+
+    Raises:
+        WorkerError: Ray cannot be reached or started.
+    """
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # before the import
+    ray: Any = import_module("ray")
+    connects = not ray.is_initialized()
+    if connects:
+        _connect(ray, number)  # not in another thread: with its end, Linux would end Ray
+    try:
+        gpus = 0.0
+        if any(name.startswith(f"{LOCAL}:") for name in single_names(setup.plan.judge)):
+            gpus = min(1.0, ray.cluster_resources().get("GPU", 0) / number)
+        yield partial(RayWorker, ray, setup, gpus=gpus)
+    finally:
+        if connects:
+            ray.shutdown()
+
+
+def _connect(ray: Any, number: int) -> None:
+    address = os.environ.get("RAY_ADDRESS")
+    here: Mapping[str, object] = {
+        "address": "local",
+        "num_cpus": number,
+        "include_dashboard": False,
+        "object_store_memory": OBJECTS,
+    }
+    try:
+        ray.init(
+            **({} if address else here),
+            log_to_driver=False,
+            logging_level=logging.CRITICAL,
+        )
+    except Exception as error:
+        what = f"be reached at RAY_ADDRESS={public_url(address)}" if address else "be started"
+        raise WorkerError(f"Ray cannot {what}: {one_line(str(error), 300)}") from error
+
+
+class RayWorker:
+    """An actor of Ray with one CPU, made again if it dies, on any machine of the cluster.
+
+    Raises:
+        WorkerError: Ray cannot start the actor.
+    """
+
+    def __init__(self, ray: Any, setup: WorkerSetup, *, gpus: float) -> None:
+        self._ray, self._setup, self._stopped = ray, setup, False
+        self._made = ray.remote(RayScorer).options(num_cpus=1, num_gpus=gpus)
+        self._start()
+
+    def _start(self) -> None:
+        ray = self._ray
+        self._actor = self._made.remote(self._setup, _log.getEffectiveLevel())
+        ready = self._actor.ready.remote()
+        if not ray.wait([ready], timeout=PATIENCE)[0]:
+            cpus = ray.cluster_resources().get("CPU", 0), ray.available_resources().get("CPU", 0)
+            _log.warning(
+                "Ray has not started a worker for %d s; each needs a CPU, and the cluster has %g "
+                "(%g free). Stop other jobs, add machines, or set fewer --workers",
+                *(PATIENCE, *cpus),
+            )
+        try:
+            problem = ray.get(ready)
+        except ray.exceptions.RayError as error:
+            raise WorkerError(
+                f"Ray cannot start a worker: {one_line(str(error), 500)}. Each machine of the "
+                f"cluster needs ragstone {self._setup.version} with its extras"
+            ) from error
+        if isinstance(problem, UsageError):
+            raise WorkerError(
+                f"a Ray worker cannot be set up: {problem}. Each machine needs the modules of your "
+                "own metrics and judges, files at the same absolute paths, and keys in its "
+                "environment; see `runtime_env` in Ray's documentation"
+            )
+        if isinstance(problem, BaseException):
+            raise problem
+
+    def score(self, shard: Sequence[Row]) -> ScoredShard:
+        """Send the shard to the actor, and wait for its result."""
+        ray, last = self._ray, ""
+        for left in reversed(range(MOST_DEATHS)):
+            try:
+                found = cast("ScoredShard | Exception", ray.get(self._actor.score.remote(shard)))
+            except ray.exceptions.RayTaskError:
+                raise
+            except ray.exceptions.RayError as error:
+                if self._stopped:
+                    break
+                text = " ".join(str(error).split())
+                last = one_line(text.partition("because ")[2] or text, 200)
+                again = "scored again" if left else "given up"
+                _log.warning("a Ray worker died (%s); %s are %s", last, describe_rows(shard), again)
+                if left:
+                    self._start()
+                continue
+            if isinstance(found, Exception):
+                raise found
+            return found
+        raise WorkerError(
+            f"{MOST_DEATHS} Ray workers died while they scored {describe_rows(shard)}: {last}; "
+            "a smaller data set with these rows shows which row it is"
+        )
+
+    def stop(self, *, at_once: bool) -> None:
+        """End the actor; it closes its judge unless it has to end at once."""
+        self._stopped = True
+        with suppress(self._ray.exceptions.RayError):  # it has died, or does not answer
+            if not at_once:
+                self._ray.get(self._actor.close.remote(), timeout=GRACE)
+            self._ray.kill(self._actor)
+
+
+class RayScorer:
+    """What an actor runs; it returns exceptions, because Ray would change those it raises."""
+
+    def __init__(self, setup: WorkerSetup, log_level: int) -> None:
+        self._problem: Exception | None = None
+        try:
+            self._scorer = WorkerScorer(setup, log_level)
+        except Exception as error:  # noqa: BLE001 - raised again in the main process
+            self._problem = portable(error)
+
+    def ready(self) -> Exception | None:
+        """Return why it cannot be used, if it cannot."""
+        return self._problem
+
+    def score(self, shard: Sequence[Row]) -> ScoredShard | Exception:
+        """Return the scored rows."""
+        try:
+            return self._scorer.score(shard)
+        except Exception as error:  # noqa: BLE001 - raised again in the main process
+            return portable(error)
+
+    def close(self) -> None:
+        """Close the judge."""
+        self._scorer.close()
