@@ -48,9 +48,9 @@ _PARAMS: Sequence[click.Parameter] = (
     ),
     PLUGIN,
     option("--save keep", "Store the result as a new run.", is_flag=True),
-    *(option for option in GATES if option.name in FLAGS),
+    *(each for each in GATES if each.name in FLAGS),
     WORKBOOK,
-    *(option for option in RESULTS if option.name not in _OWN),
+    *(each for each in RESULTS if each.name not in _OWN),
     STORE,
 )
 
