@@ -1,7 +1,7 @@
 """Evaluate rankings from the command line: read the files, score, and write the results."""
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ragstone.results.compare.comparison import Comparison, Regressions
     from ragstone.store import Store
 
+_SUMMARIES = frozenset({"json", "markdown"})
+"""Formats that need no rows."""
 _OF_ONE = ("html", "junit", "markdown", "output", "rows")
 """Options for the files of a single run."""
 
@@ -91,15 +93,28 @@ def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Stor
     evaluation = RankingEvaluation.of(
         given["qrels"], plan, missing=given["missing"], ties=given["tie_rule"]
     )
-    explicit = explicit_settings(given)
+    explicit = {name: how for name, how in explicit_settings(given).items() if name != "workers"}
     for notice in settings_without_effect(
         explicit, plan, metrics=evaluation.metrics, target=None, own_judge=False
     ):
         click.echo(notice, err=True)
     same_names = len({path.name for path in given["ranking"]}) < len(given["ranking"])
-    for path in given["ranking"]:
-        with _progress(Console(stderr=True), path) as on_read:
-            runs.append(evaluation.run(path, on_read, name=str(path) if same_names else None))
+    rows = store is not None or len(given["ranking"]) > 1 or outputs.verbose or outputs.export
+    rows = rows or not outputs.files.keys() <= _SUMMARIES
+    with ExitStack() as stack:
+        workers = None
+        if (number := given["workers"]) and number > 1:
+            workers = load("evaluation.ranking_workers").RankingWorkers(evaluation, number)
+            evaluation = stack.enter_context(workers).evaluation
+        for path in given["ranking"]:
+            if workers and len(workers.cut(path)) < 2:
+                click.echo(
+                    f"--workers has no effect on {path}: it is small or compressed", err=True
+                )
+            with _progress(Console(stderr=True), path) as on_read:
+                name = str(path) if same_names else None
+                run = evaluation.run(path, on_read, name=name, rows=rows, workers=workers)
+                runs.append(run)
     evaluated = runs[-len(given["ranking"]) :]
     compared: list[Compared] = []
     for run in runs[1:]:

@@ -1,11 +1,13 @@
 """Ranking evaluation: scores a ranking file against relevance judgments."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from logging import LogRecord
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +33,21 @@ from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.metrics import select
 from ragstone.metrics.retrieval import RankingMetric, depth_of
-from ragstone.results.ranking_run import COUNTED, SKIPPED, UNKNOWN, RankingScores
+from ragstone.results.ranking_run import (
+    BLOCK,
+    COUNTED,
+    SKIPPED,
+    UNKNOWN,
+    RankingScores,
+    RankingSummary,
+)
 from ragstone.results.run import Run, new_run_id
+from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.rankings import Rankings
+
+if TYPE_CHECKING:
+    from ragstone.evaluation.ranking_workers import RankingWorkers
 
 Missing = Literal["zero", "skip"]
 """The score of a judged query that is missing from the ranking: 0, or none."""
@@ -78,25 +91,39 @@ class RankingEvaluation:
         judgments = read_judgments(qrels, plan.columns)
         return cls(plan, qrels, judgments, query_texts(qrels), tuple(metrics), missing, ties)
 
-    def run(self, ranking: Path, on_read: OnRead | None = None, *, name: str | None = None) -> Run:
+    def run(
+        self,
+        ranking: Path,
+        on_read: OnRead | None = None,
+        *,
+        name: str | None = None,
+        rows: bool = True,
+        workers: "RankingWorkers | None" = None,
+    ) -> Run:
         """Evaluate a ranking, reading a part of the file at a time.
 
-        The default name of the run is that of the file.
+        The default name of the run is that of the file. Without `rows`, scores are only summed, in
+        little memory: the run has no rows except the worst. `workers` read and score parts of the
+        file.
         """
-        columns = self.plan.columns
-        queries = _Queries(self, problems_of(ranking))
-        for batch in read_ranking(ranking, queries.problems, columns, on_read):
-            if not queries.add(batch):  # the lines of a query are not adjacent: read the whole file
-                queries = _Queries(self, problems_of(ranking))
-                batches = read_ranking(ranking, queries.problems, columns, on_read)
-                queries.add(gathered(batches, queries.problems))
-                break
-        queries.problems.raise_found()
-        unknown, missing = queries.unknown, queries.missing
+        columns, problems = self.plan.columns, problems_of(ranking)
+        queries = ScoredQueries(self, rows=rows)
+        if workers is None or not workers.score(ranking, queries, on_read):
+            # One process reads the file; if it is invalid, it finds all problems.
+            queries = ScoredQueries(self, rows=rows)
+            for batch in read_ranking(ranking, problems, columns, on_read):
+                if not queries.add(batch, problems):  # its lines are not adjacent: read all
+                    queries, problems = ScoredQueries(self, rows=rows), problems_of(ranking)
+                    batches = read_ranking(ranking, problems, columns, on_read)
+                    queries.add(gathered(batches, problems), problems)
+                    break
+            problems.raise_found()
+            queries.notes = problems.notes
+        unknown, missing = list(queries.unknown), queries.missing
         judged = len(self.judgments)
         source = name or ranking.name
         if unknown and len(missing) == judged:
-            theirs = next(iter(self.judgments.queries))
+            theirs = self.judgments.names[0]
             text = f"none of its queries is judged in {self.source.name}: its ids look like "
             text += f"{quoted(unknown[0])}, but those of the judgments look like {quoted(theirs)}"
             raise InputError(source, [Problem(text, "use the same ids in both files")])
@@ -110,15 +137,15 @@ class RankingEvaluation:
             notes.append(f"judged but not ranked: {len(missing):,}, {how} (--missing)")
         if unknown:
             notes.append(f"ranked but not judged: {len(unknown):,}, left out")
-        notes += queries.problems.notes
-        rows = queries.rows()
+        notes += queries.notes
+        found = queries.finish()
         started_at = datetime.now(UTC)
         manifest = Manifest(
             run_id=new_run_id(started_at),
             version=version("ragstone"),
             started_at=started_at,
             plan=self.plan,
-            source=Source(name=source, rows=len(rows), notes=tuple(notes), path=str(ranking)),
+            source=Source(name=source, rows=len(found), notes=tuple(notes), path=str(ranking)),
             judge=None,
             judge_note=None,
             target=None,
@@ -133,73 +160,186 @@ class RankingEvaluation:
             },
         )
         described = {str(metric): metric.described for metric in self.metrics}
-        return Run(manifest=manifest, metrics=described, rows=rows)
+        counts = found.counts if isinstance(found, RankingSummary) else None
+        return Run(manifest=manifest, metrics=described, rows=found, known_counts=counts)
 
 
-class _Queries:
-    """The queries read so far, and their scores."""
+@dataclass(frozen=True)
+class RankedPart:
+    """The scores of a part of a ranking, as a worker returns them.
 
-    def __init__(self, evaluation: RankingEvaluation, problems: Problems) -> None:
-        self.problems = problems
+    Attributes:
+        complete: whether the part has no problems, and no query in two places.
+        places: int64[Q], the judged queries as positions among the judgments, in the file's order.
+        unknown: queries without judgments.
+        scores: their scores, or the counts of these.
+        notes: what a reader of the results should know.
+        logs: what the worker logged.
+    """
+
+    complete: bool
+    places: NDArray[np.int64]
+    unknown: Sequence[str]
+    scores: RankingScores | RunSummaryBuilder
+    notes: Sequence[str] = ()
+    logs: Sequence[LogRecord] = ()
+
+
+class ScoredQueries:
+    """The queries read so far with their scores, or with the counts of these if `rows` is False.
+
+    Attributes:
+        unknown: ranked queries without judgments, in order.
+        notes: what a reader of the results should know.
+    """
+
+    def __init__(self, evaluation: RankingEvaluation, *, rows: bool) -> None:
+        self.unknown: dict[str, None] = {}
+        self.notes: Sequence[str] = ()
+        self.rows = rows
         self._evaluation = evaluation
-        self._read: dict[str, bool] = {}
-        self._ids: list[str] = []
-        self._values = GrowingArray(np.float64)
-        self._failed: dict[str, dict[int, str]] = {}
+        self._judgments = evaluation.judgments
+        self._names = [str(metric) for metric in evaluation.metrics]
         self._depth = depth_of(evaluation.metrics)
+        self._seen = np.zeros(len(self._judgments), dtype=np.bool_)
+        self._places = GrowingArray(np.int64)
+        self._counts = RunSummaryBuilder(self._names)
+        self._counted = 0
+        self._values = GrowingArray(np.float64)  # of the queries that are not counted yet
+        self._failed: dict[str, dict[int, str]] = {}
 
-    def add(self, batch: Batch) -> bool:
+    def add(self, batch: Batch, problems: Problems) -> bool:
         """Score queries; return False if one was read before and is therefore incomplete."""
-        before = len(self._read)
-        judged = self._evaluation.judgments.queries
-        self._read |= {name: name in judged for name in batch.queries}
-        if len(self._read) < before + len(batch.queries):
+        places = self._judgments.places(batch.queries)
+        unknown = [batch.queries[at] for at in np.flatnonzero(places < 0).tolist()]
+        if not self._see(places[places >= 0], unknown):
             return False
-        self._score(batch)
+        self._score(batch, problems)
         return True
 
-    @property
-    def unknown(self) -> list[str]:
-        """Ranked queries without judgments."""
-        return [name for name, judged in self._read.items() if not judged]
+    def merge(self, part: RankedPart) -> bool:
+        """Add the next part of the file; return False if one process has to read the file."""
+        if not part.complete or not self._see(part.places, part.unknown):
+            return False
+        self.notes = part.notes
+        if isinstance(part.scores, RunSummaryBuilder):
+            self._counts.merge(part.scores, after=self._counted)
+            self._counted += len(part.places)
+        else:
+            self._values.add(part.scores.values)
+            self._note_failures(part.scores.failed)
+        self._places.add(part.places)
+        return True
+
+    def part(self, problems: Problems) -> RankedPart:
+        """Return what was read, to merge it in another process."""
+        with suppress(InputError):
+            problems.raise_found()
+            places = self._places.array()
+            scores = self._counts
+            if self.rows:
+                scores = replace(self._block(), ids=())
+            else:
+                self._count()
+            return RankedPart(True, places, [*self.unknown], scores, problems.notes)
+        return INCOMPLETE
 
     @property
     def missing(self) -> list[str]:
         """Judged queries that are missing from the ranking."""
-        return [name for name in self._evaluation.judgments.queries if name not in self._read]
+        names = self._judgments.names
+        return [names[place] for place in np.flatnonzero(~self._seen).tolist()]
 
-    def rows(self) -> RankingScores:
+    def finish(self) -> "RankingScores | RankingSummary":
         """Return the rows of all queries: scored ones first, then missing, then unknown ones."""
-        unknown, missing, metrics = self.unknown, self.missing, self._evaluation.metrics
-        skipped = [] if self._evaluation.missing == "zero" else missing
-        if missing and not skipped:
-            self._score(Batch.empty(missing))
-        ids = [*self._ids, *skipped, *unknown]
-        self._values.add(np.zeros((len(skipped) + len(unknown), len(metrics))))
-        counts = len(self._ids), len(skipped), len(unknown)
+        missing, unscored = self.missing, list(self.unknown)
+        why = np.full(len(unscored), UNKNOWN)
+        if self._evaluation.missing == "zero" and missing:
+            self._score(Batch.empty(missing), Problems(self._evaluation.source))
+        else:
+            unscored = [*missing, *unscored]
+            why = np.append(np.full(len(missing), SKIPPED), why)
+        texts = self._evaluation.texts
+        rest = RankingScores(
+            ids=unscored,
+            texts={},
+            metrics=self._names,
+            values=np.broadcast_to(0.0, (len(unscored), len(self._names))),
+            why=why.astype(np.uint8),
+        )
+        if not self.rows:
+            self._count()
+            for block in rest.blocks():
+                self._counts.merge(self._summed(block))
+            return RankingSummary(self._counts, texts)
+        self._values.add(rest.values)
+        scored = self._block()
+        return replace(
+            scored,
+            ids=[*scored.ids, *rest.ids],
+            texts=texts,
+            why=np.append(scored.why, rest.why),
+        )
+
+    def _see(self, places: NDArray[np.int64], unknown: Sequence[str]) -> bool:
+        """Note which queries were read; return False if one was read before."""
+        if np.any(self._seen[places]) or len(np.unique(places)) < len(places):
+            return False
+        self._seen[places] = True
+        before = len(self.unknown)
+        self.unknown |= dict.fromkeys(unknown)
+        return len(self.unknown) == before + len(unknown)
+
+    def _score(self, batch: Batch, problems: Problems) -> None:
+        for places, rankings in matched(
+            batch, self._judgments, problems, ties=self._evaluation.ties, depth=self._depth
+        ):
+            columns: list[NDArray[np.float64]] = []
+            failures: dict[str, Mapping[int, str]] = {}
+            for metric in self._evaluation.metrics:
+                values, failures[str(metric)] = score_rankings(metric, rankings)
+                columns.append(values)
+            self._note_failures(failures)
+            self._places.add(places)
+            self._values.add(np.stack(columns, axis=1))
+            if not self.rows and len(self._places) - self._counted >= BLOCK:
+                self._count()
+
+    def _note_failures(self, failed: Mapping[str, Mapping[int, str]]) -> None:
+        """Note failures of the next queries: metric -> place among these -> why."""
+        start = len(self._places) - self._counted
+        for name, places in failed.items():
+            if places:
+                moved = {start + place: why for place, why in places.items()}
+                self._failed.setdefault(name, {}).update(moved)
+
+    def _block(self) -> RankingScores:
+        """Return the queries that are not counted yet."""
+        places = self._places.array()[self._counted :]
         return RankingScores(
-            ids=ids,
-            texts=self._evaluation.texts,
-            metrics=[str(metric) for metric in metrics],
-            values=self._values.array().reshape(len(ids), len(metrics)),
-            why=np.repeat(np.array([COUNTED, SKIPPED, UNKNOWN], dtype=np.uint8), counts),
+            ids=list(map(self._judgments.names.__getitem__, places.tolist())),
+            texts={},
+            metrics=self._names,
+            values=self._values.array().reshape(-1, len(self._names)),
+            why=np.full(len(places), COUNTED, dtype=np.uint8),
             failed=self._failed,
         )
 
-    def _score(self, batch: Batch) -> None:
-        judgments, ties = self._evaluation.judgments, self._evaluation.ties
-        for names, rankings in matched(
-            batch, judgments, self.problems, ties=ties, depth=self._depth
-        ):
-            columns: list[NDArray[np.float64]] = []
-            for metric in self._evaluation.metrics:
-                values, failed = score_rankings(metric, rankings)
-                columns.append(values)
-                if failed:
-                    places = {len(self._ids) + place: why for place, why in failed.items()}
-                    self._failed.setdefault(str(metric), {}).update(places)
-            self._ids += names
-            self._values.add(np.stack(columns, axis=1))
+    def _count(self) -> None:
+        """Replace the values that are not counted yet by their counts."""
+        block = self._block()
+        self._counts.merge(self._summed(block), after=self._counted)
+        self._counted += len(block)
+        self._values, self._failed = GrowingArray(np.float64), {}
+
+    def _summed(self, block: RankingScores) -> RunSummaryBuilder:
+        return block.count_rows(
+            ranges={str(each): (each.low, each.high) for each in self._evaluation.metrics}
+        )
+
+
+INCOMPLETE = RankedPart(False, np.zeros(0, np.int64), (), RunSummaryBuilder(()))
+"""Of a part that one process has to read."""
 
 
 def score_rankings(

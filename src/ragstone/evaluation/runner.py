@@ -38,8 +38,8 @@ from ragstone.evaluation.scored_files import ScoredFiles
 from ragstone.evaluation.scoring import BATCH, score_retrieval_in_batches, score_rows
 from ragstone.evaluation.workers import (
     ProcessWorker,
+    RowWorker,
     ScoredShard,
-    Worker,
     WorkerPool,
     WorkerSetup,
     each_row_costs,
@@ -594,7 +594,7 @@ class Evaluation:
         number = self.plan.workers
         limited = with_limits(setup, self.manifest.run_id, self.recorder.place)
         setup = stack.enter_context(limited)
-        start: Callable[[], Worker] = partial(ProcessWorker, setup)
+        start: Callable[[], RowWorker] = partial(ProcessWorker, setup)
         if self.plan.engine == "ray":
             start = stack.enter_context(ray_workers(setup, number))
         workers = await stack.enter_async_context(WorkerPool(start, number))

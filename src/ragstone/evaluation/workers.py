@@ -19,7 +19,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import ExitStack, aclosing, closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import Field, dataclass, field, replace
 from functools import partial
 from itertools import takewhile
 from logging.handlers import QueueHandler
@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from ragstone._internal.concurrency import BackgroundLoop, heap_frozen, in_thread, stream
 from ragstone._internal.plugins import plugin_of
@@ -92,6 +92,14 @@ class WorkerSetup:
     secrets: Mapping[str, bool] | None = None
     limits: tuple[str, str] | None = field(default=None, repr=False)
     version: str = VERSION
+
+    def scorer(self) -> "ShardScorer":
+        """Return what scores shards in a worker."""
+        return ShardScorer(self)
+
+    def describe(self, shard: Sequence[Row]) -> str:
+        """Return which rows a shard has."""
+        return describe_rows(shard)
 
     @classmethod
     def of(
@@ -268,11 +276,55 @@ def with_limits(
         yield replace(setup, limits=(place, run_id))
 
 
-class Worker(Protocol):
+class Logged(Protocol):
+    """A dataclass with what a worker logged."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def logs(self) -> Sequence[logging.LogRecord]:
+        """What it logged."""
+        ...
+
+
+Shard = TypeVar("Shard", contravariant=True)
+Scored = TypeVar("Scored", bound=Logged, covariant=True)
+
+
+class Scorer(Protocol[Shard, Scored]):
+    """Scores shards in this process."""
+
+    def score(self, shard: Shard, /) -> Scored:
+        """Return the result of a shard."""
+        ...
+
+    def close(self) -> None:
+        """Close what it uses."""
+        ...
+
+
+class Setup(Protocol[Shard, Scored]):
+    """What a worker makes its scorer from; it can be pickled."""
+
+    @property
+    def folder(self) -> str:
+        """The working folder."""
+        ...
+
+    def scorer(self) -> Scorer[Shard, Scored]:
+        """Return what scores shards in a worker."""
+        ...
+
+    def describe(self, shard: Shard, /) -> str:
+        """Return which rows a shard has."""
+        ...
+
+
+class Worker(Protocol[Shard, Scored]):
     """Scores shards in another process; called from any thread, one call at a time."""
 
-    def score(self, shard: Sequence[Row]) -> ScoredShard:
-        """Return the scored rows; if the worker dies, it is replaced.
+    def score(self, shard: Shard, /) -> Scored:
+        """Return the result of a shard; if the worker dies, it is replaced.
 
         Raises:
             WorkerError: it died too often on these rows.
@@ -284,7 +336,7 @@ class Worker(Protocol):
         ...
 
 
-class ProcessWorker:
+class ProcessWorker(Generic[Shard, Scored]):
     """A worker process, started again if it dies.
 
     A ProcessPoolExecutor would end all processes if one dies, and could not name its rows.
@@ -293,7 +345,7 @@ class ProcessWorker:
         WorkerError: the process cannot be started.
     """
 
-    def __init__(self, setup: WorkerSetup) -> None:
+    def __init__(self, setup: Setup[Shard, Scored]) -> None:
         self._setup = setup
         self._stopped = False
         self._start()
@@ -321,8 +373,9 @@ class ProcessWorker:
         if isinstance(problem, BaseException):
             raise problem
 
-    def score(self, shard: Sequence[Row]) -> ScoredShard:
+    def score(self, shard: Shard) -> Scored:
         """Send the shard to the process, and wait for its result."""
+        rows = self._setup.describe(shard)
         for left in reversed(range(MOST_DEATHS)):
             try:
                 self._pipe.send(shard)
@@ -335,7 +388,7 @@ class ProcessWorker:
                 again = "scored again" if left else "given up"
                 _log.warning(
                     "a worker process died (exit code %s); %s are %s",
-                    *(code, describe_rows(shard), again),
+                    *(code, rows, again),
                 )
                 if left:
                     self._start()
@@ -344,8 +397,8 @@ class ProcessWorker:
                 raise found
             return found
         raise WorkerError(
-            f"{MOST_DEATHS} worker processes died while they scored {describe_rows(shard)}, the "
-            f"last with exit code {self._process.exitcode} (-9 often means too little memory); "
+            f"{MOST_DEATHS} worker processes died while they scored {rows}, the last with exit "
+            f"code {self._process.exitcode} (-9 often means too little memory); "
             "a smaller data set with these rows shows which row it is"
         )
 
@@ -370,10 +423,10 @@ def _place(row: Row) -> int:
     return row.index
 
 
-class WorkerScorer:
+class WorkerScorer(Generic[Shard, Scored]):
     """Scores shards in the process of a worker, and returns with them what was logged."""
 
-    def __init__(self, setup: WorkerSetup, log_level: int) -> None:
+    def __init__(self, setup: Setup[Shard, Scored], log_level: int) -> None:
         sys.stdout = sys.stderr  # prints of user code must not mix with results
         self._logs: SimpleQueue[logging.LogRecord] = SimpleQueue()
         _log.addHandler(QueueHandler(self._logs))
@@ -383,19 +436,19 @@ class WorkerScorer:
             os.chdir(setup.folder)
         if setup.folder not in sys.path:  # as for plugins
             sys.path.insert(0, setup.folder)
-        self._scorer = ShardScorer(setup)
+        self._scorer = setup.scorer()
 
-    def score(self, rows: Sequence[Row]) -> ScoredShard:
-        """Return the scored rows."""
-        found = self._scorer.score(rows)
+    def score(self, shard: Shard) -> Scored:
+        """Return the result of a shard."""
+        found = self._scorer.score(shard)
         return replace(found, logs=[self._logs.get() for _ in range(self._logs.qsize())])
 
     def close(self) -> None:
-        """Close the judge."""
+        """Close what it uses."""
         self._scorer.close()
 
 
-def _serve(pipe: Connection, setup: WorkerSetup, log_level: int) -> None:
+def _serve(pipe: Connection, setup: Setup[Any, Any], log_level: int) -> None:
     """Score the shards that come from the pipe, until it is closed or the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the run is over
@@ -423,16 +476,19 @@ def portable(error: Exception) -> Exception:
     return kind("".join(traceback.format_exception_only(error)).strip())
 
 
+RowWorker = Worker[Sequence[Row], ScoredShard]
+
+
 class WorkerPool:
     """Passes shards of rows to workers, and yields their results as they finish.
 
     Use as `async with`; leaving the block ends the workers.
     """
 
-    def __init__(self, start: Callable[[], Worker], workers: int) -> None:
+    def __init__(self, start: Callable[[], RowWorker], workers: int) -> None:
         self._start, self._number = start, workers
-        self._idle: list[Worker] = []
-        self._running: dict[asyncio.Task[ScoredShard], Worker] = {}
+        self._idle: list[RowWorker] = []
+        self._running: dict[asyncio.Task[ScoredShard], RowWorker] = {}
         self._finished: deque[ScoredShard] = deque()
         self._size = FIRST
 
@@ -514,7 +570,7 @@ class WorkerPool:
         if shard:
             yield shard
 
-    async def _score(self, worker: Worker, shard: Sequence[Row]) -> ScoredShard:
+    async def _score(self, worker: RowWorker, shard: Sequence[Row]) -> ScoredShard:
         start = monotonic()
         found = await in_thread(partial(worker.score, shard))
         rows_in_time = len(shard) * SECONDS / max(monotonic() - start, 1e-3)

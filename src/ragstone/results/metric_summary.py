@@ -5,7 +5,7 @@ from array import array
 from bisect import insort
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nsmallest
 from typing import NamedTuple, TypeVar
 
@@ -267,8 +267,11 @@ class MetricSummaryBuilder:
         self.quotes += len(verified)
         self.quotes_not_found += verified.count(False)
 
-    def merge(self, other: "MetricSummaryBuilder") -> None:
-        """Add what another counted, of other rows; builders may be merged in any order."""
+    def merge(self, other: "MetricSummaryBuilder", *, after: int = 0) -> None:
+        """Add what another counted, of other rows; builders may be merged in any order.
+
+        The other's places are counted from `after`.
+        """
         if self._summed and other._summed:
             (sums, bins), (more_sums, more_bins) = self._summed, other._summed
             self._summed = sums + more_sums, bins + more_bins
@@ -284,7 +287,8 @@ class MetricSummaryBuilder:
         self._causes += other._causes
         self._undefined.merge(other._undefined)
         for cause, first in other.failed.items():
-            self.failed[cause] = min(first, self.failed.get(cause, first))
+            moved = replace(first, place=first.place + after)
+            self.failed[cause] = min(moved, self.failed.get(cause, moved))
         self.threshold = _greatest(self.threshold, other.threshold)
         self.marked += other.marked
         self.passed += other.passed
@@ -300,7 +304,8 @@ class MetricSummaryBuilder:
         for key, where in other._details.items():
             self._details[key] = min(where, self._details.get(key, where))
         for sign, few in other._ends.items():
-            self._ends[sign] = sorted(self._ends[sign] + few)[:N_WORST]
+            moved = [one._replace(place=one.place + after) for one in few]
+            self._ends[sign] = sorted(self._ends[sign] + moved)[:N_WORST]
 
     def reorder(self, order: NDArray[np.intp]) -> None:
         """Put the rows in an order: int[rows] has their present positions."""

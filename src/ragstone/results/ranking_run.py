@@ -77,15 +77,25 @@ class RankingRows(LazyRows):
             for name in self.metrics
         }
 
-    def count_rows(self) -> RunSummaryBuilder:
-        """Return the counts of the rows."""
+    def count_rows(
+        self, *, first_place: int = 0, ranges: Mapping[str, tuple[float, float]] | None = None
+    ) -> RunSummaryBuilder:
+        """Return the counts of the rows, whose places are counted from `first_place`.
+
+        With `ranges`, the finite range of each metric, values are summed instead of stored.
+        """
         counts = RunSummaryBuilder(())
         counts.rows = len(self)
         numbers: list[int] = np.bincount(self.why, minlength=len(REASONS) + 1).tolist()
         undefined: dict[str, int] = dict(zip(REASONS, numbers[1:], strict=True))
         counts.scores = {
             name: MetricSummaryBuilder.of_values(
-                *self.column(name), ids=self.ids, undefined=undefined, failed=self.failures(name)
+                *self.column(name),
+                ids=self.ids,
+                undefined=undefined,
+                failed=self.failures(name),
+                first_place=first_place,
+                summed=ranges[name] if ranges else None,
             )
             for name in self.metrics
         }
@@ -142,3 +152,33 @@ class RankingScores(RankingRows):
                 why=self.why[some],
                 failed=self.failures_within(start, start + BLOCK),
             )
+
+
+class RankingSummary(LazyRows):
+    """The rows of a ranking whose scores were only counted: the worst and the first that failed.
+
+    Attributes:
+        counts: the counts of all rows.
+        texts: query id -> its text.
+    """
+
+    def __init__(self, counts: RunSummaryBuilder, texts: Mapping[str, str]) -> None:
+        self.counts, self.texts = counts, texts
+
+    def __len__(self) -> int:
+        return self.counts.rows
+
+    def at(self, place: int) -> Row:
+        """Return a row with the scores that are known, which may be none."""
+        scores: dict[str, Score] = {}
+        query = ""
+        for name, counted in self.counts.scores.items():
+            for lowest in (True, False):
+                for one in counted.worst(higher_is_better=lowest):
+                    if one.place == place:
+                        query, scores[name] = one.sample_id, Score.scored(one.value)
+            for cause, first in counted.failed.items():
+                if first.place == place:
+                    query, scores[name] = first.sample_id, Score.failed(cause, first.words)
+        sample = Sample(id=query, query=self.texts.get(query) or query)
+        return Row(index=place, sample=sample, scores=scores)

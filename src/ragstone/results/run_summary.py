@@ -306,10 +306,13 @@ class RunSummaryBuilder:
     def _add_cost(self, cost: int | None) -> None:
         self._cost = None if cost is None or self._cost is None else self._cost + cost
 
-    def merge(self, other: "RunSummaryBuilder") -> None:
-        """Add the rows that another counted; its metrics and `cluster` are the same."""
+    def merge(self, other: "RunSummaryBuilder", *, after: int = 0) -> None:
+        """Add the rows that another counted; its metrics and `cluster` are the same.
+
+        With `after`, both have only scores of rankings, and the other's places are counted from it.
+        """
         for name, counts in self.scores.items():
-            counts.merge(other.scores[name])
+            counts.merge(other.scores[name], after=after)
         self._keys.merge(other._keys)
         self._breakdown.merge(other._breakdown)
         self._places += other._places

@@ -19,6 +19,7 @@ from ragstone.datasets.rankings.source import (
     EXTRA,
     OnRead,
     Problems,
+    cuts,
     resolve_column,
     too_large,
 )
@@ -48,52 +49,73 @@ def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Ju
     return judgments.build("write one row per judgment")
 
 
+def parts(path: Path, columns: Mapping[str, str], size: int) -> list[range]:
+    """Cut a table into parts of whole queries, of about `size` bytes."""
+    frame = _frame(path, ("query_id",), columns)
+
+    def first(at: int, window: int) -> int | None:
+        starts = _runs(_rows(path, frame, at, window)["query_id"])[1].starts
+        return at + int(starts[1]) if len(starts) > 1 else None
+
+    count = _count(path, frame)
+    return cuts(count, max(size * count // path.stat().st_size, 1), first)
+
+
 def read_ranking(
-    path: Path, problems: Problems, columns: Mapping[str, str], on_read: OnRead | None = None
+    path: Path,
+    problems: Problems,
+    columns: Mapping[str, str],
+    on_read: OnRead | None = None,
+    part: range | None = None,
 ) -> Iterator[Batch]:
     """Read one document per row, some whole queries at a time: query, document and score.
 
-    Without a score the order of the rows is the ranking.
+    Without a score the order of the rows is the ranking. `part` limits the rows that are read.
     """
     frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
-    import polars as pl  # an extra; `_frame` has checked that it is installed
-
-    with column_errors(path.name):
-        count = int(frame.select(pl.len()).collect().item())
+    part = part or range(_count(path, frame))
     if "score" not in frame.collect_schema().names():
         problems.notes.append(
             f"{problems.name}: no score column found, so the order of the rows is the "
             "ranking; if there is one, map it with --map score=COLUMN"
         )
     size = path.stat().st_size
-    start, at_once = 0, AT_ONCE
-    if not count:
+    start, at_once = part.start, AT_ONCE
+    if not part:
         problems.add("there is no ranking", "write one row per document")
-    while start < count:
-        part = _rows(path, frame, start, at_once)
-        end = start + len(part)
-        if len(part) < at_once and end < count:
-            problems.add(f"the file is damaged: it has {end:,} rows instead of {count:,}")
+    while start < part.stop:
+        expected = min(at_once, part.stop - start)
+        some = _rows(path, frame, start, expected)
+        end = start + len(some)
+        if len(some) < expected:
+            problems.add(f"the file is damaged: it has {end:,} rows instead of {part.stop:,}")
             problems.raise_found()
-        names, spans = _runs(part["query_id"])
-        if end < count:  # the last query may continue after what was read
+        names, spans = _runs(some["query_id"])
+        if end < part.stop:  # the last query may continue after what was read
             if len(names) < 2:
                 if at_once > problems.most:
                     raise too_large(path, f"a query has more than {at_once:,} documents")
                 at_once *= 2
                 continue
-            part = part.head(int(spans.starts[-1]))
+            some = some.head(int(spans.starts[-1]))
             names, spans = names[:-1], Spans(spans.sizes[:-1])
-        rows = np.arange(start + 1, start + len(part) + 1)
+        rows = np.arange(start + 1, start + len(some) + 1)
         scores = None
-        if "score" in part.columns:
+        if "score" in some.columns:
             with np.errstate(over="ignore"):
-                scores = _numbers(part["score"], rows, problems).astype(np.float32)
-        documents = _texts(part["document_id"])
+                scores = _numbers(some["score"], rows, problems).astype(np.float32)
+        documents = _texts(some["document_id"])
         yield Batch(tuple(names), spans, documents, documents.hashes(), scores, rows)
-        start += len(part)
+        start += len(some)
         if on_read:
-            on_read(size * start // count)
+            on_read(size * start // part.stop)
+
+
+def _count(path: Path, frame: "LazyFrame") -> int:
+    import polars as pl  # an extra; `_frame` has checked that it is installed
+
+    with column_errors(path.name):
+        return int(frame.select(pl.len()).collect().item())
 
 
 def _frame(

@@ -261,10 +261,15 @@ class GrowingArray(Generic[S]):
     def __init__(self, kind: type[S]) -> None:
         self._kind = kind
         self._content = bytearray()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
 
     def add(self, part: NDArray[np.generic]) -> None:
         """Append some numbers."""
         self._content += part.astype(self._kind, copy=False).tobytes()
+        self._size += part.size
 
     def array(self) -> NDArray[S]:
         """Return all numbers; nothing can be appended while the array is in use."""

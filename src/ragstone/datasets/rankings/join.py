@@ -229,13 +229,14 @@ def matched(
     *,
     ties: TieRule = "trec_eval",
     depth: int | None = None,
-) -> Iterator[tuple[list[str], Rankings]]:
+) -> Iterator[tuple[Integers, Rankings]]:
     """Yield judged queries of a batch, some at a time, and their rankings down to `depth`.
 
-    A document that a query has twice, and a blank id, become problems.
+    Queries are positions among the judgments, in the order of the batch. A document that a query
+    has twice, and a blank id, become problems.
     """
     problems.check_ids(batch.queries, batch.spans.starts, batch.documents.lengths, batch.lines)
-    known = np.array([judgments.queries.get(name, -1) for name in batch.queries], np.int64)
+    known = judgments.places(batch.queries)
     order = batch.order(ties)
     for queries in batch.spans.blocks(judgments.spans.of_some(known)):
         block = Block(batch, judgments, queries, known=known[queries], order=order)
@@ -249,9 +250,9 @@ def matched(
                 "remove one of the two",
                 line=int(batch.lines[second]),
             )
-        judged: list[int] = (np.flatnonzero(known[queries] >= 0) + queries.start).tolist()
-        if judged:
-            yield [batch.queries[place] for place in judged], block.rankings(matches, depth)
+        judged = block.known[block.known >= 0]
+        if len(judged):
+            yield judged, block.rankings(matches, depth)
 
 
 def gathered(batches: Iterable[Batch], problems: Problems) -> Batch:

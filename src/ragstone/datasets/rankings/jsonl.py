@@ -152,11 +152,13 @@ class LineReader:
         self._columns = columns
         self._names: dict[tuple[str, ...], tuple[str, str]] = {}
 
-    def parts(self, path: Path, on_read: OnRead | None) -> Iterator[QueryLines]:
+    def parts(
+        self, path: Path, on_read: OnRead | None, part: range | None = None
+    ) -> Iterator[QueryLines]:
         """Yield the content of some lines at a time, at least one."""
         seen: dict[str, int] = {}
         number = 1
-        with opened(path, on_read) as stream:
+        with opened(path, on_read, part) as stream:
             for content in stream.lines(AT_ONCE):
                 found = self._read_plain(content, number) or self._read_any(content, number)
                 for query, line in zip(found.queries, found.lines.tolist(), strict=True):
@@ -305,19 +307,23 @@ def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Ju
 
 
 def read_ranking(
-    path: Path, problems: Problems, columns: Mapping[str, str], on_read: OnRead | None = None
+    path: Path,
+    problems: Problems,
+    columns: Mapping[str, str],
+    on_read: OnRead | None = None,
+    part: range | None = None,
 ) -> Iterator[Batch]:
     """Read lines of `{query_id, ranking}`, with ids best first, some at a time."""
     empty = True
-    for part in LineReader("ranking", columns, problems).parts(path, on_read):
+    for some in LineReader("ranking", columns, problems).parts(path, on_read, part):
         empty = False
         yield Batch(
-            queries=tuple(part.queries),
-            spans=Spans(part.sizes),
-            documents=part.documents,
-            hashes=part.documents.hashes(),
+            queries=tuple(some.queries),
+            spans=Spans(some.sizes),
+            documents=some.documents,
+            hashes=some.documents.hashes(),
             scores=None,
-            lines=np.repeat(part.lines, part.sizes),
+            lines=np.repeat(some.lines, some.sizes),
         )
     if empty:
         problems.add("there is no ranking", "write one {query_id, ranking} object per line")

@@ -1,6 +1,6 @@
 """Judgments: which documents are relevant to which query, and how relevant (qrels)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -109,6 +109,15 @@ class Judgments:
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """The ids of the queries, in the order of the file."""
+        return list(self.queries)
+
+    def places(self, queries: Iterable[str]) -> Integers:
+        """Return the position of each query; -1 if it has no judgments."""
+        return np.array([self.queries.get(name, -1) for name in queries], np.int64)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -1,0 +1,189 @@
+"""Workers of a ranking: processes that read parts of the file, and score them."""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+from typing import Self
+
+from ragstone._internal.files import load_mapped, write_mapped
+from ragstone._internal.plugins import plugin_of
+from ragstone.datasets.rankings import problems_of, ranking_parts, read_ranking
+from ragstone.errors import InputError, RagstoneError
+from ragstone.evaluation.ranking import INCOMPLETE, RankedPart, RankingEvaluation, ScoredQueries
+from ragstone.evaluation.workers import ProcessWorker, Worker
+from ragstone.metrics import get, load_plugin
+from ragstone.metrics.retrieval import RankingMetric
+
+SMALLEST, LARGEST = 1 << 20, 1 << 25
+"""Bytes of a part: a dead worker loses as much, and progress moves as often."""
+EACH = 4
+"""Parts per worker, if they are not too small."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a ranking: bytes of a text file, or rows of a table.
+
+    Attributes:
+        rows: whether its scores are returned, not only their counts.
+    """
+
+    path: Path
+    place: range
+    rows: bool
+
+
+@dataclass(frozen=True)
+class PartSetup:
+    """What a worker makes its scorer from.
+
+    Attributes:
+        evaluation: the file that has the evaluation without its metrics.
+        metrics: their full names.
+        plugins: modules and files that define metrics.
+    """
+
+    evaluation: Path
+    metrics: tuple[str, ...]
+    plugins: tuple[str, ...]
+    folder: str
+
+    def scorer(self) -> "PartScorer":
+        """Return what scores parts in a worker."""
+        return PartScorer(self)
+
+    @staticmethod
+    def describe(part: Part) -> str:
+        """Return which bytes or rows a part has, from 1."""
+        place = part.place
+        return (
+            f"{problems_of(part.path).unit}s {place.start + 1:,} to {place.stop:,} of {part.path}"
+        )
+
+
+class PartScorer:
+    """Scores parts in this process; the judgments are in memory once for all processes.
+
+    Raises:
+        UsageError: something that the setup names does not exist here.
+    """
+
+    def __init__(self, setup: PartSetup) -> None:
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")  # the other processes use the other cores
+        for plugin in setup.plugins:
+            load_plugin(plugin)
+        metrics = [
+            metric for metric in map(get, setup.metrics) if isinstance(metric, RankingMetric)
+        ]
+        evaluation = load_mapped(setup.evaluation, RankingEvaluation)
+        self._evaluation = replace(evaluation, metrics=tuple(metrics))
+
+    def score(self, part: Part) -> RankedPart:
+        """Return the scores of a part; incomplete if one process has to read the file."""
+        problems = problems_of(part.path)
+        queries = ScoredQueries(self._evaluation, rows=part.rows)
+        columns = self._evaluation.plan.columns
+        with suppress(RagstoneError):
+            for batch in read_ranking(part.path, problems, columns, part=part.place):
+                if not queries.add(batch, problems):
+                    return INCOMPLETE
+            return queries.part(problems)
+        return INCOMPLETE
+
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
+
+
+class RankingWorkers:
+    """Processes that read and score parts of rankings; use as `with`.
+
+    The parts of a file are scored in any order and merged in theirs. So the result is that of one
+    process.
+
+    Attributes:
+        evaluation: what they evaluate, with judgments in memory that they share.
+    """
+
+    def __init__(self, evaluation: RankingEvaluation, number: int) -> None:
+        self.number = number
+        self._stack = ExitStack()
+        self._workers: list[Worker[Part, RankedPart]] = []
+        self._idle: SimpleQueue[Worker[Part, RankedPart]] = SimpleQueue()
+        self._given = evaluation
+
+    def __enter__(self) -> Self:
+        folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="ragstone-")))
+        file = folder / "evaluation"
+        metrics, texts = self._given.metrics, self._given.texts
+        write_mapped(file, replace(self._given, metrics=(), texts={}))
+        self.evaluation = replace(
+            load_mapped(file, RankingEvaluation), metrics=metrics, texts=texts
+        )
+        del self._given
+        plugins = dict.fromkeys(filter(None, (plugin_of(type(metric)) for metric in metrics)))
+        names = tuple(map(str, metrics))
+        self._setup = PartSetup(file, names, tuple(plugins), str(Path.cwd()))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        for worker in self._workers:
+            worker.stop(at_once=kind is not None)
+        self._stack.close()
+
+    def cut(self, ranking: Path) -> Sequence[range]:
+        """Cut a ranking into parts; a small or compressed file has at most one."""
+        size = ranking.stat().st_size // (EACH * self.number) if ranking.is_file() else 0
+        within = min(max(size, SMALLEST), LARGEST)
+        return ranking_parts(ranking, self.evaluation.plan.columns, within)
+
+    def score(
+        self, ranking: Path, queries: ScoredQueries, on_read: Callable[[int], None] | None
+    ) -> bool:
+        """Add the queries of a ranking; return False if one process has to read it.
+
+        Raises:
+            UsageError: there is no such file or column, an extra is not installed, or workers
+                cannot be started, or die again and again.
+        """
+        try:
+            places = self.cut(ranking)
+        except InputError:
+            return False
+        if len(places) < 2:
+            return False
+        size = ranking.stat().st_size
+        parts = [Part(ranking, place, queries.rows) for place in places]
+        with ThreadPoolExecutor(self.number) as threads:
+            try:
+                for _ in threads.map(self._start, range(len(self._workers), self.number)):
+                    pass
+                for part, found in zip(parts, threads.map(self._score, parts), strict=True):
+                    if not queries.merge(found):
+                        return False
+                    if on_read:
+                        on_read(size * part.place.stop // places[-1].stop)
+            finally:
+                threads.shutdown(cancel_futures=True)
+        return True
+
+    def _start(self, number: int) -> None:
+        del number
+        worker = ProcessWorker(self._setup)
+        self._workers.append(worker)
+        self._idle.put(worker)
+
+    def _score(self, part: Part) -> RankedPart:
+        worker = self._idle.get()
+        try:
+            found = worker.score(part)
+        finally:
+            self._idle.put(worker)
+        for record in found.logs:
+            logging.getLogger(record.name).handle(record)
+        return found
