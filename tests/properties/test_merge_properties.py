@@ -4,18 +4,27 @@ import json
 import pickle
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.errors import Cause
+from ragstone.evaluation import ranking, ranking_workers
+from ragstone.evaluation.ranking import Missing, RankedPart, RankingEvaluation
+from ragstone.evaluation.ranking_workers import Part, PartSetup, RankingWorkers
 from ragstone.metrics import get
-from ragstone.results import metric_summary, run_summary
+from ragstone.results import metric_summary, ranking_run, run_summary
 from ragstone.results.metric_summary import OTHERS, Reasons, ScoreColumn
+from ragstone.results.ranking_run import RankingScores
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
+from ragstone.results.stats import intervals
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.reply import CascadeStats, Exchange, Failure, Reply, Usage
@@ -126,6 +135,107 @@ def test_any_split_and_any_order_give_the_same_summary(
             one.merge(pickle.loads(pickle.dumps(other)))
             split.append(one)
         assert summary(split[0]) == expected
+
+
+class InThisProcess:
+    """A worker that scores parts here, and sends the results as a process does."""
+
+    def __init__(self, setup: PartSetup) -> None:
+        self._scorer = setup.scorer()
+
+    def score(self, part: Part) -> RankedPart:
+        return pickle.loads(pickle.dumps(self._scorer.score(part)))
+
+    def stop(self, *, at_once: bool) -> None:
+        del at_once
+        self._scorer.close()
+
+
+ranked = st.lists(st.sampled_from("abcdef"), unique=True, min_size=1, max_size=5)
+
+
+@given(
+    st.lists(st.tuples(ranked, ranked), min_size=1, max_size=12),
+    st.integers(1, 60),
+    st.integers(1, 3),
+    st.sampled_from(["zero", "skip"]),
+)
+def test_any_parts_of_a_ranking_give_the_same_rows_and_the_same_summary(
+    queries: list[tuple[list[str], list[str]]], size: int, number: int, missing: Missing
+) -> None:
+    """Query 1 is not ranked, query 2 is not judged."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        qrels, run = Path(folder, "qrels"), Path(folder, "run")
+        qrels.write_text(
+            "q1 0 z 1\n"
+            + "".join(
+                f"q{q} 0 {d} 1\n" for q, (_, ids) in enumerate(queries) if q != 2 for d in ids
+            )
+        )
+        run.write_text(
+            "# a run\n"
+            + "".join(
+                f"q{q} Q0 {d} 0 {rank % 3} x\n"
+                for q, (ids, _) in enumerate(queries)
+                for rank, d in enumerate(ids)
+                if q != 1
+            )
+        )
+        patched.setattr(ranking_workers, "SMALLEST", size)
+        patched.setattr(ranking_workers, "LARGEST", size)
+        patched.setattr(metric_summary, "LARGE", 4)
+        patched.setattr(intervals, "LARGE", 4)
+        patched.setattr(ranking, "BLOCK", 3)
+        plan = Plan(metrics=("mrr", "bpref"))
+        evaluation = RankingEvaluation.of(qrels, plan, missing=missing)
+        alone = evaluation.run(run)
+        with RankingWorkers(evaluation, number, InThisProcess) as workers:
+            found = workers.evaluation.run(run, workers=workers)
+            summed = workers.evaluation.run(run, workers=workers, rows=False)
+            places = workers.cut(run)
+        assert places[0].start == 0
+        assert all(one.stop == other.start for one, other in pairwise(places))
+        assert list(map(str, found.rows)) == list(map(str, alone.rows))
+        expected = without_times(alone)
+        assert without_times(found) == without_times(summed) == expected
+        assert without_times(evaluation.run(run, rows=False)) == expected
+
+
+@given(
+    st.lists(st.tuples(fractions, st.integers(0, 2)), max_size=12),
+    st.integers(1, 5),
+    st.randoms(use_true_random=False),
+)
+def test_counts_of_rankings_are_merged_in_any_order(
+    values: list[tuple[float, int]], size: int, shuffled: Random
+) -> None:
+    rows = RankingScores(
+        ids=[f"q{place}" for place in range(len(values))],
+        texts={},
+        metrics=METRICS,
+        values=np.array([[value, 0.5] for value, _ in values]).reshape(-1, 2),
+        why=np.array([why for _, why in values], np.uint8),
+        failed={"hit@5": {place: "no" for place, (value, _) in enumerate(values) if value == 0.7}},
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(metric_summary, "LARGE", 4)
+        patched.setattr(intervals, "LARGE", 4)
+        patched.setattr(ranking_run, "BLOCK", size)
+        expected = summary(rows.count_rows())
+        ranges = dict.fromkeys(METRICS, (0.0, 1.0))
+        numbered = [
+            (n * size, each.count_rows(ranges=ranges)) for n, each in enumerate(rows.blocks())
+        ]
+        shuffled.shuffle(numbered)
+        merged = RunSummaryBuilder(METRICS)
+        for start, part in numbered:
+            merged.merge(pickle.loads(pickle.dumps(part)), after=start)
+        assert summary(merged) == expected
+
+
+def without_times(run: Run) -> str:
+    worst = [run.counts.scores[name].worst(higher_is_better=True) for name in run.metrics]
+    return json.dumps([{**run.to_dict(), "run_id": "", "started_at": ""}, worst])
 
 
 @given(st.lists(scores(), max_size=12), st.randoms(use_true_random=False))

@@ -108,10 +108,17 @@ class RankingWorkers:
 
     Attributes:
         evaluation: what they evaluate, with judgments in memory that they share.
+        number: how many they are; `start` starts each.
     """
 
-    def __init__(self, evaluation: RankingEvaluation, number: int) -> None:
+    def __init__(
+        self,
+        evaluation: RankingEvaluation,
+        number: int,
+        start: Callable[[PartSetup], Worker[Part, RankedPart]] = ProcessWorker[Part, RankedPart],
+    ) -> None:
         self.number = number
+        self._start_worker = start
         self._stack = ExitStack()
         self._workers: list[Worker[Part, RankedPart]] = []
         self._idle: SimpleQueue[Worker[Part, RankedPart]] = SimpleQueue()
@@ -174,7 +181,7 @@ class RankingWorkers:
 
     def _start(self, number: int) -> None:
         del number
-        worker = ProcessWorker(self._setup)
+        worker = self._start_worker(self._setup)
         self._workers.append(worker)
         self._idle.put(worker)
 

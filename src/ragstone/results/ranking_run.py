@@ -169,7 +169,11 @@ class RankingSummary(LazyRows):
         return self.counts.rows
 
     def at(self, place: int) -> Row:
-        """Return a row with the scores that are known, which may be none."""
+        """Return a row with the scores that are known.
+
+        Raises:
+            LookupError: none is.
+        """
         scores: dict[str, Score] = {}
         query = ""
         for name, counted in self.counts.scores.items():
@@ -180,5 +184,7 @@ class RankingSummary(LazyRows):
             for cause, first in counted.failed.items():
                 if first.place == place:
                     query, scores[name] = first.sample_id, Score.failed(cause, first.words)
+        if not scores:
+            raise LookupError(f"the scores of row {place} were only counted")
         sample = Sample(id=query, query=self.texts.get(query) or query)
         return Row(index=place, sample=sample, scores=scores)

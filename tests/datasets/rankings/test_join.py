@@ -100,7 +100,7 @@ def test_many_queries_of_very_different_lengths_are_matched_in_blocks() -> None:
     judged = judged_of(relevance, problems())
     found = list(matched(batch_of(rankings), judged, problems()))
     assert len(found) > 3
-    assert [name for names, _ in found for name in names] == list(rankings)
+    assert [place for places, _ in found for place in places] == list(range(len(rankings)))
     for names, ranked in found:
         for name, gains in zip(names, ranked.gains, strict=True):
             assert np.flatnonzero(gains).tolist() == [len(rankings[name]) - 1]

@@ -132,7 +132,7 @@ def cuts(total: int, size: int, begins: Callable[[int, int], int | None]) -> lis
     """
     places = [0]
     for at in range(size, total, size):
-        window = FIRST_WINDOW
+        window = min(FIRST_WINDOW, size)
         while at > places[-1] and window < 2 * size:
             if (found := begins(at, window)) is not None:
                 places.append(found)
