@@ -101,6 +101,6 @@ def test_many_queries_of_very_different_lengths_are_matched_in_blocks() -> None:
     found = list(matched(batch_of(rankings), judged, problems()))
     assert len(found) > 3
     assert [place for places, _ in found for place in places] == list(range(len(rankings)))
-    for names, ranked in found:
-        for name, gains in zip(names, ranked.gains, strict=True):
-            assert np.flatnonzero(gains).tolist() == [len(rankings[name]) - 1]
+    for places, ranked in found:
+        for place, gains in zip(places, ranked.gains, strict=True):
+            assert np.flatnonzero(gains).tolist() == [len(rankings[f"q{place}"]) - 1]
