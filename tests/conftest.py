@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import unwrap
@@ -17,6 +17,7 @@ from types import CodeType, FunctionType
 import pytest
 from aiohttp import web
 from hypothesis import HealthCheck, settings
+from tests.postgresql import Server, end_server, start_server
 
 from ragstone import redaction
 from ragstone.metrics import registry
@@ -310,3 +311,11 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 def own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away after each test the secrets that it used."""
     monkeypatch.setattr(redaction, "_known", {})
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A PostgreSQL server for all tests, which leave it running."""
+    server = start_server()
+    yield server
+    end_server(server)

@@ -20,7 +20,8 @@ CHANGED: Mapping[str, object] = {
     "judge": LLM, "votes": 3, "base_url": "http://127.0.0.1:9", "embedding_model": "openai:e",
     "temperature": 0.5, "max_tokens": 99, "context_window": 2000, "strict_json": True,
     "prompts": {"verify_claims": "my.md"}, "cascade_threshold": 0.5, "cascade_audit_rate": 0.5,
-    "cache": False, "rpm": 9.0, "tpm": 9.0, "max_calls": 9, "max_cost": 9.0, "policy": "ragas",
+    "cache": False, "reply_cache": "r.db", "rpm": 9.0, "tpm": 9.0, "max_calls": 9, "max_cost": 9.0,
+    "policy": "ragas",
     "verify": "each", "claim_source": "sentences", "batch_size": 3, "truths_limit": 3,
     "include_reason": True, "allow_partial": True, "min_similarity": 0.8, "delay": 1.0, "k": 3,
     "concurrency": 3, "workers": 3, "engine": "ray", "timeout": 9.0, "retries": 3,
@@ -36,7 +37,8 @@ ALWAYS = {
 CLAIMS = {"policy", "verify", "claim_source", "batch_size", "include_reason", "allow_partial"}
 RANKING = {"k"}
 JUDGE = {"judge", "concurrency", "engine", "workers"}
-SERVER = {"base_url", "cache", "rpm", "tpm", "max_calls", "max_cost", "timeout", "retries"}
+CACHE = {"cache", "reply_cache"}
+SERVER = CACHE | {"base_url", "rpm", "tpm", "max_calls", "max_cost", "timeout", "retries"}
 MODEL = SERVER | {"votes", "temperature", "max_tokens", "context_window", "strict_json"}
 CALLED = {"target", "concurrency", "timeout", "delay", "k", "min_similarity"}
 CASCADE = {"cascade_threshold", "cascade_audit_rate"}
@@ -52,7 +54,7 @@ SITUATIONS: Mapping[str, tuple[str, str, str | None, set[str]]] = {
     "an LLM without claims": ("context_precision", LLM, None, JUDGE | MODEL),
     "texts, offline": ("answer_similarity", "offline", None, JUDGE | {"embedding_model"}),
     "texts, an LLM": ("answer_similarity", LLM, None, JUDGE | SERVER | {"embedding_model"}),
-    "a local model": ("faithfulness", "local:x", None, CLAIMS | JUDGE | PRESET | {"cache"}),
+    "a local model": ("faithfulness", "local:x", None, CLAIMS | JUDGE | PRESET | CACHE),
     "a cascade": (
         "faithfulness",
         f"cascade:offline+{LLM}",
@@ -122,7 +124,7 @@ def test_parameters_that_depend_on_another_one_are_reported_without_it() -> None
 
 def test_settings_of_another_kind_of_judge_are_refused() -> None:
     for name in SETTINGS:
-        refused = name in MODEL - {"cache", "max_calls", "max_cost", "timeout", "retries"}
+        refused = name in MODEL - CACHE - {"max_calls", "max_cost", "timeout", "retries"}
         refused |= name in CASCADE or name == "prompts"
         if refused:
             with pytest.raises(UsageError, match=f"--{name}: only for "):

@@ -24,7 +24,7 @@ def text_files() -> list[Path]:
     folders = ("src", "tests", "docs", "examples", "scripts", "benchmarks", "training")
     folders += (".ci", ".github")
     found = [path for name in folders for path in (ROOT / name).rglob("*") if path.is_file()]
-    found += [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
+    found += [path for path in ROOT.iterdir() if path.is_file()]
     binary = {".xlsx", ".pyc", ".png", ".gz"}
     skipped = {"__pycache__", ".git"}  # in a worktree, .git is a file
     return [p for p in found if p.suffix not in binary and skipped.isdisjoint(p.parts)]

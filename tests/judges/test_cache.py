@@ -4,18 +4,21 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 import pytest
+from tests.postgresql import Server
 
 from ragstone.errors import CallError, Cause, JudgeError, UsageError
+from ragstone.evaluation.runner import evaluate
 from ragstone.judges.cache import CachedJudge, CachedReply, ReplyCache
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.scripted import ScriptedJudge
+from ragstone.store import Store
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError, Reply, Usage
@@ -293,15 +296,14 @@ OTHER_OF_REPLIES_FILE = CachedReply("[2]", '["a note"]', "{2}", "{}", 6.0)
 
 PUTTING = """
 import asyncio, sys
-from pathlib import Path
 from ragstone.judges.cache import CachedReply, ReplyCache
 
 async def main(path, name, count):
-    file = await ReplyCache.open(Path(path))
+    file = await ReplyCache.open(path)
     async def put(n):
         await file.store(f"{name} {n}".encode(), CachedReply("[]", "[]", "x" * 1000, "{}", 0.0))
         print(n, flush=True)
-        assert file.find(f"{name} {n}".encode())
+        assert await file.find(f"{name} {n}".encode())
     for start in range(0, int(count), 10):
         await asyncio.gather(*(put(n) for n in range(start, start + 10)))
     await file.close()
@@ -311,7 +313,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 def putting(
-    path_of_replies_file: Path, name: str, count: int, before: str = ""
+    path_of_replies_file: str | Path, name: str, count: int, before: str = ""
 ) -> "subprocess.Popen[str]":
     """Start a process that keeps so many replies, and prints each when it is kept."""
     return subprocess.Popen(
@@ -336,13 +338,13 @@ async def test_what_is_kept_is_found_at_once_and_in_the_next_run(
     path_of_replies_file: Path,
 ) -> None:
     file = await ReplyCache.open(path_of_replies_file)
-    assert file.find(b"a") is None
+    assert await file.find(b"a") is None
     await asyncio.gather(file.store(b"a", KEPT), file.store(b"b", KEPT))
     await file.store(b"b", OTHER_OF_REPLIES_FILE)
-    assert (file.find(b"a"), file.find(b"b")) == (KEPT, OTHER_OF_REPLIES_FILE)
+    assert (await file.find(b"a"), await file.find(b"b")) == (KEPT, OTHER_OF_REPLIES_FILE)
     await file.close()
     again = await ReplyCache.open(path_of_replies_file)
-    assert (again.find(b"a"), again.find(b"b"), again.find(b"c")) == (
+    assert (await again.find(b"a"), await again.find(b"b"), await again.find(b"c")) == (
         KEPT,
         OTHER_OF_REPLIES_FILE,
         None,
@@ -388,7 +390,7 @@ async def test_one_that_stops_waiting_holds_nobody_up(path_of_replies_file: Path
     await asyncio.sleep(0)
     impatient.cancel()
     await file.store(b"b", KEPT)
-    assert (file.find(b"a"), file.find(b"b")) == (KEPT, KEPT)
+    assert (await file.find(b"a"), await file.find(b"b")) == (KEPT, KEPT)
     await file.close()
 
 
@@ -415,7 +417,7 @@ def test_the_end_of_the_process_loses_nothing_that_was_kept(path_of_replies_file
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
 def test_a_full_disk_ends_the_keeping_and_not_the_run(path_of_replies_file: Path) -> None:
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
-    script = (limit + PUTTING).replace("assert file.find", "file.find")
+    script = (limit + PUTTING).replace("assert await file.find", "await file.find")
     done = subprocess.run(
         [sys.executable, "-c", script, str(path_of_replies_file), "a", "1000"],
         capture_output=True,
@@ -439,7 +441,7 @@ async def test_a_file_that_breaks_on_the_way_is_told_once(
     query(path_of_replies_file, "DROP TABLE replies")
     await file.store(b"b", KEPT)
     await file.store(b"c", KEPT)
-    assert file.find(b"a") is None
+    assert await file.find(b"a") is None
     await file.close()
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("ragstone.judge", "WARNING")
@@ -520,3 +522,98 @@ def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(UsageError, match=r"unable to open database file.*--no-cache"):
         asyncio.run(ReplyCache.open(tmp_path / "replies.db"))
+
+
+@pytest.fixture
+def url(server: Server) -> Iterator[str]:
+    pytest.importorskip("psycopg", reason="no psycopg here: pip install 'ragstone[postgres]'")
+    yield server.url.replace("tester@", "tester:hush-hush-123@")  # it trusts everyone
+    server.query("DROP SCHEMA IF EXISTS ragstone_cache, ragstone CASCADE")
+
+
+async def test_several_machines_share_replies_in_postgresql(url: str) -> None:
+    odd = Reply((CLAIM,), SPENT, ("é\0",), "\0 ü \u2028")
+    answers = iter([JudgeError(Cause.TIMEOUT, "late"), REPLY, odd])
+    judge = scripted(lambda _: next(answers))
+    for machine in (url, url.replace("postgresql://", "postgresql+psycopg://")):
+        async with CachedJudge(judge, machine) as cached:
+            if machine is url:
+                with pytest.raises(JudgeError, match="late"):
+                    await cached.answer(ONE)
+                assert [await cached.answer(each) for each in (ONE, OTHER)] == [REPLY, odd]
+            found = await asyncio.gather(*(cached.answer(each) for each in (ONE, OTHER, ONE)))
+            assert [each.raw for each in found] == [REPLY.raw, odd.raw, REPLY.raw]
+            assert found[0] == FREE
+    judge = scripted(identity="another")
+    async with CachedJudge(judge, url) as cached:
+        assert await cached.answer(ONE) == REPLY
+    with Store.open(url) as store:  # its tables are in another schema
+        assert store.runs() == []
+
+
+async def test_a_damaged_reply_in_postgresql_counts_as_missing(
+    url: str, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number, change in enumerate(["value = '[]'", "raw = NULL", "checksum = checksum + 1"]):
+        judge = scripted(identity=str(number))
+        async with CachedJudge(judge, url) as cached:
+            await cached.answer(ONE)
+            server.query(f"UPDATE ragstone_cache.replies SET {change}")
+            caplog.clear()
+            assert [await cached.answer(ONE) for _ in range(2)] == [REPLY, FREE], change
+        (told,) = [record.message for record in caplog.records]
+        assert told.endswith("postgres: damaged replies are ignored; the judge is called again")
+        assert "tester" not in told
+    judge = scripted()
+    async with CachedJudge(judge, url) as cached:
+        server.query("DROP TABLE ragstone_cache.replies")
+        caplog.clear()
+        assert [await cached.answer(each) for each in (ONE, ONE, OTHER)] == [REPLY] * 3
+    (told,) = [record.message for record in caplog.records]
+    assert 'relation "ragstone_cache.replies" does not exist' in told
+
+
+def test_processes_that_write_the_same_replies_do_not_wait_for_each_other(url: str) -> None:
+    processes = [putting(url, "same", 200) for _ in range(3)]
+    for process in processes:
+        _, said = process.communicate(timeout=120)
+        assert (process.returncode, said) == (0, "")
+
+
+async def test_a_user_who_may_only_read_reads(
+    url: str, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with CachedJudge(scripted(), url) as cached:
+        await cached.answer(ONE)
+    server.query("CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA ragstone_cache TO reader;"
+                 "GRANT SELECT ON ragstone_cache.replies TO reader")  # fmt: skip
+    async with CachedJudge(scripted(), url.replace("tester:hush-hush-123", "reader")) as cached:
+        assert [await cached.answer(each) for each in (ONE, OTHER, OTHER)] == [FREE, REPLY, REPLY]
+    (told,) = [record.message for record in caplog.records]
+    assert "permission denied for table replies; the run continues" in told
+    server.query("DROP OWNED BY reader; DROP ROLE reader")
+
+
+async def test_a_server_that_cannot_be_used_is_refused_without_its_password() -> None:
+    with pytest.raises(UsageError, match=r"mysql://\.\.\.: replies are cached in a file or in"):
+        CachedJudge(scripted(), "mysql://me:hush-hush-123@db/x")
+    url = "postgresql://me:hush-hush-123@127.0.0.1:9/x"
+    with pytest.raises(UsageError, match=r"127.0.0.1:9/x: .*refused.*--no-cache") as raised:
+        async with CachedJudge(scripted(), url):
+            pass
+    assert "hush" not in str(raised.value)
+
+
+def test_no_password_of_a_reply_cache_is_stored(
+    url: str, judge_server, kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = {"judge": "openai:m", "base_url": judge_server.url, "reply_cache": url}
+    for machine in ("one.db", "two.db"):
+        run = evaluate(kit.samples(3), metrics="faithfulness", store=machine, **options)
+        assert run.counts.usage.cached == (0 if machine == "one.db" else 6)
+        assert run.manifest.plan.reply_cache == url.replace(":hush-hush-123", "")
+        assert b"hush" not in Path(machine).read_bytes()
+    assert not Path(".ragstone").exists()
+    with pytest.warns(UserWarning, match="reply_cache has no effect: replies are not cached"):
+        evaluate(kit.samples(1), metrics="faithfulness", cache=False, **options)

@@ -11,6 +11,7 @@ from collections.abc import (
     Coroutine,
     Generator,
     Iterable,
+    Sequence,
 )
 from concurrent.futures import Future
 from contextlib import (
@@ -192,6 +193,87 @@ async def in_thread(function: Callable[[], A]) -> A:
 
     Thread(target=work, name="ragstone call", daemon=True).start()
     return await asyncio.wrap_future(future)
+
+
+class Batches(Generic[A, B]):
+    """Runs a function on batches of at most `size` items in a thread, one batch at a time.
+
+    Items that arrive during a run are in the next one. The first item waits `gather` seconds for
+    others. Waiting items are sorted by `length`.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[A]], Sequence[B]],
+        *,
+        size: int,
+        gather: float = 0.0,
+        length: Callable[[A], int] | None = None,
+    ) -> None:
+        self._run, self._size, self._gather, self._length = run, size, gather, length
+        self._waiting: list[tuple[A, asyncio.Future[B]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def submit(self, items: Sequence[A]) -> "list[asyncio.Future[B]]":
+        """Return the futures of the results; an item whose future is cancelled may not be run."""
+        loop = asyncio.get_running_loop()
+        futures = [loop.create_future() for _ in items]
+        self._waiting += zip(items, futures, strict=True)
+        if self._task is None or self._task.done():
+            self._task = loop.create_task(self._drain())
+        return futures
+
+    async def results(self, items: Sequence[A]) -> list[B]:
+        """Return the results in the order of the items, or raise the error of their batch."""
+        return list(await asyncio.gather(*self.submit(items)))
+
+    async def finish(self) -> None:
+        """Wait until nothing waits or runs; goes on in the background if this is cancelled."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
+    async def close(self) -> None:
+        """Cancel what is waiting, and wait for the batch that runs."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        for _, future in self._waiting:
+            future.cancel()
+        self._waiting.clear()
+
+    async def _drain(self) -> None:
+        await asyncio.sleep(self._gather)
+        while self._waiting:
+            waiting = [pair for pair in self._waiting if not pair[1].done()]
+            self._waiting = []
+            if self._length:
+                length = self._length
+                waiting.sort(key=lambda pair: length(pair[0]))
+            for at in range(0, len(waiting), self._size):
+                await self._finish(waiting[at : at + self._size])
+
+    async def _finish(self, batch: Sequence[tuple[A, asyncio.Future[B]]]) -> None:
+        pending = [pair for pair in batch if not pair[1].done()]
+        if not pending:  # all were cancelled
+            return
+        done: list[tuple[asyncio.Future[B], B]] = []
+        error: BaseException = asyncio.CancelledError()
+        try:
+            found = await in_thread(partial(self._run, [item for item, _ in pending]))
+            done = list(zip((future for _, future in pending), found, strict=True))
+        except Exception as raised:  # noqa: BLE001 - raised again where it is awaited
+            error = raised
+        finally:
+            for future, result in done:
+                if not future.done():
+                    future.set_result(result)
+            for _, future in pending:
+                if future.done():
+                    continue
+                if isinstance(error, asyncio.CancelledError):
+                    future.cancel()
+                else:
+                    future.set_exception(error)
 
 
 def finish_in_thread(call: Callable[[], Coroutine[object, object, B]]) -> B:

@@ -101,8 +101,9 @@ def config_of(path: Path | None = None) -> Config:
     if path is None and not FILE.is_file():
         return Config()
     config = read_config(path or FILE)
-    server = config.store if "://" in (config.store or "") else None
-    named = (*map(config.settings.get, _TRUSTED), server)
+    places = config.store, config.settings.get("reply_cache")
+    servers = (place for place in places if "://" in str(place))
+    named = (*map(config.settings.get, _TRUSTED), *servers)
     references = [*config.plugins, *map(str, filter(None, named))]
     more = f" It uses {', '.join(map(public_url, references))}." if references else ""
     click.echo(f"Settings from {path or FILE}.{more}", err=True)

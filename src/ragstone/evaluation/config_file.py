@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 FILE = Path("ragstone.yaml")
 """The default file in the working folder."""
 Names = Mapping[str, str]
-_TEXTS = ("data", "store", "target", "preset", "policy", "judge", "embedding_model")
+_TEXTS = (
+    *("data", "store", "reply_cache", "target", "preset", "policy", "judge", "embedding_model"),
+)
 _TARGET_FILE = re.compile(r"\.(ya?ml|json)$|\.py:\w+$", re.IGNORECASE)
 
 OTHER_KEYS: Mapping[str, str] = MappingProxyType(
@@ -172,7 +174,7 @@ def _value(name: str, entry: "YamlValue", folder: Path) -> object:
 def _resolve(name: str, value: object, folder: Path) -> object:
     """Return the value with paths relative to the folder, and gates instead of thresholds."""
     match name, value:
-        case ("data" | "store", str()) if name == "data" or "://" not in value:
+        case ("data" | "store" | "reply_cache", str()) if name == "data" or "://" not in value:
             return str(folder / value)
         case ("target", str()) if "://" not in value and _TARGET_FILE.search(value):
             return str(folder / value)

@@ -90,6 +90,8 @@ def settings_without_effect(
                 has, why = name in uses, uncalled
             else:
                 has, why = facts[need]
+            if has and name == "reply_cache":
+                has, why = plan.cache, "replies are not cached"
             if has and name == "prompts":
                 has, why = not asked.isdisjoint(plan.prompts), "no metric uses these prompts"
             if has:

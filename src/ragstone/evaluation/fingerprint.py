@@ -15,14 +15,16 @@ from ragstone.datasets import Dataset
 from ragstone.evaluation.judge_testing.result import load_test
 from ragstone.evaluation.preflight import Preflight, resolve_gates
 from ragstone.judges.base import Judge
+from ragstone.judges.cache import is_server
 from ragstone.metrics.base import Metric
 from ragstone.results.run import new_run_id
+from ragstone.store.engine import display_name
 from ragstone.targets.base import Target
 from ragstone.types.config import JudgePlan, Manifest, Plan
 from ragstone.types.questions import TextSimilarity, VerifyClaims
 from ragstone.types.sample import Sample
 
-_NO_EFFECT = {"cache", "rpm", "tpm", "max_calls", "max_cost", "offline"}
+_NO_EFFECT = {"cache", "reply_cache", "rpm", "tpm", "max_calls", "max_cost", "offline"}
 """Judge settings that do not affect replies."""
 
 VERSION = version("ragstone")
@@ -121,6 +123,8 @@ def make_manifest(
     places = ("target", "fallback_target", "base_url", "embedding_model")
     urls = {name: getattr(plan, name) for name in places}
     recorded = {name: url and public_url(url) for name, url in urls.items()}
+    if (cache := plan.reply_cache) and is_server(cache):
+        recorded["reply_cache"] = display_name(cache)
     gates = resolve_gates(plan, ready.metrics)
     return Manifest(
         run_id=new_run_id(started_at),

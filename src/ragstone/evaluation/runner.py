@@ -98,6 +98,7 @@ class ScoringOptions(TypedDict, total=False):
     strict_json: bool
     prompts: Mapping[str, str]
     cache: bool
+    reply_cache: str
     cascade_threshold: float
     cascade_audit_rate: float
     offline: bool

@@ -1,24 +1,26 @@
-"""CachedJudge and ReplyCache: replies in an SQLite file, shared by any number of processes."""
+"""CachedJudge and ReplyCache: replies in SQLite or PostgreSQL, shared by many processes."""
 
 import asyncio
 import logging
+import re
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Self, TypeVar, cast
+from typing import Self, TypeAlias, TypeVar, cast
 from zlib import crc32
 
 from pydantic import TypeAdapter, ValidationError
 
-from ragstone._internal.concurrency import in_thread
+from ragstone._internal.concurrency import Batches, in_thread
 from ragstone._internal.files import WAIT, make_folder, use_wal
+from ragstone._internal.text import one_line, public_url
 from ragstone.errors import CallError, JudgeError, UsageError
 from ragstone.judges.base import Judge, JudgeWrapper, reply_of
+from ragstone.redaction import remember
 from ragstone.types.questions import TEXTS, Question
 from ragstone.types.reply import JudgeFailureError, Reply, Usage
 
@@ -44,7 +46,34 @@ CREATE TABLE replies (
 _FIND = """
 SELECT CAST(value AS BLOB), CAST(notes AS BLOB), CAST(raw AS BLOB), CAST(usage AS BLOB),
 kept_at, checksum FROM replies WHERE key = ?"""
-_STORE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)"
+_STORE = """
+INSERT OR REPLACE INTO replies
+VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), ?, ?)"""
+
+_SCHEME = re.compile(r"(?:postgres|postgresql(?:\+psycopg)?)://")
+_SERVER_TABLE = """
+CREATE SCHEMA IF NOT EXISTS ragstone_cache;
+CREATE TABLE IF NOT EXISTS ragstone_cache.replies (
+    key BYTEA PRIMARY KEY,
+    value BYTEA NOT NULL,
+    notes BYTEA NOT NULL,
+    raw BYTEA,
+    usage BYTEA NOT NULL,
+    kept_at DOUBLE PRECISION NOT NULL,
+    checksum BIGINT NOT NULL
+)"""
+"""In a schema of its own: the store and its migrations own the other one."""
+_FIND_ON_SERVER = """
+SELECT key, value, notes, raw, usage, kept_at, checksum
+FROM ragstone_cache.replies WHERE key = ANY(%s)"""
+_STORE_ON_SERVER = """
+INSERT INTO ragstone_cache.replies VALUES (%s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (key) DO UPDATE SET (value, notes, raw, usage, kept_at, checksum)
+= (excluded.value, excluded.notes, excluded.raw, excluded.usage, excluded.kept_at,
+excluded.checksum)"""
+
+StoredRow: TypeAlias = tuple[bytes, bytes, bytes | None, bytes, float, int | None]
+"""Value, notes, raw and usage as UTF-8, the time and the checksum."""
 
 _log = logging.getLogger("ragstone.judge")
 
@@ -66,114 +95,223 @@ class CachedReply:
     stored_at: float
 
 
-class ReplyCache:
-    """Finds and stores replies by key; created by `await ReplyCache.open(path)`.
+class ReplyFile:
+    """Replies in an SQLite file.
 
-    Replies that arrive during a transaction are written together by the next one, in a thread.
     Reads happen in the caller's thread: they take microseconds and do not wait for writes (WAL).
+
+    Raises:
+        UsageError: it is the database of another program, or of a newer version.
+        OSError: its folder cannot be created.
+        sqlite3.Error: it cannot be used.
     """
 
-    def __init__(
-        self, path: Path, *, reading: sqlite3.Connection, writing: sqlite3.Connection
-    ) -> None:
-        self._path, self._reading, self._writing = path, reading, writing
-        self._waiting: list[tuple[bytes, CachedReply, asyncio.Future[None]]] = []
-        self._task: asyncio.Task[None] | None = None
+    error = sqlite3.Error
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        make_folder(path.parent)
+        self._writing = _connect(path)
+        try:
+            _create_table(self._writing)
+            use_wal(self._writing, marker="replies")
+            self._writing.execute("PRAGMA synchronous = NORMAL")
+            self._reading = _connect(path)
+        except BaseException:
+            self._writing.close()
+            raise
+
+    async def find(self, key: bytes) -> StoredRow | None:
+        """Return the row of a key, if there is one."""
+        return self._reading.execute(_FIND, (key,)).fetchone()
+
+    def write(self, rows: Sequence[tuple[bytes, StoredRow]]) -> None:
+        """Write rows in one transaction."""
+        try:
+            self._writing.execute("BEGIN IMMEDIATE")
+            self._writing.executemany(_STORE, [(key, *row) for key, row in rows])
+            self._writing.execute("COMMIT")
+        except sqlite3.Error:
+            with suppress(sqlite3.Error):  # else other processes would wait for our lock
+                self._writing.execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._reading.close()
+        self._writing.close()
+
+
+class ReplyServer:
+    """Replies in a PostgreSQL database, for several machines.
+
+    Keys that are looked up at the same time are one query. A user who may only SELECT reads.
+
+    Raises:
+        UsageError: psycopg is not installed.
+        psycopg.Error: the server cannot be used.
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise UsageError(
+                "PostgreSQL needs the package psycopg: pip install 'ragstone[postgres]'"
+            ) from error
+        self.name, self.error = public_url(url), psycopg.Error
+        self._finds = Batches(self._find, size=AT_ONCE)
+        address = url.replace("+psycopg", "", 1)
+        self._connection = psycopg.connect(
+            address, autocommit=True, connect_timeout=10, tcp_user_timeout=60_000
+        )
+        try:
+            execute = self._connection.execute
+            execute("SET lock_timeout TO '30s'")
+            execute("SET synchronous_commit TO off")  # a reply may be lost if the server crashes
+            if execute("SELECT to_regclass('ragstone_cache.replies')").fetchone() == (None,):
+                with self._connection.transaction():  # only one of several processes creates it
+                    execute("SELECT pg_advisory_xact_lock(1382114164)")
+                    execute(_SERVER_TABLE)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    async def find(self, key: bytes) -> StoredRow | None:
+        """Return the row of a key, if there is one."""
+        return (await self._finds.results([key]))[0]
+
+    def _find(self, keys: Sequence[bytes]) -> Sequence[StoredRow | None]:
+        rows = self._connection.execute(_FIND_ON_SERVER, [list(keys)]).fetchall()
+        found = {key: cast("StoredRow", tuple(row)) for key, *row in rows}
+        return [found.get(key) for key in keys]
+
+    def write(self, rows: Sequence[tuple[bytes, StoredRow]]) -> None:
+        """Write rows in one transaction, sorted so that no two processes wait for each other."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(_STORE_ON_SERVER, [(key, *row) for key, row in sorted(rows)])
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def is_server(place: str | Path) -> bool:
+    """Return whether a place of a reply cache is a PostgreSQL server, not a file.
+
+    Raises:
+        UsageError: it is a URL of something else.
+    """
+    if isinstance(place, Path) or "://" not in place:
+        return False
+    if not _SCHEME.match(place):
+        raise UsageError(
+            f"{place.partition('://')[0]}://...: replies are cached in a file or in PostgreSQL; "
+            "specify a file, or postgresql://USER@HOST/DATABASE"
+        )
+    return True
+
+
+class ReplyCache:
+    """Finds and stores replies by key; created by `await ReplyCache.open(place)`.
+
+    Replies that arrive during a transaction are written together by the next one, in a thread.
+    """
+
+    def __init__(self, table: ReplyFile | ReplyServer) -> None:
+        self._table = table
+        self._writes = Batches(self._write, size=AT_ONCE)
         self._failed = self._closing = self._damaged = False
 
     @classmethod
-    async def open(cls, path: Path) -> "ReplyCache":
-        """Open the file; create it and its folder if needed.
+    async def open(cls, place: str | Path) -> "ReplyCache":
+        """Open a file or a `postgresql://` URL; create the file and its folder if needed.
 
         Raises:
-            UsageError: the file cannot be used.
+            UsageError: it cannot be used.
         """
-        writing = await in_thread(partial(_open_for_writing, path))
-        return cls(path, reading=_connect(path), writing=writing)
+        server = is_server(place)
+        name = public_url(str(place)) if server else str(place)
 
-    def find(self, key: bytes) -> CachedReply | None:
+        def table() -> ReplyFile | ReplyServer:
+            return ReplyServer(str(place)) if server else ReplyFile(Path(place))
+
+        try:
+            return cls(await in_thread(table))
+        except Exception as error:
+            if not isinstance(error, OSError | sqlite3.Error | UsageError) and not server:
+                raise
+            fix = "correct the URL, or set PGPASSWORD" if server else "move the file away"
+            raise UsageError(
+                f"{name}: the reply cache cannot be used: {one_line(str(error), 300)}; {fix}, or "
+                "run with --no-cache"
+            ) from error
+
+    async def find(self, key: bytes) -> CachedReply | None:
         """Return the reply of a key; None if there is none, or it is damaged or cannot be read.
 
         The first damaged reply logs a warning.
         """
         try:
-            row = self._reading.execute(_FIND, (key,)).fetchone()
-        except sqlite3.Error as error:
+            row = await self._table.find(key)
+        except self._table.error as error:
             self._give_up(error)
             return None
         if row is None:
             return None
-        *texts, stored_at, checksum = row
-        if checksum is None or checksum == _checksum(key, texts):
+        value, notes, raw, usage, stored_at, checksum = row
+        if checksum is None or checksum == _checksum(key, (value, notes, raw, usage)):
             with suppress(UnicodeDecodeError):
-                value, notes, raw, usage = (text and text.decode() for text in texts)
-                return CachedReply(value, notes, raw, usage, stored_at)
+                written = None if raw is None else raw.decode()
+                return CachedReply(
+                    value.decode(), notes.decode(), written, usage.decode(), stored_at
+                )
         if not self._damaged:
             self._damaged = True
-            _log.warning("%s: damaged replies are ignored; the judge is called again", self._path)
+            name = self._table.name
+            _log.warning("%s: damaged replies are ignored; the judge is called again", name)
         return None
 
     async def store(self, key: bytes, reply: CachedReply) -> None:
         """Store a reply; when this returns, it survives the end of the process.
 
-        If the file cannot be written, one warning is logged and nothing more is stored: the run
+        If the cache cannot be written, one warning is logged and nothing more is stored: the run
         is worth more than the cache.
         """
-        if self._failed or self._closing:
-            return
-        written = asyncio.get_running_loop().create_future()
-        self._waiting.append((key, reply, written))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._write_waiting())
-        await written
+        if not (self._failed or self._closing):
+            (written,) = self._writes.submit([(key, _row(key, reply))])
+            await asyncio.shield(written)  # it is written even if this is cancelled
 
     async def close(self) -> None:
-        """Write what is waiting, and close the file."""
+        """Write what is waiting, and close the cache."""
         self._closing = True
-        self._reading.close()
-        if self._task:
-            await asyncio.shield(self._task)  # a cancelled `close` still writes
-        await in_thread(self._writing.close)
+        await self._writes.finish()
+        await in_thread(self._table.close)
 
-    async def _write_waiting(self) -> None:
-        while batch := self._waiting[:AT_ONCE]:
-            del self._waiting[:AT_ONCE]
-            rows = [_row(key, reply) for key, reply, _ in batch]
+    def _write(self, rows: Sequence[tuple[bytes, StoredRow]]) -> Sequence[None]:
+        if not self._failed:
             try:
-                await in_thread(partial(self._write, rows))
-            finally:
-                for _, _, written in batch:
-                    if not written.done():
-                        written.set_result(None)
+                self._table.write(rows)
+            except self._table.error as error:
+                self._give_up(error)
+        return [None] * len(rows)
 
-    def _write(self, rows: Sequence[tuple[object, ...]]) -> None:
-        if self._failed:
-            return
-        try:
-            self._writing.execute("BEGIN IMMEDIATE")
-            self._writing.executemany(_STORE, rows)
-            self._writing.execute("COMMIT")
-        except sqlite3.Error as error:
-            with suppress(sqlite3.Error):  # else other processes would wait for our lock
-                self._writing.execute("ROLLBACK")
-            self._give_up(error)
-
-    def _give_up(self, error: sqlite3.Error) -> None:
+    def _give_up(self, error: Exception) -> None:
         if not self._failed:
             self._failed = True
             _log.warning(
                 "%s: %s; the run continues without storing more replies; a later run calls the "
                 "judge again",
-                self._path,
-                error,
+                self._table.name,
+                one_line(str(error), 300),
             )
 
 
-def _row(key: bytes, reply: CachedReply) -> tuple[object, ...]:
+def _row(key: bytes, reply: CachedReply) -> StoredRow:
     """Return a reply as a row of the table."""
-    texts = reply.value, reply.notes, reply.raw, reply.usage
-    written = [None if text is None else text.encode() for text in texts]
-    return key, *texts, reply.stored_at, _checksum(key, written)
+    raw = None if reply.raw is None else reply.raw.encode()
+    texts = reply.value.encode(), reply.notes.encode(), raw, reply.usage.encode()
+    return *texts, reply.stored_at, _checksum(key, texts)
 
 
 def _checksum(key: bytes, texts: Iterable[bytes | None]) -> int:
@@ -184,26 +322,6 @@ def _checksum(key: bytes, texts: Iterable[bytes | None]) -> int:
 def _connect(path: Path) -> sqlite3.Connection:
     # opened in one thread, used in another: never in two at once
     return sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
-
-
-def _open_for_writing(path: Path) -> sqlite3.Connection:
-    """Open a file, with our table in WAL mode; reject files of other programs."""
-    try:
-        make_folder(path.parent)
-        connection = _connect(path)
-        try:
-            _create_table(connection)
-            use_wal(connection, marker="replies")
-            connection.execute("PRAGMA synchronous = NORMAL")
-        except BaseException:
-            connection.close()
-            raise
-    except (OSError, sqlite3.Error, UsageError) as error:
-        raise UsageError(
-            f"{path}: the reply cache cannot be used: {error}; "
-            "move the file away, or run with --no-cache"
-        ) from error
-    return connection
 
 
 def _create_table(connection: sqlite3.Connection) -> None:
@@ -226,7 +344,7 @@ def _create_table(connection: sqlite3.Connection) -> None:
 
 
 class CachedJudge(JudgeWrapper):
-    """Caches replies in a file, by question and by the judge's identity.
+    """Caches replies in a file or a PostgreSQL database, by question and the judge's identity.
 
     A reply is stored before it is returned: the end of the process loses only the calls in
     progress. Failures are not cached, nor replies of a judge without identity. Rows that ask the
@@ -235,18 +353,20 @@ class CachedJudge(JudgeWrapper):
 
     _replies: ReplyCache
 
-    def __init__(self, judge: Judge, path: Path) -> None:
+    def __init__(self, judge: Judge, place: str | Path) -> None:
         super().__init__(judge)
-        self._path = path
+        if is_server(place):
+            remember(place)
+        self._place = place
         self._pending: dict[bytes, asyncio.Future[Reply[object] | CallError | None]] = {}
 
     async def __aenter__(self) -> Self:
-        """Open the file and the wrapped judge.
+        """Open the cache and the wrapped judge.
 
         Raises:
-            UsageError: the file cannot be used.
+            UsageError: the cache cannot be used.
         """
-        self._replies = await ReplyCache.open(self._path)
+        self._replies = await ReplyCache.open(self._place)
         try:
             return await super().__aenter__()
         except BaseException:
@@ -254,7 +374,7 @@ class CachedJudge(JudgeWrapper):
             raise
 
     async def __aexit__(self, *raised: object) -> None:
-        """Close the wrapped judge, then the file when everything is written."""
+        """Close the wrapped judge, then the cache when everything is written."""
         try:
             await super().__aexit__(*raised)
         finally:
@@ -279,10 +399,10 @@ class CachedJudge(JudgeWrapper):
                 raise JudgeError(result.cause, str(result))
             if result:
                 return _free(cast("Reply[T]", result))
-        return self._find(key, question) or await self._ask(key, question)
+        return await self._find(key, question) or await self._ask(key, question)
 
-    def _find(self, key: bytes, question: Question[T]) -> Reply[T] | None:
-        cached = self._replies.find(key)
+    async def _find(self, key: bytes, question: Question[T]) -> Reply[T] | None:
+        cached = await self._replies.find(key)
         if not cached:
             return None
         try:

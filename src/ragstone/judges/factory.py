@@ -64,7 +64,7 @@ def make_judge(
     `asked` are the kinds of question of each metric; None for any. Texts are compared by a judge
     of their own: the plan's, if a metric that can run needs it, else one that requires nothing,
     such as a key. With a `guess` no calls are made, and the usage is estimated. `tracing` wraps
-    the models; `replies` is the cache.
+    the models; `replies` is the cache if the plan names none.
 
     Raises:
         UsageError: a name is unknown, or a key, an extra or a price is missing.
@@ -208,7 +208,8 @@ class _Maker:
         )
 
     def _cached(self, judge: Judge) -> Judge:
-        return CachedJudge(judge, self.replies) if self.plan.cache else judge
+        place = self.plan.reply_cache or self.replies
+        return CachedJudge(judge, place) if self.plan.cache else judge
 
     def _price(self, name: str, url: str | None) -> Price | None:
         """Return the price of a model, which must be known if the cost is limited."""

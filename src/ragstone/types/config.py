@@ -171,6 +171,14 @@ class JudgePlan(FrozenModel):
     """Download nothing; a local model must already be on this machine."""
     cache: bool = _setting("Judge", True, common=True, needs=["server", "local"])
     """Cache replies and reuse cached ones."""
+    reply_cache: str | None = _setting(
+        "Judge",
+        None,
+        metavar="PLACE",
+        default_text=".ragstone/replies.db",
+        needs=["server", "local"],
+    )
+    """Where replies are cached: a file, or postgresql://user@host/name for several machines."""
     rpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["server"])
     """Maximum judge calls per minute."""
     tpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["server"])

@@ -439,7 +439,7 @@ def evaluate_tests(
         budget = Budget(plan.max_calls, plan.max_cost)
         tracing = progress.get("tracing", UNTRACED)
         text = legacy_judge(plan, budget, tracing)
-        text = CachedJudge(text, REPLIES) if plan.cache else text
+        text = CachedJudge(text, plan.reply_cache or REPLIES) if plan.cache else text
         asked = [metric.question_kinds for metric in select(plan.metrics, **plan.parameters)]
         others = make_judge(plan, asked=asked, budget=budget, tracing=tracing)
         judge = RouterJudge(dict.fromkeys(PROMPTS, text), others)

@@ -1,16 +1,14 @@
 """LocalModel: a loaded ONNX model, its results for pairs, and what they mean for a claim."""
 
-import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, cast
+from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone._internal.concurrency import in_thread
+from ragstone._internal.concurrency import Batches, in_thread
 from ragstone._internal.text import count, quoted
 from ragstone.errors import Cause, JudgeError, UsageError
 from ragstone.judges.local.chunks import Pair, PairEncoder
@@ -124,9 +122,6 @@ class Head:
         return supported, contradicted
 
 
-A = TypeVar("A")
-B = TypeVar("B")
-
 GATHER_SECONDS = 0.002
 """How long the first item of a batch waits for others: less than any model takes for one."""
 INPUTS: tuple[str, ...] = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
@@ -170,7 +165,10 @@ class LocalModel:
         self._head, self._settings = head, settings
         self._session: Any = None
         self._batches = Batches[Pair, PairScore | JudgeError](
-            self._outcomes, size=settings.batch or 1, length=lambda pair: len(pair.ids)
+            self._outcomes,
+            size=settings.batch or 1,
+            gather=GATHER_SECONDS,
+            length=lambda pair: len(pair.ids),
         )
 
     async def __aenter__(self) -> Self:
@@ -310,67 +308,3 @@ class LocalModel:
         if not np.isfinite(logits[: len(pairs)]).all():
             raise JudgeError(Cause.MALFORMED, "the model returned NaN or infinity")
         return logits[: len(pairs)]
-
-
-class Batches(Generic[A, B]):
-    """Runs a function on batches of at most `size` items in a thread, one batch at a time.
-
-    Waiting items are sorted by `length`, which saves padding.
-    """
-
-    def __init__(
-        self, run: Callable[[Sequence[A]], Sequence[B]], *, size: int, length: Callable[[A], int]
-    ) -> None:
-        self._run, self._size, self._length = run, size, length
-        self._waiting: list[tuple[A, asyncio.Future[B]]] = []
-        self._task: asyncio.Task[None] | None = None
-
-    async def results(self, items: Sequence[A]) -> list[B]:
-        """Return the results in the order of the items, or raise the error of their batch."""
-        loop = asyncio.get_running_loop()
-        futures = [loop.create_future() for _ in items]
-        self._waiting += zip(items, futures, strict=True)
-        if self._task is None or self._task.done():
-            self._task = loop.create_task(self._drain())
-        return list(await asyncio.gather(*futures))
-
-    async def close(self) -> None:
-        """Cancel what is waiting, and wait for the batch that runs."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        for _, future in self._waiting:
-            future.cancel()
-        self._waiting.clear()
-
-    async def _drain(self) -> None:
-        await asyncio.sleep(GATHER_SECONDS)
-        while self._waiting:
-            waiting = [pair for pair in self._waiting if not pair[1].done()]
-            self._waiting = []
-            waiting.sort(key=lambda pair: self._length(pair[0]))
-            for at in range(0, len(waiting), self._size):
-                await self._finish(waiting[at : at + self._size])
-
-    async def _finish(self, batch: Sequence[tuple[A, asyncio.Future[B]]]) -> None:
-        pending = [pair for pair in batch if not pair[1].done()]
-        if not pending:  # all were cancelled
-            return
-        done: list[tuple[asyncio.Future[B], B]] = []
-        error: BaseException = asyncio.CancelledError()
-        try:
-            found = await in_thread(partial(self._run, [item for item, _ in pending]))
-            done = list(zip((future for _, future in pending), found, strict=True))
-        except Exception as raised:  # noqa: BLE001 - raised again where it is awaited
-            error = raised
-        finally:
-            for future, result in done:
-                if not future.done():
-                    future.set_result(result)
-            for _, future in pending:
-                if future.done():
-                    continue
-                if isinstance(error, asyncio.CancelledError):
-                    future.cancel()
-                else:
-                    future.set_exception(error)

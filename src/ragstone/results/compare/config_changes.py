@@ -33,7 +33,7 @@ class ConfigChange(NamedTuple):
     b: str
 
 
-_LIMITS = ("cache", "rpm", "tpm", "max_calls", "max_cost")
+_LIMITS = ("cache", "reply_cache", "rpm", "tpm", "max_calls", "max_cost")
 _HASH = "prompts, model and options (hash)"
 _ASKED = {"judge", *JudgePlan.model_fields} - {*_LIMITS}
 """Changes that change the hash of the judge too, and are more specific."""
