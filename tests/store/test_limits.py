@@ -74,7 +74,7 @@ def test_processes_share_a_line_until_the_run_ends(place: str) -> None:
             assert [(each.calls, len(each.waits)) for each in found] == [
                 (1, 1), (2, 1), (3, 1), (3, 0)
             ]  # fmt: skip
-            assert first.lease(LeaseRequest(cost=0.25)).cost == 0.25
+            assert first.lease(LeaseRequest(ended=1, cost=0.25)).cost == 0.25
         assert lines(store) == []
         with pytest.raises(StoreError, match="the run r1 has ended"):
             second.lease(ONE)
@@ -100,7 +100,7 @@ def test_a_rate_and_a_pause_are_shared(place: str) -> None:
 
 def test_a_line_of_the_same_run_or_of_a_killed_process_is_replaced(place: str) -> None:
     old = format_time(datetime.now(UTC) - LEFT_BEHIND - timedelta(days=1))
-    line = {"calls": 9, "cost_usd": 9.0, "starts": "{}"}
+    line = {"calls": 9, "ended": 9, "cost_usd": 9.0, "starts": "{}"}
     with Store.open(place) as store:
         with store.transaction() as connection:
             new = format_time(datetime.now(UTC))

@@ -88,21 +88,22 @@ class Budget:
     Calls in progress are still charged, so the total may exceed the budget by their cost.
 
     Attributes:
+        max_calls, max_cost: the limits; None for no limit.
         calls, cost: the calls that were started, and the dollars that they cost.
     """
 
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
-        self._max_calls, self._max_cost = max_calls, max_cost
+        self.max_calls, self.max_cost = max_calls, max_cost
         self.calls, self.cost = 0, 0.0
 
     @property
     def spent(self) -> str | None:
         """A message about the spent budget; None while calls may start."""
-        if self._max_calls is not None and self.calls >= self._max_calls:
-            calls = "1 call" if self._max_calls == 1 else f"{self._max_calls:,} calls"
+        if self.max_calls is not None and self.calls >= self.max_calls:
+            calls = "1 call" if self.max_calls == 1 else f"{self.max_calls:,} calls"
             return f"the budget of {calls} (--max-calls) is spent"
-        if self._max_cost is not None and self.cost >= self._max_cost:
-            return f"the budget of ${self._max_cost:g} (--max-cost) is spent"
+        if self.max_cost is not None and self.cost >= self.max_cost:
+            return f"the budget of ${self.max_cost:g} (--max-cost) is spent"
         return None
 
     def check(self) -> None:

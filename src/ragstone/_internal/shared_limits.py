@@ -24,30 +24,24 @@ class LeaseRequest:
     Attributes:
         provider: what the rates are about.
         gaps: for each call that waits, the least seconds until the call after it.
-        unused: leased calls that were not made.
-        cost: dollars to add: what calls have cost, less what was leased for them.
         pause: seconds in which no call to the provider may start.
+        unused: leased calls that were not made.
+        ended, cost: calls that ended, and the dollars that they cost.
     """
 
     provider: str = ""
     gaps: Sequence[float] = ()
-    unused: int = 0
-    cost: float = 0.0
     pause: float = 0.0
+    unused: int = 0
+    ended: int = 0
+    cost: float = 0.0
 
 
 @dataclass(frozen=True)
 class Lease:
-    """Calls that a process may start.
-
-    Attributes:
-        waits: for each of them, the seconds until it may start, in order.
-        estimate: dollars leased for each of them.
-        calls, cost: what all processes have spent or leased.
-    """
+    """For each call that may start, the seconds until then; and what all have spent so far."""
 
     waits: Sequence[float]
-    estimate: float
     calls: int
     cost: float
 
@@ -60,29 +54,43 @@ class LeaseSource(Protocol):
         ...
 
 
-def grant(request: LeaseRequest, budget: Budget, starts: dict[str, float], now: float) -> Lease:
-    """Return what an account grants, and change it: the budget, and provider -> next start.
+class Account(Budget):
+    """What all processes have spent, and when calls may start.
 
-    A call is estimated to cost as much as the mean call so far. What is spent stays spent, even if
-    calls turn out to be cheaper.
+    A call that has not ended counts as much as those that have, on average; also for ever, if its
+    process was killed. What is spent stays spent, even if calls turn out to be cheaper.
+
+    Attributes:
+        ended: the calls that ended, of those that were leased.
+        starts: provider -> when the next call may start.
     """
-    if not budget.spent:
-        budget.calls -= request.unused
-    if not budget.spent or request.cost > 0:
-        budget.charge(request.cost)
-    estimate = budget.cost / budget.calls if budget.calls else 0.0
-    start = max(now + request.pause, starts.get(request.provider, now))
-    waits: list[float] = []
-    for gap in request.gaps:
-        if budget.spent or (waits and start > now + AHEAD):
-            break
-        budget.reserve()
-        budget.charge(estimate)
-        waits.append(start - now)
-        start += gap
-    if request.gaps or request.pause:
-        starts[request.provider] = start
-    return Lease(waits, estimate, budget.calls, budget.cost)
+
+    def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
+        super().__init__(max_calls, max_cost)
+        self.ended = 0
+        self.starts: dict[str, float] = {}
+
+    def grant(self, request: LeaseRequest, now: float) -> Lease:
+        """Lease calls, and note what the request reports."""
+        if not self.spent:
+            self.calls -= request.unused
+        self.ended += request.ended
+        self.charge(request.cost)
+        start = max(now + request.pause, self.starts.get(request.provider, now))
+        waits: list[float] = []
+        for gap in request.gaps:
+            if self.spent or (waits and start > now + AHEAD):
+                break
+            expected = self.cost * self.calls / self.ended if self.ended else 0.0
+            if self.max_cost is not None and expected >= self.max_cost:
+                self.cost = self.max_cost
+                break
+            self.reserve()
+            waits.append(start - now)
+            start += gap
+        if request.gaps or request.pause:
+            self.starts[request.provider] = start
+        return Lease(waits, self.calls, self.cost)
 
 
 class SharedBudget(Budget):
@@ -94,28 +102,22 @@ class SharedBudget(Budget):
         super().__init__(max_calls, max_cost)
         self._source = source
         self._line = asyncio.Lock()
-        self._running = self._unused = 0
-        self._charged: float = 0.0
-        self._held: float = 0.0
-        self._estimate: float = 0.0
+        self._unused, self._ended, self._charged = 0, 0, 0.0
 
     def limiter(self, provider: str, delay: float) -> RateLimiter:
         """Return what starts the calls of this process to a provider, in turn with all others."""
         return SharedLimiter(provider, delay, self)
 
     async def lease(
-        self, provider: str, gaps: Sequence[float] = (), *, pause: float = 0.0
+        self, provider: str = "", gaps: Sequence[float] = (), pause: float = 0.0
     ) -> Sequence[float]:
         """Lease calls, and report what ended; return the waits of the calls."""
         async with self._line:
-            held = self._running * self._estimate
-            cost, unused = self._charged + held - self._held, self._unused
-            self._charged, self._held, self._unused = 0.0, held, 0
-            request = LeaseRequest(provider, gaps, unused, cost, pause)
+            ended = self._unused, self._ended, self._charged
+            self._unused, self._ended, self._charged = 0, 0, 0.0
+            request = LeaseRequest(provider, gaps, pause, *ended)
             lease = await in_thread(partial(self._source.lease, request))
-            self._running += len(lease.waits)
-            self._held += len(lease.waits) * lease.estimate
-            self.calls, self.cost, self._estimate = lease.calls, lease.cost, lease.estimate
+            self.calls, self.cost = lease.calls, lease.cost
         return lease.waits
 
     def charge(self, cost_usd: float | None) -> None:
@@ -123,18 +125,17 @@ class SharedBudget(Budget):
         self._charged += cost_usd or 0.0
 
     def finish(self) -> None:
-        """Note the end of a call, before it is charged."""
-        self._running -= 1
+        """Report the end of a call with the next lease."""
+        self._ended += 1
 
     def give_back(self) -> None:
         """Give back a leased call that is not made."""
-        self._running -= 1
         self._unused += 1
 
     async def settle(self) -> None:
-        """Report what was spent since the last lease."""
-        if self._charged or self._held or self._unused:
-            await self.lease("")
+        """Report what ended since the last lease."""
+        if self._unused or self._ended:
+            await self.lease()
 
 
 class SharedLimiter(RateLimiter):
@@ -183,7 +184,7 @@ class SharedLimiter(RateLimiter):
             while waiting or self._pause:
                 gaps = [gap for gap, granted in waiting if not granted.done()]
                 pause, self._pause = self._pause, 0.0
-                waits = await self._shared.lease(self._provider, gaps, pause=pause)
+                waits = await self._shared.lease(self._provider, gaps, pause)
                 now = loop.time()
                 for wait in waits:
                     while waiting and waiting[0][1].done():  # cancelled

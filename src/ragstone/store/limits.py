@@ -12,8 +12,7 @@ from sqlalchemy import Connection, Engine, Executable, event, extract, func, sel
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.schema import CreateTable
 
-from ragstone._internal.rate_limit import Budget
-from ragstone._internal.shared_limits import Lease, LeaseRequest, grant
+from ragstone._internal.shared_limits import Account, Lease, LeaseRequest
 from ragstone.store.engine import WRITING, create_store_engine, display_name
 from ragstone.store.errors import StoreError, translate_errors
 from ragstone.store.run_info import format_time
@@ -45,7 +44,8 @@ class StoredLimits:
         self._engine = _engine(place)
         self._connection = self._engine.connect().execution_options(**WRITING)
         of_run = LIMITS.c.run_id == run_id
-        self._find = select(LIMITS.c.calls, LIMITS.c.cost_usd, LIMITS.c.starts).where(of_run)
+        columns = LIMITS.c.calls, LIMITS.c.ended, LIMITS.c.cost_usd, LIMITS.c.starts
+        self._find = select(*columns).where(of_run)
         if self._engine.dialect.name == "postgresql":
             now = extract("epoch", func.clock_timestamp())
             self._find = self._find.add_columns(now).with_for_update()
@@ -61,13 +61,14 @@ class StoredLimits:
             line = self._connection.execute(self._find).one_or_none()
             if line is None:
                 raise StoreError(f"{self._name}: the run {self._run_id} has ended")
-            calls, cost, texts, *now = line
-            budget, starts = Budget(*self._limits), json.loads(texts)
-            budget.calls, budget.cost = calls, cost
+            account = Account(*self._limits)
+            account.calls, account.ended, account.cost, starts, *now = line
+            account.starts = json.loads(starts)
             # without a server, all processes are on one machine, with one monotonic clock
-            lease = grant(request, budget, starts, float(now[0]) if now else time.monotonic())
-            values = {"calls": budget.calls, "cost_usd": budget.cost, "starts": json.dumps(starts)}
-            self._connection.execute(self._change, values)
+            lease = account.grant(request, float(now[0]) if now else time.monotonic())
+            starts = json.dumps(account.starts)
+            values = {"calls": account.calls, "ended": account.ended, "cost_usd": account.cost}
+            self._connection.execute(self._change, {**values, "starts": starts})
         return lease
 
     def close(self) -> None:
@@ -110,7 +111,7 @@ def shared_limits(place: str | None, run_id: str) -> Generator[str, None, None]:
     old = LIMITS.c.began_at < format_time(now - LEFT_BEHIND)
     removed = LIMITS.delete().where((LIMITS.c.run_id == run_id) | old)
     line = {"run_id": run_id, "began_at": format_time(now)}
-    added = LIMITS.insert().values(**line, calls=0, cost_usd=0.0, starts="{}")
+    added = LIMITS.insert().values(**line, calls=0, ended=0, cost_usd=0.0, starts="{}")
     try:
         _execute(place, removed, added)
         yield place

@@ -147,10 +147,12 @@ LIMITS = sa.Table(
     sa.Column("run_id", sa.Text, primary_key=True),
     sa.Column("began_at", sa.Text, nullable=False),
     sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("ended", sa.Integer, nullable=False),
     sa.Column("cost_usd", sa.Double, nullable=False),
     sa.Column("starts", sa.Text, nullable=False),
 )
-"""What the workers of a running run have spent, and provider -> when calls may start, as JSON.
+"""What the workers of a running run have spent: calls that were leased, those that ended, and their
+dollars; and provider -> when the next call may start, as JSON.
 
 The run itself may not be stored yet.
 """

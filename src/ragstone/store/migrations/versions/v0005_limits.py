@@ -14,6 +14,7 @@ def upgrade() -> None:
         sa.Column("run_id", sa.Text, primary_key=True),
         sa.Column("began_at", sa.Text, nullable=False),
         sa.Column("calls", sa.Integer, nullable=False),
+        sa.Column("ended", sa.Integer, nullable=False),
         sa.Column("cost_usd", sa.Double, nullable=False),
         sa.Column("starts", sa.Text, nullable=False),
     )
