@@ -25,7 +25,7 @@ CHANGED: Mapping[str, object] = {
     "verify": "each", "claim_source": "sentences", "batch_size": 3, "truths_limit": 3,
     "include_reason": True, "allow_partial": True, "min_similarity": 0.8, "delay": 1.0, "k": 3,
     "concurrency": 3, "workers": 3, "engine": "ray", "timeout": 9.0, "retries": 3,
-    "gates_on": "interval", "max_age": 9, "target": "http://127.0.0.1:9",
+    "gates_on": "interval", "max_age": 9, "batch_api": True, "target": "http://127.0.0.1:9",
 }  # fmt: skip
 """A value of each setting that is not the default."""
 ALWAYS = {
@@ -39,7 +39,14 @@ RANKING = {"k"}
 JUDGE = {"judge", "concurrency", "engine", "workers"}
 CACHE = {"cache", "reply_cache"}
 SERVER = CACHE | {"base_url", "rpm", "tpm", "max_calls", "max_cost", "timeout", "retries"}
-MODEL = SERVER | {"votes", "temperature", "max_tokens", "context_window", "strict_json"}
+MODEL = SERVER | {
+    "batch_api",
+    "votes",
+    "temperature",
+    "max_tokens",
+    "context_window",
+    "strict_json",
+}
 CALLED = {"target", "concurrency", "timeout", "delay", "k", "min_similarity"}
 CASCADE = {"cascade_threshold", "cascade_audit_rate"}
 CLAIM_PROMPTS = {"prompts"}

@@ -15,6 +15,7 @@ from time import perf_counter
 
 import pytest
 from aiohttp import web
+from tests.judges.batch_server import KEY, BatchServer
 
 MARKER = "fabricated"
 SENTENCES = 5
@@ -35,7 +36,11 @@ class Asked:
 
     @property
     def prompt(self) -> str:
-        return "\n".join(message["content"] for message in self.body.get("messages", ()))
+        messages = [{"content": self.body.get("system", "")}, *self.body.get("messages", ())]
+        contents = [message["content"] for message in messages]
+        return "\n".join(  # Anthropic's are lists of parts
+            each if isinstance(each, str) else each[0]["text"] for each in contents
+        )
 
     def fence(self, name: str) -> str | None:
         found = re.search(rf"<{name}-([0-9a-f]+)>\n(.*)\n</{name}-\1>", self.prompt, re.DOTALL)
@@ -99,6 +104,7 @@ class JudgeServer:
     served: int = 0
     most: int = 0
     port: int = 0
+    batches: BatchServer | None = None
     _busy: int = 0
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _runner: web.AppRunner | None = None
@@ -129,7 +135,7 @@ class JudgeServer:
 
     async def _open(self) -> None:
         app = web.Application(client_max_size=64 * 1024**2)
-        app.router.add_post("/{tail:.*}", self._handle)
+        app.router.add_route("*", "/{tail:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.01)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
@@ -154,6 +160,8 @@ class JudgeServer:
                 connection.transport.abort()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
+        if self.batches and not request.path.endswith("/chat/completions"):
+            return await self.batches.handle(request)
         self._busy += 1
         self.most = max(self.most, self._busy)
         try:
@@ -178,6 +186,23 @@ def judge_server() -> Iterator[JudgeServer]:
     server.start()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def batch_server(judge_server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> BatchServer:
+    """Let the judge speak batch APIs; the keys of both providers are set, and nothing waits."""
+
+    def answer(body: dict) -> str:
+        return json.dumps(Asked(0, "", {}, body, 0.0).answer())
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    module = "ragstone.judges.llm.providers.batches"
+    for name, seconds in (("QUIET", 0.05), ("FIRST_POLL", 0.01), ("LONGEST_POLL", 0.03)):
+        monkeypatch.setattr(f"{module}.{name}", seconds)
+    monkeypatch.setattr(f"{module}.FIRST_BACKOFF", 0.001)
+    judge_server.batches = BatchServer(answer, url=judge_server.url)
+    return judge_server.batches
 
 
 def samples(count: int = 20) -> list[dict[str, object]]:

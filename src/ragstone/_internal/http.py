@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from io import BytesIO
 from time import perf_counter
 from typing import Self
 
@@ -116,35 +117,40 @@ class Client:
         body: object = None,
         retries: int | None = None,
         tokens: int = 0,
+        longest: int | None = None,
     ) -> HttpReply:
-        """Send one request, with `body` as JSON, and return its 2xx reply.
+        """Send one request, with `body` as JSON unless it is bytes, and return its 2xx reply.
 
         Failed connections, 429 and 5xx are retried, after Retry-After if the server sends it;
         meanwhile no other request starts. Redirects are not followed: a key in the headers would
-        be sent along. `tokens` is an estimate for the limit per minute.
+        be sent along. `tokens` is an estimate for the limit per minute; a reply has at most
+        `longest` bytes, LONGEST_REPLY by default.
 
         Raises:
             CallError: there was no 2xx reply.
             UsageError: the URL is invalid, or the first request to it was rejected (401, 403).
         """
-        content = None
-        if body is not None:
-            try:
-                content = to_json(body)
-            except PydanticSerializationError:  # a lone surrogate is escaped
-                content = json.dumps(body).encode()
+        content = body if body is None or isinstance(body, bytes) else as_json(body)
+        most = longest or LONGEST_REPLY
 
         async def once() -> HttpReply:
-            return await self._once(method, url, headers=headers, content=content)
+            return await self._once(method, url, headers=headers, content=content, longest=most)
 
         made = await self._caller.make(once, retries=retries, tokens=tokens)
         return replace(made.value, tries=made.tries) if made.tries > 1 else made.value
 
     async def _once(
-        self, method: str, url: str, *, headers: Mapping[str, str] | None, content: bytes | None
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None,
+        content: bytes | None,
+        longest: int,
     ) -> HttpReply:
         assert self._session, "use `async with` before sending"
-        body = content and aiohttp.BytesPayload(content, content_type="application/json")
+        body = content and aiohttp.BytesIOPayload(BytesIO(content), content_type="application/json")
+        most_marks = MOST_MARKS * longest // LONGEST_REPLY
         start = perf_counter()
         try:
             async with self._session.request(
@@ -159,9 +165,9 @@ class Client:
                 async for chunk in response.content.iter_chunked(65536):
                     received += chunk
                     marks += sum(map(chunk.count, _MARKS))
-                    if len(received) > LONGEST_REPLY or marks > MOST_MARKS:
-                        size = f"{LONGEST_REPLY // 1024**2} MiB"
-                        size = size if marks <= MOST_MARKS else f"{MOST_MARKS:,} values or lines"
+                    if len(received) > longest or marks > most_marks:
+                        size = f"{longest // 1024**2} MiB"
+                        size = size if marks <= most_marks else f"{most_marks:,} values or lines"
                         message = f"{_place(method, url)}: the reply is longer than {size}"
                         raise CallError(Cause.MALFORMED, message)
                 latency = (perf_counter() - start) * 1000
@@ -191,11 +197,6 @@ class Client:
         message = f"{_place(method, url)} returned {phrase}"
         message += f" with an error ({status})" if status != response.status else ""
         message += f": {quoted(text)}" if text.strip() else ""
-        cause = Cause.REJECTED if status in REJECTED else Cause.UNREACHABLE
-        cause = Cause.RATE_LIMITED if status == 429 else cause
-        permanent = any(word in text for word in self._connection.permanent)
-        if (status == 429 or status >= 500) and not permanent:
-            raise retry_after(cause, message, _retry_after(response.headers.get("Retry-After")))
         if (
             status in (401, 403) and (method, url) not in self._accepted
         ):  # else it is about one request
@@ -203,7 +204,9 @@ class Client:
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
             message += f" (to {quoted(to)}; use that URL instead)"
-        raise CallError(cause, message, status=status)
+        permanent = any(word in text for word in self._connection.permanent)
+        wait = _retry_after(response.headers.get("Retry-After"))
+        raise status_error(status, message, permanent=permanent, wait=wait)
 
     def _translated(self, error: Exception, place: str, text: str) -> CallError:
         timeout = self._connection.timeout
@@ -216,6 +219,25 @@ class Client:
                 retry = timed_out or (retryable and not absent)
                 return RetryableError(cause, message) if retry else CallError(cause, message)
         raise error
+
+
+def status_error(
+    status: int, message: str, *, permanent: bool = False, wait: float | None = None
+) -> CallError:
+    """Return the error of a status: one that can be retried, unless it is permanent."""
+    cause = Cause.REJECTED if status in REJECTED else Cause.UNREACHABLE
+    cause = Cause.RATE_LIMITED if status == 429 else cause
+    if (status == 429 or status >= 500) and not permanent:
+        return retry_after(cause, message, wait)
+    return CallError(cause, message, status=status)
+
+
+def as_json(value: object) -> bytes:
+    """Return a value as JSON in UTF-8; a lone surrogate is escaped."""
+    try:
+        return to_json(value)
+    except PydanticSerializationError:
+        return json.dumps(value).encode()
 
 
 def _place(method: str, url: str) -> str:

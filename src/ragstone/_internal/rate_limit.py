@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import uniform
 from typing import Generic, TypeVar
 
@@ -95,6 +95,8 @@ class Budget:
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
         self.max_calls, self.max_cost = max_calls, max_cost
         self.calls, self.cost = 0, 0.0
+        self._reserved, self._open = 0.0, 0
+        self._too_little: str | None = None
 
     @property
     def spent(self) -> str | None:
@@ -104,7 +106,7 @@ class Budget:
             return f"the budget of {calls} (--max-calls) is spent"
         if self.max_cost is not None and self.cost >= self.max_cost:
             return f"the budget of ${self.max_cost:g} (--max-cost) is spent"
-        return None
+        return self._too_little
 
     def check(self) -> None:
         """Check that a call may start.
@@ -115,14 +117,28 @@ class Budget:
         if spent := self.spent:
             raise CallError(Cause.BUDGET, spent, tries=0)
 
-    def reserve(self) -> None:
-        """Count a call that is about to start.
+    def reserve(self, cost: float = 0.0) -> None:
+        """Count a call that is about to start, and reserve its highest cost until `release`.
 
         Raises:
-            CallError: the budget is spent.
+            CallError: the budget is spent, or what is left of it may not pay for this call. If
+                nothing else is reserved, it counts as spent.
         """
         self.check()
+        total = self.cost + self._reserved + cost
+        if cost and self.max_cost is not None and total > self.max_cost:
+            few = f"of the budget of ${self.max_cost:g} (--max-cost), too little is left for"
+            few = f"{few} another call, which may cost ${cost:.4f}"
+            self._too_little = None if self._open else few
+            raise CallError(Cause.BUDGET, few, tries=0)
         self.calls += 1
+        self._open += cost > 0
+        self._reserved += cost
+
+    def release(self, cost: float) -> None:
+        """Return what was reserved for a call; `charge` adds what it did cost."""
+        self._open -= cost > 0
+        self._reserved = self._reserved - cost if self._open else 0.0
 
     def finish(self) -> None:
         """Note the end of a call, before it is charged."""
@@ -226,10 +242,11 @@ class CallResult(Generic[T]):
 
 @dataclass
 class RetryLog:
-    """The number of retries, and the failure before the last one."""
+    """The number of retries, the failure before the last one, and what is waited for, by name."""
 
     count: int = 0
     reason: str = ""
+    waiting: dict[str, str] = field(default_factory=dict[str, str])
 
 
 RETRIES = RetryLog()

@@ -232,7 +232,7 @@ def evaluated(
             interrupted = True
     run = tests.checked(run) if tests else run
     code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
-    if (run.partial or run.stopped) and run.rows and "store" in storing:
+    if (run.partial or run.stopped) and (run.rows or plan.batch_api) and "store" in storing:
         run_id = run.manifest.run_id
         place = f" --store {display_name(str(storing['store']))}" if is_store_typed() else ""
         flags = outputs.flags + place

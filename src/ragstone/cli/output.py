@@ -71,14 +71,22 @@ def progress_bar(
         DownloadColumn,
         MofNCompleteColumn,
         Progress,
+        ProgressColumn,
+        Task,
         TextColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class Waiting(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            del task
+            return Text("; ".join(RETRIES.waiting.values()))
 
     done = DownloadColumn() if of_bytes else MofNCompleteColumn()
     columns = (TextColumn("{task.description}"), BarColumn(), done, TimeRemainingColumn())
     hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+    with Progress(*columns, Waiting(), console=console, transient=True, disable=hidden) as bar:
         yield partial(bar.update, bar.add_task(what, total=total))
 
 
@@ -104,7 +112,12 @@ def _lines(console: Console) -> Generator[Callable[[Row | bool, int], None], Non
 
     def print_lines() -> None:
         with suppress(OSError, ValueError):  # nobody reads standard error anymore
+            last = None
             while not ended.wait(SECONDS_BETWEEN_LINES):
+                known = rows.done, *RETRIES.waiting.values()
+                if RETRIES.waiting and known == last:  # nothing has changed, maybe for hours
+                    continue
+                last = known
                 line = rows.line(monotonic() - start, RETRIES)
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -143,7 +156,7 @@ class RowProgress:
             text += f", {left:,} left, about {minutes:,} min"
         if retries := made.count - self.retries:
             text += f"; {retries:,} retried, last: {quoted(made.reason)}"
-        return text
+        return "; ".join((text, *made.waiting.values()))
 
 
 def print_estimate(estimate: "Estimate", console: Console) -> None:
@@ -156,6 +169,8 @@ def print_estimate(estimate: "Estimate", console: Console) -> None:
         ("completion tokens", span(*estimate.completion_tokens)),
         ("cost", estimate.cost),
     )
+    if estimate.batch_cost:
+        lines = (*lines, ("with --batch-api", estimate.batch_cost))
     if estimate.local_calls[1]:
         lines = (
             *lines,

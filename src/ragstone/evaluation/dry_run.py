@@ -6,12 +6,15 @@ from functools import partial
 
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.text import span
+from ragstone.evaluation.effects import has_batch_api
 from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
+from ragstone.judges.llm.providers.batches import DISCOUNT
 from ragstone.metrics import Metric
 from ragstone.types.config import Plan
+from ragstone.types.questions import TextSimilarity
 from ragstone.types.reply import Usage
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
@@ -26,8 +29,8 @@ ASSUMED_SENTENCES, ASSUMED_WORDS = 5, 100
 class Estimate:
     """The expected usage of a run, each as the likely minimum and maximum.
 
-    `cost_usd` is None if the price is unknown. `local_calls` are free calls of models on this
-    machine.
+    `cost_usd` is None if the price is unknown; `batch_cost_usd` is the cost with batch APIs, None
+    if a judge has none. `local_calls` are free calls of models on this machine.
     """
 
     rows: int
@@ -38,6 +41,7 @@ class Estimate:
     local_calls: tuple[int, int] = (0, 0)
     local_tokens: tuple[int, int] = (0, 0)
     notes: tuple[str, ...] = ()
+    batch_cost_usd: tuple[float, float] | None = None
 
     def __str__(self) -> str:
         """Return calls and cost in one line."""
@@ -47,9 +51,16 @@ class Estimate:
     @property
     def cost(self) -> str:
         """The cost in words."""
-        if self.cost_usd is None:
-            return "price unknown"
-        return f"{span(*map(_price, self.cost_usd))} (an estimate)"
+        return "price unknown" if self.cost_usd is None else _cost(self.cost_usd)
+
+    @property
+    def batch_cost(self) -> str | None:
+        """The cost with batch APIs in words; None without them."""
+        return self.batch_cost_usd and _cost(self.batch_cost_usd)
+
+
+def _cost(costs: tuple[float, float]) -> str:
+    return f"{span(*map(_price, costs))} (an estimate)"
 
 
 def _price(dollars: float) -> str:
@@ -89,12 +100,20 @@ def estimate_usage(
 
     asking = [metric for metric in metrics if metric.question_kinds]
 
-    async def usage_of(guess: Guess) -> Usage:
+    async def usage_of(guess: Guess) -> tuple[Usage, float]:
         judge = around(make_judge(plan, guess=guess))
+        total, saved = Usage(), 0.0
         async with score_rows(rows(), asking, judge, concurrency=1) as scored:
-            return sum([row.usage async for row in scored], start=Usage())
+            async for row in scored:
+                total += row.usage
+                for exchange in row.exchanges:  # embeddings are never sent in batches
+                    if exchange.kind != TextSimilarity.kind:
+                        saved += (1 - DISCOUNT) * (exchange.outcome.usage.cost_usd or 0.0)
+        return total, (total.cost_usd or 0.0) - saved
 
-    least, most = (finish_in_thread(partial(usage_of, guess)) for guess in (LEAST, MOST))
+    (least, cheap), (most, dear) = (
+        finish_in_thread(partial(usage_of, guess)) for guess in (LEAST, MOST)
+    )
     notes: list[str] = []
     if plan.cache and most.prompt_tokens + most.local_tokens > 0:
         notes.append("cached replies are not requested again")
@@ -114,6 +133,7 @@ def estimate_usage(
         local_calls=(least.local_calls, most.local_calls),
         local_tokens=(least.local_tokens, most.local_tokens),
         notes=tuple(notes),
+        batch_cost_usd=(cheap, dear) if None not in costs and has_batch_api(plan) else None,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ragstone.errors import UsageError
+from ragstone.judges.llm.providers.batches import BATCH_PROVIDERS
 from ragstone.judges.spec import LOCAL, cascaded, is_model, single_names, split_names
 from ragstone.metrics.base import Metric
 from ragstone.targets.base import Target
@@ -26,6 +27,31 @@ def check_judge_settings(named: Mapping[str, str], plan: Plan) -> None:
             f"{', '.join(flags)}: only for cascades, but the judge is {plan.judge}; use a "
             "cascade, such as --judge cascade:offline+openai:gpt-4o-mini"
         )
+
+
+def has_batch_api(plan: Plan) -> bool:
+    """Return whether the plan has LLMs, all with a batch API."""
+    providers = {each.partition(":")[0] for each in filter(is_model, single_names(plan.judge))}
+    return bool(providers) and providers.issubset(BATCH_PROVIDERS)
+
+
+def in_batches(plan: Plan) -> bool:
+    """Return whether LLMs are called through batch APIs.
+
+    Raises:
+        UsageError: an LLM has none, or there are several workers.
+    """
+    if not plan.batch_api or not any(map(is_model, single_names(plan.judge))):
+        return False
+    if not has_batch_api(plan):
+        known = " or ".join(f"{provider}:MODEL" for provider in BATCH_PROVIDERS)
+        raise UsageError(
+            f"--batch-api: ragstone supports no batch API of {plan.judge}; name {known}, or remove "
+            "--batch-api"
+        )
+    if plan.workers > 1:
+        raise UsageError("--batch-api waits for a provider, so --workers cannot help; remove it")
+    return True
 
 
 def settings_without_effect(
@@ -76,6 +102,7 @@ def settings_without_effect(
         "corrected": ("corrected" in gates, "no gate tests a corrected mean"),
         "sample": (plan.sample is not None, "no --sample is drawn"),
     }
+    unpaced = plan.batch_api and not (similar and embeds)
     found: dict[str, list[str]] = {}
     for name, how in named.items():
         if _is_default(name, plan):
@@ -92,6 +119,8 @@ def settings_without_effect(
                 has, why = facts[need]
             if has and name == "reply_cache":
                 has, why = plan.cache, "replies are not cached"
+            if name in ("rpm", "tpm", "concurrency") and unpaced:
+                has, why = False, "--batch-api submits all waiting requests together"
             if has and name == "prompts":
                 has, why = not asked.isdisjoint(plan.prompts), "no metric uses these prompts"
             if has:

@@ -24,7 +24,9 @@ from ragstone.types.config import JudgePlan, Manifest, Plan
 from ragstone.types.questions import TextSimilarity, VerifyClaims
 from ragstone.types.sample import Sample
 
-_NO_EFFECT = {"cache", "reply_cache", "rpm", "tpm", "max_calls", "max_cost", "offline"}
+_NO_EFFECT = {
+    *("batch_api", "cache", "reply_cache", "rpm", "tpm", "max_calls", "max_cost", "offline"),
+}
 """Judge settings that do not affect replies."""
 
 VERSION = version("ragstone")

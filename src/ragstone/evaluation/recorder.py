@@ -123,6 +123,9 @@ class Recorder:
     async def __aexit__(self, *raised: object) -> None:
         """Finish recording."""
 
+    async def begin(self) -> None:
+        """Store the run before its first row, which may take hours; here it is not stored."""
+
     async def record(self, row: Row) -> None:
         """Save and summarize one finished row."""
         self.counted.add(row)
@@ -221,6 +224,14 @@ class StoreRecorder(Recorder):
         with self._claim:
             if self._writer is not None:
                 await self._writer.__aexit__(*raised)
+
+    async def begin(self) -> None:
+        """Add the run to the store, or mark a resumed one as unfinished.
+
+        Raises:
+            StoreError: the store failed.
+        """
+        await self._open_writer()
 
     async def record(self, row: Row) -> None:
         """Summarize one finished row and pass it to the writer.

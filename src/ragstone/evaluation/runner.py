@@ -29,7 +29,11 @@ from ragstone.evaluation.ask_target import ask_target
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.evaluation.config_file import Config, model_names, read_config
 from ragstone.evaluation.dry_run import Estimate, estimate_usage
-from ragstone.evaluation.effects import check_judge_settings, settings_without_effect
+from ragstone.evaluation.effects import (
+    check_judge_settings,
+    in_batches,
+    settings_without_effect,
+)
 from ragstone.evaluation.fingerprint import make_manifest, settings_key
 from ragstone.evaluation.preflight import Preflight, llm_reason, with_llm
 from ragstone.evaluation.ray_workers import check_ray, ray_workers
@@ -62,6 +66,9 @@ from ragstone.types.config import SETTINGS, Manifest, Plan, in_python, python_na
 from ragstone.types.gate import FLAGS, Gate, gate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
+
+ROWS_IN_BATCHES = 5_000
+"""Rows that wait at once for a batch API, in about 400 MB."""
 
 Data = str | Path | Dataset | Frame | Iterable[Sample | Mapping[str, object]]
 """A file, the result of `load`, a data frame, or rows: samples, or mappings of their fields."""
@@ -125,6 +132,7 @@ class Options(ScoringOptions, StoreOptions, total=False):
     min_similarity: float
     rpm: float
     tpm: float
+    batch_api: bool
     max_calls: int
     max_cost: float
     target: str | Target | Callable[..., object]
@@ -275,7 +283,12 @@ def load_data(data: Data, plan: Plan) -> Dataset:
 
 
 def judge_of(
-    options: Options | ScoringOptions, plan: Plan, budget: Budget, *, metrics: Sequence[Metric]
+    options: Options | ScoringOptions,
+    plan: Plan,
+    budget: Budget,
+    *,
+    metrics: Sequence[Metric],
+    batches: bool = False,
 ) -> Judge:
     """Return the judge for these metrics, built from its name or given as an object.
 
@@ -285,7 +298,8 @@ def judge_of(
     named, tracing = options.get("judge", plan.judge), options.get("tracing", UNTRACED)
     if isinstance(named, str):
         asked = [metric.question_kinds for metric in metrics]
-        return tracing.judge(make_judge(plan, asked=asked, budget=budget, tracing=tracing))
+        made = make_judge(plan, asked=asked, budget=budget, tracing=tracing, in_batches=batches)
+        return tracing.judge(made)
     if not isinstance(cast("object", named), Judge):
         raise UsageError(
             f"judge must be a name or a Judge, got {named!r:.80}; "
@@ -330,6 +344,20 @@ def _worker_setup(
     return WorkerSetup.of(plan, metrics, judge=own, calls_target=calls_target)
 
 
+def _check_target(target: Target, samples: Sequence[Sample], *, batches: bool) -> None:
+    """Check that a target may be asked about samples.
+
+    Raises:
+        UsageError: it may not, or the judge waits for batch APIs: both at once take too long.
+    """
+    target.check(samples)
+    if batches:
+        raise UsageError(
+            "--batch-api judges saved responses: save those of the RAG system with `ragstone "
+            "collect` first, then evaluate the saved file"
+        )
+
+
 def evaluate(data: Data, **options: Unpack[Options]) -> Run:
     """Evaluate samples; works with and without a running event loop, for example in a notebook.
 
@@ -372,6 +400,7 @@ class Evaluation:
     Attributes:
         every: whether the target is asked for every row, or only for missing fields.
         wanted: the Sample fields to ask the target for; empty if it is not asked.
+        in_batches: whether LLMs are called through batch APIs.
         setup: what each worker process is made from; None if this process scores the rows.
         scored: rows that were scored elsewhere, with settings that have this `key`.
         finish: changes a scored row before it is recorded.
@@ -395,6 +424,7 @@ class Evaluation:
     setup: WorkerSetup | None = None
     scored: ScoredFiles | None = None
     key: str = ""
+    in_batches: bool = False
     finish: Callable[[Row], Row] | None = None
 
     @classmethod
@@ -415,10 +445,12 @@ class Evaluation:
         explicit = explicit_settings(options)
         if not own_judge:
             check_judge_settings(explicit, plan)
+        by_name = isinstance(options.get("judge", plan.judge), str)
+        batches = by_name and in_batches(plan)
         budget = Budget(plan.max_calls, plan.max_cost)
-        judge = judge_of(options, plan, budget, metrics=metrics)
+        judge = judge_of(options, plan, budget, metrics=metrics, batches=batches)
         named = plan
-        if not isinstance(options.get("judge", plan.judge), str):
+        if not by_name:
             plan = plan.model_copy(update={"judge": judge.name})
 
         target = options.get("target", plan.target)
@@ -433,7 +465,7 @@ class Evaluation:
         ready.check_requested(plan)
         target = target if ready.wanted else None
         if target is not None:
-            target.check(dataset.samples)
+            _check_target(target, dataset.samples, batches=batches)
         setup = _worker_setup(options, named, judge, ready.metrics, calls_target=target is not None)
         manifest = make_manifest(plan, dataset=dataset, ready=ready, judge=judge, target=target)
         if "scored" in options and target is not None:
@@ -486,6 +518,7 @@ class Evaluation:
             scored=scored,
             key=settings_key(plan, judge, metrics),
             breaker=CircuitBreaker(plan, ready.metrics, calls_target=target is not None),
+            in_batches=batches,
         )
 
     @classmethod
@@ -501,6 +534,7 @@ class Evaluation:
             raise UsageError(
                 "an estimate needs a judge given by name; the cost of custom judges is unknown"
             )
+        in_batches(plan)
         unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
         objects: Options = {
             "judge": make_judge(plan, guess=LEAST),
@@ -542,7 +576,7 @@ class Evaluation:
                     return
             source: Iterable[Row] | AsyncIterable[Row] = takewhile(lambda _: not self._spent, rows)
             if self._needs_judge and self.setup is None:
-                await stack.enter_async_context(self.judge)
+                await self._open_judge(stack)
             if self.target is not None:
                 await self._open(self.target, stack)
                 answered = ask_target(
@@ -560,7 +594,7 @@ class Evaluation:
                 source,
                 self.metrics,
                 self.judge,
-                concurrency=self.plan.concurrency,
+                concurrency=self._rows_at_once,
                 around=partial(self.tracing.scorer, manifest=self.manifest),
             )
             finished = await stack.enter_async_context(scored)
@@ -570,6 +604,17 @@ class Evaluation:
                     for other in finished.waiting():
                         await self._record(other)
                     break
+
+    async def _open_judge(self, stack: AsyncExitStack) -> None:
+        await stack.enter_async_context(self.judge)
+        if self.in_batches:  # hours may pass before a row is finished, and the process may end
+            await self.recorder.begin()
+
+    @property
+    def _rows_at_once(self) -> int:
+        if self.in_batches:
+            return max(1, min(ROWS_IN_BATCHES, len(self.dataset.samples)))
+        return self.plan.concurrency
 
     async def _record_scored(self) -> Collection[int]:
         """Record the rows that were scored elsewhere; return the places of all that are done."""

@@ -1,8 +1,10 @@
 """make_judge: the judge of a plan, with its cache, batches, panel and cascade."""
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.prompt import Prompt
 from ragstone.judges.llm.providers.base import Model
+from ragstone.judges.llm.providers.batches import DISCOUNT, BatchSettings
 from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.llm.providers.pricing import Price, price_of
 from ragstone.judges.llm.providers.pydantic_ai import EXTRAS, PydanticAiModel, check
@@ -58,13 +61,15 @@ def make_judge(
     guess: Guess | None = None,
     tracing: Tracing = UNTRACED,
     replies: Path = REPLIES,
+    in_batches: bool = False,
 ) -> Judge:
     """Return the judge of a plan.
 
     `asked` are the kinds of question of each metric; None for any. Texts are compared by a judge
     of their own: the plan's, if a metric that can run needs it, else one that requires nothing,
     such as a key. With a `guess` no calls are made, and the usage is estimated. `tracing` wraps
-    the models; `replies` is the cache if the plan names none.
+    the models; `replies` is the cache if the plan names none. `in_batches` sends the requests to
+    LLMs through batch APIs.
 
     Raises:
         UsageError: a name is unknown, or a key, an extra or a price is missing.
@@ -72,6 +77,7 @@ def make_judge(
     """
     remember(os.environ)
     maker = _Maker(plan, budget or Budget(), guess, tracing, replies)
+    maker.in_batches = in_batches
     seen: Counter[str] = Counter()
     members: list[Judge] = []
     for repeat in range(plan.votes):
@@ -92,6 +98,8 @@ def make_judge(
 
 class _Maker:
     """Makes the judges of one run: they share its budget, and the limits of each provider."""
+
+    in_batches = False
 
     def __init__(
         self, plan: Plan, budget: Budget, guess: Guess | None, tracing: Tracing, replies: Path
@@ -182,6 +190,14 @@ class _Maker:
             raise UnknownNameError("provider of models", provider, names)
         known = PROVIDERS.get(provider)
         price = self._price(name, known.custom_url(plan.base_url) if known else plan.base_url)
+        caller = self._caller(provider)
+        batches = None
+        if self.in_batches:
+            price = price and replace(price, share=DISCOUNT)
+            most_price = price if plan.max_cost is not None else None
+            folder = self.replies.with_name("batches")
+            batches = BatchSettings(folder, vote, self.budget, most_price, plan.retries)
+            caller = RetryingCaller(Limits(concurrency=sys.maxsize, retries=0))
         if self.guess:  # needs no key, only the extra
             if not known:
                 check(provider, model)
@@ -191,10 +207,11 @@ class _Maker:
             connect = partial(OpenAICompatibleModel, known) if known else own
             llm = connect(
                 model,
-                caller=self._caller(provider),
+                caller=caller,
                 timeout=plan.timeout,
                 temperature=plan.temperature,
                 base_url=plan.base_url,
+                batches=batches,
             )
             llm = self.tracing.model(llm)
         return LlmJudge(

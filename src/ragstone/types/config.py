@@ -179,6 +179,8 @@ class JudgePlan(FrozenModel):
         needs=["server", "local"],
     )
     """Where replies are cached: a file, or postgresql://user@host/name for several machines."""
+    batch_api: bool = _setting("Limits", False, common=True, needs=["llm"])
+    """Use the batch API of OpenAI or Anthropic: half the price, replies within a day."""
     rpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["server"])
     """Maximum judge calls per minute."""
     tpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["server"])

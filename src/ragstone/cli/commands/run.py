@@ -82,6 +82,7 @@ GROUPS: Groups = MappingProxyType(
             *LIMITS,
             setting("workers"),
             setting("engine"),
+            setting("batch_api"),
             setting("fail_fast"),
             option(
                 "--dry-run",

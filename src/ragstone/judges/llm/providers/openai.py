@@ -26,6 +26,12 @@ from ragstone.judges.llm.providers.base import (
     is_filtered,
     is_truncated,
 )
+from ragstone.judges.llm.providers.batches import (
+    NO_QUOTA,
+    BatchQueue,
+    BatchSettings,
+    OpenAIBatches,
+)
 from ragstone.redaction import remember
 from ragstone.types.reply import Usage
 
@@ -140,8 +146,6 @@ _FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)
 """A 400 of the provider's content filter."""
 MOST_TOKENS = 2**40
 """Tokens of one reply from which a count is an error of the server."""
-_NO_QUOTA = "insufficient_quota"
-"""A 429 of an account whose quota is exhausted: retries do not help."""
 _REASONING = re.compile(r"(o\d|gpt-5)\b")
 """Models that require `max_completion_tokens` and reject a temperature."""
 
@@ -300,6 +304,7 @@ class OpenAICompatibleModel(Model, Embedder):
         temperature: float | None,
         base_url: str | None = None,
         embeds: bool = False,
+        batches: BatchSettings | None = None,
     ) -> None:
         base = provider.api_url(base_url)
         key = provider.read_key(model, elsewhere=base != provider.url, embeds=embeds)
@@ -317,11 +322,16 @@ class OpenAICompatibleModel(Model, Embedder):
         connection = Connection(
             timeout=timeout,
             retry_timeouts=True,
-            permanent=(_NO_QUOTA,),
+            permanent=(NO_QUOTA,),
             error_status=_error_status,
         )
         self._client = Client(connection, caller=caller)
         self._parts = (self._client,)
+        self._batches: BatchQueue | None = None
+        if batches:
+            api = OpenAIBatches(base, self._headers, retries=batches.retries)
+            self._batches = BatchQueue(api, self.name, self.identity, batches)
+            self._parts = (self._batches,)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
         """Complete one prompt; features that the server rejects are left out from then on.
@@ -372,11 +382,14 @@ class OpenAICompatibleModel(Model, Embedder):
             raise CallError(Cause.COUNT_MISMATCH, message, tries=reply.tries)
         return tuple(row.embedding for row in rows), found.usage.usage(reply.tries)
 
-    async def _send(self, url: str, body: object, tokens: int) -> HttpReply:
+    async def _send(self, url: str, body: Mapping[str, object], tokens: int) -> HttpReply:
         try:
-            reply = await self._client.send(
-                "POST", url, headers=self._headers, body=body, tokens=tokens
-            )
+            if self._batches:
+                reply = await self._batches.send(body)
+            else:
+                reply = await self._client.send(
+                    "POST", url, headers=self._headers, body=body, tokens=tokens
+                )
         except CallError as error:
             if error.status == 404 and not self._answered:
                 raise UsageError(

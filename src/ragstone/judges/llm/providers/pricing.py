@@ -28,11 +28,13 @@ class Price:
         until: the longest prompt, in tokens, with these rates; -1 if the price depends on the time
             of day, or includes a fee per call.
         calculate: the slower calculation for all other prompts.
+        share: the share of it that is paid, for example in batches.
     """
 
     rates: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     until: float = inf
     calculate: "Callable[..., PriceCalculation] | None" = field(default=None, compare=False)
+    share: float = 1.0
 
     def cost(self, usage: Usage) -> float | None:
         """Return US dollars; None if the provider reported no tokens and the model is not free."""
@@ -48,9 +50,9 @@ class Price:
                 output_tokens=completion,
                 output_reasoning_tokens=reasoning,
             )
-            return float(calculated.total_price)
+            return self.share * float(calculated.total_price)
         counts = (prompt - cached, cached, completion - reasoning, reasoning)
-        return sum(map(mul, self.rates, counts))
+        return self.share * sum(map(mul, self.rates, counts))
 
 
 FREE = Price()

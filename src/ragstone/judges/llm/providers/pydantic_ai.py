@@ -13,6 +13,8 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
+from pydantic_core import from_json
+
 from ragstone._internal.http import REJECTED
 from ragstone._internal.rate_limit import LATE, RetryableError, RetryingCaller, retry_after
 from ragstone._internal.text import public_url, quoted
@@ -24,14 +26,16 @@ from ragstone.judges.llm.providers.base import (
     is_filtered,
     is_truncated,
 )
+from ragstone.judges.llm.providers.batches import AnthropicBatches, BatchQueue, BatchSettings
 from ragstone.redaction import remember
 from ragstone.types.reply import Usage
 
 if TYPE_CHECKING:
-    from pydantic_ai import ModelResponse, ModelSettings
+    from pydantic_ai import ModelRequest, ModelResponse, ModelSettings
     from pydantic_ai.exceptions import AgentRunError
     from pydantic_ai.models import Model as Wire
     from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers import Provider
 
 
@@ -132,6 +136,8 @@ def _provider(name: str, timeout: float, base_url: str | None) -> "Provider[Any]
 
 _UNREADABLE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What SDKs raise for a reply of another shape, such as `content: null`."""
+_TIMES = ("max_retries", "request_timeout", "timeout")
+"""Settings that do not apply to a batch."""
 _NO_TEMPERATURE = "disallows_sampling_settings"
 """End of the profile's keys for models that reject a temperature."""
 
@@ -154,6 +160,7 @@ class PydanticAiModel(Model):
         timeout: float,
         temperature: float | None,
         base_url: str | None = None,
+        batches: BatchSettings | None = None,
     ) -> None:
         self.name = f"{provider}:{model}"
         self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
@@ -169,6 +176,11 @@ class PydanticAiModel(Model):
         }
         self.identity = json.dumps(options, sort_keys=True)
         self._parts = (self._wire,)
+        self._batches: BatchQueue | None = None
+        if batches:
+            api = AnthropicBatches(*_endpoint(self._wire), retries=batches.retries)
+            self._batches = BatchQueue(api, self.name, self.identity, batches)
+            self._parts = (self._wire, self._batches)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
         """Complete one prompt, with the schema if the model supports it.
@@ -178,7 +190,8 @@ class PydanticAiModel(Model):
             UsageError: the key was rejected or the model does not exist: the run stops.
         """
         call = await self._caller.make(partial(self._once, prompt), tokens=prompt.tokens)
-        usage = replace(call.value.usage, calls=call.tries, retries=call.tries - 1)
+        calls = call.value.usage.calls + call.tries - 1
+        usage = replace(call.value.usage, calls=calls, retries=calls - 1)
         return replace(call.value, usage=usage)
 
     async def _once(self, prompt: ModelPrompt) -> Completion:
@@ -190,14 +203,18 @@ class PydanticAiModel(Model):
         request = ModelRequest(parts=[UserPromptPart(prompt.user)], instructions=prompt.system)
         parameters = _parameters(self._wire, prompt.schema)
         try:
-            response = await model_request(
-                self._wire,
-                [request],
-                model_settings=cast("ModelSettings", settings),
-                model_request_parameters=parameters,
-            )
+            if self._batches:
+                made = await _in_batch(self._wire, self._batches, request, settings, parameters)
+            else:
+                response = await model_request(
+                    self._wire,
+                    [request],
+                    model_settings=cast("ModelSettings", settings),
+                    model_request_parameters=parameters,
+                )
+                made = _completion(response)
             self._answered = True
-            return _completion(response)
+            return made
         except AgentRunError as error:
             raise self._translated(error) from None
         except (UserError, *aws_errors(self.name)) as error:
@@ -244,6 +261,43 @@ class PydanticAiModel(Model):
         cause = Cause.RATE_LIMITED if limited else Cause.UNREACHABLE
         wait = error.retry_after if isinstance(error, foreign.ModelAPIError) else None
         return retry_after(cause, message, wait)
+
+
+def _endpoint(wire: "Wire") -> tuple[str, dict[str, str]]:
+    """Return the URL of Anthropic's messages, and the headers with the key."""
+    client = cast("AnthropicModel", wire).client
+    needed = ("authorization", "x-api-key", "anthropic-version")
+    headers = {
+        name: str(of) for name, of in client.default_headers.items() if name.lower() in needed
+    }
+    return f"{str(client.base_url).rstrip('/')}/v1/messages", headers
+
+
+async def _in_batch(
+    wire: "Wire",
+    batches: BatchQueue,
+    request: "ModelRequest",
+    settings: Mapping[str, object],
+    parameters: "ModelRequestParameters",
+) -> Completion:
+    """Make a request through the batch API; its body and its reply are those of a single one."""
+    from pydantic_ai.models.batch import BatchRequest, BatchResult
+
+    untimed = {name: of for name, of in settings.items() if name not in _TIMES}
+    single = BatchRequest(
+        custom_id="request",
+        messages=[request],
+        model_settings=cast("ModelSettings", untimed),
+        model_request_parameters=parameters,
+    )
+    encoded = await wire.batch_encode(single)
+    if betas := from_json(encoded.group).get("betas"):
+        batches.api.headers["anthropic-beta"] = ",".join(betas)
+    reply = await batches.send(from_json(encoded.body))
+    status = from_json(reply.content)["type"]
+    result = BatchResult(custom_id="request", status=status, body=reply.content.decode())
+    completion = _completion(wire.batch_decode(result, single))
+    return replace(completion, usage=replace(completion.usage, calls=reply.tries))
 
 
 def _url(wire: "Wire") -> str | None:
