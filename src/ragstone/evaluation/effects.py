@@ -14,7 +14,7 @@ from ragstone.types.questions import TextSimilarity
 def check_judge_settings(named: Mapping[str, str], plan: Plan) -> None:
     """Check that settings are for the plan's kind of judge; `named` is setting -> its option."""
     needs = {flag: set(SETTINGS[name].needs) for name, flag in named.items()}
-    flags = [flag for flag, need in needs.items() if need and need <= {"llm", "server"}]
+    flags = [flag for flag, need in needs.items() if need and need <= {"llm", "server", "paced"}]
     judged = any(map(is_model, single_names(plan.judge)))
     if flags and not judged and plan.embedding_model is None:
         raise UsageError(
@@ -89,12 +89,16 @@ def settings_without_effect(
     uses = target.uses if target else frozenset[str]()
     uncalled = f"{target.name} does not use it" if target else "no RAG system is called"
     gates = {plan.gates_on if gate.of == "mean" else gate.of for gate in plan.gates} - {"scored"}
+    batched = plan.batch_api and llm and not (similar and embeds)
+    pace = "--batch-api submits all waiting requests together"
     facts: Mapping[Need, tuple[bool, str]] = {
         "target": (target is not None, "no metric needs the RAG system"),
         "judge": (bool(kinds), idle),
         "llm": (llm, idle),
         "server": (server, idle),
         "budget": (server, idle),
+        "paced": (server and not batched, pace if server else idle),
+        "parallel": (bool(kinds) and not batched, pace if kinds else idle),
         "local": (local, idle),
         "similarity": (similar, "no metric compares texts"),
         "cascade": (cascade, idle),
@@ -102,7 +106,6 @@ def settings_without_effect(
         "corrected": ("corrected" in gates, "no gate tests a corrected mean"),
         "sample": (plan.sample is not None, "no --sample is drawn"),
     }
-    unpaced = plan.batch_api and not (similar and embeds)
     found: dict[str, list[str]] = {}
     for name, how in named.items():
         if _is_default(name, plan):
@@ -119,8 +122,6 @@ def settings_without_effect(
                 has, why = facts[need]
             if has and name == "reply_cache":
                 has, why = plan.cache, "replies are not cached"
-            if name in ("rpm", "tpm", "concurrency") and unpaced:
-                has, why = False, "--batch-api submits all waiting requests together"
             if has and name == "prompts":
                 has, why = not asked.isdisjoint(plan.prompts), "no metric uses these prompts"
             if has:

@@ -80,14 +80,15 @@ Share = Annotated[FiniteFloat, BeforeValidator(_share, json_schema_input_type=fl
 
 Need = Literal[
     "target", "request", "judge", "llm", "server", "budget", "local", "similarity", "cascade",
-    "metric", "gate", "corrected", "sample",
+    "metric", "gate", "corrected", "sample", "parallel", "paced",
 ]  # fmt: skip
 """What gives a setting an effect.
 
 The RAG system is called (`target`) or obeys it (`request`); a metric asks the judge (`judge`), an
 LLM (`llm`), a model server (`server`; if it is free, `budget`) or a local model (`local`);
 `similarity` of texts is asked; the judge is a `cascade`; a metric that runs has it as a parameter
-(`metric`); there is a `gate` on a mean, or on a `corrected` one; a `sample` is drawn.
+(`metric`); there is a `gate` on a mean, or on a `corrected` one; a `sample` is drawn. Requests are
+not sent in batches: those to the judge (`parallel`) or to a model server (`paced`).
 """
 
 
@@ -181,9 +182,9 @@ class JudgePlan(FrozenModel):
     """Where replies are cached: a file, or postgresql://user@host/name for several machines."""
     batch_api: bool = _setting("Limits", False, common=True, needs=["llm"])
     """Use the batch API of OpenAI or Anthropic: half the price, replies within a day."""
-    rpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["server"])
+    rpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["paced"])
     """Maximum judge calls per minute."""
-    tpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["server"])
+    tpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["paced"])
     """Maximum judge tokens per minute."""
     max_calls: int | None = _setting("Limits", None, common=True, ge=0, needs=["budget"])
     """Stop after this many judge calls, with exit code 3."""
@@ -281,7 +282,9 @@ class Plan(JudgePlan, ClaimPlan):
     """Cut-off: how many top results are scored and requested from the target. With several
     cut-offs, such as --k 1,3,5,10, each metric is computed at each of them.
     """
-    concurrency: int = _setting("Limits", 8, common=True, ge=1, le=1000, needs=["target", "judge"])
+    concurrency: int = _setting(
+        "Limits", 8, common=True, ge=1, le=1000, needs=["target", "parallel"]
+    )
     """Maximum number of concurrent rows and calls."""
     engine: Literal["processes", "ray"] = _setting("Limits", "processes", needs=["judge"])
     """What the workers are: processes on this machine, or actors of Ray (extra `ray`), on the
