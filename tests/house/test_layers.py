@@ -15,7 +15,7 @@ Also readers of data files, YAML and metrics: help and `ragstone rank` start wit
 """
 OTHERS = {
     *("_internal/plugins.py", "judges/llm/providers/pydantic_ai.py", "judges/local/files.py"),
-    *("datasets/frames.py", "evaluation/ray_workers.py"),
+    *("datasets/frames.py", "evaluation/ray_workers.py", "integrations/spark.py"),
 }
 """Where modules of users, and libraries of an extra, are imported by name."""
 

@@ -18,7 +18,7 @@ class Frame(Protocol):
 
 
 _METHODS: Mapping[str, Mapping[str, str]] = {
-    "to_pylist": {},  # PyArrow
+    "to_pylist": {"maps_as_pydicts": "strict"},  # PyArrow
     "to_dicts": {},  # polars
     "to_dict": {"orient": "records"},  # pandas
 }

@@ -63,6 +63,7 @@ class Scorer:
         scores = scorer(table)
 
     Attributes:
+        metrics: the full names of the metrics.
         columns: the names of the columns of `scores`, and their types.
 
     Raises:
@@ -90,7 +91,8 @@ class Scorer:
             self._setup = WorkerSetup.of(plan, ready.metrics, judge=own)
             self._settings = settings_key(plan, judge, metrics)
         self._id = uuid4().hex
-        self.columns: Mapping[str, type] = column_types(self._setup.metrics)
+        self.metrics = self._setup.metrics
+        self.columns: Mapping[str, type] = column_types(self.metrics)
 
     def __call__(self, table: Frame) -> Frame:
         """Return a line for each row of the table, in the same order.
