@@ -20,7 +20,7 @@ from ragstone.results.run import Run
 from ragstone.types.config import Plan
 
 QUERIES = 700
-PLAN = Plan(metrics=("ndcg", "map", "bpref"), k=(1, 5))
+PLAN = Plan(metrics=("ndcg", "map", "bpref"), k=(1, 5), workers=2)
 LINES = [
     f"q{query} Q0 d{(query * 7 + rank * 3) % 50} {rank} {100 - rank / 2} x\n"
     for query in range(QUERIES)
@@ -85,7 +85,7 @@ def write(name: str, lines: list[str]) -> Path:
 
 def test_workers_find_what_one_process_finds_in_each_format() -> None:
     evaluation = RankingEvaluation.of(Path("qrels"), PLAN)
-    with RankingWorkers(evaluation, 2) as workers:
+    with RankingWorkers(evaluation) as workers:
         for name in ("run", "run.jsonl", "run.parquet"):
             path = write(name, LINES)
             alone = evaluation.run(path)
@@ -106,7 +106,7 @@ def test_errors_are_those_of_one_process_and_scattered_lines_are_joined() -> Non
     wrong[30], wrong[-2] = "q9 Q0 x 1 high x\n", "q699 Q0\n"
     scattered = [*LINES[3:], *LINES[:3]]
     last = LINES[-1].split()[2]
-    with RankingWorkers(evaluation, 2) as workers:
+    with RankingWorkers(evaluation) as workers:
         for name, lines in {"wrong": wrong, "empty": [], "twice": [*LINES, LINES[-1]]}.items():
             path = write(name, lines)
             with pytest.raises(InputError) as alone:
@@ -125,13 +125,13 @@ def test_a_part_whose_worker_was_killed_is_scored_again(
     module_file: Callable[..., str], caplog: pytest.LogCaptureFixture
 ) -> None:
     load_plugin(module_file("deadly_metric.py", PLUGIN))
-    evaluation = RankingEvaluation.of(Path("qrels"), Plan(metrics=("deadly", "ndcg")))
+    evaluation = RankingEvaluation.of(Path("qrels"), Plan(metrics=("deadly", "ndcg"), workers=2))
     path = write("run", LINES)
-    with caplog.at_level(logging.WARNING), RankingWorkers(evaluation, 2) as workers:
+    with caplog.at_level(logging.WARNING), RankingWorkers(evaluation) as workers:
         run = workers.evaluation.run(path, workers=workers)
         summed = workers.evaluation.run(path, workers=workers, rows=False)
     assert re.search(
-        r"worker process died \(exit code -9\); lines .* of run are scored again", caplog.text
+        r"worker process died \(exit code -9\); bytes .* of run are scored again", caplog.text
     )
     assert Path("killed").exists()
     alone = evaluation.run(path)
@@ -140,7 +140,7 @@ def test_a_part_whose_worker_was_killed_is_scored_again(
     assert summed.summary() == alone.summary()
     poisoned = write("run2", [*LINES[:-1], "q699 Q0 poison 1 1 x\n"])
     with (
-        RankingWorkers(evaluation, 2) as workers,
+        RankingWorkers(evaluation) as workers,
         pytest.raises(UsageError, match=r"3 worker processes died while they scored .* of run2"),
     ):
         workers.evaluation.run(poisoned, workers=workers)
@@ -153,6 +153,6 @@ def test_ctrl_c_ends_the_workers() -> None:
     def interrupt(done: int) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt), RankingWorkers(evaluation, 2) as workers:
+    with pytest.raises(KeyboardInterrupt), RankingWorkers(evaluation) as workers:
         workers.evaluation.run(path, interrupt, workers=workers)
     assert active_children() == []

@@ -186,10 +186,10 @@ def test_any_parts_of_a_ranking_give_the_same_rows_and_the_same_summary(
         patched.setattr(metric_summary, "LARGE", 4)
         patched.setattr(intervals, "LARGE", 4)
         patched.setattr(ranking, "BLOCK", 3)
-        plan = Plan(metrics=("mrr", "bpref"))
+        plan = Plan(metrics=("mrr", "bpref"), workers=number)
         evaluation = RankingEvaluation.of(qrels, plan, missing=missing)
         alone = evaluation.run(run)
-        with RankingWorkers(evaluation, number, InThisProcess) as workers:
+        with RankingWorkers(evaluation, InThisProcess) as workers:
             found = workers.evaluation.run(run, workers=workers)
             summed = workers.evaluation.run(run, workers=workers, rows=False)
             places = workers.cut(run)

@@ -93,7 +93,9 @@ def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Stor
     evaluation = RankingEvaluation.of(
         given["qrels"], plan, missing=given["missing"], ties=given["tie_rule"]
     )
-    explicit = {name: how for name, how in explicit_settings(given).items() if name != "workers"}
+    explicit = explicit_settings(given)
+    for name in ("workers", "engine"):  # they need no judge here
+        explicit.pop(name, None)
     for notice in settings_without_effect(
         explicit, plan, metrics=evaluation.metrics, target=None, own_judge=False
     ):
@@ -103,8 +105,8 @@ def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Stor
     rows = rows or not outputs.files.keys() <= _SUMMARIES
     with ExitStack() as stack:
         workers = None
-        if (number := given["workers"]) and number > 1:
-            workers = load("evaluation.ranking_workers").RankingWorkers(evaluation, number)
+        if plan.workers > 1 or plan.engine == "ray":
+            workers = load("evaluation.ranking_workers").RankingWorkers(evaluation)
             evaluation = stack.enter_context(workers).evaluation
         for path in given["ranking"]:
             if workers and len(workers.cut(path)) < 2:

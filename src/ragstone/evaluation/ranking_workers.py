@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
@@ -13,12 +14,21 @@ from typing import Self
 
 from ragstone._internal.files import load_mapped, write_mapped
 from ragstone._internal.plugins import plugin_of
-from ragstone.datasets.rankings import problems_of, ranking_parts, read_ranking
-from ragstone.errors import InputError, RagstoneError
-from ragstone.evaluation.ranking import INCOMPLETE, RankedPart, RankingEvaluation, ScoredQueries
+from ragstone.datasets.rankings import TieRule, problems_of, ranking_parts, read_ranking
+from ragstone.errors import InputError, RagstoneError, UsageError
+from ragstone.evaluation.fingerprint import VERSION
+from ragstone.evaluation.ranking import (
+    INCOMPLETE,
+    Missing,
+    RankedPart,
+    RankingEvaluation,
+    ScoredQueries,
+)
+from ragstone.evaluation.ray_workers import check_ray, ray_workers
 from ragstone.evaluation.workers import ProcessWorker, Worker
 from ragstone.metrics import get, load_plugin
 from ragstone.metrics.retrieval import RankingMetric
+from ragstone.types.config import Plan
 
 SMALLEST, LARGEST = 1 << 20, 1 << 25
 """Bytes of a part: a dead worker loses as much, and progress moves as often."""
@@ -31,10 +41,12 @@ class Part:
     """A part of a ranking: bytes of a text file, or rows of a table.
 
     Attributes:
+        size: bytes of the whole file.
         rows: whether its scores are returned, not only their counts.
     """
 
     path: Path
+    size: int
     place: range
     rows: bool
 
@@ -44,15 +56,24 @@ class PartSetup:
     """What a worker makes its scorer from.
 
     Attributes:
-        evaluation: the file that has the evaluation without its metrics.
+        evaluation: the file that has the evaluation without its metrics, on the first machine.
+        qrels: the judgments, which other machines read.
+        fingerprint: that of the judgments.
         metrics: their full names.
         plugins: modules and files that define metrics.
+        folder: the working folder.
     """
 
     evaluation: Path
+    plan: Plan
+    qrels: Path
+    fingerprint: str
+    missing: Missing
+    ties: TieRule
     metrics: tuple[str, ...]
     plugins: tuple[str, ...]
     folder: str
+    version: str = VERSION
 
     def scorer(self) -> "PartScorer":
         """Return what scores parts in a worker."""
@@ -61,10 +82,8 @@ class PartSetup:
     @staticmethod
     def describe(part: Part) -> str:
         """Return which bytes or rows a part has, from 1."""
-        place = part.place
-        return (
-            f"{problems_of(part.path).unit}s {place.start + 1:,} to {place.stop:,} of {part.path}"
-        )
+        unit = "rows" if problems_of(part.path).unit == "row" else "bytes"
+        return f"{unit} {part.place.start + 1:,} to {part.place.stop:,} of {part.path.name}"
 
 
 class PartScorer:
@@ -78,14 +97,26 @@ class PartScorer:
         os.environ.setdefault("POLARS_MAX_THREADS", "1")  # the other processes use the other cores
         for plugin in setup.plugins:
             load_plugin(plugin)
-        metrics = [
-            metric for metric in map(get, setup.metrics) if isinstance(metric, RankingMetric)
-        ]
-        evaluation = load_mapped(setup.evaluation, RankingEvaluation)
-        self._evaluation = replace(evaluation, metrics=tuple(metrics))
+        if setup.evaluation.is_file():
+            evaluation = load_mapped(setup.evaluation, RankingEvaluation)
+        else:
+            evaluation = RankingEvaluation.of(
+                setup.qrels, setup.plan, missing=setup.missing, ties=setup.ties
+            )
+            if evaluation.judgments.fingerprint != setup.fingerprint:
+                raise UsageError(f"{setup.qrels} has other judgments on a worker's machine")
+        metrics = map(get, setup.metrics)
+        ranking = tuple(metric for metric in metrics if isinstance(metric, RankingMetric))
+        self._evaluation = replace(evaluation, metrics=ranking)
 
     def score(self, part: Part) -> RankedPart:
-        """Return the scores of a part; incomplete if one process has to read the file."""
+        """Return the scores of a part; incomplete if one process has to read the file.
+
+        Raises:
+            UsageError: the file is missing, or another one, on this machine.
+        """
+        if not part.path.is_file() or part.path.stat().st_size != part.size:
+            raise UsageError(f"{part.path} is missing or another file on a worker's machine")
         problems = problems_of(part.path)
         queries = ScoredQueries(self._evaluation, rows=part.rows)
         columns = self._evaluation.plan.columns
@@ -106,19 +137,19 @@ class RankingWorkers:
     The parts of a file are scored in any order and merged in theirs. So the result is that of one
     process.
 
+    The plan of the evaluation has their number, and the engine that runs them.
+
     Attributes:
         evaluation: what they evaluate, with judgments in memory that they share.
-        number: how many they are; `start` starts each.
     """
 
     def __init__(
         self,
         evaluation: RankingEvaluation,
-        number: int,
         start: Callable[[PartSetup], Worker[Part, RankedPart]] = ProcessWorker[Part, RankedPart],
     ) -> None:
-        self.number = number
-        self._start_worker = start
+        self._number = evaluation.plan.workers
+        self._start = start
         self._stack = ExitStack()
         self._workers: list[Worker[Part, RankedPart]] = []
         self._idle: SimpleQueue[Worker[Part, RankedPart]] = SimpleQueue()
@@ -134,8 +165,21 @@ class RankingWorkers:
         )
         del self._given
         plugins = dict.fromkeys(filter(None, (plugin_of(type(metric)) for metric in metrics)))
-        names = tuple(map(str, metrics))
-        self._setup = PartSetup(file, names, tuple(plugins), str(Path.cwd()))
+        setup = PartSetup(
+            evaluation=file,
+            plan=self.evaluation.plan,
+            qrels=self.evaluation.source.resolve(),
+            fingerprint=self.evaluation.judgments.fingerprint,
+            missing=self.evaluation.missing,
+            ties=self.evaluation.ties,
+            metrics=tuple(map(str, metrics)),
+            plugins=tuple(plugins),
+            folder=str(Path.cwd()),
+        )
+        self._make: Callable[[], Worker[Part, RankedPart]] = partial(self._start, setup)
+        if self.evaluation.plan.engine == "ray":
+            check_ray(self.evaluation.plan)
+            self._make = self._stack.enter_context(ray_workers(setup, self._number))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
@@ -145,7 +189,7 @@ class RankingWorkers:
 
     def cut(self, ranking: Path) -> Sequence[range]:
         """Cut a ranking into parts; a small or compressed file has at most one."""
-        size = ranking.stat().st_size // (EACH * self.number) if ranking.is_file() else 0
+        size = ranking.stat().st_size // (EACH * self._number) if ranking.is_file() else 0
         within = min(max(size, SMALLEST), LARGEST)
         return ranking_parts(ranking, self.evaluation.plan.columns, within)
 
@@ -165,11 +209,14 @@ class RankingWorkers:
         if len(places) < 2:
             return False
         size = ranking.stat().st_size
-        parts = [Part(ranking, place, queries.rows) for place in places]
-        with ThreadPoolExecutor(self.number) as threads:
+        parts = [Part(ranking.resolve(), size, place, queries.rows) for place in places]
+        with ThreadPoolExecutor(self._number) as threads:
             try:
-                for _ in threads.map(self._start, range(len(self._workers), self.number)):
-                    pass
+                started = [
+                    threads.submit(self._add) for _ in range(len(self._workers), self._number)
+                ]
+                for each in started:
+                    each.result()
                 for part, found in zip(parts, threads.map(self._score, parts), strict=True):
                     if not queries.merge(found):
                         return False
@@ -179,9 +226,8 @@ class RankingWorkers:
                 threads.shutdown(cancel_futures=True)
         return True
 
-    def _start(self, number: int) -> None:
-        del number
-        worker = self._start_worker(self._setup)
+    def _add(self) -> None:
+        worker = self._make()
         self._workers.append(worker)
         self._idle.put(worker)
 

@@ -2,27 +2,27 @@
 
 import logging
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any, Generic, cast
 
 from ragstone._internal.text import one_line, public_url
 from ragstone.errors import UsageError
 from ragstone.evaluation.workers import (
     GRACE,
     MOST_DEATHS,
-    ScoredShard,
+    Scored,
+    Setup,
+    Shard,
     WorkerError,
     WorkerScorer,
-    WorkerSetup,
-    describe_rows,
     portable,
 )
 from ragstone.judges.spec import LOCAL, single_names
-from ragstone.types.row import Row
+from ragstone.types.config import Plan
 
 OBJECTS = 2**28
 """Bytes of memory for the results that Ray passes on, if it is started here."""
@@ -31,16 +31,18 @@ PATIENCE = 30.0
 _log = logging.getLogger("ragstone")
 
 
-def check_ray() -> None:
-    """Raise a UsageError if Ray is not installed."""
+def check_ray(plan: Plan) -> None:
+    """Raise a UsageError if Ray is not installed, or the number of workers is not set."""
+    if "workers" not in plan.model_fields_set:
+        raise UsageError("set --workers for the engine ray; each worker uses one CPU of Ray's")
     if find_spec("ray") is None:
         raise UsageError("the engine ray needs an extra: pip install 'ragstone[ray]'")
 
 
 @contextmanager
 def ray_workers(
-    setup: WorkerSetup, number: int
-) -> Generator[Callable[[], "RayWorker"], None, None]:
+    setup: Setup[Shard, Scored], number: int
+) -> Generator[Callable[[], "RayWorker[Shard, Scored]"], None, None]:
     """Give a function that starts one of `number` workers.
 
     They are on the cluster that this process is connected to, or else on that of RAY_ADDRESS, or
@@ -58,7 +60,7 @@ def ray_workers(
         gpus = 0.0
         if any(name.startswith(f"{LOCAL}:") for name in single_names(setup.plan.judge)):
             gpus = min(1.0, ray.cluster_resources().get("GPU", 0) / number)
-        yield partial(RayWorker, ray, setup, gpus=gpus)
+        yield partial(RayWorker[Shard, Scored], ray, setup, gpus=gpus)
     finally:
         if connects:
             ray.shutdown()
@@ -83,14 +85,14 @@ def _connect(ray: Any, number: int) -> None:
         raise WorkerError(f"Ray cannot {what}: {one_line(str(error), 300)}") from error
 
 
-class RayWorker:
+class RayWorker(Generic[Shard, Scored]):
     """An actor of Ray with one CPU, made again if it dies, on any machine of the cluster.
 
     Raises:
         WorkerError: Ray cannot start the actor.
     """
 
-    def __init__(self, ray: Any, setup: WorkerSetup, *, gpus: float) -> None:
+    def __init__(self, ray: Any, setup: Setup[Shard, Scored], *, gpus: float) -> None:
         self._ray, self._setup, self._stopped = ray, setup, False
         self._made = ray.remote(RayScorer).options(num_cpus=1, num_gpus=gpus)
         self._start()
@@ -122,12 +124,12 @@ class RayWorker:
         if isinstance(problem, BaseException):
             raise problem
 
-    def score(self, shard: Sequence[Row]) -> ScoredShard:
+    def score(self, shard: Shard) -> Scored:
         """Send the shard to the actor, and wait for its result."""
-        ray, last = self._ray, ""
+        ray, last, rows = self._ray, "", self._setup.describe(shard)
         for left in reversed(range(MOST_DEATHS)):
             try:
-                found = cast("ScoredShard | Exception", ray.get(self._actor.score.remote(shard)))
+                found = cast("Scored | Exception", ray.get(self._actor.score.remote(shard)))
             except ray.exceptions.RayTaskError:
                 raise
             except ray.exceptions.RayError as error:
@@ -136,7 +138,7 @@ class RayWorker:
                 text = " ".join(str(error).split())
                 last = one_line(text.partition("because ")[2] or text, 200)
                 again = "scored again" if left else "given up"
-                _log.warning("a Ray worker died (%s); %s are %s", last, describe_rows(shard), again)
+                _log.warning("a Ray worker died (%s); %s are %s", last, rows, again)
                 if left:
                     self._start()
                 continue
@@ -144,7 +146,7 @@ class RayWorker:
                 raise found
             return found
         raise WorkerError(
-            f"{MOST_DEATHS} Ray workers died while they scored {describe_rows(shard)}: {last}; "
+            f"{MOST_DEATHS} Ray workers died while they scored {rows}: {last}; "
             "a smaller data set with these rows shows which row it is"
         )
 
@@ -160,7 +162,7 @@ class RayWorker:
 class RayScorer:
     """What an actor runs; it returns exceptions, because Ray would change those it raises."""
 
-    def __init__(self, setup: WorkerSetup, log_level: int) -> None:
+    def __init__(self, setup: Setup[Any, Any], log_level: int) -> None:
         self._problem: Exception | None = None
         try:
             self._scorer = WorkerScorer(setup, log_level)
@@ -171,8 +173,8 @@ class RayScorer:
         """Return why it cannot be used, if it cannot."""
         return self._problem
 
-    def score(self, shard: Sequence[Row]) -> ScoredShard | Exception:
-        """Return the scored rows."""
+    def score(self, shard: object) -> object:
+        """Return the result of a shard, or why there is none."""
         try:
             return self._scorer.score(shard)
         except Exception as error:  # noqa: BLE001 - raised again in the main process

@@ -331,9 +331,7 @@ def _worker_setup(
         UsageError: options apply to a single process only.
     """
     if plan.engine == "ray":
-        if "workers" not in plan.model_fields_set:
-            raise UsageError("set --workers for the engine ray; each worker uses one CPU of Ray's")
-        check_ray()
+        check_ray(plan)
     elif plan.workers == 1:
         return None
     if not any(metric.question_kinds for metric in metrics):

@@ -307,8 +307,18 @@ class Setup(Protocol[Shard, Scored]):
     """What a worker makes its scorer from; it can be pickled."""
 
     @property
+    def plan(self) -> Plan:
+        """The plan of the run."""
+        ...
+
+    @property
     def folder(self) -> str:
         """The working folder."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The version of ragstone."""
         ...
 
     def scorer(self) -> Scorer[Shard, Scored]:
