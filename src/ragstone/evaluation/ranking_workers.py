@@ -57,7 +57,7 @@ class PartSetup:
 
     Attributes:
         evaluation: the file that has the evaluation without its metrics, on the first machine.
-        qrels: the judgments, which other machines read.
+        source: the judgments, which other machines read.
         fingerprint: that of the judgments.
         metrics: their full names.
         plugins: modules and files that define metrics.
@@ -66,7 +66,7 @@ class PartSetup:
 
     evaluation: Path
     plan: Plan
-    qrels: Path
+    source: Path
     fingerprint: str
     missing: Missing
     ties: TieRule
@@ -101,10 +101,10 @@ class PartScorer:
             evaluation = load_mapped(setup.evaluation, RankingEvaluation)
         else:
             evaluation = RankingEvaluation.of(
-                setup.qrels, setup.plan, missing=setup.missing, ties=setup.ties
+                setup.source, setup.plan, missing=setup.missing, ties=setup.ties
             )
             if evaluation.judgments.fingerprint != setup.fingerprint:
-                raise UsageError(f"{setup.qrels} has other judgments on a worker's machine")
+                raise UsageError(f"{setup.source} has other judgments on a worker's machine")
         metrics = map(get, setup.metrics)
         ranking = tuple(metric for metric in metrics if isinstance(metric, RankingMetric))
         self._evaluation = replace(evaluation, metrics=ranking)
@@ -168,7 +168,7 @@ class RankingWorkers:
         setup = PartSetup(
             evaluation=file,
             plan=self.evaluation.plan,
-            qrels=self.evaluation.source.resolve(),
+            source=self.evaluation.source.resolve(),
             fingerprint=self.evaluation.judgments.fingerprint,
             missing=self.evaluation.missing,
             ties=self.evaluation.ties,
