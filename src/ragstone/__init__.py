@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from ragstone.metrics import Metric, get, register
     from ragstone.metrics.claim_scoring import ClaimMetric
     from ragstone.metrics.retrieval import RankingMetric
+    from ragstone.results.compare.comparison import Comparison
     from ragstone.results.run import Run
+    from ragstone.store.comparison import compare
     from ragstone.targets.base import Answer, Target
     from ragstone.types.claim import Claim, Evidence, Label, Verdict
     from ragstone.types.row import Row
@@ -29,6 +31,7 @@ __all__ = [
     "Answer",
     "Claim",
     "ClaimMetric",
+    "Comparison",
     "Context",
     "Evidence",
     "Judge",
@@ -45,6 +48,7 @@ __all__ = [
     "UsageError",
     "Verdict",
     "__version__",
+    "compare",
     "evaluate",
     "evaluate_async",
     "get",
@@ -64,7 +68,9 @@ _HOMES = {
     "metrics.claim_scoring": ("ClaimMetric",),
     "metrics.retrieval": ("RankingMetric",),
     "types.row": ("Row",),
+    "results.compare.comparison": ("Comparison",),
     "results.run": ("Run",),
+    "store.comparison": ("compare",),
     "types.sample": ("Context", "Sample"),
     "types.score": ("Score",),
     "targets.base": ("Answer", "Target"),

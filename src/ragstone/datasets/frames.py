@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, Protocol, cast
 
@@ -59,14 +60,39 @@ def frame_of(
     library = type(like).__module__.partition(".")[0]
     names = _MADE_WITH.get(library, ("pyarrow", "polars"))
     for name in names:
-        try:
-            made = cast("Any", import_module(name))
-        except ImportError:
-            continue
-        if name == "polars":
-            kinds = {str: made.String, float: made.Float64}
-            return made.DataFrame(columns, schema={name: kinds[t] for name, t in types.items()})
-        kinds = {str: made.string(), float: made.float64()}
-        table = made.table(columns, schema=made.schema([(n, kinds[t]) for n, t in types.items()]))
-        return table.to_pandas() if library == "pandas" else table
+        if find_spec(name):
+            made = frame_in(name, columns, types)
+            return cast("Any", made).to_pandas() if library == "pandas" else made
     raise UsageError(f"returning a table needs {' or '.join(names)}: pip install {names[0]}")
+
+
+_KINDS: Mapping[str, Mapping[type, str]] = MappingProxyType(
+    {
+        "pandas": {str: "string", int: "Int64", float: "Float64", bool: "boolean"},
+        "polars": {str: "String", int: "Int64", float: "Float64", bool: "Boolean"},
+        "pyarrow": {str: "string", int: "int64", float: "float64", bool: "bool_"},
+    }
+)
+"""Library -> its type of a column; those of pandas have nulls, which are not NaN."""
+
+
+def frame_in(
+    library: str, columns: Mapping[str, Sequence[object]], types: Mapping[str, type]
+) -> Frame:
+    """Return columns as a frame of `pandas` or `polars`, or a table of `pyarrow`; None is null.
+
+    Raises:
+        UsageError: the library is not installed.
+    """
+    if find_spec(library) is None:
+        raise UsageError(f"this needs {library}, which is not installed: pip install {library}")
+    made, kinds = cast("Any", import_module(library)), _KINDS[library]
+    if library == "polars":
+        schema = {name: getattr(made, kinds[kind]) for name, kind in types.items()}
+        return made.DataFrame(columns, schema=schema)
+    if library == "pandas":
+        return made.DataFrame(
+            {name: made.array(columns[name], dtype=kinds[kind]) for name, kind in types.items()}
+        )
+    fields = [(name, getattr(made, kinds[kind])()) for name, kind in types.items()]
+    return made.table(columns, schema=made.schema(fields))

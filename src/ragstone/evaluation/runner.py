@@ -21,6 +21,7 @@ from typing import Any, Literal, TypedDict, Unpack, cast
 from warnings import warn
 
 from ragstone._internal.concurrency import finish_in_thread, heap_frozen
+from ragstone._internal.notebook import in_notebook
 from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.frames import Frame, rows_of
@@ -36,6 +37,7 @@ from ragstone.evaluation.effects import (
 )
 from ragstone.evaluation.fingerprint import make_manifest, settings_key
 from ragstone.evaluation.preflight import Preflight, llm_reason, with_llm
+from ragstone.evaluation.progress import NotebookProgress
 from ragstone.evaluation.ray_workers import check_ray, ray_workers
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scored_files import ScoredFiles
@@ -359,6 +361,8 @@ def _check_target(target: Target, samples: Sequence[Sample], *, batches: bool) -
 def evaluate(data: Data, **options: Unpack[Options]) -> Run:
     """Evaluate samples; works with and without a running event loop, for example in a notebook.
 
+    In a notebook, a bar shows the progress of runs that take longer than a fraction of a second.
+
     `data` is a file, the result of `load`, samples, or mappings of their fields. `Options` lists
     all options. The most common are `metrics` (names, groups or Metric objects; default: all), `k`
     (5), `target` (URL, YAML file, module:function, a function, or a Target), `judge` ("offline",
@@ -368,6 +372,8 @@ def evaluate(data: Data, **options: Unpack[Options]) -> Run:
         UsageError: an option or the data is invalid; nothing was scored.
         RunInterruptedError: Ctrl-C; its `run` has the finished rows.
     """
+    if in_notebook() and not options.keys() & {"on_row", "on_progress"}:
+        options["on_progress"] = NotebookProgress()
     with python_names():
         return Evaluation.of(data, **options).run_in_thread()
 

@@ -101,7 +101,7 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
                 each.metric,
                 decimal(each.mean_a),
                 decimal(each.mean_b),
-                _signed(each.difference),
+                signed(each.difference),
                 interval(each.interval),
                 each.finding.value,
             ),
@@ -132,8 +132,8 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
 def _corrected(metric: str, found: CorrectedDifference) -> Line:
     if found.mean is None or found.interval is None:
         return Line(f"{metric}: no corrected difference: {found.problem}", Tone.BAD)
-    low, high = map(_signed, found.interval)
-    words = f"{_signed(found.mean)} corrected with labels ({low} to {high})"
+    low, high = map(signed, found.interval)
+    words = f"{signed(found.mean)} corrected with labels ({low} to {high})"
     labels = f"{found.labels[0]:,} labelled rows in A and {found.labels[1]:,} in B"
     if found.transported:
         labels = f"{found.labels[0]:,} labelled rows of another run, transported"
@@ -232,7 +232,8 @@ def _claims(found: Sequence[ClaimChanges]) -> Iterator[Line | Grid]:
         yield Grid(heads[:columns], tuple(rows), prose=frozenset({"claim", "reason"}))
 
 
-def _signed(value: float | None) -> str:
+def signed(value: float | None) -> str:
+    """Write a difference with its sign."""
     return NO_VALUE if value is None else f"{value + 0.0:+.4f}"
 
 
@@ -261,7 +262,7 @@ def verdict(found: Regressions) -> Line:
         for each in changes:
             by_people = found.corrected and each.corrected
             size = by_people.mean if by_people else each.difference
-            parts.append(f"{each.metric} {_signed(size)}{' corrected' * bool(by_people)}")
+            parts.append(f"{each.metric} {signed(size)}{' corrected' * bool(by_people)}")
         return ", ".join(parts)
 
     if found.doubts:

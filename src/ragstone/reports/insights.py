@@ -41,13 +41,15 @@ ENOUGH = math.ceil((1.96 * 0.5 / GOAL) ** 2)
 class WorstSample:
     """A sample with a bad score; `value` is None if the score failed.
 
-    `why` is the first failing claim or the reason, or "". All texts come from outside.
+    `why` is the first failing claim or the reason, or "", and `evidence` the first quote for its
+    verdict, or "". All texts come from outside.
     """
 
     id: str
     query: str
     value: float | None
     why: str
+    evidence: str = ""
 
 
 def focus_metric(run: Run) -> str | None:
@@ -84,7 +86,10 @@ def worst_samples(run: Run, name: str, most: int = WORST) -> tuple[WorstSample, 
         for row in worst_rows(run, name):
             score = row.scores[name]
             why = failing_claim(score) or score.reason or ""
-            yield WorstSample(row.sample.id, row.sample.query, score.value, why)
+            failing = [claim for claim in score.claims if claim.label is not Label.SUPPORTED]
+            quotes = [each.quote for each in failing[0].evidence] if failing else []
+            evidence = quotes[0] if quotes else ""
+            yield WorstSample(row.sample.id, row.sample.query, score.value, why, evidence)
         failed = run.counts.scores[name].failed
         for cause, first in sorted(failed.items(), key=lambda item: item[1]):
             if (row := row_at(run.rows, first.place)) is not None:

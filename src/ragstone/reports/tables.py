@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from ragstone._internal.files import write_file
 from ragstone._internal.text import MARK, one_line, strip_controls
+from ragstone.datasets.frames import Frame, frame_in
 from ragstone.errors import Cause, UsageError
 from ragstone.reports.format import finite
 from ragstone.reports.insights import worst_documents
@@ -201,6 +202,35 @@ def claims_table(run: Run) -> Table:
     """Return a line per judged claim, sample by sample."""
     columns = [Column(name, _CLAIM_TYPES.get(name, str)) for name in ClaimLine._fields]
     return Table(columns, batches(claim_lines(run, tuple(run.metrics))))
+
+
+def as_frame(table: Table, library: str) -> Frame:
+    """Return a table as a frame of `pandas`, `polars` or `pyarrow`; missing cells are null.
+
+    A column of an open type has numbers or booleans if all of its cells are; else texts.
+
+    Raises:
+        UsageError: the library is not installed.
+    """
+    columns: list[list[Cell]] = [[] for _ in table.columns]
+    for batch in table.batches:
+        for cells, more in zip(columns, batch, strict=True):
+            cells.extend(more)
+    filled: dict[str, Sequence[Cell]] = {}
+    types: dict[str, type] = {}
+    for column, cells in zip(table.columns, columns, strict=True):
+        name, type_ = _encodable(column.name), column.type
+        if type_ is None:
+            found = {_type_of(cell) for cell in cells if cell is not None} or {str}
+            type_ = found.pop() if len(found) == 1 else float if found == {int, float} else str
+            if type_ is str:
+                cells = [None if cell is None else _as_text(cell) for cell in cells]
+            elif type_ is float:
+                cells = [None if cell is None else float(cell) for cell in cells]
+        elif type_ is str:
+            cells = [_encodable(cell) if isinstance(cell, str) else cell for cell in cells]
+        types[name], filled[name] = type_, cells
+    return frame_in(library, filled, types)
 
 
 def describe_claim(claim: JudgedClaim) -> str:
@@ -396,17 +426,11 @@ class _ParquetColumn:
 
     def convert(self, cells: Sequence[Cell]) -> Sequence[Cell]:
         if self.column.type is None:
-            return [None if cell is None else self._as_text(cell) for cell in cells]
+            self._types |= {_type_of(cell) for cell in cells if cell is not None}
+            return [None if cell is None else _as_text(cell) for cell in cells]
         if self.column.type is str:
             return [_encodable(cell) if isinstance(cell, str) else cell for cell in cells]
         return cells
-
-    def _as_text(self, cell: str | float | bool) -> str:
-        too_large = isinstance(cell, int) and cell not in _INT64
-        self._types.add(str if too_large else type(cell))
-        if isinstance(cell, str):
-            return _encodable(cell)
-        return f"{cell}".lower() if isinstance(cell, bool) else repr(cell)
 
     def finish(self, given: "pl.Expr") -> "pl.Expr":
         import polars as pl
@@ -416,6 +440,17 @@ class _ParquetColumn:
         elif self.column.type is None and self._types and self._types <= {int, float}:
             given = given.cast(pl.Float64 if float in self._types else pl.Int64)
         return given.alias(_encodable(self.column.name))
+
+
+def _type_of(cell: str | float | bool) -> CellType:
+    """Return the type of a cell in a frame or a file; integers that are too large are texts."""
+    return str if isinstance(cell, int) and cell not in _INT64 else type(cell)
+
+
+def _as_text(cell: str | float | bool) -> str:
+    if isinstance(cell, str):
+        return _encodable(cell)
+    return f"{cell}".lower() if isinstance(cell, bool) else repr(cell)
 
 
 def _encodable(text: str) -> str:

@@ -4,7 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from types import MappingProxyType
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from ragstone._internal.text import count
@@ -18,6 +21,11 @@ from ragstone.types.label import Label
 from ragstone.types.reply import Usage
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.score import NOTHING, Correction, Detail, MetricInfo, Summary
+
+if TYPE_CHECKING:
+    import pandas  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
+    import polars
+    import pyarrow  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
 
 REASONS = 5
 """The number of most common reasons for undefined scores in a summary."""
@@ -81,6 +89,72 @@ class Run:
         ]
         state = "partial, " if self.partial else ""
         return f"<Run {self.manifest.run_id}: {state}{len(self.rows)} rows, {', '.join(means)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the scores, gates and worst samples for a notebook: HTML without scripts."""
+        return notebook().run_html(self)
+
+    def show(self, path: str | Path | None = None) -> None:
+        """Show the whole report: in a notebook below the cell, else in the browser.
+
+        Outside notebooks the report is written to `path` (default: `ragstone-RUN_ID.html` in the
+        current folder), its path is printed, and on a terminal it is opened.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        notebook().show(self, path)
+
+    def report(
+        self,
+        *,
+        html: str | Path | None = None,
+        excel: str | Path | None = None,
+        markdown: str | Path | None = None,
+        junit: str | Path | None = None,
+    ) -> tuple[Path, ...]:
+        """Write reports, each to the given file, and return the paths.
+
+        Metrics of several families have a workbook each, with the family in its name.
+
+        Raises:
+            UsageError: no file is named, two are the same, or one cannot be written.
+        """
+        files = {"html": html, "excel": excel, "markdown": markdown, "junit": junit}
+        return notebook().write_reports(self, files)
+
+    def to_pandas(  # pyright: ignore[reportUnknownParameterType]
+        self, *, claims: bool = False
+    ) -> "pandas.DataFrame":  # pyright: ignore[reportUnknownMemberType]
+        """Return the samples as a frame of pandas: a row each, with the columns of `--rows x.csv`.
+
+        These are the texts, `tags.NAME`, and `scores.METRIC.value` (also `state`, `passed`,
+        `reason`, `cause`, `fallback`). Without a score, the value is null. A run of a ranking has
+        ids, queries and values only. With `claims`, there is a row per judged claim, with its
+        label, reason and first quote.
+
+        Raises:
+            UsageError: the library is not installed.
+        """
+        return notebook().frame(self, "pandas", claims=claims)
+
+    def to_polars(self, *, claims: bool = False) -> "polars.DataFrame":
+        """Return the samples, or with `claims` the claims, as a frame of polars; see `to_pandas`.
+
+        Raises:
+            UsageError: the library is not installed.
+        """
+        return notebook().frame(self, "polars", claims=claims)
+
+    def to_arrow(  # pyright: ignore[reportUnknownParameterType]
+        self, *, claims: bool = False
+    ) -> "pyarrow.Table":  # pyright: ignore[reportUnknownMemberType]
+        """Return the samples, or with `claims` the claims, as a PyArrow table; see `to_pandas`.
+
+        Raises:
+            UsageError: the library is not installed.
+        """
+        return notebook().frame(self, "pyarrow", claims=claims)
 
     def summary(self) -> Mapping[str, Summary]:
         """Return the mean, the interval and the counts of each metric, by name."""
@@ -232,6 +306,14 @@ class Run:
                 for cause, count in counts.causes.items()
             ],
         }
+
+
+def notebook() -> ModuleType:
+    """Return `ragstone.reports.notebook`, which shows runs and comparisons that show themselves.
+
+    It is imported by name because reports are a layer above results.
+    """
+    return import_module("ragstone.reports.notebook")
 
 
 class RunInterruptedError(KeyboardInterrupt):

@@ -89,7 +89,7 @@ def histogram(
     most = max(*counts, 1)
     bars: list[Bar] = []
     for start, end, number in zip(edges, edges[1:], counts, strict=False):
-        left, right = (_position(each, low, high, WIDTH) for each in (start, end))
+        left, right = (position(each, low, high, WIDTH) for each in (start, end))
         height = max(_MIN_HEIGHT, number / most * HEIGHT) if number else 0.0
         bars.append(
             Bar(
@@ -104,14 +104,14 @@ def histogram(
     words += f". Mean {decimal(mean)}"
     if interval:
         words += f", 95% interval {decimal(interval[0])} to {decimal(interval[1])}"
-    ends = [_position(end, low, high, WIDTH) for end in interval or ()] or (None, None)
+    ends = [position(end, low, high, WIDTH) for end in interval or ()] or (None, None)
     return Histogram(
         title="Distribution of scores",
         bars=tuple(bars),
-        mean=_position(mean, low, high, WIDTH),
+        mean=position(mean, low, high, WIDTH),
         low=ends[0],
         high=ends[1],
-        threshold=None if threshold is None else _position(threshold, low, high, WIDTH),
+        threshold=None if threshold is None else position(threshold, low, high, WIDTH),
         first=f"{low:g}",
         last=f"{high:g}",
         words=f"{words}.",
@@ -154,14 +154,15 @@ def gauge(
     low, high = (math.inf if end is None else end for end in ends)
     if mean is None or not (math.isfinite(low) and math.isfinite(high)):
         return None
-    zero = _position(min(max(0.0, low), high), low, high, GAUGE)
-    tip = _position(mean, low, high, GAUGE)
-    whisker = [_position(end, low, high, GAUGE) for end in interval or ()] or (None, None)
+    zero = position(min(max(0.0, low), high), low, high, GAUGE)
+    tip = position(mean, low, high, GAUGE)
+    whisker = [position(end, low, high, GAUGE) for end in interval or ()] or (None, None)
     length = round(max(abs(tip - zero), 1.0), 2)
     return Gauge(start=min(zero, tip), length=length, low=whisker[0], high=whisker[1])
 
 
-def _position(value: float, low: float, high: float, width: float) -> float:
+def position(value: float, low: float, high: float, width: float) -> float:
+    """Return where a value of a range is drawn, from 0 to `width`."""
     share = (value - low) / (high - low) if high > low else 0.5
     return round(min(max(share, 0.0), 1.0) * width, 2)
 

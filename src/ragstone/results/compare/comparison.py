@@ -19,7 +19,7 @@ from ragstone.results.compare.metric_change import (
 )
 from ragstone.results.compare.pairing import Columns, Pairing, pair_samples
 from ragstone.results.grouping import INDEPENDENT, Grouping
-from ragstone.results.run import Run
+from ragstone.results.run import Run, notebook
 from ragstone.results.stats.paired_tests import SignFlips
 from ragstone.types.gate import EPSILON
 
@@ -56,7 +56,7 @@ class SampleChanges:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What changed from run A to run B.
 
@@ -84,6 +84,19 @@ class Comparison:
     metric_changes: tuple[MetricChange, ...]
     sample_changes: tuple[SampleChanges, ...]
     claims: tuple[ClaimChanges, ...]
+
+    def __repr__(self) -> str:
+        found = ", ".join(
+            f"{each.metric} {'none' if each.difference is None else f'{each.difference:+.4f}'} "
+            f"({each.finding.value})"
+            for each in self.metric_changes
+        )
+        pairs = count(len(self.pairing.pairs), "pair")
+        return f"<Comparison {self.a} to {self.b}: {pairs}, {found or 'no metrics in common'}>"
+
+    def _repr_html_(self) -> str:
+        """Return the differences and the largest drops for a notebook: HTML without scripts."""
+        return notebook().comparison_html(self)
 
     @property
     def judge_changed(self) -> bool:

@@ -1,0 +1,292 @@
+"""What `Run` and `Comparison` delegate to: frames, reports, and how notebooks show them."""
+
+import sys
+import webbrowser
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+
+from ragstone._internal.files import check_writable
+from ragstone._internal.notebook import in_notebook, show_html
+from ragstone._internal.text import count, one_line
+from ragstone.datasets.frames import Frame
+from ragstone.errors import UsageError
+from ragstone.reports.comparison import signed, verdict
+from ragstone.reports.excel import check_output, write_workbooks
+from ragstone.reports.facts import gate_state, partial_notice
+from ragstone.reports.format import decimal, interval
+from ragstone.reports.html import write_html
+from ragstone.reports.html.templates import GAUGE, gauge, position, render
+from ragstone.reports.insights import focus_metric, worst_samples
+from ragstone.reports.junit import write_junit
+from ragstone.reports.markdown import write_markdown
+from ragstone.reports.tables import as_frame, claims_table, samples_table
+from ragstone.reports.terminal import Tone
+from ragstone.results.compare.comparison import Comparison, find_regressions
+from ragstone.results.compare.metric_change import Finding
+from ragstone.results.run import Run
+
+
+def frame(run: Run, library: str, *, claims: bool) -> Frame:
+    """Return a run's samples or claims as a frame of `pandas`, `polars` or `pyarrow`.
+
+    Raises:
+        UsageError: the library is not installed.
+    """
+    return as_frame(claims_table(run) if claims else samples_table(run), library)
+
+
+_WRITERS: Mapping[str, Callable[[Run, Path], object]] = MappingProxyType(
+    {
+        "html": write_html,
+        "excel": lambda run, path: write_workbooks(run, output=path),
+        "markdown": write_markdown,
+        "junit": write_junit,
+    }
+)
+
+
+def write_reports(run: Run, files: Mapping[str, str | Path | None]) -> tuple[Path, ...]:
+    """Write reports to files, by format, and return the paths; all are checked before.
+
+    Raises:
+        UsageError: no file is named, two are the same, or one cannot be written.
+    """
+    named = {kind: Path(file) for kind, file in files.items() if file is not None}
+    if not named:
+        raise UsageError(f"name at least one file: {', '.join(f'{kind}=' for kind in files)}")
+    for kind, path in named.items():
+        (check_output if kind == "excel" else check_writable)(path)
+    if len({path.resolve() for path in named.values()}) < len(named):
+        raise UsageError("two reports have the same file; name a file for each")
+    paths: list[Path] = []
+    for kind, path in named.items():
+        written = _WRITERS[kind](run, path)
+        paths += written if isinstance(written, tuple) else [path]
+    return tuple(paths)
+
+
+def show(run: Run, path: str | Path | None) -> None:
+    """Show the HTML report of a run in the notebook, or write it to `path` and open it.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    if in_notebook() and path is None:
+        with TemporaryDirectory() as folder:
+            write_html(run, file := Path(folder, "report.html"))
+            page = escape(file.read_text(encoding="utf-8"))
+        style = "width: 100%; height: 80vh; min-height: 30rem; border: 1px solid #8888"
+        attributes = f'title="Report of run {escape(run.manifest.run_id)}" style="{style}"'
+        show_html(
+            f'<iframe sandbox="allow-scripts" {attributes} srcdoc="{page}"></iframe>', repr(run)
+        )
+        return
+    file = Path(path or f"ragstone-{run.manifest.run_id}.html")
+    write_html(run, file)
+    sys.stdout.write(f"wrote {file}\n")
+    if sys.stdout.isatty():
+        webbrowser.open(file.absolute().as_uri())
+
+
+MAX_ROWS = 40
+"""Metrics in a card; more would not fit in its 60 kB."""
+MAX_LINES = 20
+"""Gates, notices and changes in a card."""
+MAX_TEXT = 240
+"""Characters of a text from outside in a card."""
+
+
+@dataclass(frozen=True)
+class CardLine:
+    """A sentence; the tone is `good`, `bad` or ""."""
+
+    words: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A mean as a bar, or a difference as a dot, with its interval: positions in 0 to GAUGE."""
+
+    words: str
+    start: float = 0.0
+    length: float = 0.0
+    low: float | None = None
+    high: float | None = None
+    zero: float | None = None
+    dot: float | None = None
+
+
+@dataclass(frozen=True)
+class CardRow:
+    """A line of the table; the cell that is None has the plot. The tone is that of the last."""
+
+    cells: tuple[str | None, ...]
+    plot: Plot | None = None
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class CardSample:
+    """A sample, and why it is listed."""
+
+    figure: str
+    id: str
+    query: str
+    why: str = ""
+    evidence: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a notebook shows for a run or a comparison; all texts are cut, and then escaped."""
+
+    title: str
+    subtitle: str
+    lines: tuple[CardLine, ...]
+    heads: tuple[str, ...]
+    figures: frozenset[str]
+    rows: tuple[CardRow, ...]
+    more: str
+    samples_title: str
+    samples: tuple[CardSample, ...]
+    hint: str = ""
+
+
+def _cut(text: str, limit: int = MAX_TEXT) -> str:
+    return one_line(text[: 10 * limit], limit)
+
+
+def _more(left: int, noun: str) -> str:
+    return f"and {count(left, f'more {noun}')}" if left > 0 else ""
+
+
+def run_html(run: Run) -> str:
+    """Return a run's scores, gates and worst samples as HTML for a notebook: at most 60 kB."""
+    manifest = run.manifest
+    lines = [CardLine(partial_notice(run), "bad")] if run.partial else []
+    for result in run.gates():
+        good = result.passed and not run.troubles
+        lines.append(
+            CardLine(f"gate {gate_state(run, result)}: {result}", "good" if good else "bad")
+        )
+    lines += [CardLine(trouble, "bad") for trouble in run.troubles if not run.partial]
+
+    rows: list[CardRow] = []
+    for name, summary in [*run.summary().items()][:MAX_ROWS]:
+        info, plot = run.metrics[name], None
+        if bar := gauge(summary.mean, summary.interval, info.range):
+            words = f"mean {decimal(summary.mean)}, interval {interval(summary.interval)}"
+            plot = Plot(words, start=bar.start, length=bar.length, low=bar.low, high=bar.high)
+        cells = (
+            _cut(name, 80) + ("" if info.higher_is_better else " (lower is better)"),
+            decimal(summary.mean),
+            interval(summary.interval),
+            None,
+            f"{summary.scored:,}",
+            f"{summary.undefined:,}",
+            f"{summary.failed:,}",
+        )
+        rows.append(CardRow(cells, plot, "bad" if summary.failed else ""))
+
+    focus = focus_metric(run)
+    samples = tuple(
+        CardSample(
+            figure="failed" if each.value is None else decimal(each.value),
+            id=_cut(each.id, 60),
+            query=_cut(each.query),
+            why=_cut(each.why, 2 * MAX_TEXT),
+            evidence=_cut(each.evidence),
+        )
+        for each in (worst_samples(run, focus) if focus else ())
+    )
+    judge = f", judge {manifest.judge}" if manifest.judge else ""
+    heads = ("metric", "mean", "95% interval", "plot", "scored", "undefined", "failed")
+    return _render(
+        Card(
+            title=f"{count(len(run.rows), 'row')} of {_cut(manifest.source.name, 80)}",
+            subtitle=_cut(f"run {manifest.run_id}{judge}"),
+            lines=tuple(lines),
+            heads=heads,
+            figures=frozenset(heads) - {"metric", "plot"},
+            rows=tuple(rows),
+            more=_more(len(run.metrics) - MAX_ROWS, "metric"),
+            samples_title=f"Worst by {_cut(focus, 80)}" if focus else "",
+            samples=samples,
+            hint="run.show() has every sample; run.to_pandas() has the scores as a frame.",
+        )
+    )
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return differences, their significance and the largest drops as HTML: at most 60 kB."""
+    line = verdict(find_regressions(comparison))
+    tones = {Tone.GOOD: "good", Tone.BAD: "bad"}
+    lines = [CardLine(line.words, tones.get(line.tone, ""))]
+    if comparison.judge_changed:
+        words = "The judge or its settings changed, so differences may come from the judge."
+        lines.append(CardLine(words, "bad"))
+    for change in comparison.changes:
+        a, b = (_cut(str(value), 80) for value in (change.a, change.b))
+        lines.append(CardLine(f"{change.name}: {a} in A, {b} in B"))
+
+    rows: list[CardRow] = []
+    for each in comparison.metric_changes[:MAX_ROWS]:
+        plot = None
+        if each.difference is not None:
+            reach = max(map(abs, (each.difference, *(each.interval or ()))), default=0.0) or 1.0
+            low, high = (
+                [position(end, -reach, reach, GAUGE) for end in each.interval]
+                if each.interval
+                else (None, None)
+            )
+            plot = Plot(
+                f"B - A {signed(each.difference)}, interval {interval(each.interval)}",
+                low=low,
+                high=high,
+                zero=GAUGE / 2,
+                dot=position(each.difference, -reach, reach, GAUGE),
+            )
+        tone = {Finding.BETTER: "good", Finding.WORSE: "bad"}.get(each.finding, "")
+        figures = (decimal(each.mean_a), decimal(each.mean_b), signed(each.difference))
+        cells = (_cut(each.metric, 80), *figures, interval(each.interval), None, each.finding.value)
+        rows.append(CardRow(cells, plot, tone))
+
+    drops = sorted(
+        ((change, each.metric) for each in comparison.sample_changes for change in each.worst),
+        key=lambda found: -abs(found[0].b - found[0].a),
+    )
+    samples = tuple(
+        CardSample(
+            figure=f"{decimal(change.a)} to {decimal(change.b)}",
+            id=_cut(change.id_b, 60),
+            query=_cut(change.query),
+            why=_cut(metric, 80),
+        )
+        for change, metric in drops[:3]
+    )
+    heads = ("metric", "A", "B", "B - A", "interval", "plot", "finding")
+    return _render(
+        Card(
+            title=f"A {_cut(comparison.a, 80)} to B {_cut(comparison.b, 80)}",
+            subtitle=f"{count(len(comparison.pairing.pairs), 'pair')} of samples",
+            lines=tuple(lines),
+            heads=heads,
+            figures=frozenset(heads[1:5]),
+            rows=tuple(rows),
+            more=_more(len(comparison.metric_changes) - MAX_ROWS, "metric"),
+            samples_title="Largest drops",
+            samples=samples,
+        )
+    )
+
+
+def _render(card: Card) -> str:
+    shown = [replace(line, words=_cut(line.words)) for line in card.lines[:MAX_LINES]]
+    if rest := _more(len(card.lines) - MAX_LINES, "line"):
+        shown.append(CardLine(rest))
+    return render("notebook.html", card=replace(card, lines=tuple(shown)))

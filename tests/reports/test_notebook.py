@@ -1,0 +1,254 @@
+"""What `Run` and `Comparison` offer in Python and in notebooks: frames, files, HTML."""
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+from lxml import html
+from tests.reports.conftest import MakeRun, sample
+from tests.reports.ranked import ranked_run
+
+import ragstone
+from ragstone.errors import Cause
+from ragstone.evaluation import progress
+from ragstone.reports.notebook import MAX_ROWS
+from ragstone.results.compare.comparison import compare
+from ragstone.results.run import Run
+from ragstone.store import Store
+from ragstone.types.gate import Gate
+from ragstone.types.score import Score
+
+LIMIT = 60_000
+"""Bytes of what a notebook shows for a run or a comparison."""
+
+
+def test_a_run_is_a_frame_with_nulls_for_missing_scores(make_run: MakeRun) -> None:
+    frame = make_run().to_polars()
+    values = frame["scores.faithfulness.value"]
+    assert values.dtype == pl.Float64
+    assert values.to_list() == [0.5, 0.0, None, None]
+    assert not values.is_nan().any()
+    found = frame.select(f"scores.faithfulness.{name}" for name in ("state", "cause", "reason"))
+    assert found.rows()[2:] == [
+        ("undefined", None, "the response makes no claims"),
+        ("failed", "timeout", "no answer within 30 s"),
+    ]
+    assert frame["id"].to_list() == ["q1", "q2", "q3", "q4"]
+    assert frame["tags.difficulty"].to_list() == ["easy"] * 4
+
+
+def test_claims_are_a_frame(make_run: MakeRun) -> None:
+    frame = make_run().to_polars(claims=True)
+    assert frame.select("id", "label").rows() == [
+        ("q1", "SUPPORTED"),
+        ("q1", "CONTRADICTED"),
+        ("q2", "CONTRADICTED"),
+    ]
+
+
+def test_a_ranking_is_a_frame() -> None:
+    frame = ranked_run(4).to_polars()
+    assert frame.rows() == [
+        ("q0", "q0", None, None),
+        ("q1", "q1", 0.0, None),
+        ("q2", "what?", 0.0, 0.5),
+        ("q3", "q3", 1.0, 0.75),
+    ]
+
+
+def test_tags_of_one_type_keep_it_and_others_become_texts(make_run: MakeRun) -> None:
+    cases: list[tuple[list[Any], Any, list[Any]]] = [
+        ([1, 2, None, 4], pl.Int64, [1, 2, None, 4]),
+        ([1, 2.5, None, 4], pl.Float64, [1.0, 2.5, None, 4.0]),
+        ([True, None, False, True], pl.Boolean, [True, None, False, True]),
+        ([1, "x", True, 2.5], pl.String, ["1", "x", "true", "2.5"]),
+        ([1, 2**70, None, 4], pl.String, ["1", str(2**70), None, "4"]),
+        (["\ud800", "a", None, ""], pl.String, ["\N{REPLACEMENT CHARACTER}", "a", None, ""]),
+    ]
+    for given, dtype, expected in cases:
+        run = make_run()
+        rows = [
+            ragstone.Row(row.index, sample(row.index, tags={"t": tag}), scores=row.scores)
+            for row, tag in zip(run.rows, given, strict=True)
+        ]
+        column = make_run(rows).to_polars()["tags.t"]
+        assert (column.dtype, column.to_list()) == (dtype, expected)
+
+
+def test_a_library_that_is_not_installed_is_named(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, convert in (("pandas", Run.to_pandas), ("polars", Run.to_polars)):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(ragstone.UsageError, match=f"not installed: pip install {name}"):
+            convert(make_run())
+
+
+def test_reports_are_written_to_the_named_files(make_run: MakeRun, tmp_path: Path) -> None:
+    names = {"html": "a.html", "excel": "b.xlsx", "markdown": "c.md", "junit": "d.xml"}
+    files = {kind: tmp_path / "new" / name for kind, name in names.items()}
+    paths = make_run(asked=["faithfulness"], names=["faithfulness"]).report(**files)
+    assert paths == tuple(files.values())
+    assert all(path.stat().st_size for path in paths)
+
+
+def test_reports_are_checked_before_one_is_written(make_run: MakeRun, tmp_path: Path) -> None:
+    good = tmp_path / "a.html"
+    cases: list[tuple[dict[str, Path], str]] = [
+        ({}, "name at least one file: html=, excel=, markdown=, junit="),
+        ({"html": good, "markdown": good}, "two reports have the same file"),
+        ({"html": good, "excel": tmp_path / "b.csv"}, "does not end in .xlsx"),
+        ({"html": good, "junit": tmp_path}, "is a folder"),
+    ]
+    for files, message in cases:
+        with pytest.raises(ragstone.UsageError, match=re.escape(message)):
+            make_run().report(**files)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_show_writes_the_report_outside_notebooks(
+    make_run: MakeRun,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_run().show()
+    make_run().show("x.html")
+    name = "ragstone-20260301-123005-abc123.html"
+    assert capsys.readouterr().out == f"wrote {name}\nwrote x.html\n"
+    assert Path(name).read_text("utf-8").startswith("<!doctype html>")
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, str], dict[str, object]]]:
+    """Return what is published; IPython is not installed everywhere."""
+    shown: list[tuple[dict[str, str], dict[str, object]]] = []
+    publisher = SimpleNamespace(publish=lambda data, **options: shown.append((data, options)))
+    shell = SimpleNamespace(kernel=None, display_pub=publisher)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    return shown
+
+
+def test_a_notebook_shows_the_report_in_a_frame(
+    make_run: MakeRun, notebook: list[tuple[dict[str, str], dict[str, object]]]
+) -> None:
+    make_run().show()
+    [(data, _)] = notebook
+    frame = html.fromstring(data["text/html"])
+    assert frame.tag == "iframe"
+    assert frame.get("sandbox") == "allow-scripts"
+    assert "qr.xlsx" in frame.get("srcdoc")
+    assert data["text/plain"].startswith("<Run 20260301")
+
+
+def test_a_notebook_shows_progress_unless_the_caller_does(
+    notebook: list[tuple[dict[str, str], dict[str, object]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_UPDATES", 0.0)  # shorter runs show none
+    rows = [{"query": f"q{number}", "response": "a", "reference": "a"} for number in range(5)]
+    ragstone.evaluate(rows, metrics="exact_match")
+    data, options = notebook[-1]
+    assert data["text/plain"].startswith("5 of 5 rows evaluated in ")
+    assert "<progress value=" in data["text/html"]
+    assert len({str(each["transient"]) for _, each in notebook}) == 1
+    assert options["update"] is (len(notebook) > 1)
+    notebook.clear()
+    ragstone.evaluate(rows, metrics="exact_match", on_progress=lambda *_: None)
+    assert notebook == []
+
+
+def test_a_run_is_displayed_with_intervals_gates_and_the_worst_samples(make_run: MakeRun) -> None:
+    run = make_run(gates=[Gate(metric="faithfulness", op=">=", threshold=0.8)])
+    found = run._repr_html_()
+    text = " ".join(html.fromstring(found).text_content().split())
+    for words in (
+        "4 rows of qr.xlsx",
+        "gate FAILED: faithfulness 0.2500 is not >= 0.8",
+        "Worst by faithfulness",
+        "contradicted: It charges in 60 minutes. (The context says 75 minutes.)",
+    ):
+        assert words in text
+    cells = {
+        row.findtext("th"): [cell.text for cell in row.findall("td")]
+        for row in html.fromstring(found).iter("tr")
+    }
+    assert cells["faithfulness"][0] == "0.2500"
+    assert cells["faithfulness"][-3:] == ["2", "1", "1"]  # scored, undefined, failed
+    assert 'aria-label="mean 0.2500, interval' in found
+
+
+def test_a_comparison_is_displayed_with_its_verdict_and_drops(make_run: MakeRun) -> None:
+    rows = [
+        ragstone.Row(n, sample(n), scores={"faithfulness": Score.scored(value)})
+        for n, value in enumerate([0.9, 0.8, 0.95, 0.85] * 5)
+    ]
+    worse = [
+        ragstone.Row(row.index, row.sample, scores={"faithfulness": Score.scored(0.1 * (n % 3))})
+        for n, row in enumerate(rows)
+    ]
+    a, b = (
+        make_run(each, names=["faithfulness"], manifest={"run_id": name})
+        for each, name in ((rows, "one"), (worse, "two"))
+    )
+    comparison = ragstone.compare(a, b)
+    assert repr(comparison).startswith("<Comparison one to two: 20 pairs, faithfulness -0.7")
+    text = " ".join(html.fromstring(comparison._repr_html_()).text_content().split())
+    for words in ("A one to B two", "REGRESSION: faithfulness -0.7", "worse", "Largest drops"):
+        assert words in text
+    with pytest.raises(ragstone.UsageError, match="a and b are the same run, one"):
+        ragstone.compare(a, a)
+
+
+def test_what_is_displayed_is_short_and_harmless(
+    make_run: MakeRun, hostile_run: Callable[[str], Run]
+) -> None:
+    attack = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'</style>" * 2000
+    run, other = hostile_run(attack), hostile_run("<b>&" * 20_000)
+    wide = make_run()
+    many = {f"{attack[:300]}{n}": wide.metrics["f1@5"] for n in range(300)}
+    scores = dict.fromkeys(many, Score.failed(Cause.METRIC_ERROR, attack))
+    scored = dict.fromkeys(many, Score.scored(1 / 3))
+    rows = [ragstone.Row(0, sample(0), scores=scored), ragstone.Row(1, sample(1), scores=scores)]
+    wide = Run(manifest=wide.manifest, metrics=many, rows=rows, partial=True)
+    shown = [each._repr_html_() for each in (run, wide, compare(run, other), compare(wide, wide))]
+    for each in shown:
+        assert len(each.encode()) < LIMIT
+        tree = html.fromstring(each)
+        assert {element.tag for element in tree.iter()}.isdisjoint({"script", "img", "b"})
+        assert not [name for element in tree.iter() for name in element.attrib if name[:2] == "on"]
+    assert f"and {300 - MAX_ROWS} more metrics" in shown[1]
+
+
+def test_runs_without_rows_and_rankings_are_displayed(make_run: MakeRun) -> None:
+    for run in (make_run([]), ranked_run(300)):
+        assert "rows of" in run._repr_html_()
+
+
+def test_stored_runs_are_compared_by_name(tmp_path: Path) -> None:
+    rows = [
+        {"query": f"q{number}", "response": "a", "reference": "ab"[number % 2]}
+        for number in range(8)
+    ]
+    place = tmp_path / "runs.db"
+    first = ragstone.evaluate(rows, metrics="exact_match", store=place)
+    rows = [{**row, "response": row["reference"]} for row in rows]
+    second = ragstone.evaluate(rows, metrics="exact_match", store=place)
+    found = ragstone.compare(first.manifest.run_id, "last", store=place, metrics="exact_match")
+    assert found.b == second.manifest.run_id
+    assert found.metric_changes[0].difference == 0.5
+    assert found == ragstone.compare(first, second)
+    with Store.open(place) as store:
+        loaded = store.load(first.manifest.run_id)
+        assert ragstone.compare(loaded, second, store=store).metric_changes == found.metric_changes
+    assert loaded.to_polars()["scores.exact_match.value"].to_list() == [1, 0] * 4
+    assert "8 rows of" in loaded._repr_html_()
+    with pytest.raises(ragstone.RagstoneError, match="baseline"):
+        ragstone.compare("baseline", "last", store=place)
+    with pytest.raises(ragstone.RagstoneError, match=re.escape("none.db")):
+        ragstone.compare("baseline", "last", store=tmp_path / "none.db")
