@@ -92,16 +92,10 @@ def test_a_killed_worker_makes_no_run_exceed_its_limits(
     with Store.open("runs.db") as store, store.connect() as connection:
         assert connection.execute(LIMITS.select()).all() == []
         assert not store.info(found.manifest.run_id).finished
-
-
-def test_the_limits_of_a_resumed_run_begin_again(run: Callable[..., Run], judge_server) -> None:
-    for calls in (30, 60):
-        found = run(max_calls=30, store="runs.db")
-        assert len(judge_server.asked) == calls
-        assert found.stopped
-    assert 20 <= len(found.rows) <= 60
-    rows = sorted(row.index for row in found.rows if row.scores["faithfulness"].value is not None)
-    assert len(rows) >= 15
+    before = len(judge_server.asked)
+    found = run(max_calls=10, concurrency=8, store="runs.db")  # resumed, with a budget of its own
+    assert found.stopped
+    assert len(judge_server.asked) == before + 10
 
 
 def test_dollars_of_all_workers_are_counted(run: Callable[..., Run], judge_server) -> None:

@@ -16,6 +16,9 @@ AHEAD = 1.0
 A call that is later than this is leased again, so that delayed calls cannot start all at once.
 """
 
+ROUNDING = 1e-9
+"""Dollars by which sums of costs may be too low."""
+
 
 @dataclass(frozen=True)
 class LeaseRequest:
@@ -82,7 +85,7 @@ class Account(Budget):
             if self.spent or (waits and start > now + AHEAD):
                 break
             expected = self.cost * self.calls / self.ended if self.ended else 0.0
-            if self.max_cost is not None and expected >= self.max_cost:
+            if self.max_cost is not None and expected > self.max_cost - ROUNDING:
                 self.cost = self.max_cost
                 break
             self.reserve()
