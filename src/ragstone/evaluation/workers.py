@@ -358,7 +358,14 @@ class ProcessWorker(Generic[Shard, Scored]):
     def __init__(self, setup: Setup[Shard, Scored]) -> None:
         self._setup = setup
         self._stopped = False
-        self._start()
+        try:
+            self._start()
+        except (EOFError, OSError):
+            self._process.join()
+            raise WorkerError(
+                f"a worker process ended before it was ready (exit code {self._process.exitcode}); "
+                "in a script, call evaluate() below `if __name__ == '__main__':`"
+            ) from None
 
     def _start(self) -> None:
         context = get_context("spawn")
@@ -367,14 +374,7 @@ class ProcessWorker(Generic[Shard, Scored]):
         self._process = context.Process(target=_serve, args=serving, daemon=True)
         self._process.start()
         theirs.close()
-        try:
-            problem = self._pipe.recv()
-        except (EOFError, OSError):
-            self._process.join()
-            raise WorkerError(
-                f"a worker process ended before it was ready (exit code {self._process.exitcode}); "
-                "in a script, call evaluate() below `if __name__ == '__main__':`"
-            ) from None
+        problem = self._pipe.recv()
         if isinstance(problem, UsageError):
             raise WorkerError(
                 f"a worker process cannot be set up: {problem}. Your own metrics and judges must "
@@ -388,6 +388,8 @@ class ProcessWorker(Generic[Shard, Scored]):
         rows = self._setup.describe(shard)
         for left in reversed(range(MOST_DEATHS)):
             try:
+                if self._process.exitcode is not None:
+                    self._start()
                 self._pipe.send(shard)
                 found = self._pipe.recv()
             except (EOFError, OSError):
@@ -400,8 +402,6 @@ class ProcessWorker(Generic[Shard, Scored]):
                     "a worker process died (exit code %s); %s are %s",
                     *(code, rows, again),
                 )
-                if left:
-                    self._start()
                 continue
             if isinstance(found, BaseException):
                 raise found
