@@ -105,7 +105,7 @@ async def test_a_claim_has_its_question_answer_contexts_and_rule(
         claim = await page.locator("#claim").inner_text()
         await expect(page.locator("#response mark.lit")).to_have_text(claim)
         await expect(page.locator("#contexts article")).to_have_count(2)
-        await expect(page.locator("h1")).to_contain_text("How long does model")
+        await expect(page.locator("#query")).to_contain_text("How long does model")
         await expect(page.locator(".rule")).to_contain_text("even if it is true")
         await expect(page.locator("#contexts mark")).to_have_count(0)
         for _ in range(3):
@@ -193,7 +193,7 @@ async def test_hostile_texts_are_only_shown(browse: Browse, tmp_path: Path) -> N
     shown = "😀 <img src=x onerror=alert(1)><script>alert(2)</script>\ufffd[31m\ufffd"
     with Labelled(tmp_path / "runs.db", run.manifest.run_id).serve("<b>ana</b>") as url:
         page = await browse(url)
-        for place in ("h1", "#claim", "#response", "#contexts .text"):
+        for place in ("#query", "#claim", "#response", "#contexts .text"):
             await expect(page.locator(place)).to_have_text(shown)
         await expect(page.locator("#response mark.lit")).to_have_text(shown[2:])
         await expect(page.locator("#who")).to_contain_text("<b>ana</b>")
