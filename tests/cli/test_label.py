@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -111,3 +112,22 @@ def test_a_draw_that_is_larger_than_asked_is_noted(ragstone: Command, run_id: st
     )
     assert note in ragstone("label", "last", "--plan", "--n", "1").err
     assert "instead of" not in ragstone("label", "last", "--plan", "--n", "16").err
+
+
+def test_drawn_claims_are_labelled_in_a_file(ragstone: Command, run_id: str) -> None:
+    said = ragstone("label", "last", "--n", "9", "--export", "claims.csv")
+    head, *lines = Path("claims.csv").read_text(encoding="utf-8-sig").splitlines()
+    assert said.out == f"wrote claims.csv: {len(lines)} claims to label\n"
+    assert head.startswith("id,query,contexts,claim,human,response,")
+    assert "CONTRADICTED" not in "".join(lines)
+    filled = [line.replace(",,", ",no,") for line in lines]
+    Path("claims.csv").write_text("\n".join([head, *filled]), encoding="utf-8")
+    assert ragstone("labels", "import", "claims.csv", "--run", "last").code == 0
+    plan = ragstone("label", "last", "--n", "9", "--plan").out
+    with Store.open() as store:
+        found = store.labels(run_id)
+    assert len(found) == len(lines)
+    assert {(each.value, each.blind) for each in found} == {(False, True)}
+    assert all(f"{each.probability:.3f}" in plan for each in found)
+    said = ragstone("label", "last", "--export", "claims.txt")
+    assert (said.code, "use .xlsx, .csv, .jsonl" in said.err) == (2, True)

@@ -111,7 +111,6 @@ def test_nothing_is_stored_if_there_are_problems(ragstone: Command, run_id: str)
     ragstone("report", "last", "--claim-rows", "claims.csv")
     for words, reason in (
         (("export", "last", "a.csv"), "has no labels"),
-        (("export", "last", "a.parquet"), "use .jsonl, .csv, .xlsx"),
         (("import", "other.csv", "--run", "last"), "--column human: there is no such column"),
         (("import", "claims.csv", "--run", "last", "--column", "label"), "the judge's verdicts"),
         (("import", "none.csv", "--run", "last"), "there is no file"),

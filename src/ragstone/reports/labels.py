@@ -11,15 +11,16 @@ from rich.table import Table as Grid
 
 from ragstone._internal.files import write_file
 from ragstone._internal.text import one_line
+from ragstone.errors import UsageError
 from ragstone.evaluation.label_files import WORDS
-from ragstone.evaluation.labelling import ClaimRow
+from ragstone.evaluation.labelling import ClaimRow, Item, LabelSession
 from ragstone.reports.excel.book import Book
 from ragstone.reports.format import percent
-from ragstone.reports.tables import Cell, Column, Table, batches, write_table
+from ragstone.reports.tables import Cell, CellType, Column, Table, batches, write_table
 from ragstone.results.stats.agreement import Agreement
 from ragstone.types.label import Label
 
-_COLUMNS: Mapping[str, tuple[type[str] | type[int] | type[float] | type[bool], int]] = {
+_COLUMNS: Mapping[str, tuple[CellType, int]] = {
     "id": (str, 16),
     "position": (int, 9),
     "metric": (str, 14),
@@ -30,23 +31,60 @@ _COLUMNS: Mapping[str, tuple[type[str] | type[int] | type[float] | type[bool], i
     "at": (str, 34),
     "probability": (float, 12),
     "blind": (bool, 8),
+    "query": (str, 30),
+    "response": (str, 50),
+    "contexts": (str, 60),
 }
 """Name -> the type of its cells, and its width in a workbook."""
+_GIVEN = (
+    "id", "position", "metric", "number", "claim", "human", "annotator", "at", "probability",
+    "blind",
+)  # fmt: skip
+_TO_LABEL = (
+    "id", "query", "contexts", "claim", "human", "response", "number", "metric", "probability",
+    "blind",
+)  # fmt: skip
+_SUFFIXES = (".xlsx", ".csv", ".jsonl")
 
 
 def write_labels(labels: Sequence[Label], rows: Sequence[ClaimRow], path: Path) -> None:
-    """Write labels to a file that `ragstone labels import` reads: .xlsx, .csv, or else JSON lines.
+    """Write labels to a file that `ragstone labels import` reads.
 
     Claims are texts with their number from 1, as in reports. Texts are never formulas.
 
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: the file is not .xlsx, .csv or .jsonl, or cannot be written.
     """
-    lines = _lines(labels, rows)
-    if path.suffix.lower() == ".xlsx":
-        write_file(path, partial(_fill_workbook, lines=lines))
+    _write(_GIVEN, _lines(labels, rows), path)
+
+
+def write_claims(session: LabelSession, path: Path) -> None:
+    """Write the claims of a plan with their texts and a blank column for labels.
+
+    Raises:
+        UsageError: as by `write_labels`.
+    """
+    _write(_TO_LABEL, _lines_to_label(session), path)
+
+
+def _lines_to_label(session: LabelSession) -> Iterator[Sequence[Cell]]:
+    for drawn in session.plan.rows:
+        row = session.row(Item(drawn.position, 0))
+        contexts = "\n\n".join(each.text for each in row.sample.contexts or ())
+        before, response = (row.sample.id, row.sample.query, contexts), row.sample.response
+        for number, claim in enumerate(row.scores[session.metric].claims, 1):
+            about = session.metric, drawn.probability, True
+            yield (*before, claim.text, None, response, number, *about)
+
+
+def _write(names: Sequence[str], lines: Iterator[Sequence[Cell]], path: Path) -> None:
+    suffix = path.suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise UsageError(f"{path}: labels cannot be written so; use {', '.join(_SUFFIXES)}")
+    if suffix == ".xlsx":
+        write_file(path, partial(_fill_workbook, names=names, lines=lines))
     else:
-        columns = [Column(name, type_) for name, (type_, _) in _COLUMNS.items()]
+        columns = [Column(name, _COLUMNS[name][0]) for name in names]
         write_table(Table(columns, batches(lines)), path)
 
 
@@ -70,15 +108,15 @@ def _lines(labels: Sequence[Label], rows: Sequence[ClaimRow]) -> Iterator[Sequen
         )
 
 
-def _fill_workbook(path: Path, lines: Iterator[Sequence[Cell]]) -> None:
+def _fill_workbook(path: Path, names: Sequence[str], lines: Iterator[Sequence[Cell]]) -> None:
     with Book(path, datetime.now(UTC)) as book:
-        page = book.page("Labels", [width for _, width in _COLUMNS.values()])
-        page.head(0, list(_COLUMNS))
+        page = book.page("Labels", [_COLUMNS[name][1] for name in names])
+        page.head(0, names)
         last = 0
         for last, line in enumerate(lines, 1):
             for place, cell in enumerate(line):
                 page.put(last, place, cell)
-        page.make_list(last, len(_COLUMNS) - 1, 1)
+        page.make_list(last, len(names) - 1, 1)
 
 
 def print_labels(labels: Sequence[Label], console: Console) -> None:

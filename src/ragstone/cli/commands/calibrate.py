@@ -73,8 +73,21 @@ def command(run: str, name: str, file: Path | None, store: str | None) -> None:
     with silent_pipes():
         console = write_document(file, _as_json(calibration, summaries))
         for metric, found in calibration.metrics.items():
-            whole = [each for each in labels if each.metric == metric and each.claim is None]
-            if found.of == "claims" and whole:
+            kind = "claim" if found.of == "claims" else "response"
+            given = [each for each in labels if each.metric == metric]
+            whole = [each for each in given if each.claim is None]
+            units = {
+                (each.position, each.claim)
+                for each in given
+                if (each.claim is not None) == (kind == "claim")
+            }
+            if unused := len(units) - found.agreement.n:
+                click.echo(
+                    f"Note: not used: {count(unused, kind)} of {metric}, because annotators "
+                    "disagree or cannot tell, or the row has no score",
+                    err=True,
+                )
+            if kind == "claim" and whole:
                 people = ", ".join(sorted({each.annotator for each in whole}))
                 click.echo(
                     f"Note: not used: {count(len(whole), 'label')} of whole responses, by "
@@ -131,12 +144,12 @@ def _print(
     table.add_row("judge: not supported", str(agreement.second_only), str(agreement.neither))
     console.print(table)
     for of_human, name in ((True, "Sensitivity"), (False, "Specificity")):
-        people = f"{kind}s that people call {'supported' if of_human else 'not supported'}"
+        people = f"that people call {'supported' if of_human else 'not supported'}"
         if share := found.share(of_human=of_human):
             value, (low, high), n = share
-            line(f"{name}: {value:.0%} ({low:.0%} to {high:.0%}) of {n:,} {people}")
+            line(f"{name}: {value:.0%} ({low:.0%} to {high:.0%}) of {count(n, kind)} {people}")
         else:
-            line(f"{name}: unknown, because there are no {people}")
+            line(f"{name}: unknown, because there are no {kind}s {people}")
     kappa = "undefined" if agreement.kappa is None else f"{agreement.kappa:.2f}"
     ac1 = "undefined" if agreement.ac1 is None else f"{agreement.ac1:.2f}"
     base = Share(agreement.both + agreement.second_only, agreement.n)

@@ -17,8 +17,10 @@ from rich.text import Text
 from ragstone._internal.text import count, one_line, strip_controls
 from ragstone.cli import load, silent_pipes
 from ragstone.cli.options import ANNOTATOR, LABEL_METRIC, STORE, option
-from ragstone.cli.parse import RUN, open_store
+from ragstone.cli.output import check_files
+from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
+from ragstone.evaluation.label_files import WORDS
 from ragstone.evaluation.labelling import (
     RULE,
     Item,
@@ -29,6 +31,7 @@ from ragstone.evaluation.labelling import (
     read_claims,
 )
 from ragstone.reports.format import percent
+from ragstone.reports.labels import write_claims
 from ragstone.reports.tables import describe_claim
 from ragstone.results.calibration import FEWEST
 from ragstone.results.stats.sampling import LEAST
@@ -38,7 +41,6 @@ from ragstone.types.claim import JudgedClaim
 WIDTHS = 30, 60, 120
 """Numbers of labels for which the plan has the expected width of the interval."""
 _VALUES = {"y": True, "n": False, "c": None}
-_WORDS = {True: "supported", False: "not supported", None: "cannot tell"}
 
 
 @click.command(
@@ -54,6 +56,13 @@ _WORDS = {True: "supported", False: "not supported", None: "cannot tell"}
         ANNOTATOR,
         LABEL_METRIC,
         option("--plan", "Only show which rows to label, and why.", is_flag=True),
+        option(
+            "--export",
+            "Write the claims with their questions, answers and contexts to .xlsx, .csv or .jsonl, "
+            "to be labelled there; `ragstone labels import` reads the file.",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+        ),
         option("--terminal", "Label in the terminal, not the browser.", is_flag=True),
         option(
             "--no-open --no-browser no_open", "Print the URL; do not open a browser.", is_flag=True
@@ -75,6 +84,7 @@ def command(
     annotator: str,
     metric: str | None,
     plan: bool,
+    export: Path | None,
     terminal: bool,
     no_open: bool,
     port: int,
@@ -90,11 +100,13 @@ def command(
     ragstone label last --plan
     ragstone label last --n 60 --annotator ana
     ragstone label last --terminal
+    ragstone label last --export claims.xlsx
     """
     if terminal and not plan and not (sys.stdin and sys.stdin.isatty()):
         raise UsageError("--terminal needs a terminal to read keys from")
-    with open_store(store, reading=plan) as opened:
+    with open_store(store, reading=plan or bool(export)) as opened:
         info = opened.info(find_run(opened, run))
+        check_files(export, inputs=read_by(opened, info))
         name = metric_of(info, metric)
         seed = f"{info.id} {name}"
         widths = WIDTHS if plan else ()
@@ -120,6 +132,10 @@ def command(
                 _print_plan(made, console)
             return
         session = LabelSession(opened, info.id, name, annotator, made)
+        if export:
+            write_claims(session, export)
+            click.echo(f"wrote {export}: {count(made.claims, 'claim')} to label")
+            return
         if terminal:
             _label_in_terminal(session, console)
         else:
@@ -196,7 +212,7 @@ def _label_in_terminal(session: LabelSession, console: Console) -> None:
         if key in _VALUES:
             session.answer(item, _VALUES[key])
             last = item
-            click.echo(f"-> {_WORDS[_VALUES[key]]}")
+            click.echo(f"-> {WORDS[_VALUES[key]]}")
         elif key == "s":
             session.skip(item)
         elif key == "u":

@@ -17,8 +17,6 @@ from ragstone.reports.labels import print_labels, write_labels
 from ragstone.results.calibration import calibratable
 from ragstone.store import find_run
 
-_SUFFIXES = (".jsonl", ".csv", ".xlsx")
-
 
 @click.group(name="labels")
 def command() -> None:
@@ -127,8 +125,6 @@ def import_(
 )
 def export(run: str, file: Path, store: str | None) -> None:
     """Export the labels of a run to .jsonl, .csv or .xlsx."""
-    if file.suffix.lower() not in _SUFFIXES:
-        raise UsageError(f"{file}: labels cannot be written so; use {', '.join(_SUFFIXES)}")
     with open_store(store, reading=True) as opened:
         info = opened.info(find_run(opened, run))
         check_files(file, inputs=read_by(opened, info))
