@@ -44,6 +44,7 @@ class BatchServer:
     Attributes:
         answer: what a request is about (its body) -> the text of the reply.
         looks: how often a batch must be looked at before it ends; None for never.
+        looks_of: the same by number of the batch.
         fate: batch number from 1 and line number from 0 -> what becomes of the request, if not a
             reply: a status, or one of the words above.
         end: batch number -> how it ends, if not as completed.
@@ -55,6 +56,7 @@ class BatchServer:
     answer: Callable[[dict], str]
     url: str = ""
     looks: int | None = 1
+    looks_of: dict[int, int | None] = field(default_factory=dict)
     fate: Callable[[int, int], int | str | None] = lambda *_: None
     end: Callable[[int], str | tuple[str, str] | None] = lambda *_: None
     fault: Callable[[int, str, str], web.StreamResponse | str | None] = lambda *_: None
@@ -130,7 +132,8 @@ class BatchServer:
                 if not (served := self._of(name)):
                     return web.json_response({"error": {"message": "no such batch"}}, status=404)
                 served.looks += 1
-                if self.looks is not None and served.looks >= self.looks and not served.ended:
+                needed = self.looks_of.get(served.number, self.looks)
+                if needed is not None and served.looks >= needed and not served.ended:
                     self._finish(served, anthropic)
                 return self._described(served, anthropic)
             case ["GET", "batches", name, "results"]:

@@ -1,18 +1,19 @@
 """Batch APIs on a real socket: what is submitted, what becomes of it, and coming back."""
 
+import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from glob import glob
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.judges.batch_server import CANCELED, EXPIRED, MISSING
+from tests.judges.batch_server import CANCELED, EXPIRED, MISSING, Served
 
 import ragstone
 from ragstone.__main__ import main
@@ -215,6 +216,24 @@ def test_a_batch_whose_reply_is_lost_is_not_submitted_twice(run, batch_server, k
     assert batch_server.sizes == [6, 6]
 
 
+def test_a_batch_of_somebody_else_is_not_mistaken_for_a_lost_one(run, batch_server, kit, judge):
+    other = Served(99, [(f"other-{line}", {"model": "m"}) for line in range(6)], time.time())
+
+    def fault(made: int, method: str, path: str) -> str | None:
+        if method == "POST" and path.endswith("batches") and not made:  # ours is not created
+            batch_server.batches.append(other)
+            return "closed"
+        return None
+
+    batch_server.fault = fault
+    batch_server.answer = lambda body, of=batch_server.answer: (
+        of(body) if "messages" in body else ""
+    )
+    assert scores(run(judge)) == right(kit)
+    batch_server.batches.remove(other)
+    assert batch_server.sizes == [6, 6]
+
+
 def test_nothing_is_submitted_with_a_wrong_key_or_to_a_server_without_batches(
     run, batch_server, judge, monkeypatch
 ):
@@ -320,61 +339,67 @@ def test_damaged_and_old_records_are_ignored(run, batch_server, kit):
     assert not records[0].exists()
 
 
-class Child:
-    """A run in a process of its own, with a store."""
+async def test_another_process_collects_what_a_cancelled_one_has_submitted(
+    batch_server, kit, judge, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    options = {"judge": judge, "batch_api": True, "base_url": url_of(judge, batch_server)}
+    options |= {"metrics": "faithfulness", "store": None, "cache": False}
+    batch_server.looks = None
+    for _ in range(2):  # the second one leaves while it waits for the batch of the first
+        looks = sum(each.looks for each in batch_server.batches)
+        task = asyncio.create_task(ragstone.evaluate_async(kit.samples(6), **options))
+        while sum(each.looks for each in batch_server.batches) == looks:  # noqa: ASYNC110 - a thread
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert batch_server.sizes == [6]
+    batch_server.looks = 1
+    assert scores(await ragstone.evaluate_async(kit.samples(6), **options)) == right(kit)
+    assert batch_server.sizes == [6, 6]
+    assert not glob(f"{FOLDER}/*")
 
-    def __init__(self, judge: str, server: Any, rows: list[dict]) -> None:
-        Path("a.jsonl").write_text("\n".join(map(json.dumps, rows)))
-        self.command = [sys.executable, "-c", CHILD]
-        self.command += ["run", "a.jsonl", "-m", "faithfulness", "--judge", judge, "--batch-api"]
-        self.command += ["--base-url", url_of(judge, server), "--rows", "rows.jsonl", "--no-export"]
 
-    def start(self, *command: str) -> "subprocess.Popen[str]":
-        arguments = [*self.command[:3], *command] if command else self.command
+def test_after_kill_9_and_ctrl_c_nothing_is_submitted_twice(
+    batch_server, kit, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("a.jsonl").write_text("\n".join(map(json.dumps, kit.samples(20))))
+    to = ["--rows", "rows.jsonl", "--no-export"]
+    run = ["run", "a.jsonl", "-m", "faithfulness", "--judge", OPENAI, "--batch-api", *to]
+
+    def start(*command: str) -> "subprocess.Popen[str]":
+        arguments = [sys.executable, "-c", CHILD, *command]
         return subprocess.Popen(
             arguments, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    @staticmethod
-    def stop(process: "subprocess.Popen[str]", kill: int, once: Callable[[], object]) -> str:
-        until = time.monotonic() + 100
-        while not once():
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < until, "it never comes so far"
-            time.sleep(0.01)
-        process.send_signal(kill)
-        return process.communicate(timeout=100)[1]
-
-
-def test_after_a_kill_or_ctrl_c_nothing_is_submitted_twice(
-    batch_server, kit, judge, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    child = Child(judge, batch_server, kit.samples(20))
-
     def kill(made: int, method: str, path: str) -> None:  # created, but nobody learns of it
         if method == "POST" and path.endswith("batches") and not made:
-            os.kill(process.pid, signal.SIGKILL)
+            process.kill()
 
+    monkeypatch.setenv("OPENAI_BASE_URL", batch_server.url)
     batch_server.after = kill
-    process = child.start()
+    process = start(*run)
     process.communicate(timeout=100)
     assert process.returncode == -signal.SIGKILL
     assert batch_server.sizes == [20]
 
-    def is_waiting() -> bool:  # for the second batch, which does not end
-        batch_server.looks = None if len(batch_server.batches) == 2 else 1
-        return len(batch_server.batches) == 2 and batch_server.batches[1].looks > 1
+    batch_server.looks_of = {2: None}  # the second batch does not end
+    process = start(*run)
+    until = time.monotonic() + 100
+    while len(batch_server.batches) < 2 or not batch_server.batches[1].looks:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert "batches with 20 requests go on" in message
 
-    process = child.start()
-    leave = {OPENAI: signal.SIGKILL, ANTHROPIC: signal.SIGINT}[judge]
-    message = child.stop(process, leave, is_waiting)
-    if leave == signal.SIGINT:
-        assert process.returncode == 130
-        assert "batches with 20 requests go on" in message
-    batch_server.looks = 1
-    batch_server.batches[1].ended = None
-    process = child.start("resume", "--rows", "rows.jsonl", "--no-export")
+    batch_server.looks_of = {}
+    process = start("resume", *to)
     _, message = process.communicate(timeout=100)
     assert process.returncode == 0, message
     assert batch_server.sizes == [20, 20]

@@ -59,8 +59,6 @@ MOST_BYTES = 100 * 10**6
 """Bytes of the requests of a batch. OpenAI takes 200 MB, Anthropic 256 MB."""
 LONGEST_RESULTS = 2**30
 """Bytes of a file of results."""
-AT_ONCE = 200
-"""Results handled before other tasks get a turn."""
 MOST_TRIES = 3
 """How often a request is submitted, if its batch expires or has no reply to it."""
 KEPT = 29 * 86_400
@@ -72,6 +70,7 @@ CLOCKS = 600
 NO_QUOTA = "insufficient_quota"
 """OpenAI's 429 of an account whose quota is exhausted: retries do not help."""
 
+_ENDED = ("completed", "expired", "cancelled", "failed")
 _TIMEOUT = 600.0
 """Seconds for a control request, which may carry a whole batch."""
 _LATE = ("batch_expired", "request_timeout")
@@ -122,10 +121,6 @@ class _Fault(BaseModel):
     message: str | None = None
 
 
-class _Faults(BaseModel):
-    data: list[_Fault] = []
-
-
 class BatchInfo(BaseModel):
     """What a provider reports about a batch."""
 
@@ -134,10 +129,10 @@ class BatchInfo(BaseModel):
     created_at: AwareDatetime
     expires_at: AwareDatetime | None = None
     cancel_initiated_at: AwareDatetime | None = None
-    counts: dict[str, int] = Field({}, validation_alias="request_counts")
+    counts: dict[str, int] | None = Field(None, validation_alias="request_counts")
     output_file_id: str | None = None
     error_file_id: str | None = None
-    errors: _Faults | None = None
+    faults: list[_Fault] = Field([], validation_alias=AliasPath("errors", "data"))
     metadata: dict[str, str] | None = None
 
     @property
@@ -145,21 +140,20 @@ class BatchInfo(BaseModel):
         """How it ended: completed, expired, cancelled or failed; None if it has not."""
         if self.status == "ended":
             return "cancelled" if self.cancel_initiated_at else "completed"
-        return (
-            self.status if self.status in ("completed", "expired", "cancelled", "failed") else None
-        )
+        return self.status if self.status in _ENDED else None
 
     @property
     def total(self) -> int:
-        """The number of its requests."""
-        return self.counts.get("total", sum(self.counts.values()))
+        """The number of its requests; 0 if it is not known yet."""
+        counts = self.counts or {}
+        return counts.get("total", sum(counts.values()))
 
     @property
     def done(self) -> int:
         """The number of requests that were processed; Anthropic's is 0 until the batch ends."""
-        if "processing" in self.counts:
-            return self.total - self.counts["processing"]
-        return self.counts.get("completed", 0) + self.counts.get("failed", 0)
+        counts = self.counts or {}
+        processed = counts.get("completed", 0) + counts.get("failed", 0)
+        return self.total - counts["processing"] if "processing" in counts else processed
 
 
 class _Batches(BaseModel):
@@ -227,11 +221,9 @@ class BatchApi(ABC):
         """Download the results, and yield them by the request's id; skip unreadable lines."""
         for file in self.files(batch):
             reply = await self._send(file, longest=LONGEST_RESULTS)
-            for number, line in enumerate(BytesIO(reply.content)):
+            for line in BytesIO(reply.content):
                 with suppress(ValidationError):
                     yield self.read(line)
-                if number % AT_ONCE == AT_ONCE - 1:
-                    await asyncio.sleep(0)
 
     async def _send(
         self,
@@ -627,7 +619,8 @@ class BatchQueue:
             try:
                 info = await self.api.info(batch.record.batch or "")
                 self._reached = True
-                text = f"{info.done:,} of {info.total:,} done, submitted {_clock(at)}"
+                total = info.total or len(batch.record.requests)
+                text = f"{info.done:,} of {total:,} done, submitted {_clock(at)}"
                 text += (
                     f", expires {_clock(info.expires_at.timestamp())}" if info.expires_at else ""
                 )
@@ -657,14 +650,15 @@ class BatchQueue:
                     self._settle(request, result, final=final)
                 elif batch.earlier:
                     unclaimed[name] = result
-        faults = info.errors.data if info.errors else []
-        too_large = any(fault.code == "token_limit_exceeded" for fault in faults)
+        too_large = any(fault.code == "token_limit_exceeded" for fault in info.faults)
         if too_large and (half := len(batch.waiting) // 2):
             self._most, self._one_at_a_time = min(half, self._most), True
-            RETRIES.waiting[batch.record.token] = f"{faults[0].message}; trying a smaller batch"
+            RETRIES.waiting[batch.record.token] = (
+                f"{info.faults[0].message}; trying a smaller batch"
+            )
             await asyncio.sleep(LONGEST_POLL)
             self._again(batch)
-        whys = dict.fromkeys(quoted(fault.message or fault.code or "") for fault in faults)
+        whys = dict.fromkeys(quoted(fault.message or fault.code or "") for fault in info.faults)
         why = "; ".join((info.ended or "", *list(whys)[:3]))
         message = f"the batch {info.id} ended without a reply ({why})"
         lost = RetryableError(Cause.UNREACHABLE, message)
