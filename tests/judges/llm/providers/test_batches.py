@@ -358,7 +358,7 @@ async def test_another_process_collects_what_a_cancelled_one_has_submitted(
     batch_server.looks = 1
     assert scores(await ragstone.evaluate_async(kit.samples(6), **options)) == right(kit)
     assert batch_server.sizes == [6, 6]
-    assert not glob(f"{FOLDER}/*")
+    assert not glob(f"{FOLDER}/*")  # noqa: PTH207
 
 
 def test_after_kill_9_and_ctrl_c_nothing_is_submitted_twice(
