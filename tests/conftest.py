@@ -44,7 +44,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW_FOLDERS = {"browser", "engines", "training", "test_workers.py"}
-SLOW_NAMES = {"subprocess", "Popen", "create_subprocess_exec", "runpytest", "onnx"}
+SLOW_NAMES = {
+    "subprocess",
+    "Popen",
+    "create_subprocess_exec",
+    "runpytest",
+    "onnx",
+    "NotebookClient",
+}
 """A test is slow if it, its fixtures, or what these call in tests, uses one of these names."""
 SERVERS = {"server", "own_server"}
 """Fixtures that start PostgreSQL."""

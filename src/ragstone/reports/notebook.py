@@ -232,7 +232,7 @@ def comparison_html(comparison: Comparison) -> str:
         lines.append(CardLine(words, "bad"))
     for change in comparison.changes:
         a, b = (_cut(str(value), 80) for value in (change.a, change.b))
-        lines.append(CardLine(f"{change.name}: {a} in A, {b} in B"))
+        lines.append(CardLine(f"changed: {change.name}, {a} in A, {b} in B"))
 
     rows: list[CardRow] = []
     for each in comparison.metric_changes[:MAX_ROWS]:
