@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ragstone.metrics import Metric, get, register
     from ragstone.metrics.claim_scoring import ClaimMetric
     from ragstone.metrics.retrieval import RankingMetric
-    from ragstone.results.compare.comparison import Comparison
     from ragstone.results.run import Run
     from ragstone.store.comparison import compare
     from ragstone.targets.base import Answer, Target
@@ -31,7 +30,6 @@ __all__ = [
     "Answer",
     "Claim",
     "ClaimMetric",
-    "Comparison",
     "Context",
     "Evidence",
     "Judge",
@@ -68,7 +66,6 @@ _HOMES = {
     "metrics.claim_scoring": ("ClaimMetric",),
     "metrics.retrieval": ("RankingMetric",),
     "types.row": ("Row",),
-    "results.compare.comparison": ("Comparison",),
     "results.run": ("Run",),
     "store.comparison": ("compare",),
     "types.sample": ("Context", "Sample"),

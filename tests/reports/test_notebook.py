@@ -208,21 +208,28 @@ def test_a_comparison_is_displayed_with_its_verdict_and_drops(make_run: MakeRun)
 def test_what_is_displayed_is_short_and_harmless(
     make_run: MakeRun, hostile_run: Callable[[str], Run]
 ) -> None:
-    attack = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'</style>" * 2000
-    run, other = hostile_run(attack), hostile_run("<b>&" * 20_000)
-    wide = make_run()
-    many = {f"{attack[:300]}{n}": wide.metrics["f1@5"] for n in range(300)}
-    scores = dict.fromkeys(many, Score.failed(Cause.METRIC_ERROR, attack))
-    scored = dict.fromkeys(many, Score.scored(1 / 3))
-    rows = [ragstone.Row(0, sample(0), scores=scored), ragstone.Row(1, sample(1), scores=scores)]
-    wide = Run(manifest=wide.manifest, metrics=many, rows=rows, partial=True)
-    shown = [each._repr_html_() for each in (run, wide, compare(run, other), compare(wide, wide))]
-    for each in shown:
-        assert len(each.encode()) < LIMIT
-        tree = html.fromstring(each)
-        assert {element.tag for element in tree.iter()}.isdisjoint({"script", "img", "b"})
-        assert not [name for element in tree.iter() for name in element.attrib if name[:2] == "on"]
-    assert f"and {300 - MAX_ROWS} more metrics" in shown[1]
+    script = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'</style>" * 2000
+    for attack in (script, '"' * 50_000, "\N{COLLISION SYMBOL}" * 50_000):
+        run, other = hostile_run(attack), hostile_run("<b>&" * 20_000)
+        many = {f"{attack[:300]}{n}": make_run().metrics["f1@5"] for n in range(300)}
+        scores = dict.fromkeys(many, Score.failed(Cause.METRIC_ERROR, attack))
+        scored = dict.fromkeys(many, Score.scored(1 / 3))
+        rows = [
+            ragstone.Row(place, sample(place, id=f"{attack}{place}", query=attack), scores=each)
+            for place, each in enumerate((scored, scores))
+        ]
+        gates = [Gate(metric=name, op=">=", threshold=0.5) for name in many]
+        manifest = make_run(gates=gates, max_failure_rate=0.0).manifest
+        wide = Run(manifest=manifest, metrics=many, rows=rows, partial=True)
+        comparisons = compare(run, other), compare(wide, wide)
+        shown = [each._repr_html_() for each in (run, wide, *comparisons)]
+        for each in shown:
+            assert len(each.encode()) < LIMIT
+            tree = html.fromstring(each)
+            assert {element.tag for element in tree.iter()}.isdisjoint({"script", "img", "b"})
+            names = [name for element in tree.iter() for name in element.attrib]
+            assert not [name for name in names if name.startswith("on")]
+        assert f"and {300 - MAX_ROWS} more metrics" in shown[1]
 
 
 def test_runs_without_rows_and_rankings_are_displayed(make_run: MakeRun) -> None:

@@ -92,12 +92,14 @@ def show(run: Run, path: str | Path | None) -> None:
         webbrowser.open(file.absolute().as_uri())
 
 
-MAX_ROWS = 40
+MAX_ROWS = 30
 """Metrics in a card; more would not fit in its 60 kB."""
-MAX_LINES = 20
+MAX_LINES = 10
 """Gates, notices and changes in a card."""
-MAX_TEXT = 240
-"""Characters of a text from outside in a card."""
+MAX_TEXT = 160
+"""Characters of a text from outside in a card; escaped, each may have five bytes."""
+MAX_NAME = 60
+"""Characters of the name of a metric or a sample in a card."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,7 @@ def run_html(run: Run) -> str:
             words = f"mean {decimal(summary.mean)}, interval {interval(summary.interval)}"
             plot = Plot(words, start=bar.start, length=bar.length, low=bar.low, high=bar.high)
         cells = (
-            _cut(name, 80) + ("" if info.higher_is_better else " (lower is better)"),
+            _cut(name, MAX_NAME) + ("" if info.higher_is_better else " (lower is better)"),
             decimal(summary.mean),
             interval(summary.interval),
             None,
@@ -197,7 +199,7 @@ def run_html(run: Run) -> str:
     samples = tuple(
         CardSample(
             figure="failed" if each.value is None else decimal(each.value),
-            id=_cut(each.id, 60),
+            id=_cut(each.id, MAX_NAME),
             query=_cut(each.query),
             why=_cut(each.why, 2 * MAX_TEXT),
             evidence=_cut(each.evidence),
@@ -215,7 +217,7 @@ def run_html(run: Run) -> str:
             figures=frozenset(heads) - {"metric", "plot"},
             rows=tuple(rows),
             more=_more(len(run.metrics) - MAX_ROWS, "metric"),
-            samples_title=f"Worst by {_cut(focus, 80)}" if focus else "",
+            samples_title=f"Worst by {_cut(focus, MAX_NAME)}" if focus else "",
             samples=samples,
             hint="run.show() has every sample; run.to_pandas() has the scores as a frame.",
         )
@@ -253,7 +255,13 @@ def comparison_html(comparison: Comparison) -> str:
             )
         tone = {Finding.BETTER: "good", Finding.WORSE: "bad"}.get(each.finding, "")
         figures = (decimal(each.mean_a), decimal(each.mean_b), signed(each.difference))
-        cells = (_cut(each.metric, 80), *figures, interval(each.interval), None, each.finding.value)
+        cells = (
+            _cut(each.metric, MAX_NAME),
+            *figures,
+            interval(each.interval),
+            None,
+            each.finding.value,
+        )
         rows.append(CardRow(cells, plot, tone))
 
     drops = sorted(
@@ -263,9 +271,9 @@ def comparison_html(comparison: Comparison) -> str:
     samples = tuple(
         CardSample(
             figure=f"{decimal(change.a)} to {decimal(change.b)}",
-            id=_cut(change.id_b, 60),
+            id=_cut(change.id_b, MAX_NAME),
             query=_cut(change.query),
-            why=_cut(metric, 80),
+            why=_cut(metric, MAX_NAME),
         )
         for change, metric in drops[:3]
     )
