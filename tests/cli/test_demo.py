@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def test_the_seeds_own_command_writes_the_texts_that_context_precision_graded(
 
 
 def test_the_labels_of_the_demo_can_be_imported(ragstone: Command) -> None:
-    ragstone("demo", "--no-export")
+    ragstone("demo", "--no-export", "--rows", "answers.jsonl")
     file = Path(__file__).parents[2] / "examples/demo-labels.csv"
     told = ragstone("labels", "import", str(file), "--run", "last", "--column", "human")
     assert (told.code, told.out.startswith("imported 60 labels")) == (0, True), told.err
@@ -87,8 +88,13 @@ def test_the_labels_of_the_demo_can_be_imported(ragstone: Command) -> None:
         claim = run.rows[label.position].scores["faithfulness"].claims[label.claim].text
         assert label.value is not any(line in claim for line in wrong), claim
     shown = ragstone("calibrate", "last", "--name", "demo").out
+    gate = ("--calibration", "demo", "--fail-under", "faithfulness=0.8", "--gates-on", "corrected")
+    shown += ragstone("run", "answers.jsonl", "-m", "faithfulness", "--no-export", *gate).out
+    lines = {line.rstrip() for line in shown.splitlines()}
     for page in ("calibration.md", "tutorials/trusted-judge.md"):
-        blocks = (Path(__file__).parents[2] / "docs" / page).read_text().split("```")
-        (example,) = (block for block in blocks if "in 20 rows, labelled by reader" in block)
-        lines = {line.rstrip() for line in shown.splitlines()}
-        assert [line for line in example.split("\n") if line and line not in lines] == [], page
+        blocks = (Path(__file__).parents[2] / "docs" / page).read_text().split("\n```")
+        begins = "\n(faithfulness, judge|60 claims|Corrected {8})"
+        examples = [block for block in blocks if re.match(begins, block)]
+        assert len(examples) == 1 + page.startswith("tutorials")
+        for line in filter(None, "".join(examples).split("\n")):
+            assert line in lines, f"{page}: {line}"

@@ -53,8 +53,8 @@ def test_labels_are_imported_and_listed_with_agreement(ragstone: Command, run_id
     assert ragstone("labels", "import", "ben.csv", *options, "ben").code == 0
     assert len(stored(run_id)) == 23
     listed = [line.split() for line in ragstone("labels", "list", "last").out.splitlines()]
-    assert listed[1][:8] == ["faithfulness", "ana", "11", "7", "3", "1", "6", "11"]
-    assert listed[2][:8] == ["faithfulness", "ben", "12", "7", "4", "1", "6", "0"]
+    assert listed[2][:8] == ["faithfulness", "ana", "11", "7", "3", "1", "6", "11"]
+    assert listed[3][:8] == ["faithfulness", "ben", "12", "7", "4", "1", "6", "0"]
     # both 5 + neither 3 of 9, one of ana only
     assert listed[-1][:6] == ["faithfulness", "ana,", "ben", "9", "88.9%", "0.77"]
     ragstone("labels", "import", "ben.csv", *options, "ana")

@@ -7,16 +7,15 @@ from itertools import combinations
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table as Grid
 
 from ragstone._internal.files import write_file
-from ragstone._internal.text import one_line
 from ragstone.errors import UsageError
 from ragstone.evaluation.label_files import WORDS
 from ragstone.evaluation.labelling import ClaimRow, Item, LabelSession
 from ragstone.reports.excel.book import Book
 from ragstone.reports.format import percent
 from ragstone.reports.tables import Cell, CellType, Column, Table, batches, write_table
+from ragstone.reports.terminal import print_table
 from ragstone.results.stats.agreement import Agreement
 from ragstone.types.label import Label
 
@@ -124,35 +123,31 @@ def print_labels(labels: Sequence[Label], console: Console) -> None:
     groups: dict[tuple[str, str], list[Label]] = {}
     for label in labels:
         groups.setdefault((label.metric, label.annotator), []).append(label)
-    console.print(
-        _grid(
-            ["metric", "annotator", "labels", "yes", "no", "?", "rows", "blind", "last"],
-            [
-                [
-                    *map(one_line, names),
-                    f"{len(each):,}",
-                    *(f"{sum(label.value is value for label in each):,}" for value in WORDS),
-                    f"{len({label.position for label in each}):,}",
-                    f"{sum(label.blind for label in each):,}",
-                    f"{max(label.at for label in each):%Y-%m-%d}",
-                ]
-                for names, each in groups.items()
-            ],
+    heads = ("metric", "annotator", "labels", "yes", "no", "?", "rows", "blind", "last")
+    rows = (
+        (
+            *names,
+            f"{len(each):,}",
+            *(f"{sum(label.value is value for label in each):,}" for value in WORDS),
+            f"{len({label.position for label in each}):,}",
+            f"{sum(label.blind for label in each):,}",
+            f"{max(label.at for label in each):%Y-%m-%d}",
         )
+        for names, each in groups.items()
     )
+    print_table(console, heads, rows, words=2)
     pairs: list[list[str]] = []
     for (metric, first), (other, second) in combinations(groups, 2):
         found = agreement(groups[metric, first], groups[other, second])
         if metric == other and found.n:
             kappa = "–" if found.kappa is None else f"{found.kappa:.2f}"
             share = percent(found.agreeing / found.n)
-            names = map(one_line, (metric, f"{first}, {second}"))
+            names = metric, f"{first}, {second}"
             pairs.append([*names, f"{found.n:,}", share, kappa, f"{found.ac1:.2f}"])
     if pairs:
         console.print()
-        console.print(
-            _grid(["metric", "annotators", "both", "agree", "Cohen's kappa", "Gwet's AC1"], pairs)
-        )
+        heads = ("metric", "annotators", "both", "agree", "Cohen's kappa", "Gwet's AC1")
+        print_table(console, heads, pairs, words=2)
 
 
 def agreement(first: Sequence[Label], second: Sequence[Label]) -> Agreement:
@@ -160,12 +155,3 @@ def agreement(first: Sequence[Label], second: Sequence[Label]) -> Agreement:
     values = {(each.position, each.claim): each.value for each in second}
     pairs = ((each.value, values.get((each.position, each.claim))) for each in first)
     return Agreement.of((a, b) for a, b in pairs if a is not None and b is not None)
-
-
-def _grid(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> Grid:
-    grid = Grid(box=None, padding=(0, 3, 0, 0), header_style="", pad_edge=False)
-    for place, heading in enumerate(headings):
-        grid.add_column(heading, justify="left" if place < 2 else "right")
-    for line in lines:
-        grid.add_row(*line)
-    return grid

@@ -64,6 +64,14 @@ class Grid:
     prose: frozenset[str] = frozenset()
 
 
+def print_table(
+    console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1
+) -> None:
+    """Print a table: the first columns, as many as `words`, have words, the others figures."""
+    figures = frozenset(heads[words:])
+    print_grid(console, Grid(tuple(heads), tuple(GridRow(tuple(row)) for row in rows), figures))
+
+
 def print_grid(console: Console, *grids: Grid) -> None:
     """Print the first grid that fits, if needed with less padding or folded, else as a list."""
     wide = console.options.update(max_width=1000)

@@ -4,9 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from ragstone._internal.text import count, one_line
 from ragstone.cli import silent_pipes
@@ -15,6 +13,7 @@ from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.reports.facts import correction
 from ragstone.reports.tables import STDOUT
+from ragstone.reports.terminal import print_table
 from ragstone.results.calibration import Calibration, MetricCalibration
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Share
@@ -137,12 +136,11 @@ def _print(
         f"{count(agreement.n, kind)} in {count(len(found.rows), 'row')}, labelled by "
         f"{', '.join(found.annotators)}{seen}"
     )
-    table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
-    for head in ("", "people: supported", "people: not supported"):
-        table.add_column(head, justify="right" if head else "left")
-    table.add_row("judge: supported", str(agreement.both), str(agreement.first_only))
-    table.add_row("judge: not supported", str(agreement.second_only), str(agreement.neither))
-    console.print(table)
+    judged = (
+        ("judge: supported", f"{agreement.both:,}", f"{agreement.first_only:,}"),
+        ("judge: not supported", f"{agreement.second_only:,}", f"{agreement.neither:,}"),
+    )
+    print_table(console, ("", "people: supported", "people: not supported"), judged)
     for of_human, name in ((True, "Sensitivity"), (False, "Specificity")):
         people = f"that people call {'supported' if of_human else 'not supported'}"
         if share := found.share(of_human=of_human):
@@ -158,13 +156,12 @@ def _print(
         f"{ac1}; people support {base.seen}"
     )
     if bins := found.reliability():
-        table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
-        for head in ("judge's probability", f"{kind}s", "people support", "95% interval"):
-            table.add_column(head, justify="right")
-        for low, high, n, right in bins:
-            share = Share(right, n)
-            table.add_row(f"{low:.1f} to {high:.1f}", str(n), f"{right / n:.0%}", share.interval)
-        console.print(table)
+        rows = (
+            (f"{low:.1f} to {high:.1f}", f"{n:,}", f"{right / n:.0%}", Share(right, n).interval)
+            for low, high, n, right in bins
+        )
+        heads = ("judge's probability", f"{kind}s", "people support", "95% interval")
+        print_table(console, heads, rows)
     thresholds = found.thresholds()
     better = {name: each for name, each in thresholds.items() if each.accepted}
     for name, each in [*better.items()][:LISTED]:

@@ -11,7 +11,6 @@ from typing import cast
 
 import click
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ragstone._internal.text import count, one_line, strip_controls
@@ -33,6 +32,7 @@ from ragstone.evaluation.labelling import (
 from ragstone.reports.format import percent
 from ragstone.reports.labels import write_claims
 from ragstone.reports.tables import describe_claim
+from ragstone.reports.terminal import print_table
 from ragstone.results.calibration import FEWEST
 from ragstone.results.stats.sampling import LEAST
 from ragstone.store import find_run
@@ -152,19 +152,19 @@ def _print_plan(plan: LabelPlan, console: Console) -> None:
         f"stratum, more where the judge is unsure, and {count(draw.random, 'row')} from all rows.\n"
         "A row is drawn with all of its claims.\n"
     )
-    table = Table(box=None, padding=(0, 3, 0, 0), header_style="")
-    for heading in ("stratum", "rows", "drawn", "probability", "expected support"):
-        table.add_column(heading, justify="left" if heading == "stratum" else "right")
     drawn = [row.stratum for row in plan.rows]
-    for stratum, chance in zip(draw.strata, draw.probabilities, strict=True):
-        table.add_row(
+    rows = (
+        (
             stratum.name,
             f"{stratum.rows:,}",
             f"{drawn.count(stratum.name):,}",
             f"{chance:.3f}",
             percent(stratum.rate),
         )
-    console.print(table)
+        for stratum, chance in zip(draw.strata, draw.probabilities, strict=True)
+    )
+    heads = ("stratum", "rows", "drawn", "probability", "expected support")
+    print_table(console, heads, rows)
     click.echo("\nExpected width of the 95% interval of the corrected mean:")
     for labels, width in plan.widths.items():
         click.echo(f"  {labels:>4} labels   {width:.2f} (about ±{width / 2:.2f})")
