@@ -35,13 +35,14 @@ def has_batch_api(plan: Plan) -> bool:
     return bool(providers) and providers.issubset(BATCH_PROVIDERS)
 
 
-def in_batches(plan: Plan) -> bool:
-    """Return whether LLMs are called through batch APIs.
+def in_batches(plan: Plan, metrics: Sequence[Metric]) -> bool:
+    """Return whether metrics call LLMs through batch APIs.
 
     Raises:
         UsageError: an LLM has none, or there are several workers.
     """
-    if not plan.batch_api or not any(map(is_model, single_names(plan.judge))):
+    asked = {kind for metric in metrics for kind in metric.question_kinds} - {TextSimilarity.kind}
+    if not (plan.batch_api and asked and any(map(is_model, single_names(plan.judge)))):
         return False
     if not has_batch_api(plan):
         known = " or ".join(f"{provider}:MODEL" for provider in BATCH_PROVIDERS)

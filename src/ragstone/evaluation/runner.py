@@ -450,7 +450,7 @@ class Evaluation:
         if not own_judge:
             check_judge_settings(explicit, plan)
         by_name = isinstance(options.get("judge", plan.judge), str)
-        batches = by_name and in_batches(plan)
+        batches = by_name and in_batches(plan, metrics)
         budget = Budget(plan.max_calls, plan.max_cost)
         judge = judge_of(options, plan, budget, metrics=metrics, batches=batches)
         named = plan
@@ -538,7 +538,7 @@ class Evaluation:
             raise UsageError(
                 "an estimate needs a judge given by name; the cost of custom judges is unknown"
             )
-        in_batches(plan)
+        in_batches(plan, select(plan.metrics, **plan.parameters))
         unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
         objects: Options = {
             "judge": make_judge(plan, guess=LEAST),

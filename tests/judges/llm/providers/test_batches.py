@@ -294,6 +294,9 @@ def test_settings_that_contradict_batches_are_refused(run, batch_server, kit):
     for (judge, *options), message in cases.items():
         with pytest.raises(UsageError, match=message):
             run(judge, **dict(options))
+    row = {"query": "q", "response": "It is.", "reference": "It is."}
+    options = {"metrics": "answer_similarity", "judge": "ollama:m"}  # no LLM is asked
+    assert not ragstone.evaluate([row], **options, batch_api=True, on_notice=str).usage().calls
     notices: list[str] = []
     run(OPENAI, rpm=5, tpm=5000, on_notice=notices.append)
     assert any("rpm, tpm have no effect" in each for each in notices), notices
