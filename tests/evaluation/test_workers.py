@@ -109,14 +109,14 @@ def test_a_killed_worker_is_replaced_and_its_rows_are_scored_again(judge, caplog
         run = evaluate(samples(), metrics=METRICS, judge=judge, workers=2, store="runs.db")
     assert Path("killed again").exists()
     assert bare(run).replace("worded", "offline") == bare(alone)
-    assert "a worker process died (exit code -9); rows " in caplog.text
+    assert "a worker process died (exit code -9, which often" in caplog.text
     assert capfd.readouterr().out == ""
 
 
 def test_rows_that_kill_each_worker_stop_the_run_which_can_be_resumed(judge) -> None:
     rows = samples(r150="The poison lasts.")
     with pytest.raises(
-        UsageError, match=r"3 worker processes died while they scored rows .* to r199"
+        UsageError, match=r"a worker process died 3 times while it scored rows .* to r199"
     ):
         evaluate(rows, metrics="faithfulness", judge=judge, workers=2, store="runs.db")
     with Store.open("runs.db") as store:

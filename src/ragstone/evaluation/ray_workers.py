@@ -7,13 +7,14 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Generic, cast
+from typing import Any
 
 from ragstone._internal.text import one_line, public_url
 from ragstone.errors import UsageError
 from ragstone.evaluation.workers import (
     GRACE,
-    MOST_DEATHS,
+    DeadWorkerError,
+    RestartedWorker,
     Scored,
     Setup,
     Shard,
@@ -85,19 +86,22 @@ def _connect(ray: Any, number: int) -> None:
         raise WorkerError(f"Ray cannot {what}: {one_line(str(error), 300)}") from error
 
 
-class RayWorker(Generic[Shard, Scored]):
-    """An actor of Ray with one CPU, made again if it dies, on any machine of the cluster.
+class RayWorker(RestartedWorker[Shard, Scored]):
+    """An actor of Ray with one CPU, on any machine of the cluster."""
 
-    Raises:
-        WorkerError: Ray cannot start the actor.
-    """
+    kind = "Ray worker"
+    unready = "each machine of the cluster needs the same version of ragstone, with its extras"
+    unusable = (
+        "Each machine needs the modules of your own metrics and judges, files at the same absolute "
+        "paths, and keys in its environment; see `runtime_env` in Ray's documentation"
+    )
 
     def __init__(self, ray: Any, setup: Setup[Shard, Scored], *, gpus: float) -> None:
-        self._ray, self._setup, self._stopped = ray, setup, False
+        self._ray = ray
         self._made = ray.remote(RayScorer).options(num_cpus=1, num_gpus=gpus)
-        self._start()
+        super().__init__(setup)
 
-    def _start(self) -> None:
+    def _open(self) -> Exception | None:
         ray = self._ray
         self._actor = self._made.remote(self._setup, _log.getEffectiveLevel())
         ready = self._actor.ready.remote()
@@ -108,47 +112,20 @@ class RayWorker(Generic[Shard, Scored]):
                 "(%g free). Stop other jobs, add machines, or set fewer --workers",
                 *(PATIENCE, *cpus),
             )
-        try:
-            problem = ray.get(ready)
-        except ray.exceptions.RayError as error:
-            raise WorkerError(
-                f"Ray cannot start a worker: {one_line(str(error), 500)}. Each machine of the "
-                f"cluster needs ragstone {self._setup.version} with its extras"
-            ) from error
-        if isinstance(problem, UsageError):
-            raise WorkerError(
-                f"a Ray worker cannot be set up: {problem}. Each machine needs the modules of your "
-                "own metrics and judges, files at the same absolute paths, and keys in its "
-                "environment; see `runtime_env` in Ray's documentation"
-            )
-        if isinstance(problem, BaseException):
-            raise problem
+        return self._received(ready)
 
-    def score(self, shard: Shard) -> Scored:
-        """Send the shard to the actor, and wait for its result."""
-        ray, last, rows = self._ray, "", self._setup.describe(shard)
-        for left in reversed(range(MOST_DEATHS)):
-            try:
-                found = cast("Scored | Exception", ray.get(self._actor.score.remote(shard)))
-            except ray.exceptions.RayTaskError:
-                raise
-            except ray.exceptions.RayError as error:
-                if self._stopped:
-                    break
-                text = " ".join(str(error).split())
-                last = one_line(text.partition("because ")[2] or text, 200)
-                again = "scored again" if left else "given up"
-                _log.warning("a Ray worker died (%s); %s are %s", last, rows, again)
-                if left:
-                    self._start()
-                continue
-            if isinstance(found, Exception):
-                raise found
-            return found
-        raise WorkerError(
-            f"{MOST_DEATHS} Ray workers died while they scored {rows}: {last}; "
-            "a smaller data set with these rows shows which row it is"
-        )
+    def _ask(self, shard: Shard) -> Scored | Exception:
+        return self._received(self._actor.score.remote(shard))
+
+    def _received(self, reference: object) -> Any:
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(reference)
+        except errors.RayTaskError:
+            raise
+        except errors.RayError as error:
+            text = " ".join(str(error).split())
+            raise DeadWorkerError(one_line(text.partition("because ")[2] or text, 300)) from error
 
     def stop(self, *, at_once: bool) -> None:
         """End the actor; it closes its judge unless it has to end at once."""

@@ -644,7 +644,7 @@ class Evaluation:
         number = self.plan.workers
         limited = with_limits(setup, self.manifest.run_id, self.recorder.place)
         setup = stack.enter_context(limited)
-        start: Callable[[], RowWorker] = partial(ProcessWorker, setup)
+        start: Callable[[], RowWorker] = partial(ProcessWorker[Sequence[Row], ScoredShard], setup)
         if self.plan.engine == "ray":
             start = stack.enter_context(ray_workers(setup, number))
         workers = await stack.enter_async_context(WorkerPool(start, number))

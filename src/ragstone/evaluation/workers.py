@@ -8,6 +8,7 @@ import pickle
 import signal
 import sys
 import traceback
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import (
     AsyncGenerator,
@@ -346,71 +347,116 @@ class Worker(Protocol[Shard, Scored]):
         ...
 
 
-class ProcessWorker(Generic[Shard, Scored]):
-    """A worker process, started again if it dies.
+class DeadWorkerError(Exception):
+    """A worker has died; the text is why."""
 
-    A ProcessPoolExecutor would end all processes if one dies, and could not name its rows.
+
+class RestartedWorker(ABC, Generic[Shard, Scored]):
+    """A worker in another process that is started again if it dies; a subclass starts one kind.
+
+    Attributes:
+        kind: what it is called in messages.
+        unready: what to do if it ends before it is ready.
+        unusable: what it needs, for the message that it cannot be set up.
 
     Raises:
-        WorkerError: the process cannot be started.
+        WorkerError: it cannot be started.
     """
+
+    kind: str
+    unready: str
+    unusable: str
 
     def __init__(self, setup: Setup[Shard, Scored]) -> None:
         self._setup = setup
-        self._stopped = False
+        self._stopped = self._dead = False
         try:
             self._start()
-        except (EOFError, OSError):
-            self._process.join()
+        except DeadWorkerError as error:
             raise WorkerError(
-                f"a worker process ended before it was ready (exit code {self._process.exitcode}); "
-                "in a script, call evaluate() below `if __name__ == '__main__':`"
-            ) from None
+                f"a {self.kind} ended before it was ready ({error}); {self.unready}"
+            ) from error
 
     def _start(self) -> None:
+        problem = self._open()
+        if isinstance(problem, UsageError):
+            raise WorkerError(f"a {self.kind} cannot be set up: {problem}. {self.unusable}")
+        if problem is not None:
+            raise problem
+        self._dead = False
+
+    @abstractmethod
+    def _open(self) -> Exception | None:
+        """Start the process; return what it raised, if it cannot score.
+
+        Raises:
+            DeadWorkerError: the process has died.
+        """
+
+    @abstractmethod
+    def _ask(self, shard: Shard) -> Scored | Exception:
+        """Return the result of a shard, or what the process raised.
+
+        Raises:
+            DeadWorkerError: the process has died.
+        """
+
+    def score(self, shard: Shard) -> Scored:
+        """Send the shard to the process, and wait for its result."""
+        rows, why = self._setup.describe(shard), ""
+        for left in reversed(range(MOST_DEATHS)):
+            try:
+                if self._dead:
+                    self._start()
+                found = self._ask(shard)
+            except DeadWorkerError as death:
+                self._dead, why = True, str(death)
+                if self._stopped:
+                    break
+                again = "scored again" if left else "given up"
+                _log.warning("a %s died (%s); %s are %s", self.kind, why, rows, again)
+                continue
+            if isinstance(found, Exception):
+                raise found
+            return found
+        raise WorkerError(
+            f"a {self.kind} died {MOST_DEATHS} times while it scored {rows} ({why}); a smaller "
+            "data set with these rows shows which row it is"
+        )
+
+
+class ProcessWorker(RestartedWorker[Shard, Scored]):
+    """A worker process.
+
+    A ProcessPoolExecutor would end all processes if one dies, and could not name its rows.
+    """
+
+    kind = "worker process"
+    unready = "in a script, call evaluate() below `if __name__ == '__main__':`"
+    unusable = "Your own metrics and judges must be in a module, and metrics loaded with --plugin"
+
+    def _open(self) -> Exception | None:
         context = get_context("spawn")
         self._pipe, theirs = context.Pipe()
         serving = (theirs, self._setup, _log.getEffectiveLevel())
         self._process = context.Process(target=_serve, args=serving, daemon=True)
         self._process.start()
         theirs.close()
-        problem = self._pipe.recv()
-        if isinstance(problem, UsageError):
-            raise WorkerError(
-                f"a worker process cannot be set up: {problem}. Your own metrics and judges must "
-                "be in a module, and metrics loaded with --plugin"
-            )
-        if isinstance(problem, BaseException):
-            raise problem
+        return self._received()
 
-    def score(self, shard: Shard) -> Scored:
-        """Send the shard to the process, and wait for its result."""
-        rows = self._setup.describe(shard)
-        for left in reversed(range(MOST_DEATHS)):
-            try:
-                if self._process.exitcode is not None:
-                    self._start()
-                self._pipe.send(shard)
-                found = self._pipe.recv()
-            except (EOFError, OSError):
-                self._process.join()
-                if self._stopped:
-                    break
-                code = self._process.exitcode
-                again = "scored again" if left else "given up"
-                _log.warning(
-                    "a worker process died (exit code %s); %s are %s",
-                    *(code, rows, again),
-                )
-                continue
-            if isinstance(found, BaseException):
-                raise found
-            return found
-        raise WorkerError(
-            f"{MOST_DEATHS} worker processes died while they scored {rows}, the last with exit "
-            f"code {self._process.exitcode} (-9 often means too little memory); "
-            "a smaller data set with these rows shows which row it is"
-        )
+    def _ask(self, shard: Shard) -> Scored | Exception:
+        with suppress(OSError):  # then nothing is received
+            self._pipe.send(shard)
+        return self._received()
+
+    def _received(self) -> Any:
+        try:
+            return self._pipe.recv()
+        except (EOFError, OSError) as error:
+            self._process.join()
+            code = self._process.exitcode
+            hint = ", which often means too little memory" if code == -9 else ""
+            raise DeadWorkerError(f"exit code {code}{hint}") from error
 
     def stop(self, *, at_once: bool) -> None:
         """End the process; it closes its judge unless it has to end at once."""
