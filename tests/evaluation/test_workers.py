@@ -115,10 +115,10 @@ def test_a_killed_worker_is_replaced_and_its_rows_are_scored_again(judge, caplog
 
 def test_rows_that_kill_each_worker_stop_the_run_which_can_be_resumed(judge) -> None:
     rows = samples(r150="The poison lasts.")
-    with pytest.raises(
-        UsageError, match=r"a worker process died 3 times while it scored rows .* to r199"
-    ):
+    with pytest.raises(UsageError, match="a worker process died 3 times while it scored") as died:
         evaluate(rows, metrics="faithfulness", judge=judge, workers=2, store="runs.db")
+    first, last = map(int, re.findall(r"r(\d+)", str(died.value)))
+    assert first <= 150 <= last
     with Store.open("runs.db") as store:
         (info,) = store.runs()
         assert not info.finished

@@ -420,7 +420,7 @@ class RestartedWorker(ABC, Generic[Shard, Scored]):
                 raise found
             return found
         raise WorkerError(
-            f"a {self.kind} died {MOST_DEATHS} times while it scored {rows} ({why}); a smaller "
+            f"a {self.kind} died {MOST_DEATHS} times while it scored {rows}: {why}; a smaller "
             "data set with these rows shows which row it is"
         )
 
