@@ -233,3 +233,4 @@ def test_python_takes_a_calibration(labelled: Command) -> None:
     assert found is not None
     assert (found.labels, found.problem) == (30, None)
     assert run.gates()[0].value == found.mean
+    assert f"{found.mean:.2f} corrected (" in run._repr_html_()

@@ -96,7 +96,7 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
     manifest, counts, summaries = run.manifest, run.counts.scores, run.summary()
     families = {run.metrics[name].family for name in names}
     data = f"{manifest.source.name} ({count(len(run.rows), 'row')} evaluated)"
-    lines = [*_correction_lines({name: summaries[name] for name in names})]
+    lines = [*correction_lines({name: summaries[name] for name in names})]
     lines += [SummaryLine("Data set", data), SummaryLine("Target", _target(run))]
 
     ranked = [name for name in names if "ranking" in run.metrics[name].needs]
@@ -146,7 +146,8 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
     return tuple(lines)
 
 
-def _correction_lines(summaries: Mapping[str, Summary]) -> Iterator[SummaryLine]:
+def correction_lines(summaries: Mapping[str, Summary]) -> Iterator[SummaryLine]:
+    """Yield what reports state of each corrected mean, with the name of the metric."""
     for name, summary in summaries.items():
         if found := summary.corrected:
             for line in correction(found):

@@ -16,7 +16,7 @@ from ragstone.datasets.frames import Frame
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import signed, verdict
 from ragstone.reports.excel import check_output, write_workbooks
-from ragstone.reports.facts import gate_state, partial_notice
+from ragstone.reports.facts import correction_lines, gate_state, partial_notice
 from ragstone.reports.format import decimal, interval
 from ragstone.reports.html import write_html
 from ragstone.reports.html.templates import GAUGE, gauge, position, render
@@ -177,6 +177,8 @@ def run_html(run: Run) -> str:
             CardLine(f"gate {gate_state(run, result)}: {result}", "good" if good else "bad")
         )
     lines += [CardLine(trouble, "bad") for trouble in run.troubles if not run.partial]
+    for line in correction_lines(run.summary()):
+        lines.append(CardLine(line.text, "bad" if line.alarming else ""))
 
     rows: list[CardRow] = []
     for name, summary in [*run.summary().items()][:MAX_ROWS]:
