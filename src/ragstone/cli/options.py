@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from getpass import getuser
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from types import MappingProxyType, NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
+from pydantic.fields import FieldInfo
 
 from ragstone._internal.text import one_line
 from ragstone.cli import load
@@ -22,8 +23,8 @@ from ragstone.types.gate import FLAGS, gate
 
 Given = Mapping[str, Any]
 """The options of a command by name, as click passes them; None or empty if not given."""
-Schema = Mapping[str, Any]
-_METAVARS = {"integer": "N", "number": "NUMBER"}
+_METAVARS: Mapping[object, str] = {int: "N", float: "NUMBER"}
+_MULTIPLE: Sequence[object] = (tuple, Mapping)
 
 
 class Option(click.Option):
@@ -64,17 +65,16 @@ class SettingOption(Option):
     """
 
     def __init__(self, name: str, description: str = "", *, metavar: str = "") -> None:
-        setting, schema = SETTINGS[name], _schema(name)
-        kind = schema["type"]
-        described = description or setting.description
+        setting, field = SETTINGS[name], Settings.model_fields[name]
+        kind = _kind(field.annotation)
+        self._setting, self._description = setting, description
         self.common = setting.common
         self._default = setting.default
         super().__init__(
             [*setting.flags, name],
-            type=_type(schema) if name in Plan.model_fields and not setting.metavar else None,
-            help=described,
-            metavar=metavar or setting.metavar or _METAVARS.get(str(kind)),
-            multiple=kind in ("array", "object") and name != "k",
+            type=_type(field) if name in Plan.model_fields and not setting.metavar else None,
+            metavar=metavar or setting.metavar or _METAVARS.get(kind),
+            multiple=get_origin(kind) in _MULTIPLE and name != "k",
             default=None,
             show_default=setting.default or False,
         )
@@ -93,6 +93,7 @@ class SettingOption(Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the line of help, without click's parentheses around a default made of text."""
+        self.help = self._description or self._setting.description
         record = super().get_help_record(ctx)
         default = f"default: {self._default}"
         return record and (record[0], record[1].replace(f"default: ({self._default})", default))
@@ -102,28 +103,32 @@ setting = SettingOption
 """Makes the option of a setting, by its name."""
 
 
-_SCHEMAS: Mapping[str, Schema] = Settings.model_json_schema()["properties"]
+def _kind(annotation: object) -> object:
+    """Return the type of a field's values, without None and without what annotates it."""
+    parts = [part for part in get_args(annotation) if part is not NoneType]
+    if get_origin(annotation) is Annotated:
+        return _kind(parts[0])
+    return _kind(parts[-1]) if get_origin(annotation) in (Union, UnionType) else annotation
 
 
-def _schema(name: str) -> Schema:
-    schema = _SCHEMAS[name]
-    either: dict[str, Schema] = {one["type"]: one for one in schema.get("anyOf", [])}
-    several = either.get("array")
-    return several or next((one for kind, one in either.items() if kind != "null"), schema)
-
-
-def _type(schema: Schema) -> "click.ParamType[Any] | None":
-    if "enum" in schema:
-        return click.Choice(schema["enum"])
-    if schema["type"] == "boolean":
+def _type(field: FieldInfo) -> "click.ParamType[Any] | None":
+    kind = _kind(field.annotation)
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if kind is bool:
         return None
-    if schema["type"] not in _METAVARS:
+    if kind not in _METAVARS:
         return click.STRING
-    over = schema.get("exclusiveMinimum")
-    low, high = schema.get("minimum", over), schema.get("maximum")
+
+    def limit(name: str) -> Any:
+        found = (getattr(each, name, None) for each in field.metadata)
+        return next((each for each in found if each is not None), None)
+
+    over, high = limit("gt"), limit("le")
+    low = limit("ge") if over is None else over
     if low is None and high is None:
         return click.FLOAT
-    made = click.IntRange if schema["type"] == "integer" else click.FloatRange
+    made = click.IntRange if kind is int else click.FloatRange
     return made(low, high, min_open=over is not None)
 
 

@@ -30,7 +30,7 @@ from ragstone.datasets.rankings import (
     read_ranking,
 )
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.evaluation.preflight import resolve_gates
+from ragstone.evaluation.effects import resolve_gates
 from ragstone.metrics import select
 from ragstone.metrics.retrieval import RankingMetric, depth_of
 from ragstone.results.ranking_run import (
@@ -283,7 +283,7 @@ class ScoredQueries:
 
     def _see(self, places: NDArray[np.int64], unknown: Sequence[str]) -> bool:
         """Note which queries were read; return False if one was read before."""
-        if np.any(self._seen[places]) or len(np.unique(places)) < len(places):
+        if np.any(self._seen[places]) or len(set(places.tolist())) < len(places):
             return False
         self._seen[places] = True
         before = len(self.unknown)

@@ -15,6 +15,8 @@ from ragstone.redaction import remember
 
 OFFLINE, LOCAL, CASCADE = "offline", "local", "cascade"
 """Names, or prefixes before `:`, that are not providers."""
+BATCH_PROVIDERS = ("openai", "anthropic")
+"""Providers whose batch API is supported."""
 
 _BETWEEN = re.compile(r",(?!\s*[a-z_]+=)")
 _NOTHING: Mapping[str, str] = MappingProxyType({})

@@ -1,12 +1,17 @@
 """Plan: all settings of a run. Manifest: the plan, the inputs and versions used, and the start."""
 
+import ast
+import inspect
 import json
 import re
+import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from hashlib import sha256
+from itertools import pairwise
 from operator import index
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, SupportsIndex, TypedDict, cast, get_args
@@ -17,7 +22,6 @@ from pydantic import (
     Field,
     FiniteFloat,
     ValidationError,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -132,7 +136,7 @@ def _setting(
 class JudgePlan(FrozenModel):
     """Which judge answers, and how it is called."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(defer_build=True)
 
     judge: str = _setting("Judge", DEFAULT_JUDGE, keys=["model"], common=True, needs=["judge"])
     """The judge: offline, local:FOLDER (a model on this machine) or provider:model, such as
@@ -195,7 +199,7 @@ class JudgePlan(FrozenModel):
 class ClaimPlan(FrozenModel):
     """Parameters of the claim metrics, used if a metric's name does not set them."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(defer_build=True)
 
     policy: PolicyName = _setting(
         "Claims and verdicts",
@@ -336,18 +340,16 @@ class Plan(JudgePlan, ClaimPlan):
 
     @model_validator(mode="before")
     @classmethod
-    def _read_old_names(cls, value: object) -> object:
+    def _read(cls, value: object) -> object:
+        """Read former names of fields, and the text `none` as no number."""
         if not isinstance(value, Mapping):
             return value
-        fields = cast("Mapping[str, object]", value)
-        return {_FORMER_NAMES.get(name, name): each for name, each in fields.items()}
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _read_none(cls, value: object, info: ValidationInfo) -> object:
-        """Read the text `none` as no number."""
-        is_none = isinstance(value, str) and value.lower() == "none"
-        return None if is_none and info.field_name in NUMBERS_OR_NONE else value
+        fields: dict[str, object] = {}
+        for former, each in cast("Mapping[str, object]", value).items():
+            name = _FORMER_NAMES.get(former, former)
+            is_none = isinstance(each, str) and each.lower() == "none"
+            fields[name] = None if is_none and name in NUMBERS_OR_NONE else each
+        return fields
 
     @property
     def cutoffs(self) -> tuple[int, ...]:
@@ -430,7 +432,7 @@ class Setting:
     """What a setting is called and how it is shown, as its field declares it."""
 
     name: str
-    description: str
+    given: str | None
     group: str
     flags: Sequence[str]
     keys: Sequence[str]
@@ -438,6 +440,11 @@ class Setting:
     common: bool
     default: str
     needs: Sequence[Need]
+
+    @property
+    def description(self) -> str:
+        """The help text: the one given, or that below the field."""
+        return " ".join((self.given or _texts_below_fields()[self.name]).split())
 
     @classmethod
     def of(cls, name: str, field: FieldInfo) -> "Setting":
@@ -454,9 +461,20 @@ class Setting:
         else:
             shown = f"{value:g}" if isinstance(value, float) else str(value)
         shown = about.pop("default_text") or ("" if value in (None, PydanticUndefined) else shown)
-        description = " ".join((field.description or "").split())
         about["flags"] = about["flags"] or (flag,)
-        return cls(name=name, description=description, default=shown, **about)
+        return cls(name=name, given=field.description, default=shown, **about)
+
+
+@cache
+def _texts_below_fields() -> Mapping[str, str]:
+    """Return field -> text; read when they are shown, which takes longer than all else here."""
+    found: dict[str, str] = {}
+    for one in ast.walk(ast.parse(inspect.getsource(sys.modules[__name__]))):
+        if isinstance(one, ast.ClassDef):
+            for field, text in pairwise(one.body):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    found[ast.unparse(field.target)] = str(ast.literal_eval(text.value))
+    return found
 
 
 SETTINGS: Mapping[str, Setting] = MappingProxyType(
@@ -532,7 +550,7 @@ def settings_schema() -> dict[str, object]:
             for key, value in fields[setting.name].items()
             if key not in ("setting", "title")
         }
-        about |= {"description": setting.description}
+        about = dict(sorted({**about, "description": setting.description}.items()))
         if setting.name in ("metrics", "plugin"):
             about = {"anyOf": [{"type": "string"}, about]}
         for key in (setting.name, *setting.keys):

@@ -153,8 +153,9 @@ class Block:
         left = (keys[rows, columns] & low).astype(np.int64)
         right = (keys[rows, columns + 1] & low).astype(np.int64)
         three = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1] + 1)
-        crowded = np.unique(np.concatenate((rows[1:][three], rows[left >= deep])))
-        plain = ~np.isin(rows, crowded) if len(crowded) else np.ones(len(rows), dtype=np.bool_)
+        crowded = np.zeros(len(self.known), dtype=np.bool_)
+        crowded[rows[1:][three]] = crowded[rows[left >= deep]] = True
+        plain = ~crowded[rows]
 
         # A returned and a judged document.
         hits = plain & (right >= deep)
@@ -172,7 +173,7 @@ class Block:
         same = documents.part(one).equal(documents.part(two))
         copies = list(zip(one[same].tolist(), two[same].tolist(), strict=True))
 
-        for index in crowded.tolist():
+        for index in np.flatnonzero(crowded).tolist():
             ranks, members, twice = self._match_row(index)
             found.append((np.full(len(ranks), index), ranks, members))
             copies += twice

@@ -188,7 +188,7 @@ def _moments(run: LabelledScores, places: NDArray[np.int64]) -> Numbers:
     return sums
 
 
-def _mean_scores(runs: Sequence[LabelledScores], rng: np.random.Generator) -> list[Numbers]:
+def _mean_scores(runs: Sequence[LabelledScores], rng: "np.random.Generator") -> list[Numbers]:
     """Draw the mean score of each run: beta, with the variance between units.
 
     The draws of two runs are as correlated as the means of their common units.

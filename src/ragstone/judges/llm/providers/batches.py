@@ -47,8 +47,6 @@ from ragstone.types.reply import Usage
 
 B = TypeVar("B", bound=BaseModel)
 
-BATCH_PROVIDERS = ("openai", "anthropic")
-"""Providers whose batch API is supported."""
 DISCOUNT = 0.5
 """The price of a request in a batch, as a share of the normal one."""
 QUIET = 2.0
