@@ -33,7 +33,7 @@ MetricName = Annotated[str, AfterValidator(metric_name)]
 class FrozenModel(BaseModel):
     """An immutable value that accepts no unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 def _whole(name: K) -> K:

@@ -12,7 +12,7 @@ from ragstone._internal.concurrency import finish_in_thread, in_thread
 from ragstone._internal.fields import metric_name, split_threshold
 from ragstone.errors import QuestionNotSupportedError, UnknownNameError, UsageError
 from ragstone.evaluation.diagnosis import diagnose
-from ragstone.evaluation.effects import resolve_gates
+from ragstone.evaluation.gates import resolve_gates
 from ragstone.evaluation.recorder import Recorder
 from ragstone.evaluation.scoring import BATCH, rescore_row, score_retrieval_in_batches
 from ragstone.metrics import GROUPS, Metric, get, select
