@@ -11,7 +11,7 @@ import pytest
 
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import evaluate
-from ragstone.evaluation.workers import portable
+from ragstone.evaluation.worker_processes import portable
 from ragstone.judges.offline.judge import OfflineJudge
 from ragstone.metrics import load_plugin
 from ragstone.results.run import Run, RunInterruptedError

@@ -27,7 +27,8 @@ def test_and_of_the_same_types_and_ranges() -> None:
     metric = TypeAdapter(Faithfulness).json_schema()["properties"]
     plan = ClaimPlan.model_json_schema()["properties"]
     for field in plan.values():
-        del field["description"], field["setting"]
+        del field["setting"]
+        field.pop("description", None)  # most are texts below the field
     assert plan == {name: value for name, value in metric.items() if name not in MARKS}
 
 

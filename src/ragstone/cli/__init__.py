@@ -148,7 +148,11 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
 
 def load(name: str) -> ModuleType:
     """Import a module of ragstone when it is first needed."""
-    return import_module(f"ragstone.{name}")
+    gc.disable()  # importing creates next to no garbage, and searching for it takes time
+    try:
+        return import_module(f"ragstone.{name}")
+    finally:
+        gc.enable()
 
 
 class _Commands(click.Group):
@@ -162,11 +166,9 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        gc.disable()  # importing creates next to no garbage, and searching for it takes time
         module, _, part = cmd_name.partition("-")
         name = f"{part}_command" if part else "command"
         found: object = getattr(load(f"cli.commands.{module}"), name)
-        gc.enable()
         assert isinstance(found, click.Command)
         return found
 

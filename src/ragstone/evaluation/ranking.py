@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from logging import LogRecord
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +45,6 @@ from ragstone.results.run import Run, new_run_id
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.rankings import Rankings
-
-if TYPE_CHECKING:
-    from ragstone.evaluation.ranking_workers import RankingWorkers
 
 Missing = Literal["zero", "skip"]
 """The score of a judged query that is missing from the ranking: 0, or none."""
@@ -98,7 +95,7 @@ class RankingEvaluation:
         *,
         name: str | None = None,
         rows: bool = True,
-        workers: "RankingWorkers | None" = None,
+        workers: "PartWorkers | None" = None,
     ) -> Run:
         """Evaluate a ranking, reading a part of the file at a time.
 
@@ -162,6 +159,14 @@ class RankingEvaluation:
         described = {str(metric): metric.described for metric in self.metrics}
         counts = found.counts if isinstance(found, RankingSummary) else None
         return Run(manifest=manifest, metrics=described, rows=found, known_counts=counts)
+
+
+class PartWorkers(Protocol):
+    """Reads and scores parts of a ranking in other processes."""
+
+    def score(self, ranking: Path, queries: "ScoredQueries", on_read: OnRead | None) -> bool:
+        """Add the queries of a ranking; return False if one process has to read it."""
+        ...
 
 
 @dataclass(frozen=True)

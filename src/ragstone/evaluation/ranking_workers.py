@@ -5,8 +5,9 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
@@ -16,7 +17,6 @@ from ragstone._internal.files import load_mapped, write_mapped
 from ragstone._internal.plugins import plugin_of
 from ragstone.datasets.rankings import TieRule, problems_of, ranking_parts, read_ranking
 from ragstone.errors import InputError, RagstoneError, UsageError
-from ragstone.evaluation.fingerprint import VERSION
 from ragstone.evaluation.ranking import (
     INCOMPLETE,
     Missing,
@@ -25,7 +25,7 @@ from ragstone.evaluation.ranking import (
     ScoredQueries,
 )
 from ragstone.evaluation.ray_workers import check_ray, ray_workers
-from ragstone.evaluation.workers import ProcessWorker, Worker
+from ragstone.evaluation.worker_processes import ProcessWorker, Worker
 from ragstone.metrics import get, load_plugin
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.types.config import Plan
@@ -73,7 +73,7 @@ class PartSetup:
     metrics: tuple[str, ...]
     plugins: tuple[str, ...]
     folder: str
-    version: str = VERSION
+    version: str = field(default_factory=partial(version, "ragstone"))
 
     def scorer(self) -> "PartScorer":
         """Return what scores parts in a worker."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ragstone._internal.text import one_line, public_url
 from ragstone.errors import UsageError
-from ragstone.evaluation.workers import (
+from ragstone.evaluation.worker_processes import (
     GRACE,
     DeadWorkerError,
     RestartedWorker,

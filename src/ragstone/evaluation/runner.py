@@ -42,8 +42,8 @@ from ragstone.evaluation.ray_workers import check_ray, ray_workers
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scored_files import ScoredFiles
 from ragstone.evaluation.scoring import BATCH, score_retrieval_in_batches, score_rows
+from ragstone.evaluation.worker_processes import ProcessWorker
 from ragstone.evaluation.workers import (
-    ProcessWorker,
     RowWorker,
     ScoredShard,
     WorkerPool,
