@@ -1,7 +1,7 @@
 # One command checks everything: `make check`. PYTHON names the interpreter that has the tools.
 PYTHON ?= python
 
-.PHONY: check quick format lint types contracts size docs test fast coverage lock
+.PHONY: check quick format lint types contracts size docs test fast slow coverage lock
 
 check: lint types contracts size docs test
 
@@ -32,6 +32,10 @@ test:
 
 fast:
 	$(PYTHON) -m pytest -q -n auto -m "not slow"
+
+slow:  ## what the README's test command leaves out: slow tests, and more random examples
+	$(PYTHON) -m pytest -q -n auto -m "not slow" tests/golden tests/properties
+	$(PYTHON) -m pytest -n auto -m slow
 
 coverage:  ## what the fast tests run of src, the least covered files first
 	$(PYTHON) -m coverage run -m pytest -q -m "not slow"
