@@ -155,12 +155,12 @@ def _prior(run: LabelledScores, units: NDArray[np.int64]) -> tuple[Numbers, floa
     """
     weights = 1 / run.chances / (1 / run.chances).mean()
     given, label = (run.human, run.judged) if run.transported else (run.judged, run.human)
-    rows = label.size / np.unique(units).size
     found: list[float] = []
     most: list[float] = []
     for near in (1 - given, given):
         near = weights * (near if near.any() else 1.0)
-        most.append(rows * float(weights @ near) / float(near.sum()))
+        whole = np.bincount(units, weights * (near > 0))
+        most.append(float(np.bincount(units, near) @ whole / near.sum()))
         size = float(near.sum()) + 2 * PRIOR * most[-1]
         mean = (float(near @ label) + PRIOR * most[-1]) / size
         pulls = np.bincount(units, near * (label - mean))
