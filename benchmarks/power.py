@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.cli.commands.plan import LABELS_OF
+from ragstone.cli.commands.plan import LABELS_OF, trial_share
 from ragstone.results.stats import corrected
 from ragstone.results.stats.corrected import LabelledScores, corrected_difference
 from ragstone.results.stats.paired_tests import sign_flip
@@ -105,7 +105,8 @@ def labels(claims: int, good: float, simulations: int) -> tuple[str, bool]:
     judged = LABELS_OF * enough
     correlation = float(np.corrcoef(people[:, 0], judge[:, 0])[0, 1])
     systems = float(np.corrcoef(people.T)[0, 1])
-    n = labels_needed(enough, judged, correlation, spread=spread, systems=systems)
+    trial = trial_share(people[:, 0])
+    n = labels_needed(enough, judged, correlation, spread=spread, systems=systems, trial=trial)
     found = 0
     for _ in range(simulations):
         corrected.SEED = int(rng.integers(2**31))

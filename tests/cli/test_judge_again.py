@@ -172,6 +172,7 @@ def test_a_probe_asks_about_the_labelled_claims_and_finds_drift(
     assert first.code == 0, first.err
     assert len(served.asked) == ROWS, "the claims come from the run, the verdicts from the judge"
     assert "openai:m agrees with 94% of 48 labels in 1 probe." in first.out
+    assert "Mean agreement of a row: 68% to 100% (95%, however often you probe)" in first.out
     assert "This is the first probe" in first.out
     assert ragstone("judge", "probe", "last", "--repeat", "4").code == 0
     assert len((PROBES / f"{run}.jsonl").read_text().splitlines()) == 5
@@ -183,6 +184,8 @@ def test_a_probe_asks_about_the_labelled_claims_and_finds_drift(
     assert found["moved"] is True
     assert found["p"] < 0.05
     assert [round(each["agreement"], 2) for each in found["probes"]] == [0.94] * 5 + [0.81]
+    widths = [high - low for low, high in (each["interval"] for each in found["probes"])]
+    assert widths[:5] == sorted(widths[:5], reverse=True)
     assert "The judge moved" in moved.err
     assert "its model changed" in moved.err
     assert f"delete {PROBES / run}.jsonl to begin a new baseline" in moved.err

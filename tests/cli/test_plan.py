@@ -29,7 +29,7 @@ def test_a_plan_needs_no_run(ragstone: Command) -> None:
     said = ragstone("plan", "--detect", "0.03")
     assert said.code == 0, said.err
     assert "1,432" in said.out
-    assert "1,264 of 2,864" in said.out
+    assert "1,269 of 2,864" in said.out
     assert "standard deviation of 0.4, and a correlation of 0.5" in said.out
 
 

@@ -53,10 +53,12 @@ def test_judge_noise_above_the_spread_leaves_no_negative_variance() -> None:
 
 
 def test_a_good_judge_and_more_questions_save_labels() -> None:
-    # without a judge: 1 / 500 = 1 / n + 1 / (0.5 n)²
-    assert labels_needed(500, 1000, 0.0, spread=0.5) == 504
+    # without a judge: 1 / 500 = 1 / n + 1 / (0.5 n)² + 4 / n²
+    assert labels_needed(500, 1000, 0.0, spread=0.5) == 508
+    # scores that vary by 30 % of what 0 and 1 would: 1 / 500 = 1 / n + (0.09 / 0.25 + 1.2) / n²
+    assert labels_needed(500, 1000, 0.0, spread=0.5, trial=0.3) == 502
     useless, fair, good = (labels_needed(500, 1000, r, spread=0.5) for r in (0.1, 0.6, 0.95))
-    assert useless > 490 > fair > 420 > 180 > good
+    assert useless > 490 > fair > 420 > 200 > good
     assert labels_needed(500, 4000, 0.6, spread=0.5) < fair
     assert labels_needed(500, 1000, 0.6, spread=0.1) > fair + 30, "scores that hardly vary"
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 import click
+import numpy as np
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -84,7 +85,7 @@ from ragstone.results.compare.comparison import choose_metrics
 from ragstone.results.run import Run
 from ragstone.results.stats.distributions import NORMAL
 from ragstone.results.stats.intervals import Share
-from ragstone.results.stats.sequential import MOVED, drift_evidence
+from ragstone.results.stats.sequential import MOVED, drift_evidence, mean_sequence
 from ragstone.store import Store, find_run
 from ragstone.types.config import Plan, Source
 from ragstone.types.questions import VerifyClaims
@@ -296,6 +297,7 @@ def probe(**given: Any) -> None:
         for of, seen in zip(counts, known, strict=True)
     ]
     moved = bool(evidence.max() >= MOVED)
+    ends = mean_sequence(np.where(known, counts / sizes, np.nan)).tolist()
     document = {
         "run_id": run_id,
         "judge": again.plan.judge,
@@ -304,8 +306,8 @@ def probe(**given: Any) -> None:
         "moved": moved,
         "p": min(1.0, 1 / float(evidence.max())),
         "probes": [
-            {"at": look.at, "agreement": share, "evidence": float(each)}
-            for look, share, each in zip(every, shares, evidence, strict=True)
+            {"at": look.at, "agreement": share, "interval": both, "evidence": float(each)}
+            for look, share, both, each in zip(every, shares, ends, evidence, strict=True)
         ],
         "file": str(path),
     }
@@ -320,7 +322,13 @@ def probe(**given: Any) -> None:
     strength = f"evidence {evidence.max():.2g}, drift from {MOVED:.0f}"
     if not moved:
         first = "This is the first probe; later ones are compared with it."
-        console.print(f"No drift found ({strength})." if len(every) > 1 else first)
+        low, high = ends[-1]
+        console.print(
+            f"Mean agreement of a row: {low:.0%} to {high:.0%} (95%, however often you probe).",
+            f"No drift found ({strength})." if len(every) > 1 else first,
+            sep="\n",
+            markup=False,
+        )
         return
     changed = {look.setup for look in every}, {look.version for look in every}
     causes = ("its settings or prompts changed", "ragstone's version changed")

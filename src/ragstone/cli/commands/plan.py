@@ -23,7 +23,7 @@ from ragstone.reports.tables import STDOUT
 from ragstone.results.calibration import FEWEST, Calibration
 from ragstone.results.compare.comparison import choose_metrics, compare
 from ragstone.results.run import Run
-from ragstone.results.stats.intervals import Clusters
+from ragstone.results.stats.intervals import Clusters, Numbers
 from ragstone.results.stats.paired_tests import ALPHA
 from ragstone.results.stats.power import (
     REPEATS,
@@ -57,6 +57,7 @@ class Pilot:
             independent.
         rows: mean number of rows in a group.
         step: scores are multiples of it; 1 for scores of 0 and 1, next to nothing for most.
+        trial: variance of scores, as a share of the largest with their mean; 1 for 0 and 1.
         judge: variance of repeated judgments of one response; None if it was not measured.
         people: correlation of the judge's scores with people's; None if it was not measured.
         systems: correlation of the two systems' scores.
@@ -67,6 +68,7 @@ class Pilot:
     spread: float
     rows: float = 1.0
     step: float = 0.0
+    trial: float = 1.0
     judge: float | None = None
     people: float | None = None
     systems: float = CORRELATION
@@ -114,7 +116,12 @@ def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Ne
     if pilot.judged:
         groups = questions / pilot.rows
         least = labels_needed(
-            groups, LABELS_OF * groups, people, spread=pilot.spread, systems=pilot.systems
+            groups,
+            LABELS_OF * groups,
+            people,
+            spread=pilot.spread,
+            systems=pilot.systems,
+            trial=pilot.trial,
         )
         labels = min(max(FEWEST, math.ceil(least * pilot.rows)), judged)
     return Needed(
@@ -128,6 +135,12 @@ def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Ne
         judged=judged,
         labels=labels,
     )
+
+
+def trial_share(scores: Numbers) -> float:
+    """Return the variance of scores as a share of the largest with their mean, at most 1."""
+    most = float(scores.mean() * (1 - scores.mean()))
+    return min(1.0, float(scores.var()) / most) if most > 0 else 1.0
 
 
 def correlations(run: Run, labels: Sequence[Label]) -> dict[str, float]:
@@ -179,6 +192,7 @@ def pilots_of(
             spread=spread,
             rows=rows,
             step=float(min(steps[name], default=0)),
+            trial=trial_share(np.frombuffer(scores[name].values)),
             judge=judge.get(name),
             people=people.get(name),
             systems=systems,

@@ -10,8 +10,6 @@ REPEATS = (1, 3, 5)
 """Judgments of each response that are considered; an even number has no majority."""
 WORTH = 0.2
 """Two more judgments of each response must save at least this share of the questions."""
-PRIOR_COST = 1.0
-"""Of four pseudo-rows of weight 1/2 in each of two runs, with squared residuals of about 1/4."""
 
 
 def questions_needed(
@@ -51,22 +49,30 @@ def spread_of_repeats(spread: float, judge: float, repeats: int) -> float:
 
 
 def labels_needed(
-    questions: float, judged: float, correlation: float, *, spread: float, systems: float = 0.5
+    questions: float,
+    judged: float,
+    correlation: float,
+    *,
+    spread: float,
+    systems: float = 0.5,
+    trial: float = 1.0,
 ) -> int:
     """Return how many of the `judged` questions must be labelled, instead of judging `questions`.
 
     Without a judge, `questions` labelled pairs show the difference; with labels of a part of the
     `judged` pairs (at least as many), the corrected difference does. `correlation` is that of the
-    judge's scores (0 to 1) with people's, `systems` that of two systems' scores, and `spread` the
-    standard deviation of their differences. With R² = `correlation`² and errors of the judge that
-    are independent between systems, the differences have R²(1 - systems) / (1 - systems R²). The
-    variance is s² ((1 - R²) / labels + R² / judged), and the prior of `corrected_difference` adds
-    PRIOR_COST / labels². Source: Cochran, Sampling Techniques (1977), 12.6, regression estimators
-    in double sampling.
+    judge's scores (0 to 1) with people's, `systems` that of two systems' scores, `spread` the
+    standard deviation of their differences, and `trial` the variance of scores as a share of the
+    largest with their mean. With R² = `correlation`² and errors of the judge that are independent
+    between systems, the differences have R²(1 - systems) / (1 - systems R²). The variance is
+    s² ((1 - R²) / labels + R² / judged). The prior of `corrected_difference`, four pseudo-rows of
+    half a trial in each run with squared residuals of about 1/4, adds (trial / labels)², and
+    shrinks the difference by 2 trial / labels. Source: Cochran, Sampling Techniques (1977), 12.6,
+    regression estimators in double sampling.
     """
     square = correlation**2 * (1 - systems) / (1 - systems * correlation**2)
     goal = 1 / questions - square / judged
-    prior = PRIOR_COST / spread**2
+    prior = (trial / spread) ** 2 + 4 * trial
     return math.ceil((1 - square + math.sqrt((1 - square) ** 2 + 4 * goal * prior)) / (2 * goal))
 
 

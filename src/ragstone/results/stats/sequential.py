@@ -1,6 +1,7 @@
-"""Drift: did repeated looks at the same items change, at a level that holds after any look?"""
+"""Repeated looks at the same items: their mean, and did they change? Both hold at every look."""
 
 import math
+from math import lgamma
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,37 @@ def drift_evidence(looks: NDArray[np.int64]) -> Numbers:
         ]
         evidence.append(sum(capitals) + unused)
     return np.array(evidence[:length])
+
+
+def mean_sequence(values: Numbers) -> Numbers:
+    """Return a confidence sequence of the mean of looks that do not drift, float64[looks, 2].
+
+    `values` is float64[looks, items], from 0 to 1, or NaN if missing. In at least 95% of endless
+    series, the mean over the items' expected values lies within the intervals of all looks. Items
+    must be independent of each other; their expected values may differ.
+
+    A capital bets on each mean: that of a binomial likelihood ratio, mixed over Jeffreys' prior.
+    It is convex in a look's sum, so its mean is at most what it is for equal items, which is 1.
+    The interval has the means whose capital has not reached 20.
+
+    Sources: Robbins, Statistical Methods Related to the Law of the Iterated Logarithm (1970);
+    Hoeffding, On the Distribution of the Number of Successes in Independent Trials (1956);
+    Waudby-Smith and Ramdas, Estimating Means of Bounded Random Variables by Betting (2024).
+    """
+    total = np.nancumsum(np.nansum(values, axis=1))
+    rest = np.cumsum(np.isfinite(values).sum(axis=1)) - total
+    pairs = zip((total + 0.5).tolist(), (rest + 0.5).tolist(), strict=True)
+    mixed = np.array([lgamma(a) + lgamma(b) - lgamma(a + b) for a, b in pairs]) - math.log(math.pi)
+    ends: list[Numbers] = []
+    for end in (0.0, 1.0):
+        inside, outside = (total + 0.5) / (total + rest + 1), np.full(total.size, end)
+        for _ in range(40):
+            middle = (inside + outside) / 2
+            capital = mixed - total * np.log(middle) - rest * np.log1p(-middle)
+            inside = np.where(capital < math.log(MOVED), middle, inside)
+            outside = np.where(capital < math.log(MOVED), outside, middle)
+        ends.append(inside)
+    return np.column_stack(ends)
 
 
 def _bet(p: float) -> float:
