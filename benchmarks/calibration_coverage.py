@@ -326,10 +326,10 @@ def one_run(
 
 
 def transported(
-    cells: Cells, other: Cells, n: int, rng: Random
+    draw: Callable[..., Drawn], cells: Cells, other: Cells, n: int, rng: Random
 ) -> tuple[float, dict[str, Ends], bool]:
     """Return the truth of one population and intervals from labels of another."""
-    here, there = claims(cells, n, rng), claims(other, n, rng).labelled()
+    here, there = draw(cells, n, rng), draw(other, n, rng).labelled()
     run = LabelledScores(
         here.scores,
         range(ROWS),
@@ -412,7 +412,12 @@ def main() -> int:
         "labels of another data set (transport)": (
             1.0,
             [
-                (name, n, partial(transported, Cells.simulated(truth, 0.95, 0.8), good, n))
+                (
+                    f"{name}{words}",
+                    n,
+                    partial(transported, draw, Cells.simulated(truth, 0.95, 0.8), good, n),
+                )
+                for draw, words in ((claims, ""), (claims_of_responses, ", 1 to 6 claims"))
                 for name, truth in moved.items()
                 for n in (50, 100, 200)
             ],

@@ -354,21 +354,22 @@ class Calibration(FrozenModel):
         self, metric: str, manifest: Manifest, counts: RunSummaryBuilder
     ) -> Correction | None:
         """Return the corrected mean of a run's metric; None if its kind was not labelled."""
-        found, scores = self.find(metric), counts.scores[metric]
+        found, scores, problem = self.find(metric), counts.scores[metric], None
         if found is None:
             kind = re.split("[:,@]", metric)[0]
             same = [name for name in self.metrics if re.split("[:,@]", name)[0] == kind]
-            problem = f"it is for {same[0]}, with another policy or other questions" if same else ""
-            return Correction(calibration=self.name, problem=problem) if same else None
-        problem = None
-        if self.judge != manifest.judge:
+            if not same:
+                return None
+            problem = f"it is for {same[0]}, with another policy or claim mode"
+        elif self.judge != manifest.judge:
             problem = f"it is for the judge {self.judge}, and this run used {manifest.judge}"
         elif found.setup != manifest.judge_setups.get(metric, ""):
             problem = f"it is for other prompts or settings of the judge {self.judge}"
-        elif not scores.values:
-            problem = "no row was scored"
-        if problem:
-            return Correction(calibration=self.name, problem=problem)
+        if found is None or problem:
+            advice = "label a run like this one"
+            return Correction(calibration=self.name, problem=f"{problem}; {advice}")
+        if not scores.values:
+            return Correction(calibration=self.name, problem="no row was scored")
         own, groups = self.is_of(manifest), scores.scored_groups(counts.grouping.labels)
         units = range(len(scores.values)) if groups is None else groups.tolist()
         values = np.frombuffer(scores.values)
@@ -389,10 +390,12 @@ class Calibration(FrozenModel):
         """Return why a gate must not rest on the corrected mean, if there is a reason."""
         days = manifest.plan.max_age
         if len(found.rows) < FEWEST:
-            return f"it has {count(len(found.rows), 'labelled row')}, and gates need {FEWEST}"
+            rows = count(len(found.rows), "labelled row")
+            return f"it has {rows}, and gates need {FEWEST}; label more"
         if days is not None and manifest.started_at - found.labelled_at > timedelta(days=days):
             day = f"{found.labelled_at:%Y-%m-%d}"
-            return f"its newest label is of {day}, over {days} days before the run"
+            why = f"its newest label is of {day}, over {days} days before the run (--max-age)"
+            return f"{why}; label rows of this run"
         supports = [row.support for row in found.rows if row.support is not None]
         if whole.size and supports:
             share = float(np.mean((whole < min(supports)) | (whole > max(supports))))

@@ -4,6 +4,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,15 +122,16 @@ def _posterior(*runs: LabelledScores) -> list[Numbers]:
     sizes = [(min(step, DRAWS - start), counts.size) for start in range(0, DRAWS, step)]
     sums = np.vstack([rng.standard_gamma(counts, size) @ distinct for size in sizes])
     means = _mean_scores(runs, rng)
-    freedom = max(1, height - 2)
+    priors = [_prior(run, units) for run, units in zip(runs, numbers, strict=True)]
+    freedom = min(prior.freedom for prior in priors)
     stretch = np.sqrt(freedom / rng.chisquare(freedom, DRAWS))
     posterior: list[Numbers] = []
     pseudo = rng.standard_gamma(PRIOR, (DRAWS, 4))
     for place, run in enumerate(runs):
         if place and not run.transported:  # else the labels may be the same
             pseudo = rng.standard_gamma(PRIOR, (DRAWS, 4))
-        prior, trials = _prior(run, numbers[place])
-        total = sums[:, 6 * place : 6 * place + 6] + pseudo @ prior
+        prior = priors[place]
+        total = sums[:, 6 * place : 6 * place + 6] + pseudo @ prior.corners
         score, label, product, square, squared = total[:, 1:].T / total[:, 0]
         both, shift = product - score * label, means[place] - score
         if run.transported:
@@ -140,26 +142,40 @@ def _posterior(*runs: LabelledScores) -> list[Numbers]:
             informed = True
             line = label + both / (square - score**2) * shift
         middle = np.median(line)
-        line = np.clip(middle + (line - middle) * stretch ** (1 - trials), 0, 1)
+        line = np.clip(middle + (line - middle) * stretch ** (1 - prior.trials), 0, 1)
         posterior.append(np.where(informed, line, rng.random(DRAWS)))
     return posterior
 
 
-def _prior(run: LabelledScores, units: NDArray[np.int64]) -> tuple[Numbers, float]:
-    """Return the weighted moments of the pseudo-rows, float64[4, 6], and how far units are trials.
+class _Prior(NamedTuple):
+    """The pseudo-rows, and what is known of the variance of labels.
 
     A pseudo-row weighs as many labelled rows as vary like one trial: their design effect (Kish),
     smoothed by the pseudo-rows, and at most that of units whose labels are all equal. It is 1 for
-    independent labels of 0 and 1, and less for graded ones. The number returned with it, 0 to 1, is
-    the share of that maximum: 1 if the variance of the labels follows from their mean.
+    independent labels of 0 and 1, and less for graded ones.
+
+    Attributes:
+        corners: weighted moments of the pseudo-rows, float64[4, 6].
+        trials: the share of the largest design effect, 0 to 1; if it is 1, the variance of the
+            labels follows from their mean.
+        freedom: degrees of freedom of an estimated variance, from the units near either extreme.
     """
+
+    corners: Numbers
+    trials: float
+    freedom: int
+
+
+def _prior(run: LabelledScores, units: NDArray[np.int64]) -> _Prior:
     weights = 1 / run.chances / (1 / run.chances).mean()
     given, label = (run.human, run.judged) if run.transported else (run.judged, run.human)
     found: list[float] = []
     most: list[float] = []
+    seen: list[int] = []
     for near in (1 - given, given):
         near = weights * (near if near.any() else 1.0)
         whole = np.bincount(units, weights * (near > 0))
+        seen.append(np.count_nonzero(whole))
         most.append(float(np.bincount(units, near) @ whole / near.sum()))
         size = float(near.sum()) + 2 * PRIOR * most[-1]
         mean = (float(near @ label) + PRIOR * most[-1]) / size
@@ -167,7 +183,7 @@ def _prior(run: LabelledScores, units: NDArray[np.int64]) -> tuple[Numbers, floa
         squares = float(pulls @ pulls) + PRIOR * most[-1] ** 2 * (mean**2 + (1 - mean) ** 2)
         found.append(min(most[-1], squares / (size * mean * (1 - mean))))
     corners = np.tile(found, 2) if run.transported else np.repeat(found, 2)
-    return corners[:, None] * _CORNERS, sum(found) / sum(most)
+    return _Prior(corners[:, None] * _CORNERS, sum(found) / sum(most), max(1, min(seen) - 1))
 
 
 def _numbered(*keys: Sequence[Hashable]) -> list[NDArray[np.int64]]:
