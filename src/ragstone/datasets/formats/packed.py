@@ -43,9 +43,9 @@ def groups(data: Data, *, parquet: bool, value: int) -> Iterator[Group]:
     """Yield the groups of rows of a file; each value counts as at least `value` bytes."""
     try:
         for group in _row_groups(data, value) if parquet else _batches(data, value):
-            if group.rows < 0:
+            if not 0 <= group.rows < 2**32:  # more than polars reads at once
                 raise ValueError("the metadata is damaged")
-            yield group
+            yield group._replace(size=max(group.size, group.rows * value))
     except (LookupError, TypeError, error, OverflowError, RecursionError) as found:
         raise ValueError("the metadata is damaged") from found
 
