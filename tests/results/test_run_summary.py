@@ -40,7 +40,7 @@ def test_what_the_judge_cost_and_what_sharing_saved() -> None:
     )
     assert (counts.usage.calls, counts.usage.cached, counts.usage.prompt_tokens) == (6, 1, 30)
     assert counts.calls_saved == 2 * 2
-    assert counts.judge_latency() == {"p50_ms": 20.0, "p95_ms": 29.0}
+    assert counts.judge_latencies.percentiles() == {"p50_ms": 20.0, "p95_ms": 29.0}
 
 
 def test_a_question_that_the_budget_did_not_allow_is_seen() -> None:

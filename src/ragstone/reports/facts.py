@@ -205,7 +205,7 @@ def _judge_lines(run: Run, names: Sequence[str]) -> Iterator[SummaryLine]:
 
 
 def _usage_lines(run: Run) -> Iterator[SummaryLine]:
-    usage, latency = run.usage(), run.counts.judge_latency()
+    usage, latency = run.usage(), run.counts.judge_latencies.percentiles()
     if usage.local_calls:
         yield SummaryLine(
             "Usage",

@@ -21,8 +21,8 @@ from ragstone.results.stats.intervals import (
     bounds,
     histogram,
     mean_interval,
-    quantile,
 )
+from ragstone.results.stats.latencies import Latencies
 from ragstone.results.stats.sums import ExactSums
 from ragstone.types.claim import Label
 from ragstone.types.rankings import NOTHING_RELEVANT
@@ -148,7 +148,7 @@ class MetricSummaryBuilder:
         self.failed: dict[Cause, First] = {}
         self.threshold: float | None = None
         self.marked = self.passed = self.flagged = self.noted = self.unranked = 0
-        self.latencies = array("d")
+        self.latencies = Latencies()
         self.imputed: First | None = None
         self.note: First | None = None
         self.judged = self.has_truths = False
@@ -327,11 +327,6 @@ class MetricSummaryBuilder:
     def details(self) -> tuple[str, ...]:
         """The keys of the scores' details, in the order of the rows."""
         return tuple(sorted(self._details, key=self._details.__getitem__))
-
-    @property
-    def latency(self) -> dict[str, float | None]:
-        """The latency of the scores that asked questions, in ms."""
-        return {f"p{q}_ms": quantile(self.latencies, q / 100) for q in (50, 95)}
 
     def histogram(self, low: float, high: float) -> Histogram | None:
         """Return how many values lie in each tenth of the metric's range; None without values."""

@@ -272,7 +272,9 @@ class Run:
                 for name, summary in self.summary().items()
             },
             "latency": {
-                name: found.latency for name, found in counts.scores.items() if found.latencies
+                name: found.latencies.percentiles()
+                for name, found in counts.scores.items()
+                if found.latencies
             },
             "grouping": counts.grouping.to_dict(),
             "slices": self.slices,
@@ -283,7 +285,7 @@ class Run:
             "target_health": health
             and vars(health) | {"asked": dict(health.asked), "failed": dict(health.failed)},
             "usage": vars(counts.usage)
-            | counts.judge_latency()
+            | counts.judge_latencies.percentiles()
             | {"calls_saved": counts.calls_saved},
             "cascade": counts.cascade and vars(counts.cascade),
             "judge_test": manifest.judge_test,

@@ -20,7 +20,8 @@ from ragstone.results.metric_summary import (
     Reasons,
     commonest_first,
 )
-from ragstone.results.stats.intervals import mean_interval, quantile
+from ragstone.results.stats.intervals import mean_interval
+from ragstone.results.stats.latencies import Latencies
 from ragstone.results.stats.sums import UNIT, exact
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.reply import CascadeStats, Failure, Usage, sum_stats
@@ -220,6 +221,7 @@ class RunSummaryBuilder:
         cascade: counts of a cascade of two judges; None without one.
         failed_before: cause -> number of scores that failed because calls failed before the run.
         judged_rankings: number of rows with retrieved ids and relevant ids.
+        judge_latencies: of replies that are not from the cache.
     """
 
     def __init__(self, metrics: Iterable[str], *, cluster: str | None = None) -> None:
@@ -242,8 +244,7 @@ class RunSummaryBuilder:
         self._unmatched: tuple[int, str, str] | None = None
         self._grouping: Grouping | None = None
         self._breakdown = TagBreakdown()
-        self._judge_ms = array("d")
-        self._target_ms = array("d")
+        self.judge_latencies, self._target_latencies = Latencies(), Latencies()
         self._asked, self._failed = Counter[str](), Counter[str]()
 
     @classmethod
@@ -285,7 +286,7 @@ class RunSummaryBuilder:
             if outcome.cascade:
                 self.cascade = sum_stats((self.cascade, outcome.cascade))
             if outcome.usage.calls or outcome.usage.local_calls:
-                self._judge_ms.append(exchange.latency_ms)
+                self.judge_latencies.append(exchange.latency_ms)
             if isinstance(outcome, Failure) and outcome.cause is Cause.BUDGET:
                 self.over_budget = True
         for call in row.calls:
@@ -293,7 +294,7 @@ class RunSummaryBuilder:
             if call.failure:
                 self._failed[call.name] += 1
             else:
-                self._target_ms.append(call.latency_ms)
+                self._target_latencies.append(call.latency_ms)
         self.failed_before.update(row.failed_before)
         self._blame.update(each.blame for each in row.blamed)
         for note in set(row.notes):
@@ -332,8 +333,8 @@ class RunSummaryBuilder:
         self._matched |= other._matched
         unmatched = (each for each in (self._unmatched, other._unmatched) if each)
         self._unmatched = min(unmatched, default=None)
-        self._judge_ms += other._judge_ms
-        self._target_ms += other._target_ms
+        self.judge_latencies += other.judge_latencies
+        self._target_latencies += other._target_latencies
         self._asked += other._asked
         self._failed += other._failed
 
@@ -389,13 +390,6 @@ class RunSummaryBuilder:
         groups = self.grouping.labels
         return self._breakdown.slices(self.scores, metrics, tags=self.tags, groups=groups)
 
-    def judge_latency(self) -> dict[str, float | None]:
-        """Return the latency of the judge in ms, without cached replies."""
-        return {
-            "p50_ms": quantile(self._judge_ms, 0.5),
-            "p95_ms": quantile(self._judge_ms, 0.95),
-        }
-
     def health(self) -> TargetHealth | None:
         """Return the health of the target; None if it was not called."""
         calls = self._asked.total()
@@ -405,6 +399,5 @@ class RunSummaryBuilder:
             asked=commonest_first(self._asked),
             failed=commonest_first(self._failed),
             error_rate=self._failed.total() / calls,
-            p50_ms=quantile(self._target_ms, 0.5),
-            p95_ms=quantile(self._target_ms, 0.95),
+            **self._target_latencies.percentiles(),
         )

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from ragstone.results.stats.intervals import Share, histogram, quantile
+from ragstone.results.stats.intervals import Share, histogram
 
 
 def test_values_are_counted_in_tenths_of_the_range() -> None:
@@ -32,18 +32,6 @@ def test_a_range_without_ends_goes_as_far_as_the_values(
     assert found is not None
     assert (found["edges"][0], found["edges"][-1]) == ends
     assert sum(found["counts"]) == len(values)
-
-
-def test_quantiles_lie_between_the_values() -> None:
-    values = [10.0, 20.0, 30.0, 40.0]
-    assert quantile(values, 0) == 10
-    assert quantile(values, 0.5) == 25
-    assert quantile(values, 1) == 40
-    assert quantile([7.0], 0.95) == 7
-
-
-def test_a_quantile_of_nothing_is_none() -> None:
-    assert quantile([], 0.5) is None
 
 
 def test_a_share_is_told_with_its_interval() -> None:

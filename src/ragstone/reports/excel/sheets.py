@@ -145,7 +145,7 @@ def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
     if summary.flagged:
         lines.append(Line("Imputed by policy", summary.flagged, "count"))
     if counts.latencies:
-        p50, p95 = map(milliseconds, counts.latency.values())
+        p50, p95 = map(milliseconds, counts.latencies.percentiles().values())
         lines.append(Line("Judge latency", f"p50 {p50}, p95 {p95} per score"))
     if summary.pass_rate is not None:
         lines.append(Line("Pass rate", summary.pass_rate, "percent"))

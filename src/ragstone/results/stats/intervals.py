@@ -434,8 +434,3 @@ def histogram(
         end = start + 1.0
     counts, edges = np.histogram(data, BINS, (start, end))
     return Histogram(edges=edges.tolist(), counts=counts.tolist())
-
-
-def quantile(values: Sequence[float], share: float) -> float | None:
-    """Return the value below which `share` (0 to 1) of the values lie; None for no values."""
-    return float(np.quantile(np.asarray(values), share)) if values else None
