@@ -27,12 +27,11 @@ from ragstone.results.metric_summary import OTHERS, Reasons, ScoreColumn
 from ragstone.results.ranking_run import RankingScores
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
-from ragstone.results.stats import latencies
-from ragstone.results.stats import intervals
+from ragstone.results.stats import intervals, latencies
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim
 from ragstone.types.config import Manifest, Plan, Source
-from ragstone.types.reply import CascadeStats, Exchange, Failure, Reply, Usage
 from ragstone.types.gate import gate
+from ragstone.types.reply import CascadeStats, Exchange, Failure, Reply, Usage
 from ragstone.types.row import Row, TargetCall
 from ragstone.types.sample import Sample
 from ragstone.types.score import ALL_SUPPORTED, Score

@@ -13,10 +13,9 @@ from ragstone.reports.terminal import MAX_CELL, STYLES, Grid, GridRow, Tone, pri
 from ragstone.results.compare.claim_changes import ClaimChanges, Kind
 from ragstone.results.compare.comparison import Comparison, Regressions, SampleChange, SampleChanges
 from ragstone.results.compare.metric_change import CorrectedDifference, Finding, MetricChange
+from ragstone.results.compare.pairing import LISTED
 from ragstone.results.stats.paired_tests import ALPHA
 
-LISTED = 3
-"""Names that are listed; the rest are counted."""
 MIN_P = 0.0001
 """Smaller p-values are written as less than this."""
 
@@ -77,7 +76,7 @@ def _samples(comparison: Comparison) -> Iterator[Line]:
     if found.only_a or found.only_b:
         yield Line(f"unpaired: {found.only_a:,} in A, {found.only_b:,} in B")
     if found.renamed:
-        ids = _list(found.renamed)
+        ids = _list(found.first_renamed, of=found.renamed)
         yield Line(f"not paired because the same id has different queries: {ids}", Tone.BAD)
     if found.ambiguous:
         rows = count(found.ambiguous, "row")
@@ -237,8 +236,8 @@ def signed(value: float | None) -> str:
     return NO_VALUE if value is None else f"{value + 0.0:+.4f}"
 
 
-def _list(names: Sequence[str], most: int = LISTED) -> str:
-    rest = len(names) - most
+def _list(names: Sequence[str], most: int = LISTED, *, of: int = 0) -> str:
+    rest = max(of, len(names)) - min(most, len(names))
     return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 

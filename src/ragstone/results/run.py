@@ -59,6 +59,11 @@ class Run:
         """The columns that the rows are made of, if the run is of a ranking; else None."""
         return self.rows if isinstance(self.rows, RankingRows) else None
 
+    def id_at(self, place: int) -> str:
+        """Return the id of the row at a place, without making the row if that is possible."""
+        columns = self.columns
+        return self.rows[place].sample.id if columns is None else columns.ids[place]
+
     def query_at(self, place: int) -> str:
         """Return the query of the row at a place, without making the row if that is possible."""
         columns = self.columns

@@ -36,13 +36,13 @@ def test_those_left_pair_by_query(runs: RUNS) -> None:
 def test_numbered_rows_that_moved_down_by_one_find_their_partners(runs: RUNS) -> None:
     found = pair_samples(runs, {"1": "who?", "2": "why?"}, {"1": "new?", "2": "who?", "3": "why?"})
     assert found.pairs == ((0, 1), (1, 2))
-    assert found.renamed == ("1", "2")
+    assert (found.renamed, found.first_renamed) == (2, ("1", "2"))
 
 
 def test_the_same_id_for_another_query_is_no_pair(runs: RUNS) -> None:
     found = pair_samples(runs, {"1": "who?"}, {"1": "why?"})
     assert found.pairs == ()
-    assert (found.renamed, found.only_a, found.only_b) == (("1",), 1, 1)
+    assert (found.first_renamed, found.only_a, found.only_b) == (("1",), 1, 1)
 
 
 @pytest.mark.parametrize("doubled", [0, 1])

@@ -17,7 +17,7 @@ from ragstone.results.compare.metric_change import (
     compare_metric,
     correct,
 )
-from ragstone.results.compare.pairing import Columns, Pairing, pair_samples
+from ragstone.results.compare.pairing import Columns, Pairing, Pairs, pair_samples
 from ragstone.results.grouping import INDEPENDENT, Grouping
 from ragstone.results.run import Run, notebook
 from ragstone.results.stats.paired_tests import SignFlips
@@ -182,8 +182,8 @@ def compare(
         )
     if tag is not None and one.ids and tag not in one.tags:
         raise UnknownNameError("tag", tag, [INDEPENDENT, *one.tags])
-    pairing = pair_samples(one, two)
-    places = np.array(pairing.pairs, dtype=np.int64).reshape(-1, 2)
+    pairing = pair_samples(one, two, a.id_at)
+    places = pairing.pairs.places
     grouping = Grouping()
     if a.columns is None is b.columns:
         sides = [one.keys.keys] if cluster else [one.keys.keys, two.keys.keys]
@@ -216,8 +216,8 @@ def compare(
         worst, best = (
             tuple(
                 SampleChange(
-                    id_a=one.ids[row_a],
-                    id_b=two.ids[row_b],
+                    id_a=a.id_at(row_a),
+                    id_b=b.id_at(row_b),
                     query=b.query_at(row_b),
                     a=float(scores.a[place]),
                     b=float(scores.b[place]),
@@ -229,7 +229,7 @@ def compare(
         )
         sample_changes.append(SampleChanges(name, worst, best))
         if any(column.judged for column in columns):
-            both = [pairing.pairs[int(place)] for place in scores.places]
+            both = Pairs(places[scores.places])
             claims.append(claim_changes(name, columns, runs=(a, b), pairs=both, top=top))
     metric_changes = {change.metric: change for change in correct(found)}
     return Comparison(

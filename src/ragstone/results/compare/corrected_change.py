@@ -11,6 +11,7 @@ from ragstone.errors import UsageError
 from ragstone.results.calibration import FEWEST, Calibration, MetricCalibration
 from ragstone.results.compare.comparison import Comparison
 from ragstone.results.compare.metric_change import CorrectedDifference, MetricChange
+from ragstone.results.compare.pairing import Pair
 from ragstone.results.run import Run
 from ragstone.results.stats.corrected import LabelledScores, corrected_difference
 from ragstone.types.label import Label
@@ -89,11 +90,13 @@ def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> C
     If both runs have enough labels of their own, those count; otherwise, the other labels for both.
     """
     labels = comparison.grouping.labels
-    units = range(len(comparison.pairing.pairs)) if labels is None else labels.tolist()
-    pairs = list(zip(comparison.pairing.pairs, units, strict=True))
+    pairing = comparison.pairing.pairs
+    units = range(len(pairing)) if labels is None else labels.tolist()
+    pairs: list[tuple[Pair, int]] = []
     changes: list[MetricChange] = []
     for change in comparison.metric_changes:
         if change.judged and any(one.own or one.other for one in (a, b)):
+            pairs = pairs or list(zip(pairing, units, strict=True))
             change = replace(change, corrected=_corrected(change, a, b, pairs, comparison.partial))
         changes.append(change)
     return replace(comparison, metric_changes=tuple(changes))

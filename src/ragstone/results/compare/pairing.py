@@ -2,11 +2,10 @@
 
 import unicodedata
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from typing import NamedTuple, Protocol, Self, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,9 @@ from ragstone.types.claim import Label, Texts
 from ragstone.types.row import Row
 from ragstone.types.sample import Tags
 from ragstone.types.score import Score, State
+
+LISTED = 3
+"""Ids that a report lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,16 +168,15 @@ class Columns:
     """The rows of one run, as a comparison needs them.
 
     Attributes:
-        ids: the samples' ids, in the order of the rows.
-        queries: their queries' keys.
+        ids: the keys of the samples' ids, in the order of the rows.
+        queries: those of their queries.
         keys: what each row may share with others; of no rows for a ranking.
         tags: the names of all tags.
         metrics: metric name -> its column.
     """
 
     def __init__(self, metrics: Iterable[str], *, cluster: str | None = None) -> None:
-        self.ids: list[str] = []
-        self.queries = array("q")
+        self.ids, self.queries = array("q"), array("q")
         self.keys = RowKeys(cluster)
         self.tags: dict[str, None] = {}
         self.metrics: Mapping[str, MetricColumn] = {name: MetricColumn() for name in metrics}
@@ -188,7 +189,7 @@ class Columns:
             for outcome in outcomes_of(run):
                 columns.add(outcome)
             return columns
-        columns.ids += rows.ids
+        columns.ids.extend(map(hash, rows.ids))
         columns.queries.extend(map(query_key, rows.queries))
         for name, column in columns.metrics.items():
             column.extend(*rows.column(name))
@@ -197,7 +198,7 @@ class Columns:
     def add(self, row: Row | Outcome) -> None:
         """Add the next row."""
         sample = row.sample
-        self.ids.append(sample.id)
+        self.ids.append(hash(sample.id))
         self.queries.append(query_key(sample.query))
         self.tags |= dict.fromkeys(sample.tags)
         self.keys.add(sample.query, sample.contexts, sample.tags)
@@ -207,6 +208,39 @@ class Columns:
 
 Pair = tuple[int, int]
 """The places of one sample in the rows of A and of B."""
+Places = NDArray[np.int64]
+
+
+class Pairs(Sequence[Pair]):
+    """The pairs of two runs, in the order of A's rows.
+
+    Attributes:
+        places: int64[pairs, 2], the places in the rows of A and of B.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Pairs):
+            return np.array_equal(self.places, other.places)
+        return tuple(self) == other if isinstance(other, tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.places.tobytes())
+
+    @overload
+    def __getitem__(self, index: int) -> Pair: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Pairs": ...
+    def __getitem__(self, index: int | slice) -> "Pair | Pairs":
+        if isinstance(index, slice):
+            return Pairs(self.places[index])
+        a, b = self.places[index].tolist()
+        return a, b
 
 
 @dataclass(frozen=True)
@@ -214,21 +248,22 @@ class Pairing:
     """The pairs of two runs, and what could not be paired.
 
     Attributes:
-        pairs: in the order of A's rows.
         by_id: how many have the same id and the same query.
         by_query: how many have the same query under other ids.
         only_a, only_b: rows of one run with no partner in the other.
-        renamed: ids with different queries in the two runs; they are not paired.
+        renamed: number of ids with different queries in the two runs; they are not paired.
+        first_renamed: the first of these ids, LISTED at most.
         ambiguous: unpaired rows whose query appears twice in their run.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: Pairs
     by_id: int
     by_query: int
     only_a: int
     only_b: int
-    renamed: tuple[str, ...]
+    renamed: int
     ambiguous: int
+    first_renamed: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Return the counts as plain data."""
@@ -238,41 +273,52 @@ class Pairing:
             "by_query": self.by_query,
             "only_a": self.only_a,
             "only_b": self.only_b,
-            "other_query": len(self.renamed),
+            "other_query": self.renamed,
             "ambiguous": self.ambiguous,
         }
 
 
-def pair_samples(a: Columns, b: Columns) -> Pairing:
-    """Pair samples by id, the rest by query; queries that appear twice are not paired."""
-    places = {name: place for place, name in enumerate(b.ids)}
-    same: list[Pair] = []
-    renamed: list[str] = []
-    for place, name in enumerate(a.ids):
-        other = places.get(name)
-        if other is None:
-            continue
-        if a.queries[place] == b.queries[other]:
-            same.append((place, other))
-        else:
-            renamed.append(name)
-    paired_a, paired_b = {place for place, _ in same}, {place for _, place in same}
-    left_a = [place for place in range(len(a.ids)) if place not in paired_a]
-    left_b = [place for place in range(len(b.ids)) if place not in paired_b]
-    once_a, once_b = _unique_queries(a, left_a), _unique_queries(b, left_b)
-    by_query = [(once_a[query], once_b[query]) for query in once_a if query in once_b]
+def pair_samples(a: Columns, b: Columns, id_of: Callable[[int], str]) -> Pairing:
+    """Pair samples by id, the rest by query; queries that appear twice are not paired.
+
+    `id_of` returns the id of a row of A.
+    """
+    (ids_a, queries_a), (ids_b, queries_b) = (
+        (np.frombuffer(side.ids, np.int64), np.frombuffer(side.queries, np.int64))
+        if side.ids
+        else (np.zeros(0, np.int64), np.zeros(0, np.int64))
+        for side in (a, b)
+    )
+    order = np.argsort(ids_b, kind="stable")
+    others = np.searchsorted(ids_b, ids_a, sorter=order)
+    others = order[np.minimum(others, ids_b.size - 1)] if ids_b.size else others
+    found = np.flatnonzero(ids_a == ids_b[others]) if ids_b.size else others[:0]
+    others = others[found]
+    is_same = queries_a[found] == queries_b[others]
+    renamed = found[~is_same]
+    same = np.column_stack([found[is_same], others[is_same]])
+
+    left_a = np.delete(np.arange(ids_a.size), same[:, 0])
+    left_b = np.delete(np.arange(ids_b.size), same[:, 1])
+    once_a, once_b = _unique(queries_a, left_a), _unique(queries_b, left_b)
+    _, one, two = np.intersect1d(
+        queries_a[once_a], queries_b[once_b], assume_unique=True, return_indices=True
+    )
+    by_query = np.column_stack([once_a[one], once_b[two]])
+    places = np.concatenate([same, by_query]).astype(np.int64)
     return Pairing(
-        pairs=tuple(sorted(same + by_query)),
+        pairs=Pairs(places[np.argsort(places[:, 0])]),
         by_id=len(same),
         by_query=len(by_query),
         only_a=len(left_a) - len(by_query),
         only_b=len(left_b) - len(by_query),
-        renamed=tuple(renamed),
+        renamed=len(renamed),
         ambiguous=len(left_a) - len(once_a) + len(left_b) - len(once_b),
+        first_renamed=tuple(map(id_of, renamed[:LISTED].tolist())),
     )
 
 
-def _unique_queries(columns: Columns, places: Sequence[int]) -> dict[int, int]:
-    """Return query -> place for queries that appear once at these places."""
-    times = Counter(columns.queries[place] for place in places)
-    return {query: place for place in places if times[query := columns.queries[place]] == 1}
+def _unique(queries: Places, places: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return those of the places whose query appears once at these places."""
+    _, first, times = np.unique(queries[places], return_index=True, return_counts=True)
+    return places[first[times == 1]]

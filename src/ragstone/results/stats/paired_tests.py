@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ragstone.results.stats.distributions import NORMAL, root_of, t_both_tails, t_quantile
 from ragstone.results.stats.intervals import Clusters, Ends, Labels, Numbers
+from ragstone.results.stats.sums import ExactSums
 
 Signs = NDArray[np.uint8]
 
@@ -166,7 +167,8 @@ def effect_size(differences: Sequence[float] | Numbers) -> float | None:
     data = _with_ties(differences)
     if data.size < 2 or np.ptp(data) <= NOTHING:
         return None
-    return float(data.mean() / data.std(ddof=1))
+    sums = ExactSums.of(data)
+    return sums.mean / sums.spread
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
