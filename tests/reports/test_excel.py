@@ -236,6 +236,23 @@ def test_rows_that_do_not_fit_are_counted(make_run: MakeRun, tmp_path: Path) -> 
     assert values[-1] == "2 more rows do not fit in this sheet; use --rows FILE for all of them"
 
 
+def test_a_workbook_has_a_limited_number_of_cells_and_characters(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run([make_run().rows[0]] * 30)
+    for limit, value in (("MAX_CELLS", 300), ("MAX_CHARACTERS", 1200)):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"ragstone.reports.excel.sheets.{limit}", value)
+            shown: list[int] = []
+            for sheets in (1, 2):
+                with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
+                    add_samples(book, run, name="hit@5", sheet="One", sheets=sheets)
+                lines = list(openpyxl.load_workbook(tmp_path / "x.xlsx")["One"].values)
+                shown.append(len(lines) - 2)
+                assert str(lines[-1][0]).startswith(f"{30 - shown[-1]} more rows do not fit")
+            assert 0 < shown[1] < shown[0] < 30
+
+
 def test_columns_that_do_not_fit_are_counted(make_run: MakeRun, tmp_path: Path) -> None:
     row = make_run().rows[0]
     tags = dict.fromkeys((f"t{number}" for number in range(16_384)), 1)

@@ -19,7 +19,7 @@ from ragstone.metrics import get
 from ragstone.metrics.claim_scoring import PolicyScorer
 from ragstone.reports.html import write_html
 from ragstone.reports.insights import (
-    EXCERPT,
+    RANKING_EXCERPT,
     WORST,
     checked_metrics,
     excerpt,
@@ -493,7 +493,7 @@ LIST = re.compile(r'<script type="application/gzip" id="rows"[^>]*>(.*?)</script
 
 
 def test_a_few_queries_are_all_told() -> None:
-    run = ranked_run(EXCERPT)
+    run = ranked_run(RANKING_EXCERPT)
     assert excerpt(run) == (run, None)
 
 
@@ -508,6 +508,28 @@ def test_of_many_those_are_told_that_did_worst_by_any_metric() -> None:
     assert said.startswith("6 of 100 queries that failed or scored worst on a metric")
 
 
+def test_of_many_rows_those_are_shown_that_did_worst(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = [Score.scored(n % 10 / 10) for n in range(40)]
+    scores[7], scores[9] = Score.failed(Cause.TIMEOUT, "late"), Score.undefined("no claims")
+    run = of(make_run, scores[::-1])
+    run = replace(run, rows=sorted(run.rows, key=lambda row: row.index))
+    some, said = excerpt(run, 4)
+    assert [row.index for row in some.rows] == [9, 19, 29, 32]
+    assert said == (
+        "4 of 40 rows that failed or scored worst on a metric; use --rows FILE for all of them"
+    )
+    monkeypatch.setattr("ragstone.reports.insights.EXCERPT", 4)
+    gated = of(make_run, scores, gates=(Gate(metric="faithfulness", op=">=", threshold=0.25),))
+    write_html(gated, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Below are the 4 of 40 rows" in page
+    write_junit(gated, tmp_path / "junit.xml")
+    (suite,) = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
+    assert suite.tests == 4 + 1
+
+
 def test_a_page_of_many_queries_stays_small_and_says_what_it_leaves_out(tmp_path: Path) -> None:
     sizes = []
     for queries in (2000, 20_000):
@@ -516,7 +538,7 @@ def test_a_page_of_many_queries_stays_small_and_says_what_it_leaves_out(tmp_path
         assert f"Below are the 1,000 of {queries:,} queries" in page
         assert f"{queries:,} rows" in page
         (packed,) = LIST.findall(page)
-        assert len(json.loads(gzip.decompress(b64decode(packed)))) == EXCERPT
+        assert len(json.loads(gzip.decompress(b64decode(packed)))) == RANKING_EXCERPT
         sizes.append(len(page))
     assert sizes[1] < 1.1 * sizes[0]
 
@@ -544,7 +566,7 @@ def test_tests_are_of_the_gated_metric_and_say_of_which_queries(
     schema.assertValid(etree.parse(str(tmp_path / "junit.xml")))
     suites = {suite.name: suite for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))}
     told = {each.name: each.value for each in suites["ndcg@5"].properties()}
-    assert suites["ndcg@5"].tests == min(queries, EXCERPT) + 1  # and the gate
+    assert suites["ndcg@5"].tests == min(queries, RANKING_EXCERPT) + 1  # and the gate
     if queries == 20:
         assert (suites["ndcg@5"].failures, suites["ndcg@5"].errors) == (3, 1)
         assert "excerpt" not in told

@@ -27,8 +27,8 @@ WORST = 3
 """Samples listed as the worst."""
 MAX_CLAIM = 200
 """Characters of a failing claim, so that there is room for the reason."""
-EXCERPT = 1000
-"""Queries of a ranking that an HTML page or a JUnit file contains."""
+EXCERPT, RANKING_EXCERPT = 10_000, 1000
+"""Rows, and queries of a ranking, that an HTML page or a JUnit file contains."""
 GOAL = 0.05
 """Desired margin of a mean, as a share of the metric's range."""
 WIDE = 0.1
@@ -184,18 +184,30 @@ def shortfall(score: Score, info: MetricInfo, gates: Sequence[Gate]) -> str | No
     return None
 
 
-def excerpt(run: Run, most: int = EXCERPT) -> tuple[Run, str | None]:
-    """Return a ranking's run with its worst queries only, and a notice; others unchanged.
+def excerpt(run: Run, most: int | None = None) -> tuple[Run, str | None]:
+    """Return a run with its worst rows only, and a notice; unchanged if it has at most `most`.
 
-    Selected are the queries that failed or did worst by any metric. Summaries still cover all rows.
+    Selected are the rows that failed or did worst by any metric. Summaries still cover all rows.
     """
-    rows = run.columns
-    if rows is None or len(rows) <= most:
+    rows = run.rows
+    most = most or (EXCERPT if run.columns is None else RANKING_EXCERPT)
+    if len(rows) <= most:
         return run, None
 
+    def column(name: str) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+        """Return the numbers and states of the rows, in their order."""
+        if run.columns is not None:
+            return run.columns.column(name)
+        assert run.counts.grouping.rows == len(rows)  # which also puts the counts in this order
+        counts = run.counts.scores[name]
+        states = np.frombuffer(counts.row_states, np.int8)
+        numbers = np.zeros(states.size)
+        numbers[states == SCORED] = counts.values
+        return numbers, states
+
     def order(name: str, *, higher: bool) -> NDArray[np.int64]:
-        """Return int64[Q]: 0 for the worst query, then 1, ...; undefined ones last."""
-        numbers, states = rows.column(name)
+        """Return int64[rows]: 0 for the worst row, then 1, ...; undefined ones last."""
+        numbers, states = column(name)
         missing = np.where(states == FAILED, -np.inf, np.inf)
         worst_first = np.where(states == SCORED, numbers if higher else -numbers, missing)
         ranks = np.empty(len(rows), dtype=np.int64)
@@ -206,8 +218,8 @@ def excerpt(run: Run, most: int = EXCERPT) -> tuple[Run, str | None]:
     best_rank = np.minimum.reduce(orders)
     places = np.sort(np.argsort(best_rank, kind="stable")[:most])
     notice = (
-        f"{most:,} of {len(rows):,} queries that failed or scored worst on a metric; use "
-        "--rows FILE for all of them"
+        f"{most:,} of {len(rows):,} {'rows' if run.columns is None else 'queries'} that failed or "
+        "scored worst on a metric; use --rows FILE for all of them"
     )
     return replace(run, rows=_SelectedRows(rows, places.tolist()), known_counts=run.counts), notice
 

@@ -60,11 +60,21 @@ class StoredRows(LazyRows):
     def __iter__(self) -> Iterator[Row]:
         return (self._row(place, texts) for place, texts in self._all())
 
+    @cached_property
+    def _has_all(self) -> bool:
+        """Whether no place before the last one is missing."""
+        query = select(func.max(ROWS.c.place)).where(ROWS.c.run == self._run)
+        with self._reading() as connection:
+            return connection.execute(query).scalar() == len(self) - 1
+
     def at(self, place: int) -> Row:
         """Return the row at a place of the stored rows."""
         places = select(ROWS.c.place).where(ROWS.c.run == self._run).order_by(ROWS.c.place)
+        all_there = self._has_all
         with self._reading() as connection:
-            number = connection.execute(places.limit(1).offset(place)).scalar()
+            number = place
+            if not all_there:  # counting those before takes longer
+                number = connection.execute(places.limit(1).offset(place)).scalar()
             here = TEXTS.c.run == self._run, TEXTS.c.place == number
             if not (found := read_texts(connection, *here, run_id=self._name)):
                 what = f"run {self._name} has no texts of its row {place}"

@@ -92,5 +92,5 @@ def write_workbook(path: Path, run: Run, *, names: Sequence[str], combined: bool
             names, sheets = names[:1], [SAMPLES_SHEET]
             add_single(book, run, name=names[0])
         for name, sheet in zip(names, sheets, strict=True):
-            add_samples(book, run, name=name, sheet=sheet)
+            add_samples(book, run, name=name, sheet=sheet, sheets=len(names))
         add_claims(book, run, names=names)

@@ -28,8 +28,8 @@ from ragstone.types.sample import Context
 from ragstone.types.score import Summary
 
 SAMPLES_SHEET, CLAIMS_SHEET = "Per-Query Results", "Claims"
-MAX_CELLS = 1_000_000
-"""Cells of a ranking's sheet: XlsxWriter holds all in memory, and Excel opens more slowly."""
+MAX_CELLS, MAX_CHARACTERS = 1_000_000, 50_000_000
+"""Cells and texts of all samples: XlsxWriter has all in memory, and Excel opens more slowly."""
 _MAX_LINES, _MAX_SUMMARY_LINES = 8, 27
 """Lines of the tallest row; the cell has the whole text."""
 _TABLE = {
@@ -198,16 +198,27 @@ class Column:
     look: str = "text"
 
 
-def add_samples(book: Book, run: Run, *, name: str, sheet: str, most: int = MAX_ROWS) -> None:
-    """Add the sheet of one metric; beyond `most` lines, the last line counts the rest."""
+def add_samples(
+    book: Book, run: Run, *, name: str, sheet: str, most: int = MAX_ROWS, sheets: int = 1
+) -> None:
+    """Add the sheet of one metric, one of several; if not all rows fit, the last line counts them.
+
+    A sheet has `most` lines, and all `sheets` together MAX_CELLS and MAX_CHARACTERS.
+    """
     columns = sample_columns(run, name)
     names = [column.name for column in columns]
     looks = [column.look for column in columns]
     page = book.page(sheet, [column.width for column in columns])
     page.head(0, names)
-    shown = len(run.rows) if len(run.rows) < most else most - 2
-    for place, row in enumerate(islice(run.rows, shown), start=1):
-        _put_line(page, place, [column.value(row) for column in columns], looks)
+    most = min(most, MAX_CELLS // (sheets * len(columns)))
+    left, shown = MAX_CHARACTERS // sheets, 0
+    for row in islice(run.rows, len(run.rows) if len(run.rows) < most else most - 2):
+        values = [column.value(row) for column in columns]
+        left -= sum(len(value) for value in values if isinstance(value, str))
+        if left < 0:
+            break
+        shown += 1
+        _put_line(page, shown, values, looks)
     if rest := len(run.rows) - shown:
         page.put(
             shown + 1,
@@ -388,6 +399,7 @@ def add_claims(book: Book, run: Run, *, names: Sequence[str], most: int = MAX_RO
     page.head(0, ClaimLine._fields)
     looks = [_CLAIM_LOOKS.get(name, "text") for name in ClaimLine._fields]
     place = 0
+    most = min(most, MAX_CELLS // (4 * len(looks)))
     for place, line in enumerate(islice(chain([first], lines), most - 2), start=1):
         _put_line(page, place, line, looks)
     if last := next(lines, None):  # the last row has the last claim, or counts the rest
