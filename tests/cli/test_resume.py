@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 from tests.cli.conftest import Command
 
+from ragstone.datasets import blocks
 from ragstone.store import Store
 
 ROWS, CONCURRENCY = 60, 2
@@ -281,3 +282,30 @@ def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> No
     assert "--limit 3 reads the first rows, and --sample 30 draws from all; use one" in refused.err
     said = ragstone(*RUN, "--seed", "4", "--limit", "3", "--no-store")
     assert "--seed has no effect: no --sample is drawn" in said.err
+
+
+def test_a_data_set_that_changes_during_a_run(
+    ragstone: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "IN_MEMORY", -1)  # so that the rows are read when they are needed
+    monkeypatch.setattr(blocks.FileRows, "size", 20)
+    data = folder / "data.jsonl"
+    content = data.read_text()
+    changing = 'if Path("spoil").exists() and query == "q3":\n'
+    changing += (
+        '        Path("data.jsonl").write_text(Path("data.jsonl").read_text().lower()[:2000])\n'
+    )
+    (folder / "target.py").write_text(TARGET.replace("sleep(0.03)\n", f"{changing}"))
+    (folder / "spoil").touch()
+    said = ragstone(*RUN, "--json", "out.json")
+    assert said.code == 2
+    assert "data.jsonl changed while it was read; run the command again" in said.err
+    assert not (folder / "out.json").exists()
+    ((finished, rows),) = stored(folder)
+    assert (finished, 0 < rows < ROWS) == (False, True)
+
+    (folder / "spoil").unlink()
+    data.write_text(content)
+    said = ragstone(*RUN, "--json", "out.json")
+    assert f"{rows} of {ROWS} rows are finished" in said.err
+    assert (said.code, stored(folder)) == (0, [(True, ROWS)])
