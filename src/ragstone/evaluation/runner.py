@@ -625,13 +625,16 @@ class Evaluation:
         assert self.scored
         samples, done = self.dataset.samples, self.recorder.done
         is_done = bytearray(number in done for number in range(len(samples)))
-        rows = self.scored.rows(samples, tuple(map(str, self.metrics)), settings=self.key)
-        for number, row in enumerate(rows):
-            if number % BATCH == 0:
-                await asyncio.sleep(0)  # so that the task can be cancelled
-            if not is_done[row.index]:
-                is_done[row.index] = True
-                await self._record(row)
+        for shard in self.scored.shards(
+            samples,
+            self.metrics,
+            settings=self.key,
+            cluster=self.plan.cluster,
+            transcript=self.recorder.transcript,
+            is_done=is_done,
+        ):
+            await asyncio.sleep(0)  # so that the task can be cancelled
+            await self._record_shard(shard)
         return RowIndexSet(bytes(is_done))
 
     async def _run_in_workers(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
@@ -20,7 +20,12 @@ from ragstone._internal.text import format_validation_errors, one_line
 from ragstone.datasets.formats.packed import column_errors
 from ragstone.datasets.frames import frame_of
 from ragstone.errors import UsageError
-from ragstone.store.codec import Texts, decode_row
+from ragstone.evaluation.recorder import RowCounts
+from ragstone.evaluation.scoring import BATCH
+from ragstone.evaluation.workers import ScoredShard
+from ragstone.metrics.base import Metric
+from ragstone.store.codec import Texts, decode_row, encode_body
+from ragstone.store.writer import Record
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 
@@ -81,19 +86,48 @@ class ScoredFiles:
         if not self._files:
             raise UsageError(f"there are no {SUFFIX} files of scored rows in {folder}")
 
-    def rows(
-        self, samples: Sequence[Sample], metrics: Sequence[str], *, settings: str
-    ) -> Iterator[Row]:
-        """Yield the rows, with scores by these metrics, at the places of their samples in the data.
+    def shards(
+        self,
+        samples: Sequence[Sample],
+        metrics: Sequence[Metric],
+        *,
+        settings: str,
+        cluster: str | None,
+        transcript: bool,
+        is_done: bytearray,
+    ) -> Iterator[ScoredShard]:
+        """Yield the rows, with scores by these metrics, as workers would return them.
+
+        `is_done` has a byte for each sample, which is not 0 if its row is not needed; those of the
+        rows that are yielded are set. Without `transcript`, the texts of replies are removed.
 
         Raises:
             UsageError: a row was scored with other settings, or is not of these samples.
             InputError: a file is damaged.
         """
+        rows = self._rows(samples, tuple(map(str, metrics)), settings, is_done)
+        while some := list(islice(rows, BATCH)):
+            counted = RowCounts(metrics, cluster=cluster)
+            for row, _ in some:
+                counted.add(row)
+            yield ScoredShard(
+                [
+                    Record.of(row, transcript=transcript, texts=texts if transcript else None)
+                    for row, texts in some
+                ],
+                counted,
+                [row.has_failed for row, _ in some],
+            )
+
+    def _rows(
+        self, samples: Sequence[Sample], metrics: Sequence[str], settings: str, is_done: bytearray
+    ) -> Iterator[tuple[Row, Texts]]:
+        """Yield the rows that are not done, at the places of their samples, and their texts."""
         known = _Places(samples)
         for file, body, transcript, key in self._lines():
+            texts = Texts(body, transcript)
             try:
-                row = decode_row(Texts(body, transcript))
+                row = decode_row(texts, values=False)
             except ValidationError as error:
                 reason = one_line(format_validation_errors(error), 300)
                 raise UsageError(f"{file} contains a row that cannot be read: {reason}") from error
@@ -102,18 +136,25 @@ class ScoredFiles:
                     f"{file} was scored with other settings; pass the same metrics, judge and "
                     "options to Scorer and to the run, or name another folder"
                 )
-            place = known.place_of(row)
-            sample = None if place is None else samples[place]
+            place, sample = known.find(row)
             # an engine may change the types of tags
-            if sample is None or row.sample.model_copy(update={"tags": sample.tags}) != sample:
+            if row.sample != sample and (
+                sample is None or row.sample.model_copy(update={"tags": sample.tags}) != sample
+            ):
                 what = "is not in the data" if sample is None else "differs from the data"
                 raise UsageError(
                     f"{file}: row {row.sample.id!r} {what}; name the data that was scored, or "
                     "score it again"
                 )
-            assert place is not None
-            scores = {name: row.scores[name] for name in metrics}
-            yield replace(row, index=place, sample=sample, scores=scores)
+            assert sample is not None
+            if is_done[place]:
+                continue
+            is_done[place] = True
+            if (row.index, row.sample, *row.scores) != (place, sample, *metrics):
+                scores = {name: row.scores[name] for name in metrics}
+                row = replace(row, index=place, sample=sample, scores=scores)
+                texts = Texts(encode_body(row), transcript)
+            yield row, texts
 
     def _lines(self) -> Iterator[tuple[Path, str, str, str]]:
         from polars import scan_parquet  # an extra, and slow to import
@@ -137,16 +178,21 @@ class ScoredFiles:
 
 
 class _Places:
-    """The place of each id; if the rows have theirs, the ids are never read."""
+    """Finds samples by the places of rows, or by their ids, if rows have not the same places."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         self._samples = samples
+        self._same = True
 
-    def place_of(self, row: Row) -> int | None:
-        place = row.index
-        if place < len(self._samples) and self._samples[place].id == row.sample.id:
-            return place
-        return self._by_id.get(row.sample.id)
+    def find(self, row: Row) -> tuple[int, Sample | None]:
+        """Return the place and the sample of a row; no sample if there is none of its id."""
+        if self._same and row.index < len(self._samples):
+            sample = self._samples[row.index]
+            if sample.id == row.sample.id:
+                return row.index, sample
+        self._same = False
+        place = self._by_id.get(row.sample.id)
+        return (-1, None) if place is None else (place, self._samples[place])
 
     @cached_property
     def _by_id(self) -> Mapping[str, int]:

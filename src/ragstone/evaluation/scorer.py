@@ -3,6 +3,7 @@
 import atexit
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, Unpack
@@ -88,7 +89,7 @@ class Scorer:
             known = Dataset((), Source(name=_TABLE), known=frozenset(ALIASES))
             ready = Preflight.of(metrics, known, judge=judge, target=None, every=False)
             ready.check_requested(plan)
-            self._setup = WorkerSetup.of(plan, ready.metrics, judge=own)
+            self._setup = replace(WorkerSetup.of(plan, ready.metrics, judge=own), counts=False)
             self._settings = settings_key(plan, judge, metrics)
         self._id = uuid4().hex
         self.metrics = self._setup.metrics

@@ -65,6 +65,7 @@ class WorkerSetup:
         secrets: texts that no message or reply may contain; see `redaction`.
         limits: the place of the calls and dollars that all workers share, and the id of the run;
             None without such limits. See `StoredLimits`.
+        counts: whether the rows are counted.
     """
 
     plan: Plan
@@ -76,6 +77,7 @@ class WorkerSetup:
     folder: str = ""
     secrets: Mapping[str, bool] | None = None
     limits: tuple[str, str] | None = field(default=None, repr=False)
+    counts: bool = True
     version: str = VERSION
 
     def scorer(self) -> "ShardScorer":
@@ -204,7 +206,8 @@ class ShardScorer:
 
         def add(row: Row) -> None:
             records.append(Record.of(row, transcript=self.setup.transcript))
-            counted.add(row)
+            if self.setup.counts:
+                counted.add(row)
             failed.append(row.has_failed)
 
         budget = self._budget

@@ -52,12 +52,15 @@ class Record:
     size: int
 
     @classmethod
-    def of(cls, row: Row, *, transcript: bool) -> "Record":
-        """Return the record of a row; without `transcript`, with no texts of the judge."""
+    def of(cls, row: Row, *, transcript: bool, texts: Texts | None = None) -> "Record":
+        """Return the record of a row; without `transcript`, with no texts of the judge.
+
+        `texts` are those of the row, if it was encoded before.
+        """
         place, sample = row.index, row.sample
         spent = [exchange.outcome.usage for exchange in row.exchanges]
         usage = reduce(add, spent) if spent else NOTHING_SPENT
-        texts = encode_row(row, transcript=transcript)
+        texts = texts or encode_row(row, transcript=transcript)
         return cls(
             row=(
                 place,
