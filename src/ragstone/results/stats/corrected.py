@@ -175,7 +175,7 @@ def _prior(run: LabelledScores, units: NDArray[np.int64]) -> _Prior:
     for near in (1 - given, given):
         near = weights * (near if near.any() else 1.0)
         whole = np.bincount(units, weights * (near > 0))
-        seen.append(np.count_nonzero(whole))
+        seen.append(int(np.count_nonzero(whole)))
         most.append(float(np.bincount(units, near) @ whole / near.sum()))
         size = float(near.sum()) + 2 * PRIOR * most[-1]
         mean = (float(near @ label) + PRIOR * most[-1]) / size
