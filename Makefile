@@ -35,7 +35,7 @@ fast:
 
 slow:  ## what the README's test command leaves out: slow tests, and more random examples
 	$(PYTHON) -m pytest -q -n auto -m "not slow" tests/golden tests/properties
-	$(PYTHON) -m pytest -n auto -m slow
+	$(PYTHON) -m pytest -n auto --dist loadgroup -m slow
 
 coverage:  ## what the fast tests run of src, the least covered files first
 	$(PYTHON) -m coverage run -m pytest -q -m "not slow"
