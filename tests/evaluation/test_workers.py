@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Lock
 
 import pytest
 
@@ -221,6 +222,7 @@ def test_workers_without_a_metric_that_asks_have_no_effect() -> None:
 class OddError(Exception):
     def __init__(self, one: int, two: int) -> None:
         super().__init__(f"{one} and {two}")
+        self.lock = Lock()  # else libraries of engines can pickle it
 
 
 def test_exceptions_that_cannot_be_pickled_are_passed_on_as_text() -> None:
