@@ -30,7 +30,7 @@ _LISTED = re.compile(
 )
 _WHOLLY = re.compile(r'(\*\*|["“`])(?P<text>[^*"“”`]+)(?:\1|”)')
 """A text in quotation marks, or in bold."""
-_PLACEHOLDER = re.compile(
+PLACEHOLDER = re.compile(
     r"[^\w<]*(?:\.\.\.|(?:none|null|n/?a|string|(?:no|keine) (?:claims?|facts?|statements?"
     r"|aussagen)(?: \w+)?|(?:claim|fact|statement)[\s_]*[0-9]*|<[^<>]*>)\W*)"
     r"|.*[–—:(-]\s*(?-i:SUPPORTED|CONTRADICTED|NOT_ENOUGH_INFO)\W*",
@@ -114,7 +114,7 @@ def _one_line(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _check_filled(texts: Sequence[str], reply: RawReply) -> None:
-    if blank := next(filter(_PLACEHOLDER.fullmatch, texts), None):
+    if blank := next(filter(PLACEHOLDER.fullmatch, texts), None):
         raise reply.unusable(Cause.MALFORMED, f"{quoted(blank)!r} is a placeholder")
 
 
