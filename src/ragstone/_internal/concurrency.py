@@ -280,9 +280,6 @@ def finish_in_thread(call: Callable[[], Coroutine[object, object, B]]) -> B:
     """Await a call in its own event loop and thread, and return or raise what it does.
 
     Ctrl-C cancels the call and waits for it to end; a second one returns at once.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C.
     """
     started: list[asyncio.Task[object]] = []
     failed: list[BaseException] = []

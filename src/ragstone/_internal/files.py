@@ -65,11 +65,7 @@ def check_file(path: Path) -> None:
 
 
 def read_parts(path: Path, start: int, end: int) -> Iterator[bytes]:
-    """Yield the bytes of a file from one place up to another, or to its end, some at a time.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
+    """Yield the bytes of a file from one place up to another, or to its end, some at a time."""
     try:
         with path.open("rb") as file:
             file.seek(start)

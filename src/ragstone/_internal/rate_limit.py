@@ -109,11 +109,7 @@ class Budget:
         return self._too_little
 
     def check(self) -> None:
-        """Check that a call may start.
-
-        Raises:
-            CallError: the budget is spent.
-        """
+        """Check that a call may start."""
         if spent := self.spent:
             raise CallError(Cause.BUDGET, spent, tries=0)
 
@@ -171,9 +167,6 @@ class RateLimiter:
         """Wait until the next start is allowed, first come, first served.
 
         The start after it waits `after` seconds, at least `delay`.
-
-        Raises:
-            CallError: the budget is spent.
         """
         loop = asyncio.get_running_loop()
         if self._next <= (now := loop.time()) and not self._line.locked():

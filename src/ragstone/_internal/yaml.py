@@ -105,11 +105,7 @@ class YamlValue:
 
     @property
     def value(self) -> Value:
-        """The value, with the variables of the environment filled in.
-
-        Raises:
-            ValueError: a variable is not set.
-        """
+        """The value, with the variables of the environment filled in."""
         if isinstance(self.written, str):
             return expand_variables(self.written)
         if isinstance(self.written, list):

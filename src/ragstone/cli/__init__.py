@@ -40,9 +40,6 @@ def completed(given: Sequence[str], commands: Collection[str]) -> list[str]:
 
     `-m hit recall` becomes `-m hit -m recall`: words after `-m` that look like metric names and
     are not existing files. `--fail-under hit=0.5 recall=0.5` is the same for gates.
-
-    Raises:
-        UsageError: the first argument is neither a command nor a file, but similar to a command.
     """
     first = given[0] if given else ""
     unknown = first[:1].isalpha() and not Path(first).suffix and not Path(first).exists()
@@ -96,11 +93,7 @@ class _Plain(logging.Formatter):
 
 @contextmanager
 def logs() -> Generator[None, None, None]:
-    """Write ragstone's own log to standard error while the block lasts, from LOG_LEVEL on.
-
-    Raises:
-        UsageError: LOG_LEVEL is not a level.
-    """
+    """Write ragstone's own log to standard error while the block lasts, from LOG_LEVEL on."""
     level = os.environ.get("LOG_LEVEL", "").strip().lower()
     if level and level not in LEVELS:
         raise UsageError(f"LOG_LEVEL {level!r} is not a log level; known: {', '.join(LEVELS)}")

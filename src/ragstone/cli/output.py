@@ -280,11 +280,7 @@ class Outputs:
     verbose: bool = False
 
     def check(self, *inputs: str | Path) -> None:
-        """Check, before any call is made, that all files can be written.
-
-        Raises:
-            UsageError: a path cannot be written, is an input, or is named twice.
-        """
+        """Check, before any call is made, that all files can be written."""
         if self.export:
             load("reports.excel").check_output(self.workbook or self.folder / "workbook.xlsx")
         for name in self.files.keys() - PIPED:

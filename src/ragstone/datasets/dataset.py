@@ -206,11 +206,7 @@ class Shard:
         return len(self.samples)
 
     def read(self) -> Iterator[Row]:
-        """Yield its rows, without scores; their places are those in the data set.
-
-        Raises:
-            UsageError: the file changed since the data set was loaded, or cannot be read.
-        """
+        """Yield its rows, without scores; their places are those in the data set."""
         for index, sample in enumerate(self.samples, self.first):
             yield Row(index, sample, failures=self.failures.get(index, {}))
 
@@ -246,11 +242,6 @@ def samples_of(
 
     Values may be NumPy's, and NaN is missing, as in rows of a pandas frame. The options are as in
     `load`; `columns` does not apply to Samples.
-
-    Raises:
-        UsageError: `columns` contains an unknown field or column, or both `limit` and `sample` are
-            given.
-        InputError: rows are invalid; the error has every problem, with rows counted from 1.
     """
     _check_selection(limit, sample)
     table = Table.of(islice(records, limit))

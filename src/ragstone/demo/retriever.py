@@ -43,9 +43,6 @@ class Index:
         """Index (id, title, text) entries; `stem` finds `charge` for `charging` (English).
 
         A word in a title counts `title_weight` times; at 0 titles are not searched.
-
-        Raises:
-            UsageError: this Python's SQLite was built without FTS5.
         """
         self._title_weight = title_weight
         self._columns = "{title body}" if title_weight > 0 else "{body}"

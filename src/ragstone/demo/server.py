@@ -88,9 +88,6 @@ def make_service(retriever: str = "good", *, noise: float = 0.0, seed: int = 0) 
     """Return the service over the demo's corpus, with a `good` or a `worse` retriever.
 
     Similarities are moved at random by at most `noise`, in [0, 1].
-
-    Raises:
-        UsageError: there is no such retriever, or the noise is out of range.
     """
     variants = {variant.value: variant for variant in Variant}
     if retriever not in variants:
@@ -171,11 +168,7 @@ def make_app(service: Service) -> web.Application:
 async def running(
     service: Service, *, host: str = "127.0.0.1", port: int = 0
 ) -> AsyncGenerator[str, None]:
-    """Serve while the block runs, and yield the base URL; port 0 takes a free one.
-
-    Raises:
-        UsageError: the address is not available.
-    """
+    """Serve while the block runs, and yield the base URL; port 0 takes a free one."""
     if not 0 <= port <= 65535:
         raise UsageError(f"port is {port}; it must be between 0 and 65535")
     runner = web.AppRunner(make_app(service), access_log=None, shutdown_timeout=SECONDS_TO_FINISH)
@@ -198,11 +191,7 @@ async def running(
 def serve(
     service: Service, *, ready: Callable[[str], None], host: str = "127.0.0.1", port: int = 8000
 ) -> None:
-    """Serve until Ctrl-C; `ready` is called with the base URL once it listens.
-
-    Raises:
-        UsageError: the address is not available.
-    """
+    """Serve until Ctrl-C; `ready` is called with the base URL once it listens."""
 
     async def until_stopped() -> None:
         async with running(service, host=host, port=port) as base_url:

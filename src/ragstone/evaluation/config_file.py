@@ -64,9 +64,6 @@ class Config:
 
         Without `preset_name`, the file's preset sets fields that nothing else sets. Columns,
         prompts and gates are merged by name.
-
-        Raises:
-            UsageError: a value is out of range, or there is no such preset.
         """
         override = preset(preset_name) if preset_name else _NOTHING
         base = preset(self.preset) if self.preset and not preset_name else _NOTHING

@@ -82,9 +82,6 @@ def estimate_usage(
 
     `asks_target` means that missing responses and contexts will come from the target. `around`
     wraps the judge.
-
-    Raises:
-        UsageError: the judge is unknown, or an extra or a price is missing.
     """
     places = range(len(samples)) if places is None else places
     unknown = 0

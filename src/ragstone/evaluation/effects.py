@@ -42,11 +42,7 @@ def has_batch_api(plan: Plan) -> bool:
 
 
 def in_batches(plan: Plan, metrics: Sequence[Metric]) -> bool:
-    """Return whether metrics call LLMs through batch APIs.
-
-    Raises:
-        UsageError: an LLM has none, or there are several workers.
-    """
+    """Return whether metrics call LLMs through batch APIs."""
     asked = {kind for metric in metrics for kind in metric.question_kinds} - {TextSimilarity.kind}
     if not (plan.batch_api and asked and any(map(is_model, single_names(plan.judge)))):
         return False

@@ -11,12 +11,7 @@ from ragstone.types.gate import Gate
 
 
 def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
-    """Return the plan's gates with the full names of their metrics.
-
-    Raises:
-        UsageError: a gate is on a metric that is not run, always or never passes, or has the wrong
-            direction; the calibration does not exist.
-    """
+    """Return the plan's gates with the full names of their metrics."""
     if plan.calibration is not None:
         load_calibration(plan.calibration)
     known = {str(metric): metric for metric in metrics}

@@ -281,10 +281,6 @@ class LabelSession:
         """Store a label of a claim; None is "cannot tell".
 
         All labels get the chances of the smallest draw that has all labelled rows.
-
-        Raises:
-            UsageError: the plan has no such claim.
-            StoreError: the store cannot be written.
         """
         row = next((row for row in self.plan.rows if row.position == item.position), None)
         if row is None or not 0 <= item.claim < row.claims:

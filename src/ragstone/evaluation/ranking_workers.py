@@ -87,11 +87,7 @@ class PartSetup:
 
 
 class PartScorer:
-    """Scores parts in this process; the judgments are in memory once for all processes.
-
-    Raises:
-        UsageError: something that the setup names does not exist here.
-    """
+    """Scores parts in this process; the judgments are in memory once for all processes."""
 
     def __init__(self, setup: PartSetup) -> None:
         os.environ.setdefault("POLARS_MAX_THREADS", "1")  # the other processes use the other cores
@@ -110,11 +106,7 @@ class PartScorer:
         self._evaluation = replace(evaluation, metrics=ranking)
 
     def score(self, part: Part) -> RankedPart:
-        """Return the scores of a part; incomplete if one process has to read the file.
-
-        Raises:
-            UsageError: the file is missing, or another one, on this machine.
-        """
+        """Return the scores of a part; incomplete if one process has to read the file."""
         if not part.path.is_file() or part.path.stat().st_size != part.size:
             raise UsageError(f"{part.path} is missing or another file on a worker's machine")
         problems = problems_of(part.path)
@@ -196,12 +188,7 @@ class RankingWorkers:
     def score(
         self, ranking: Path, queries: ScoredQueries, on_read: Callable[[int], None] | None
     ) -> bool:
-        """Add the queries of a ranking; return False if one process has to read it.
-
-        Raises:
-            UsageError: there is no such file or column, an extra is not installed, or workers
-                cannot be started, or die again and again.
-        """
+        """Add the queries of a ranking; return False if one process has to read it."""
         try:
             places = self.cut(ranking)
         except InputError:

@@ -48,9 +48,6 @@ def ray_workers(
 
     They are on the cluster that this process is connected to, or else on that of RAY_ADDRESS, or
     else on this machine. Ray's usage statistics are off, unless the cluster was started by others.
-
-    Raises:
-        WorkerError: Ray cannot be reached or started.
     """
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # before the import
     ray: Any = import_module("ray")

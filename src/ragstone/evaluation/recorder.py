@@ -186,11 +186,7 @@ class StoreRecorder(Recorder):
             self._read_done()
 
     async def __aenter__(self) -> Self:
-        """Lock a resumed run and summarize its stored rows; a new one is not stored yet.
-
-        Raises:
-            StoreError: the store cannot be used, or another process writes this run.
-        """
+        """Lock a resumed run and summarize its stored rows; a new one is not stored yet."""
         run_id = self.manifest.run_id
         if self._resumed:
             writer = await self._store.open_writer(run_id).__aenter__()
@@ -216,39 +212,23 @@ class StoreRecorder(Recorder):
             self.retried = RowIndexSet.of(again)
 
     async def __aexit__(self, *raised: object) -> None:
-        """Write the remaining rows.
-
-        Raises:
-            StoreError: some rows could not be written.
-        """
+        """Write the remaining rows."""
         with self._claim:
             if self._writer is not None:
                 await self._writer.__aexit__(*raised)
 
     async def begin(self) -> None:
-        """Add the run to the store, or mark a resumed one as unfinished.
-
-        Raises:
-            StoreError: the store failed.
-        """
+        """Add the run to the store, or mark a resumed one as unfinished."""
         await self._open_writer()
 
     async def record(self, row: Row) -> None:
-        """Summarize one finished row and pass it to the writer.
-
-        Raises:
-            StoreError: the store failed.
-        """
+        """Summarize one finished row and pass it to the writer."""
         writer = await self._open_writer()
         self.counted.add(row)
         await writer.put(row)
 
     async def record_shard(self, records: Iterable[Record], counted: RowCounts) -> None:
-        """Pass rows that a worker encoded and counted to the writer.
-
-        Raises:
-            StoreError: the store failed.
-        """
+        """Pass rows that a worker encoded and counted to the writer."""
         writer = await self._open_writer()
         self.counted.merge(counted)
         for record in records:
@@ -305,13 +285,7 @@ class StoreRecorder(Recorder):
 def open_recorder(
     manifest: Manifest, metrics: Sequence[Metric], **options: Unpack[StoreOptions]
 ) -> tuple[Recorder, tuple[str, ...]]:
-    """Return the recorder of a new or resumed run, with notices for the user.
-
-    Raises:
-        UsageError: a run is to be resumed without a store.
-        RunChangedError: the run to resume has other settings.
-        StoreError: the store cannot be used, or another process works on the same evaluation.
-    """
+    """Return the recorder of a new or resumed run, with notices for the user."""
     place, transcript = options.get("store"), options.get("transcript", True)
     if place is None or place is False:
         if "resume" in options:

@@ -136,10 +136,6 @@ def rescore(
     apply.
 
     The rows of the new run are scored each time they are read.
-
-    Raises:
-        UsageError: a metric requested by name needs questions that were not asked, the transcript
-            was not stored, or a name is unknown.
     """
     if run.columns is not None:
         raise UsageError(
@@ -187,11 +183,7 @@ def rescore(
 
 
 def save(run: Run, store: Store, *, transcript: bool = True) -> None:
-    """Store a run completely or not at all; without `transcript`, not the judge's replies.
-
-    Raises:
-        StoreError: the store cannot be used.
-    """
+    """Store a run completely or not at all; without `transcript`, not the judge's replies."""
     manifest = run.manifest
     run_id = manifest.run_id
 

@@ -193,11 +193,7 @@ def _unknown_option(name: str) -> UsageError:
 
 
 def plan_of(options: Options | ScoringOptions) -> Plan:
-    """Return the plan of the options; they override the settings of `plan` or `config`.
-
-    Raises:
-        UsageError: an option does not exist or is out of range.
-    """
+    """Return the plan of the options; they override the settings of `plan` or `config`."""
     if unknown := sorted(options.keys() - Options.__annotations__.keys()):
         raise _unknown_option(unknown[0])
     given: dict[str, Any] = dict(options)
@@ -258,12 +254,7 @@ def explicit_settings(options: Options | ScoringOptions) -> Mapping[str, str]:
 
 
 def load_data(data: Data, plan: Plan) -> Dataset:
-    """Load a file or take samples; a loaded data set is returned as it is.
-
-    Raises:
-        UsageError: settings do not apply to this kind of data.
-        InputError: the file's content is invalid.
-    """
+    """Load a file or take samples; a loaded data set is returned as it is."""
     if isinstance(data, Dataset):
         if ignored := [
             name for name in ("sheet", "columns", "limit", "sample") if getattr(plan, name)
@@ -292,11 +283,7 @@ def judge_of(
     metrics: Sequence[Metric],
     batches: bool = False,
 ) -> Judge:
-    """Return the judge for these metrics, built from its name or given as an object.
-
-    Raises:
-        UsageError: it is neither, or settings do not apply to a judge object.
-    """
+    """Return the judge for these metrics, built from its name or given as an object."""
     named, tracing = options.get("judge", plan.judge), options.get("tracing", UNTRACED)
     if isinstance(named, str):
         asked = [metric.question_kinds for metric in metrics]
@@ -327,11 +314,7 @@ def check_unlimited(plan: Plan, what: str) -> None:
 def _worker_setup(
     options: Options, plan: Plan, judge: Judge, metrics: Sequence[Metric], *, calls_target: bool
 ) -> WorkerSetup | None:
-    """Return what worker processes are made from; None if this process scores the rows.
-
-    Raises:
-        UsageError: options apply to a single process only.
-    """
+    """Return what worker processes are made from; None if this process scores the rows."""
     if plan.engine == "ray":
         check_ray(plan)
     elif plan.workers == 1:
@@ -345,11 +328,7 @@ def _worker_setup(
 
 
 def _check_target(target: Target, samples: Sequence[Sample], *, batches: bool) -> None:
-    """Check that a target may be asked about samples.
-
-    Raises:
-        UsageError: it may not, or the judge waits for batch APIs: both at once take too long.
-    """
+    """Check that a target may be asked about samples."""
     target.check(samples)
     if batches:
         raise UsageError(
@@ -433,11 +412,7 @@ class Evaluation:
 
     @classmethod
     def of(cls, data: Data, **options: Unpack[Options]) -> "Evaluation":
-        """Check everything that can be checked before the first call.
-
-        Raises:
-            UsageError: an option or the data is invalid.
-        """
+        """Check everything that can be checked before the first call."""
         given = plan_of(options)
         plan = given if "judge" in options else with_llm(given)
         dataset = load_data(data, plan)

@@ -49,11 +49,7 @@ def column_types(metrics: Sequence[str]) -> Mapping[str, type]:
 def write_scored(
     columns: Mapping[str, Sequence[object]], types: Mapping[str, type], path: Path
 ) -> None:
-    """Write a file of scored rows, completely or not at all.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
+    """Write a file of scored rows, completely or not at all."""
     _check_polars(f"writing {path}")
     import polars
 
@@ -67,11 +63,7 @@ def _check_polars(what: str) -> None:
 
 
 class ScoredFiles:
-    """The rows in a folder's files, and in those of its subfolders.
-
-    Raises:
-        UsageError: there are no such files, or polars is not installed.
-    """
+    """The rows in a folder's files, and in those of its subfolders."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -100,10 +92,6 @@ class ScoredFiles:
 
         `is_done` has a byte for each sample, which is not 0 if its row is not needed; those of the
         rows that are yielded are set. Without `transcript`, the texts of replies are removed.
-
-        Raises:
-            UsageError: a row was scored with other settings, or is not of these samples.
-            InputError: a file is damaged.
         """
         rows = self._rows(samples, tuple(map(str, metrics)), settings, is_done)
         while some := list(islice(rows, BATCH)):

@@ -55,11 +55,7 @@ def score_rows(
 
 
 async def rescore_row(row: Row, metrics: Sequence[Metric]) -> Row:
-    """Score a row again from its exchanges, without any calls.
-
-    Raises:
-        QuestionNotSupportedError: a metric asks a question that was not asked before.
-    """
+    """Score a row again from its exchanges, without any calls."""
     return await _judge_row(row, metrics, ReplayJudge(row.exchanges), recorded=row.exchanges)
 
 

@@ -33,12 +33,7 @@ class Transcript:
         self._askers = Counter[str]()
 
     async def ask(self, question: Question[T]) -> T:
-        """Return the answer; equal questions share one call.
-
-        Raises:
-            JudgeFailureError: the judge did not answer.
-            QuestionNotSupportedError: the judge does not support this kind of question.
-        """
+        """Return the answer; equal questions share one call."""
         return (await self.reply(question)).value
 
     async def reply(self, question: Question[T]) -> Reply[T]:

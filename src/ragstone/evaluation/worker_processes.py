@@ -88,11 +88,7 @@ class Worker(Protocol[Shard, Scored]):
     """Scores shards in another process; called from any thread, one call at a time."""
 
     def score(self, shard: Shard, /) -> Scored:
-        """Return the result of a shard; if the worker dies, it is replaced.
-
-        Raises:
-            WorkerError: it died too often on these rows.
-        """
+        """Return the result of a shard; if the worker dies, it is replaced."""
         ...
 
     def stop(self, *, at_once: bool) -> None:
@@ -111,9 +107,6 @@ class RestartedWorker(ABC, Generic[Shard, Scored]):
         kind: what it is called in messages.
         unready: what to do if it ends before it is ready.
         unusable: what it needs, for the message that it cannot be set up.
-
-    Raises:
-        WorkerError: it cannot be started.
     """
 
     kind: str
@@ -140,19 +133,11 @@ class RestartedWorker(ABC, Generic[Shard, Scored]):
 
     @abstractmethod
     def _open(self) -> Exception | None:
-        """Start the process; return what it raised, if it cannot score.
-
-        Raises:
-            DeadWorkerError: the process has died.
-        """
+        """Start the process; return what it raised, if it cannot score."""
 
     @abstractmethod
     def _ask(self, shard: Shard) -> Scored | Exception:
-        """Return the result of a shard, or what the process raised.
-
-        Raises:
-            DeadWorkerError: the process has died.
-        """
+        """Return the result of a shard, or what the process raised."""
 
     def score(self, shard: Shard) -> Scored:
         """Send the shard to the process, and wait for its result."""

@@ -98,11 +98,7 @@ class WorkerSetup:
         transcript: bool = True,
         calls_target: bool = False,
     ) -> Self:
-        """Return the setup of `plan.workers` workers, which share the plan's concurrency.
-
-        Raises:
-            UsageError: the judge is an object that cannot be passed to another process.
-        """
+        """Return the setup of `plan.workers` workers, which share the plan's concurrency."""
         plugins = dict.fromkeys(
             plugin for metric in metrics if (plugin := plugin_of(type(metric))) is not None
         )
@@ -160,11 +156,7 @@ class ScoredShard:
 
 
 class ShardScorer:
-    """Scores shards in this process. The judge and its connections are made once, and stay open.
-
-    Raises:
-        UsageError: something that the setup names does not exist here.
-    """
+    """Scores shards in this process. The judge and its connections are made once, and stay open."""
 
     def __init__(self, setup: WorkerSetup) -> None:
         if setup.version != VERSION:
@@ -252,9 +244,6 @@ def with_limits(
     setup: WorkerSetup, run_id: str, store: str | None
 ) -> Generator[WorkerSetup, None, None]:
     """Give a setup whose workers share the limits of its plan, through the store if there is one.
-
-    Raises:
-        StoreError: the store cannot be used.
     """
     plan = setup.plan
     if {plan.max_calls, plan.max_cost, plan.rpm, plan.tpm} == {None}:
@@ -292,11 +281,7 @@ class WorkerPool:
         self._size = FIRST
 
     async def __aenter__(self) -> Self:
-        """Start the workers.
-
-        Raises:
-            UsageError: one of them cannot be started.
-        """
+        """Start the workers."""
         starts = (in_thread(self._start) for _ in range(self._number))
         started = await asyncio.gather(*starts, return_exceptions=True)
         self._idle = [each for each in started if not isinstance(each, BaseException)]

@@ -99,11 +99,6 @@ class ReplyFile:
     """Replies in an SQLite file.
 
     Reads happen in the caller's thread: they take microseconds and do not wait for writes (WAL).
-
-    Raises:
-        UsageError: it is the database of another program, or of a newer version.
-        OSError: its folder cannot be created.
-        sqlite3.Error: it cannot be used.
     """
 
     error = sqlite3.Error
@@ -146,10 +141,6 @@ class ReplyServer:
     """Replies in a PostgreSQL database, for several machines.
 
     Keys that are looked up at the same time are one query. A user who may only SELECT reads.
-
-    Raises:
-        UsageError: psycopg is not installed.
-        psycopg.Error: the server cannot be used.
     """
 
     def __init__(self, url: str) -> None:
@@ -197,11 +188,7 @@ class ReplyServer:
 
 
 def is_server(place: str | Path) -> bool:
-    """Return whether a place of a reply cache is a PostgreSQL server, not a file.
-
-    Raises:
-        UsageError: it is a URL of something else.
-    """
+    """Return whether a place of a reply cache is a PostgreSQL server, not a file."""
     if isinstance(place, Path) or "://" not in place:
         return False
     if not _SCHEME.match(place):
@@ -225,11 +212,7 @@ class ReplyCache:
 
     @classmethod
     async def open(cls, place: str | Path) -> "ReplyCache":
-        """Open a file or a `postgresql://` URL; create the file and its folder if needed.
-
-        Raises:
-            UsageError: it cannot be used.
-        """
+        """Open a file or a `postgresql://` URL; create the file and its folder if needed."""
         server = is_server(place)
         name = public_url(str(place)) if server else str(place)
 
@@ -361,11 +344,7 @@ class CachedJudge(JudgeWrapper):
         self._pending: dict[bytes, asyncio.Future[Reply[object] | CallError | None]] = {}
 
     async def __aenter__(self) -> Self:
-        """Open the cache and the wrapped judge.
-
-        Raises:
-            UsageError: the cache cannot be used.
-        """
+        """Open the cache and the wrapped judge."""
         self._replies = await ReplyCache.open(self._place)
         try:
             return await super().__aenter__()

@@ -73,11 +73,7 @@ class DryRunJudge(JudgeWrapper):
         self._llm, self._guess = judge, guess
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Answer with a guess.
-
-        Raises:
-            QuestionNotSupportedError: the LLM judge has no prompt for that kind of question.
-        """
+        """Answer with a guess."""
         if (found := sentences_asked_for(question)) is not None:
             return question.reply(found)
         prompt = self._llm.prompt(question)
@@ -150,11 +146,7 @@ class DryRunLocalJudge(Judge):
         self._confidence = confidence
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Answer with a guess; it costs nothing.
-
-        Raises:
-            QuestionNotSupportedError: such a model does not answer that kind of question.
-        """
+        """Answer with a guess; it costs nothing."""
         if isinstance(question, ExtractClaims):
             return cast("Reply[T]", question.reply(extract_claims(question.response)))
         if not isinstance(question, VerifyClaims):

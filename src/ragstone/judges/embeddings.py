@@ -45,14 +45,7 @@ class EmbeddingJudge(Judge):
         return self._identity if self.takes(kind) else None
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Compare texts; if all are equal, no call is made.
-
-        Raises:
-            CallError: the model did not answer.
-            JudgeError: its vectors cannot be compared, or a text is blank.
-            QuestionNotSupportedError: it is another kind of question.
-            UsageError: the key was rejected, or the model does not exist.
-        """
+        """Compare texts; if all are equal, no call is made."""
         if not isinstance(question, TextSimilarity):
             raise QuestionNotSupportedError(
                 f"{self.name} is an embedding model: it only compares texts"

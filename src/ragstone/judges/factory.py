@@ -70,10 +70,6 @@ def make_judge(
     such as a key. With a `guess` no calls are made, and the usage is estimated. `tracing` wraps
     the models; `replies` is the cache if the plan names none. `in_batches` sends the requests to
     LLMs through batch APIs.
-
-    Raises:
-        UsageError: a name is unknown, or a key, an extra or a price is missing.
-        InputError: a user's prompt is invalid.
     """
     remember(os.environ)
     maker = _Maker(plan, budget or Budget(), guess, tracing, replies)

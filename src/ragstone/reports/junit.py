@@ -71,11 +71,7 @@ class _Suite:
 
 
 def write_junit(run: Run, path: Path) -> None:
-    """Write the run as JUnit XML; rows are read once and not kept in memory.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Write the run as JUnit XML; rows are read once and not kept in memory."""
     write_file(path, partial(_write, run=run))
 
 

@@ -50,19 +50,12 @@ def write_labels(labels: Sequence[Label], rows: Sequence[ClaimRow], path: Path) 
     """Write labels to a file that `ragstone labels import` reads.
 
     Claims are texts with their number from 1, as in reports. Texts are never formulas.
-
-    Raises:
-        UsageError: the file is not .xlsx, .csv or .jsonl, or cannot be written.
     """
     _write(_GIVEN, _lines(labels, rows), path)
 
 
 def write_claims(session: LabelSession, path: Path) -> None:
-    """Write the claims of a plan with their texts and a blank column for labels.
-
-    Raises:
-        UsageError: as by `write_labels`.
-    """
+    """Write the claims of a plan with their texts and a blank column for labels."""
     _write(_TO_LABEL, _lines_to_label(session), path)
 
 

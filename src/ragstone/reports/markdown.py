@@ -49,11 +49,7 @@ _BREAK = r"\g<0>&#8203;"
 
 
 def write_markdown(run: Run, destination: Destination) -> None:
-    """Write the report of a run, short enough for a comment.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Write the report of a run, short enough for a comment."""
     text = run_as_markdown(run)
     if not isinstance(destination, Path):
         destination.write(text)

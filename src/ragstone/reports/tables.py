@@ -208,9 +208,6 @@ def as_frame(table: Table, library: str) -> Frame:
     """Return a table as a frame of `pandas`, `polars` or `pyarrow`; missing cells are null.
 
     A column of an open type has numbers or booleans if all of its cells are; else texts.
-
-    Raises:
-        UsageError: the library is not installed.
     """
     columns: list[list[Cell]] = [[] for _ in table.columns]
     for batch in table.batches:
@@ -267,32 +264,20 @@ def _values(block: RankingScores, metric: str) -> list[float | None]:
 
 
 def check_table(path: Path) -> None:
-    """Check whether a table can be written to such a file.
-
-    Raises:
-        UsageError: the file is Parquet and polars is not installed.
-    """
+    """Check whether a table can be written to such a file."""
     if path.suffix.lower() == ".parquet":
         _check_parquet()
 
 
 def write_json(document: Run | Mapping[str, object], destination: Destination) -> None:
-    """Write a run's summary with its worst samples, or any document, as one JSON object.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Write a run's summary with its worst samples, or any document, as one JSON object."""
     if isinstance(document, Run):
         document = document.to_dict() | {"worst": worst_documents(document)}
     _write_json([document], destination, indent=2)
 
 
 def write_rows(run: Run, destination: Destination) -> None:
-    """Write a line per sample: flat in CSV and Parquet, otherwise the whole row as JSON.
-
-    Raises:
-        UsageError: the file cannot be written, or is Parquet and polars is not installed.
-    """
+    """Write a line per sample: flat in CSV and Parquet, otherwise the whole row as JSON."""
     if isinstance(destination, Path) and _is_flat(destination):
         _write_flat(samples_table(run), destination)
     elif run.columns is not None:
@@ -302,20 +287,12 @@ def write_rows(run: Run, destination: Destination) -> None:
 
 
 def write_claims(run: Run, destination: Destination) -> None:
-    """Write a line per judged claim: CSV, Parquet, or otherwise JSON.
-
-    Raises:
-        UsageError: the file cannot be written, or is Parquet and polars is not installed.
-    """
+    """Write a line per judged claim: CSV, Parquet, or otherwise JSON."""
     write_table(claims_table(run), destination)
 
 
 def write_table(table: Table, destination: Destination) -> None:
-    """Write a line per row of a table: CSV, Parquet, or otherwise JSON.
-
-    Raises:
-        UsageError: the file cannot be written, or is Parquet and polars is not installed.
-    """
+    """Write a line per row of a table: CSV, Parquet, or otherwise JSON."""
     if isinstance(destination, Path) and _is_flat(destination):
         _write_flat(table, destination)
         return

@@ -275,9 +275,6 @@ class Calibration(FrozenModel):
         """Collect the labels of the run that has these parts.
 
         Several labels of one claim count as their majority; "cannot tell" and ties do not count.
-
-        Raises:
-            UsageError: there are no labels, or labels of a metric that has no range of 0 to 1.
         """
         given: dict[str, dict[int, list[Label]]] = {}
         for label in labels:
@@ -422,11 +419,7 @@ def calibratable(metrics: Mapping[str, MetricInfo]) -> list[str]:
 
 
 def load_calibration(name: str) -> Calibration:
-    """Read a calibration by its name.
-
-    Raises:
-        UsageError: there is none, or its file cannot be read.
-    """
+    """Read a calibration by its name."""
     path = _path(name)
     if not path.is_file():
         known = sorted(each.stem for each in FOLDER.glob("*.json"))

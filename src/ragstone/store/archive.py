@@ -99,11 +99,7 @@ def ranking_to_line(values: RankingScores) -> str:
 
 
 def ranking_from_line(text: str, metrics: Sequence[str]) -> RankingScores:
-    """Return the scores by those metrics from a line.
-
-    Raises:
-        ValueError: the line does not have such scores.
-    """
+    """Return the scores by those metrics from a line."""
     line = from_text(_QUERIES, text)
     columns = [line.values.get(name, ()) for name in metrics]
     lengths = {len(line.ids), len(line.why), *map(len, columns)}
@@ -124,11 +120,7 @@ def ranking_from_line(text: str, metrics: Sequence[str]) -> RankingScores:
 
 
 def export(store: Store, run_id: str, path: Path) -> None:
-    """Write a run to a file, completely or not at all; missing folders are created.
-
-    Raises:
-        StoreError: there is no such run, or the file cannot be written.
-    """
+    """Write a run to a file, completely or not at all; missing folders are created."""
     with store.connect() as connection:
         query = select(RUNS).where(RUNS.c.id == run_id)
         line = connection.execute(query).mappings().first()
@@ -164,23 +156,14 @@ def export(store: Store, run_id: str, path: Path) -> None:
 
 
 def check_archive(path: Path) -> None:
-    """Check a file before there is a store to add it to; its rows are not parsed.
-
-    Raises:
-        StoreError: the file is not an exported run, or is truncated.
-    """
+    """Check a file before there is a store to add it to; its rows are not parsed."""
     with _read(path) as lines:
         for _ in _read_run(lines, path)[1]:
             pass
 
 
 def import_(store: Store, path: Path) -> str:
-    """Add the run of a file to the store, and return its id.
-
-    Raises:
-        StoreError: the file is not an exported run, is damaged, or contradicts itself, or the store
-            has a run of that id.
-    """
+    """Add the run of a file to the store, and return its id."""
     with _read(path) as texts:
         head, rows = _read_run(texts, path)
         lines = enumerate(rows, start=2)

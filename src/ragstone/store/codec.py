@@ -63,9 +63,6 @@ def decode_row(texts: Texts, *, values: bool = True) -> Row:
     """Return the row of these texts; fields that an older version did not store have defaults.
 
     Without `values`, the values of replies remain plain data, which takes half the time.
-
-    Raises:
-        ValidationError: the texts are not a row.
     """
     found = from_text(_EXCHANGES, texts.transcript)
     exchanges: list[Exchange] = []
@@ -92,11 +89,7 @@ def to_text(adapter: TypeAdapter[T], value: T, *, exclude: set[str] | None = Non
 
 
 def from_text(adapter: TypeAdapter[T], text: str) -> T:
-    """Return the value of a text.
-
-    Raises:
-        ValidationError: the text is not such a value.
-    """
+    """Return the value of a text."""
     try:
         return adapter.validate_json(text)
     except ValidationError:

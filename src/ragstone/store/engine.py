@@ -56,9 +56,6 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
     """Return the engine for a path, a `postgresql://` URL, or, for None, the default path.
 
     With `reading`, the store must exist, and no statement can change it.
-
-    Raises:
-        StoreError: the place cannot be used, or not written, or its driver is not installed.
     """
     if isinstance(place, str) and _LIKE_URL.match(place):
         return _postgresql(_url(place), reading=reading)

@@ -20,9 +20,6 @@ def write_labels(connection: Connection, run: int, labels: Iterable[Label]) -> N
     """Write labels of the run with that number; they replace labels with the same key.
 
     The key is the metric, the position, the claim and the annotator.
-
-    Raises:
-        StoreError: the run has no row at the position of a label.
     """
     lines: dict[object, tuple[object, ...]] = {}
     for each in labels:
@@ -39,9 +36,6 @@ def change_labels(
     connection: Connection, run: int, run_id: str, change: Callable[[Label], Label]
 ) -> None:
     """Replace labels by changed ones with the same key; no other connection writes them meanwhile.
-
-    Raises:
-        DamagedRunError: a label was changed after it was stored.
     """
     labels = read_labels(connection, run, run_id, lock=True)
     changed = ((label, change(label)) for label in labels)
@@ -65,9 +59,6 @@ def read_labels(
     """Return the labels of a run, sorted by metric, position, claim and annotator.
 
     With `lock`, others cannot change or delete them before the transaction ends.
-
-    Raises:
-        DamagedRunError: a label was changed after it was stored.
     """
     here = (LABELS.c.run == ROWS.c.run) & (LABELS.c.place == ROWS.c.place)
     query = select(LABELS, ROWS.c.sample_id).join(ROWS, here).where(LABELS.c.run == run)

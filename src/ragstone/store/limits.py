@@ -26,9 +26,6 @@ class StoredLimits:
     """What a run has spent, and when its calls may start: one line of a store.
 
     `place` is a path or URL, with its password.
-
-    Raises:
-        StoreError: the place cannot be used.
     """
 
     def __init__(
@@ -52,11 +49,7 @@ class StoredLimits:
         self._change = LIMITS.update().where(of_run)
 
     def lease(self, request: LeaseRequest) -> Lease:
-        """Lease calls, in one transaction.
-
-        Raises:
-            StoreError: the database fails, or the run has ended.
-        """
+        """Lease calls, in one transaction."""
         with translate_errors(self._name), self._connection.begin():
             line = self._connection.execute(self._find).one_or_none()
             if line is None:
@@ -96,9 +89,6 @@ def shared_limits(place: str | None, run_id: str) -> Generator[str, None, None]:
     """Add the account of a run, with nothing spent, and remove it when the block ends.
 
     `place` is a store, and None a temporary file. Gives the place for `StoredLimits`.
-
-    Raises:
-        StoreError: the place cannot be used.
     """
     if place is None:
         with TemporaryDirectory(prefix="ragstone-") as folder:

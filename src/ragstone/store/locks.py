@@ -28,23 +28,13 @@ TIMEOUT = 0.5
 
 
 def run_lock(connection: Connection, run: int, *, name: str) -> AbstractContextManager[None]:
-    """Lock the run with that number within the block.
-
-    Raises:
-        RunLockedError: another process or another part of this one has locked it.
-        StoreError: the lock file cannot be created or locked.
-    """
+    """Lock the run with that number within the block."""
     busy = f"run {name} is in use by another process; wait until it finishes"
     return _locked(connection, _lock_path(connection, run), (KIND, run), busy)
 
 
 def start_lock(connection: Connection, fingerprint: str) -> AbstractContextManager[None]:
-    """Lock a configuration within the block, before it has a run that could be locked.
-
-    Raises:
-        RunLockedError: another process or another part of this one has locked it.
-        StoreError: the lock file cannot be created or locked.
-    """
+    """Lock a configuration within the block, before it has a run that could be locked."""
     number = crc32(fingerprint.encode()) & 0x7FFF_FFFF
     path = Path(f"{connection.engine.url.database}.start-{number:08x}.lock")
     return _locked(connection, path, (KIND + 1, number), SAME_EVALUATION.format(""))
@@ -68,11 +58,7 @@ def _locked(
 
 
 def locked_runs(connection: Connection, runs: Iterable[int]) -> frozenset[int]:
-    """Return which of the runs with these numbers are locked.
-
-    Raises:
-        StoreError: a lock file cannot be read.
-    """
+    """Return which of the runs with these numbers are locked."""
     if connection.dialect.name != "sqlite":
         return frozenset(runs) & frozenset(connection.exec_driver_sql(_LOCKED).scalars())
     locked: set[int] = set()

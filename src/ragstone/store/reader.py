@@ -86,11 +86,7 @@ class StoredRows(LazyRows):
         return (texts for _, texts in self._all())
 
     def read_as(self, adapter: TypeAdapter[T]) -> Iterator[T]:
-        """Yield the rows as the adapter reads their JSON, which has no exchanges.
-
-        Raises:
-            StoreError: the adapter cannot read a row.
-        """
+        """Yield the rows as the adapter reads their JSON, which has no exchanges."""
         for place, texts in self._all():
             with row_errors(self._name, place):
                 value = from_text(adapter, texts.body)
@@ -136,11 +132,7 @@ class EncodedRows(LazyRows):
 def read_texts(
     connection: Connection, *which: ColumnElement[bool], run_id: str, limit: int | None = None
 ) -> list[tuple[int, Texts]]:
-    """Return the place and the texts of each row that meets the conditions, sorted by place.
-
-    Raises:
-        StoreError: a row was changed after it was stored.
-    """
+    """Return the place and the texts of each row that meets the conditions, sorted by place."""
     cells = TEXTS.c.place, TEXTS.c.body, TEXTS.c.transcript, TEXTS.c.checksum
     query = select(*cells).where(*which).order_by(cells[0]).limit(limit)
     found: list[tuple[int, Texts]] = []

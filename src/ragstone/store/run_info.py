@@ -83,11 +83,7 @@ class RunInfo:
     def of(
         cls, line: RunLine, rows: int, *, ranked: bool = False, damage: str | None = None
     ) -> "RunInfo":
-        """Read a line of the table of runs.
-
-        Raises:
-            StoreError: this version cannot read it.
-        """
+        """Read a line of the table of runs."""
         try:
             return cls(
                 id=line.id,
@@ -139,12 +135,7 @@ def _relative(path: Path) -> Path:
 
 
 def read_run_info(connection: Connection, number: int) -> RunInfo:
-    """Return the info of the run with that number.
-
-    Raises:
-        RunNotFoundError: it was deleted meanwhile.
-        StoreError: this version cannot read it.
-    """
+    """Return the info of the run with that number."""
     query = select(RUNS).where(RUNS.c.number == number)
     values = connection.execute(query).mappings().first()
     if values is None:
@@ -167,12 +158,7 @@ def read_run_info(connection: Connection, number: int) -> RunInfo:
 def check_stored(
     connection: Connection, number: int, run_id: str, *, damage: str | None = None
 ) -> None:
-    """Check after a run was read that it is still stored; raise its `damage`, if any.
-
-    Raises:
-        RunNotFoundError: it was deleted meanwhile.
-        DamagedRunError: it is damaged.
-    """
+    """Check after a run was read that it is still stored; raise its `damage`, if any."""
     query = select(RUNS.c.number).where(RUNS.c.number == number)
     if connection.execute(query).first() is None:
         raise RunNotFoundError(_DELETED.format(f"run {run_id}"))
@@ -213,11 +199,7 @@ def sort_time(connection: Connection, started_at: str) -> str:
 
 
 def find_run_number(connection: Connection, run_id: str, *, store: str) -> int:
-    """Return the number of a run in the tables of its rows.
-
-    Raises:
-        RunNotFoundError: there is no such run.
-    """
+    """Return the number of a run in the tables of its rows."""
     query = select(RUNS.c.number).where(RUNS.c.id == column(run_id))
     number = connection.execute(query).scalar()
     if number is None:

@@ -38,11 +38,7 @@ _NAMES = select(RUNS.c.id, RUNS.c.tag).where(WHOLE).order_by(*NEWEST)
 
 
 def find_run(store: Store, name: str) -> str:
-    """Return the id of a run by its id, its tag, a unique beginning of its id, or `last`.
-
-    Raises:
-        RunNotFoundError: no run or several runs match; the message lists similar names.
-    """
+    """Return the id of a run by its id, its tag, a unique beginning of its id, or `last`."""
     with store.connect() as connection:
         if name == LAST:
             found = connection.execute(_NAMES.limit(1)).scalar()
@@ -88,11 +84,7 @@ class TagMove(NamedTuple):
 
 
 def tag(store: Store, run_id: str, name: str) -> TagMove:
-    """Tag a run; its old tag is removed, and another run loses a tag of that name.
-
-    Raises:
-        StoreError: the name is not valid for a tag, or there is no such run.
-    """
+    """Tag a run; its old tag is removed, and another run loses a tag of that name."""
     if not _TAG.fullmatch(name) or name == LAST:
         raise StoreError(
             f"invalid tag {name!r}: use up to 100 letters, digits, '.', '_' and '-' (not {LAST!r})"
@@ -118,12 +110,7 @@ def untag(store: Store, run_id: str) -> None:
 
 
 def delete(store: Store, run_id: str) -> None:
-    """Delete a run with its rows.
-
-    Raises:
-        RunNotFoundError: there is no such run.
-        RunLockedError: a process is working on it.
-    """
+    """Delete a run with its rows."""
     with store.lock(run_id) as (connection, number), connection.begin():
         connection.execute(RUNS.delete().where(RUNS.c.number == number))
 
@@ -132,9 +119,6 @@ def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[s
     """Return the ids of the runs that a process is working on.
 
     With a fingerprint, only runs of the same configuration.
-
-    Raises:
-        StoreError: the database fails.
     """
     query = select(RUNS.c.number, RUNS.c.id).where(RUNS.c.finished_at.is_(None))
     if fingerprint is not None:
@@ -182,9 +166,6 @@ def atomic_import(
     Gives a connection and the number of the run. Until the block ends, the run has an id that
     others ignore. So the block may use several transactions, and other processes can write in
     between.
-
-    Raises:
-        StoreError: the store has a run of that id, or another process is importing one.
     """
     with store.connect() as connection:
         killed = connection.execute(select(RUNS.c.id).where(~WHOLE)).scalars().all()
@@ -221,11 +202,7 @@ def atomic_import(
 
 
 def save_ranking(store: Store, run: Run) -> None:
-    """Store a ranking run, completely or not at all.
-
-    Raises:
-        StoreError: the store cannot be used, or has a run of that id.
-    """
+    """Store a ranking run, completely or not at all."""
     assert run.columns is not None, "rows of other runs are stored as they finish"
     manifest = run.manifest
     line = RunLine(

@@ -189,11 +189,7 @@ def migrate(engine: sa.Engine, name: str) -> None:
 
 
 def is_current(engine: sa.Engine, name: str) -> bool:
-    """Return whether the newest migration was run.
-
-    Raises:
-        StoreError: the database belongs to another program or a newer version of ragstone.
-    """
+    """Return whether the newest migration was run."""
     with engine.connect() as connection:
         return _version(connection, name) == HEAD
 

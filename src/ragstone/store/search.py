@@ -86,11 +86,7 @@ class RowPage:
 
 
 def find_rows(store: Store, run_id: str, search: RowQuery) -> RowPage:
-    """Return the rows of a run that fit a query.
-
-    Raises:
-        StoreError: there is no such run, a row cannot be read, or the database fails.
-    """
+    """Return the rows of a run that fit a query."""
     if (columns := _columns(store, run_id)) is not None:
         return _find_queries(columns, search)
     tables: sa.FromClause = ROWS
@@ -134,11 +130,7 @@ def find_rows(store: Store, run_id: str, search: RowQuery) -> RowPage:
 
 
 def row_at(store: Store, run_id: str, place: int) -> Row | None:
-    """Return the whole row at a place; None if it is not stored.
-
-    Raises:
-        StoreError: there is no such run, the row cannot be read, or the database fails.
-    """
+    """Return the whole row at a place; None if it is not stored."""
     if (columns := _columns(store, run_id)) is not None:
         return columns.at(place) if 0 <= place < len(columns) else None
     with store.connect() as connection:
@@ -337,11 +329,7 @@ class MetricCounts:
 
 
 def count_scores(store: Store, run_id: str) -> dict[str, MetricCounts]:
-    """Return metric -> the counts and the mean of its scores in the rows that are stored.
-
-    Raises:
-        StoreError: there is no such run, or the database fails.
-    """
+    """Return metric -> the counts and the mean of its scores in the rows that are stored."""
     with store.connect() as connection:
         run = find_run_number(connection, run_id, store=store.name)
         which = SCORES.c.metric, SCORES.c.state

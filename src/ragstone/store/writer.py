@@ -198,11 +198,7 @@ class RowWriter:
         self._error: BaseException | None = None
 
     async def __aenter__(self) -> Self:
-        """Lock the run, and connect.
-
-        Raises:
-            StoreError: the database cannot be used, or another process is working on the run.
-        """
+        """Lock the run, and connect."""
         self._loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = self._loop.create_future()
         self._ended: asyncio.Future[None] = self._loop.create_future()

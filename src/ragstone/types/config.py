@@ -368,11 +368,7 @@ class Plan(JudgePlan, ClaimPlan):
 
     @classmethod
     def of(cls, fields: Mapping[str, object]) -> "Plan":
-        """Validate a plan.
-
-        Raises:
-            UsageError: a field does not exist, or is out of its range.
-        """
+        """Validate a plan."""
         try:
             return cls.model_validate(fields)
         except ValidationError as error:

@@ -121,11 +121,7 @@ class GateResult(Gate):
 
 
 def share(text: str) -> float:
-    """Parse a share such as `0.1` or `10%`.
-
-    Raises:
-        UsageError: the text is not a number.
-    """
+    """Parse a share such as `0.1` or `10%`."""
     match = _SHARE.fullmatch(text)
     number = float(match[1]) if match else math.nan
     if match is None or not math.isfinite(number):
@@ -134,11 +130,7 @@ def share(text: str) -> float:
 
 
 def gate(text: str, op: Op, of: Of = "mean") -> Gate:
-    """Parse a gate such as `METRIC=VALUE`.
-
-    Raises:
-        UsageError: the text has another form.
-    """
+    """Parse a gate such as `METRIC=VALUE`."""
     metric, equals, mark = text.rpartition("=")
     if not equals or not metric.strip():
         raise UsageError(f"invalid gate {text!r}; use METRIC=VALUE, such as faithfulness=0.8")

@@ -214,11 +214,7 @@ def get_policy(name: str) -> Policy:
 
 
 def preset(name: str) -> Mapping[str, str | int | bool]:
-    """Return the settings of a preset.
-
-    Raises:
-        UnknownNameError: there is none of that name.
-    """
+    """Return the settings of a preset."""
     try:
         return PRESETS[name]
     except KeyError:

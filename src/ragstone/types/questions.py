@@ -83,11 +83,7 @@ class Question(FrozenModel, ABC, Generic[T]):
         return cls.replies
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[T]:
-        """Validate what a judge answered and make it this question's reply.
-
-        Raises:
-            JudgeError: the value does not have the shape of a reply to this kind of question.
-        """
+        """Validate what a judge answered and make it this question's reply."""
         try:
             reply = Reply(self.adapter().validate_python(value), usage)
         except ValidationError as error:

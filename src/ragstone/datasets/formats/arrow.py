@@ -115,11 +115,7 @@ class ColumnRows(FileRows):
         return self._small
 
     def in_memory(self) -> list[Row]:
-        """Return all rows.
-
-        Raises:
-            InputError: they would fill the memory.
-        """
+        """Return all rows."""
         if not self._fit_into(LARGEST):
             raise self._too_large(LARGEST)
         return super().in_memory()

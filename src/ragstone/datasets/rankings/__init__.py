@@ -36,10 +36,6 @@ def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
     """Read qrels of any format; `columns` is field -> its name in the file.
 
     A folder is read as BEIR, and a file with an unknown suffix as TREC.
-
-    Raises:
-        UsageError: there is no such file or column, or an extra is not installed.
-        InputError: the content is wrong; the error has every problem, up to a limit.
     """
     if path.is_dir():
         path = beir.qrels_in(path)
@@ -71,10 +67,6 @@ def read_ranking(
     """Read a ranking of any format, or one of its `ranking_parts`, some whole queries at a time.
 
     A query whose lines are not contiguous comes in parts; `gathered` joins them.
-
-    Raises:
-        UsageError: there is no such file or column, or an extra is not installed.
-        InputError: the file is damaged, or has too many problems to continue.
     """
     suffix = _suffix(path)
     if suffix in _LINES:
@@ -92,10 +84,6 @@ def ranking_parts(path: Path, columns: Mapping[str, str], size: int) -> Sequence
     """Cut a ranking between queries, into parts of about `size` bytes.
 
     Parts are bytes of a text file, or rows of a table. A compressed file has none.
-
-    Raises:
-        UsageError: there is no such file or column, or an extra is not installed.
-        InputError: the file is damaged.
     """
     suffix = _suffix(path)
     if suffix in columnar.SUFFIXES:

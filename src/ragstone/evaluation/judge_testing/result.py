@@ -199,9 +199,6 @@ def save_test(key: str, test: JudgeTest) -> SaveResult:
 
     An older test with more claims is not replaced, unless the data changed. An unreadable file is
     moved to a backup.
-
-    Raises:
-        OSError: the file cannot be written, or another process locks it for too long.
     """
     FILE.parent.mkdir(parents=True, exist_ok=True)
     with lock_file(FILE.with_suffix(".lock"), timeout=LOCK_TIMEOUT):

@@ -54,9 +54,6 @@ class Settings:
         """Read an assertion's `config`; `test` is the whole test, for the threshold beside it.
 
         The config takes precedence over RAGSTONE_JUDGE, its preset and its config file.
-
-        Raises:
-            UsageError: a setting is unknown or invalid, or promptfoo cannot use the metric.
         """
         if unknown := sorted(config.keys() - set(KEYS)):
             raise UnknownNameError("setting of this assertion", unknown[0], KEYS)

@@ -159,11 +159,7 @@ class AssertRequirements:
 
 
 def part(of: Thing, name: str) -> Thing:
-    """Return a mapping inside a mapping; empty if it is missing.
-
-    Raises:
-        UsageError: it is something else.
-    """
+    """Return a mapping inside a mapping; empty if it is missing."""
     found = of.get(name)
     if found is not None and not isinstance(found, Mapping):
         raise UsageError(f"{name}: expected a mapping, got {found!r:.40}; {INSTEAD}")
@@ -429,10 +425,6 @@ def evaluate_tests(
 
     Under the policy `promptfoo`, claims use the plain-text prompts and parsing of promptfoo
     0.121.20; all other questions go to the plan's judge.
-
-    Raises:
-        UsageError: the plan cannot run; nothing was scored.
-        RunInterruptedError: Ctrl-C; its `run` has the finished rows.
     """
     progress: ProgressOptions = watched or {}
     if asks_in_text(plan):

@@ -125,10 +125,6 @@ def read_configuration(path: str | Path) -> Configuration:
     Supports inline prompts, vars, `defaultTest`, four assertion types, `grading` and `ragas`. As in
     promptfoo, each test and prompt is one sample, and a var that is a list becomes one test per
     item. Tests without a supported assertion are skipped, with a note.
-
-    Raises:
-        InputError: it is not valid YAML or JSON, it uses something unsupported, or a test's vars
-            are not a valid sample.
     """
     file = File.at(Path(path))
     try:

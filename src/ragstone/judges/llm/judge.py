@@ -150,13 +150,7 @@ class LlmJudge(Judge):
         return ModelPrompt(system, user, task.schema(question), self._max_tokens)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Put the question to the model, and once more if the reply cannot be used.
-
-        Raises:
-            JudgeFailureError: the model did not answer, or its reply cannot be parsed.
-            QuestionNotSupportedError: there is no prompt for that kind of question.
-            UsageError: the key was rejected, or the model does not exist.
-        """
+        """Put the question to the model, and once more if the reply cannot be used."""
         if (found := sentences_asked_for(question)) is not None:
             return question.reply(found)
         prompt = self.prompt(question)

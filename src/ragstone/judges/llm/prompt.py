@@ -78,11 +78,7 @@ class Prompt:
 
     @classmethod
     def read(cls, kind: str, path: Path) -> "Prompt":
-        """Read a user's prompt.
-
-        Raises:
-            InputError: the file cannot be read, or is not a prompt of that kind.
-        """
+        """Read a user's prompt."""
         if kind not in PLACEHOLDERS:
             near = nearest(kind, PLACEHOLDERS)
             fix = f"did you mean {near!r}?" if near else f"use one of: {', '.join(PLACEHOLDERS)}"
@@ -97,11 +93,7 @@ class Prompt:
 
     @classmethod
     def parse(cls, kind: str, text: str, name: str) -> "Prompt":
-        """Parse a prompt: `# system`, `# user`, and its options, which have default texts.
-
-        Raises:
-            InputError: with all problems: missing parts, missing or unknown placeholders.
-        """
+        """Parse a prompt: `# system`, `# user`, and its options, which have default texts."""
         text = text.replace("\r\n", "\n")
         known = PLACEHOLDERS[kind]
         parts = ("system", "user", *sorted(known.options))

@@ -73,11 +73,7 @@ class LocalSettings(JudgeOptions):
 def library(
     package: Literal["onnxruntime", "tokenizers", "huggingface_hub"], name: str
 ) -> ModuleType:
-    """Import a package of the extra `local`, for the local judge of that name.
-
-    Raises:
-        UsageError: it is not installed.
-    """
+    """Import a package of the extra `local`, for the local judge of that name."""
     try:
         return import_module(package)
     except ImportError as error:

@@ -118,11 +118,7 @@ class OfflineJudge(Judge):
         return f"{self.name} {sha256(_weights().encode()).hexdigest()[:12]}"
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Answer one question, without waiting.
-
-        Raises:
-            QuestionNotSupportedError: words alone do not answer that kind of question.
-        """
+        """Answer one question, without waiting."""
         return question.reply(self._value(question))
 
     def _value(self, question: Question[T]) -> object:

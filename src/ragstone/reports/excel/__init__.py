@@ -31,9 +31,6 @@ def write_workbooks(
     A single metric gets its own workbook; a group or several metrics get one per family. A file at
     `output` is replaced; for several workbooks the family is added to its name. Without `output`,
     new names in `folder` are used and nothing is replaced.
-
-    Raises:
-        UsageError: a file cannot be written.
     """
     if output is not None:
         check_output(output)
@@ -63,22 +60,14 @@ def write_workbooks(
 
 
 def check_output(path: Path) -> None:
-    """Check before a run whether its workbook can be written there.
-
-    Raises:
-        UsageError: the path does not end in .xlsx, is a folder, or cannot be created.
-    """
+    """Check before a run whether its workbook can be written there."""
     check_writable(path)
     if path.suffix.lower() != ".xlsx":
         raise UsageError(f"{path} does not end in .xlsx; use a name such as report.xlsx")
 
 
 def write_workbook(path: Path, run: Run, *, names: Sequence[str], combined: bool) -> None:
-    """Write the workbook of those metrics, or of the first one if not `combined`.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write the workbook of those metrics, or of the first one if not `combined`."""
     with Book(path, run.manifest.started_at) as book:
         if run.columns is not None:
             add_combined(book, run, names=names)

@@ -48,11 +48,7 @@ LOOKS: Mapping[str, Mapping[str, object]] = MappingProxyType(
 
 
 class Book:
-    """A workbook being written; leaving the `with` block writes it.
-
-    Raises:
-        OSError: on leaving, if the file cannot be written.
-    """
+    """A workbook being written; leaving the `with` block writes it."""
 
     def __init__(self, path: Path, created: datetime) -> None:
         kinds = ("formulas", "urls", "numbers")

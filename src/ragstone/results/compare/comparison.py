@@ -136,11 +136,7 @@ class Comparison:
 
 
 def choose_metrics(wanted: Sequence[str], known: Sequence[str], what: str) -> list[str]:
-    """Return the known metrics with these names; parameters may be left out.
-
-    Raises:
-        UnknownNameError: a name is not among them; `what` is the word for them in the message.
-    """
+    """Return the known metrics with these names; parameters may be left out."""
     chosen: dict[str, None] = {}
     for name in wanted:
         same = [each for each in known if name in (each, _PARAMETERS.split(each)[0])]
@@ -164,10 +160,6 @@ def compare(
     tag that groups rows; `id` groups none. By default, pairs that share a query, contexts or a
     source in either run are grouped. `top` is the number of samples and claims to list of each
     kind. Each run is read once from end to end, and then the listed rows.
-
-    Raises:
-        UnknownNameError: a metric is not in both runs, or no row of A has the tag.
-        UsageError: no row of A has any tag.
     """
     names = shared = [name for name in b.metrics if name in a.metrics]
     if metrics:

@@ -397,11 +397,7 @@ class _Batch:
     unclaimed: dict[str, bytes | CallError] | None = None
 
     def save(self, **changes: object) -> None:
-        """Store its record, with changes.
-
-        Raises:
-            UsageError: it cannot be written.
-        """
+        """Store its record, with changes."""
         self.record = self.record.model_copy(update=changes)
         make_folder(self.path.parent.parent)
         write_text(self.path, self.record.model_dump_json())
@@ -465,12 +461,7 @@ class BatchQueue:
         await self.api.client.__aexit__()
 
     async def send(self, body: Mapping[str, object]) -> http.HttpReply:
-        """Return the reply to a request as a client does, but hours later.
-
-        Raises:
-            CallError: there is no reply, or the budget is spent.
-            UsageError: the key was rejected, or the server has no batch API.
-        """
+        """Return the reply to a request as a client does, but hours later."""
         content = http.as_json(body)
         digest = sha256(content).hexdigest()[:32]
         self._seen[digest] += 1

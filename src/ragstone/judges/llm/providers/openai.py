@@ -62,11 +62,7 @@ class Provider:
         return base_url or variable or None
 
     def api_url(self, base_url: str | None) -> str:
-        """Return the URL of its API, without a slash at the end.
-
-        Raises:
-            UsageError: the URL is not set, or is not valid.
-        """
+        """Return the URL of its API, without a slash at the end."""
         url = self.custom_url(base_url) or self.url
         setting = " or ".join(filter(None, ("--base-url", self.url_variable)))
         if not url:
@@ -82,9 +78,6 @@ class Provider:
         """Return the key; None if none is needed, for example at another URL (`elsewhere`).
 
         `embeds` makes the error message name an embedding model.
-
-        Raises:
-            UsageError: the key is not set.
         """
         if self.key is None:
             return None
@@ -334,12 +327,7 @@ class OpenAICompatibleModel(Model, Embedder):
             self._parts = (self._batches,)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        """Complete one prompt; features that the server rejects are left out from then on.
-
-        Raises:
-            CallError: there was no valid reply.
-            UsageError: the key was rejected, or there is no such model.
-        """
+        """Complete one prompt; features that the server rejects are left out from then on."""
         spent = 0
         refused: set[Dialect] = set()
         dialect = self._dialect
@@ -366,12 +354,7 @@ class OpenAICompatibleModel(Model, Embedder):
                 return await parse(reply.content, partial(self._completion, reply, spent))
 
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
-        """Return the texts' vectors, in their order, and the usage.
-
-        Raises:
-            CallError: there was no valid reply.
-            UsageError: the key was rejected, or there is no such model.
-        """
+        """Return the texts' vectors, in their order, and the usage."""
         tokens = sum(map(estimated_tokens, texts))
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
         reply = await self._send(self._embeddings, body, tokens)

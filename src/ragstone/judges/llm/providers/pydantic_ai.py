@@ -52,11 +52,7 @@ _AWS_CONNECTIONS = 50
 
 
 def connect(provider: str, model: str, *, timeout: float, base_url: str | None = None) -> "Wire":
-    """Make pydantic-ai's model, with its key from the environment; nothing is sent.
-
-    Raises:
-        UsageError: the extra is not installed, the provider is unknown, or it has no key.
-    """
+    """Make pydantic-ai's model, with its key from the environment; nothing is sent."""
     name = f"{provider}:{model}"
     remember({**os.environ, "": base_url})
     try:
@@ -78,11 +74,7 @@ def connect(provider: str, model: str, *, timeout: float, base_url: str | None =
 
 
 def check(provider: str, model: str) -> None:
-    """Check that a model could be made, without its key; nothing is sent.
-
-    Raises:
-        UsageError: the extra is not installed, or the provider is unknown.
-    """
+    """Check that a model could be made, without its key; nothing is sent."""
     try:
         _provider_class(provider)
     except ImportError as error:
@@ -146,9 +138,6 @@ class PydanticAiModel(Model):
     """A model of any provider in pydantic-ai, with our retries instead of its own.
 
     Keys come from the environment only, AWS's through its own chain.
-
-    Raises:
-        UsageError: the extra is not installed, the provider is unknown, or it has no key.
     """
 
     def __init__(
@@ -183,12 +172,7 @@ class PydanticAiModel(Model):
             self._parts = (self._wire, self._batches)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        """Complete one prompt, with the schema if the model supports it.
-
-        Raises:
-            CallError: there was no reply; `tries` is the number of calls.
-            UsageError: the key was rejected or the model does not exist: the run stops.
-        """
+        """Complete one prompt, with the schema if the model supports it."""
         call = await self._caller.make(partial(self._once, prompt), tokens=prompt.tokens)
         calls = call.value.usage.calls + call.tries - 1
         usage = replace(call.value.usage, calls=calls, retries=calls - 1)
