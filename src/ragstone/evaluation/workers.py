@@ -243,8 +243,7 @@ def each_row_costs(plan: Plan, metrics: Sequence[Metric], calls_target: bool) ->
 def with_limits(
     setup: WorkerSetup, run_id: str, store: str | None
 ) -> Generator[WorkerSetup, None, None]:
-    """Give a setup whose workers share the limits of its plan, through the store if there is one.
-    """
+    """Give a setup whose workers share the limits of its plan, in the store if there is one."""
     plan = setup.plan
     if {plan.max_calls, plan.max_cost, plan.rpm, plan.tpm} == {None}:
         yield setup

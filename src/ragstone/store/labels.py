@@ -35,8 +35,7 @@ def write_labels(connection: Connection, run: int, labels: Iterable[Label]) -> N
 def change_labels(
     connection: Connection, run: int, run_id: str, change: Callable[[Label], Label]
 ) -> None:
-    """Replace labels by changed ones with the same key; no other connection writes them meanwhile.
-    """
+    """Replace labels by changed ones with the same key; no other connection writes meanwhile."""
     labels = read_labels(connection, run, run_id, lock=True)
     changed = ((label, change(label)) for label in labels)
     write_labels(connection, run, [new for old, new in changed if new != old])
