@@ -13,6 +13,15 @@ Help for every command, with all options (as in `--help-all`).
 
 `ragstone` and `python -m ragstone` are equivalent. The default command is `run`.
 `-m` accepts several metrics: `-m hit recall`.
+
+To complete commands and options with Tab, run the line for your shell once, then open a new
+terminal. Zsh needs `autoload -Uz compinit; compinit` before it.
+
+```sh
+echo 'eval "$(_RAGSTONE_COMPLETE=bash_source ragstone)"' >> ~/.bashrc     # Bash 4.4 or newer
+echo 'eval "$(_RAGSTONE_COMPLETE=zsh_source ragstone)"' >> ~/.zshrc       # Zsh
+_RAGSTONE_COMPLETE=fish_source ragstone > ~/.config/fish/completions/ragstone.fish
+```
 """
 
 

@@ -15,11 +15,10 @@ END = "<!-- end of settings -->\n"
 
 def table() -> str:
     """Return one Markdown table per group of settings."""
-    from ragstone.types.config import SETTINGS
+    from ragstone.types.config import GROUPS, SETTINGS
 
-    groups = dict.fromkeys(setting.group for setting in SETTINGS.values())
     parts: list[str] = []
-    for group in sorted(groups, key=ORDER.index):
+    for group in GROUPS:
         lines = [f"### {group}\n", "| key | option | default | meaning |", "|---|---|---|---|"]
         for setting in SETTINGS.values():
             if setting.group == group:
@@ -30,10 +29,6 @@ def table() -> str:
                 lines.append(f"| {keys} | {flags} | {default} | {meaning} |")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
-
-
-ORDER = ["Data", "RAG system", "Metrics", "Judge", "Claims and verdicts", "Limits", "Gates"]
-ORDER += ["Results", "Store"]
 
 
 def page(text: str) -> str:

@@ -21,6 +21,22 @@ def shell(command: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("ini", ["init"]), ("run --verify ''", ["batch", "each", "truths"])],
+)
+def test_tab_completes_what_was_typed(typed: str, offered: list[str], tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("ragstone")
+    script = f"""
+        eval "$(_RAGSTONE_COMPLETE=bash_source {command})"
+        COMP_WORDS=(ragstone {typed}); COMP_CWORD=$(({len(typed.split())}))
+        _ragstone_completion {command}
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = shell(script, tmp_path)
+    assert done.stdout.split() == offered, done.stderr
+
+
 @pytest.mark.parametrize("arguments", ["metrics", "policies", "run --help-all"])
 def test_a_reader_that_stops_early_is_no_failure(arguments: str, tmp_path: Path) -> None:
     done = shell(f"{COMMAND} {arguments} | head -1", tmp_path)

@@ -114,6 +114,7 @@ def logs() -> Generator[None, None, None]:
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
+        "init": "Write a settings file and a data template.",
         "run": "Evaluate a RAG system, or saved answers.",
         "rank": "Evaluate rankings for many queries, from files.",
         "resume": "Resume a stored run.",

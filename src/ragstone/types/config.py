@@ -481,6 +481,11 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
     }
 )
 """Every setting by its field's name."""
+GROUPS = (
+    *("Data", "RAG system", "Metrics", "Judge", "Claims and verdicts", "Limits", "Gates"),
+    *("Results", "Store"),
+)
+"""The groups of the settings, in the order of pages and files."""
 
 
 _ARGUMENTS = {
