@@ -63,7 +63,7 @@ from ragstone.store import Store
 from ragstone.store.codec import decode_row
 from ragstone.store.reader import RowIndexSet
 from ragstone.targets.base import Target
-from ragstone.targets.factory import get_target
+from ragstone.targets.factory import Function, get_target
 from ragstone.types.config import SETTINGS, Manifest, Plan, in_python, python_names
 from ragstone.types.gate import FLAGS, Gate, gate
 from ragstone.types.row import Row
@@ -122,7 +122,7 @@ class ScoringOptions(TypedDict, total=False):
 class Options(ScoringOptions, StoreOptions, total=False):
     """The options of `evaluate`: those of `ScoringOptions`, and those below.
 
-    `target` may be a name, an object, or a Python function. `fail_under` and `fail_over` are
+    `target` may be a name, an object, or a function. `fail_under` and `fail_over` are
     metric -> threshold, `min_coverage` is metric -> minimum share of scored rows. `on_row` is
     called with each finished row and the number of rows, `on_progress` with whether a score of it
     failed and that number, which takes less time with several workers. `on_notice` is called with
@@ -137,7 +137,7 @@ class Options(ScoringOptions, StoreOptions, total=False):
     batch_api: bool
     max_calls: int
     max_cost: float
-    target: str | Target | Callable[..., object]
+    target: str | Target | Function
     limit: int
     sample: int
     seed: int

@@ -18,15 +18,16 @@ from ragstone._internal.rate_limit import Limits, RateLimiter
 from ragstone._internal.text import message_of, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError
 from ragstone.redaction import remember
+from ragstone.targets.answers import QueryEngine, Retriever, Runnable, answer_fields, as_function
 from ragstone.targets.base import FIELDS, Answer, Target, settings_used
-from ragstone.targets.http import HttpTarget, parse_field
+from ragstone.targets.http import HttpTarget
 from ragstone.targets.spec import ApiDescription, fill_variables
 from ragstone.types.config import DEFAULT_API, Plan
 from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
 
-Function = Callable[..., object]
+Function = Callable[..., object] | Runnable | QueryEngine | Retriever
 """Takes any of `query`, `sample`, `k` and `min_similarity` (or `threshold`) by name, or the query
 as its first argument. Returns the response, or a mapping of response, contexts and ranking; sync or
 async."""
@@ -84,17 +85,7 @@ class FunctionTarget(Target):
         try:
             async with limit:
                 result = await self._call(sample)
-            if isinstance(result, str):
-                return {"response": parse_field("response", result)}, None
-            if not isinstance(result, Mapping):
-                seen = f"returned {type(result).__name__}, not text or a mapping"
-                raise CallError(Cause.MALFORMED, seen)
-            given = cast("Mapping[object, object]", result)
-            if unknown := ", ".join(repr(name) for name in given if name not in FIELDS):
-                seen = f"returned {unknown}; it may return {', '.join(FIELDS)}"
-                raise CallError(Cause.MALFORMED, seen)
-            filled = [name for name in FIELDS if given.get(name) is not None]
-            return {name: parse_field(name, given[name]) for name in filled}, None
+            return answer_fields(result), None
         except CallError as error:
             return {}, Failure(error.cause, f"{self.name}: {quoted(str(error))}")
         except BaseException as error:
@@ -116,9 +107,9 @@ def function_named(name: str) -> Function:
         found: object = attrgetter(attribute)(import_plugin(module))
     except AttributeError:
         found = None
-    if not callable(found):
+    if not callable(as_function(found)):
         raise TargetError(f"{name}: {module} has no function {attribute!r}")
-    return found
+    return cast("Function", found)
 
 
 def _caller(
@@ -128,17 +119,20 @@ def _caller(
 
     A class is called once, for its instance.
     """
+    made: object = function
     if inspect.isclass(function):
         try:
-            function = cast("Function", function())
+            made = function()
         except Exception as error:
             raise TargetError(f"{name}() raised {type(error).__name__}: {error}") from error
+    called = as_function(made)
+    if not callable(called):
+        what = "a class whose objects" if inspect.isclass(function) else "an object that"
+        raise TargetError(f"{name} is {what} cannot be called; add __call__")
     try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # not a callable object, or a builtin without a signature
+        signature = inspect.signature(called)
+    except (TypeError, ValueError):  # a builtin without a signature
         signature = None
-    if not callable(function):
-        raise TargetError(f"{name} is a class whose objects cannot be called; add __call__")
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     found = signature.parameters.items() if signature else ()
     names = tuple(name for name, part in found if name in GIVEN and part.kind in kinds)
@@ -155,9 +149,9 @@ def _caller(
 
     async def call(sample: Sample) -> object:
         known = {**given, "query": sample.query, "sample": sample}
-        bound = partial(function, *[sample.query] * first, **{name: known[name] for name in names})
+        bound = partial(called, *[sample.query] * first, **{name: known[name] for name in names})
         # an async function only makes its coroutine here: that never blocks the loop
-        result = bound() if inspect.iscoroutinefunction(function) else await in_thread(bound)
+        result = bound() if inspect.iscoroutinefunction(called) else await in_thread(bound)
         return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result
 
     return call, names

@@ -1,0 +1,153 @@
+"""What functions return, as Sample fields; also the objects of LangChain and LlamaIndex.
+
+Their objects are recognized by their attributes, so neither library is imported.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Any, Protocol, cast
+from uuid import UUID
+
+from ragstone.errors import CallError, Cause
+from ragstone.targets.base import FIELDS
+from ragstone.targets.http import parse_field
+
+FIELD_OF: Mapping[str, str] = MappingProxyType(
+    {
+        **{name: name for name in FIELDS},
+        **dict.fromkeys(("answer", "result", "output"), "response"),
+        **dict.fromkeys(("context", "source_documents"), "contexts"),
+    }
+)
+"""Name in a mapping -> Sample field."""
+INPUTS = ("query", "question", "input", "chat_history")
+"""Names of what chains were given, which they return too."""
+_IDS = ("id", "doc_id", "document_id", "point_id")
+"""Names of an id in a document's metadata."""
+
+
+class Runnable(Protocol):
+    """A LangChain runnable, such as a chain or a retriever."""
+
+    @property
+    def ainvoke(self) -> Callable[..., object]:
+        """Answer one input."""
+        ...
+
+
+class QueryEngine(Protocol):
+    """A query engine of LlamaIndex."""
+
+    @property
+    def query(self) -> Callable[..., object]:
+        """Answer a query."""
+        ...
+
+
+class Retriever(Protocol):
+    """A retriever of LlamaIndex."""
+
+    @property
+    def retrieve(self) -> Callable[..., object]:
+        """Return the documents for a query."""
+        ...
+
+
+def as_function(target: object) -> object:
+    """Return the method of a runnable, a query engine or a retriever; anything else as it is.
+
+    A runnable that takes a mapping with one name for the query is given that.
+    """
+    if isinstance(target, type):
+        return target
+    invoke = cast("Callable[..., object] | None", getattr(target, "ainvoke", None))
+    if invoke is not None:
+        names: list[str] = []
+        with suppress(Exception):  # not every runnable can describe its input
+            schema = cast("Any", target).get_input_jsonschema()
+            names = [name for name in schema.get("properties", ()) if name in INPUTS[:3]]
+
+        def ask(query: str) -> object:
+            return invoke({names[0]: query})
+
+        return ask if len(names) == 1 else invoke
+    if callable(target):
+        return target
+    return getattr(target, "query", getattr(target, "retrieve", target))
+
+
+def answer_fields(result: object) -> dict[str, object]:
+    """Return the Sample fields in what a function returned.
+
+    Raises:
+        CallError: it cannot be read.
+    """
+    if isinstance(result, str):
+        return {"response": parse_field("response", result)}
+    if hasattr(result, "source_nodes") and hasattr(result, "response"):  # LlamaIndex
+        nodes = cast("Any", result)
+        given: Mapping[object, object] = {"answer": nodes.response, "context": nodes.source_nodes}
+    elif isinstance(content := getattr(result, "content", None), str):  # a message of LangChain
+        given = {"answer": content}
+    elif isinstance(result, Mapping):
+        given = cast("Mapping[object, object]", result)
+    elif _are_documents(result):
+        given = {"context": result}
+    else:
+        seen = f"returned {type(result).__name__}, not text or a mapping"
+        raise CallError(Cause.MALFORMED, seen)
+    if unknown := ", ".join(repr(name) for name in given if name not in {*FIELD_OF, *INPUTS}):
+        seen = f"returned {unknown}; it may return {', '.join(FIELDS)}"
+        raise CallError(Cause.MALFORMED, seen)
+    names: dict[str, str] = {}
+    for name, field in FIELD_OF.items():
+        if given.get(name) is None:
+            continue
+        if field in names:
+            seen = f"returned both {names[field]!r} and {name!r}; return only one {field}"
+            raise CallError(Cause.MALFORMED, seen)
+        names[field] = name
+    return {field: parse_field(field, _plain(given[name])) for field, name in names.items()}
+
+
+def _are_documents(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_document, cast("list[object]", value)))
+
+
+def _is_document(item: object) -> bool:
+    return hasattr(item, "page_content") or hasattr(item, "node")
+
+
+def _plain(value: object) -> object:
+    """Return a value with its documents as mappings, and a message as its text."""
+    if isinstance(value, list | tuple):
+        items = cast("Sequence[object]", value)
+        return [_document(item) if _is_document(item) else item for item in items]
+    content = getattr(value, "content", None)
+    return content if isinstance(content, str) else value
+
+
+def _document(item: Any) -> Mapping[str, object]:
+    """Return a `Document` of LangChain or a `NodeWithScore` of LlamaIndex as a mapping.
+
+    Its id is the one in its metadata; it has none if there are several. Without one there, it is
+    its own id, but not a random UUID: these libraries give such ids to texts without an id, and
+    then no id would match the relevant ones.
+    """
+    inner: Any = getattr(item, "node", item)
+    text = inner.get_content() if inner is not item else item.page_content
+    ids = {str(inner.metadata[name]) for name in _IDS if inner.metadata.get(name) is not None}
+    own = getattr(inner, "node_id", None) or getattr(inner, "id", None)
+    if not ids and own is not None and not _is_random(own):
+        ids = {own}
+    found = {"text": text, "id": ids.pop() if len(ids) == 1 else None}
+    score = getattr(item, "score", None)
+    return found if score is None else {**found, "score": float(score)}
+
+
+def _is_random(name: str) -> bool:
+    try:
+        return UUID(name).version == 4
+    except ValueError:
+        return False

@@ -1,0 +1,143 @@
+# ruff: noqa: A002, ARG002, ARG005 - the names of parameters are those of the libraries
+"""Objects of LangChain 1.8 and LlamaIndex 0.14, as stand-ins with the attributes that are read."""
+
+from types import SimpleNamespace
+from uuid import uuid4
+
+import pytest
+from tests.cases import each_case
+
+from ragstone.evaluation.runner import evaluate
+from ragstone.targets.factory import FunctionTarget, function_named
+from ragstone.types.sample import Context, Sample
+
+BOTH = frozenset(("response", "contexts"))
+
+
+class Document:
+    def __init__(self, text: str, own: str | None = None, **metadata: object) -> None:
+        self.page_content, self.id, self.metadata = text, own, metadata
+
+
+class NodeWithScore:
+    def __init__(
+        self, text: str, own: str | None = None, *, score: float | None = None, **metadata: object
+    ) -> None:
+        node_id = str(uuid4()) if own is None else own
+        self.node = SimpleNamespace(get_content=lambda: text, node_id=node_id, metadata=metadata)
+        self.score = score
+
+
+class RunnableLambda:
+    def __init__(self, function, *inputs: str) -> None:
+        self._function, self._inputs = function, inputs
+
+    def get_input_jsonschema(self) -> dict[str, object]:
+        return {"properties": {name: {} for name in self._inputs}} if self._inputs else {}
+
+    def invoke(self, input, config=None, **kwargs):
+        return self._function(input)
+
+    async def ainvoke(self, input, config=None, **kwargs):
+        return self._function(input)
+
+
+class QueryEngine:
+    def query(self, str_or_query_bundle):
+        nodes = [NodeWithScore("a text", "n-1", score=0.5), NodeWithScore("another")]
+        return SimpleNamespace(response=f"of {str_or_query_bundle}", source_nodes=nodes)
+
+
+class LlamaRetriever:
+    def retrieve(self, str_or_query_bundle):
+        return [NodeWithScore(str_or_query_bundle, doc_id=7)]
+
+
+class LangChainRetriever(RunnableLambda):
+    def __init__(self) -> None:
+        super().__init__(lambda query: [Document(query, id=601)])
+
+
+async def fields_of(target) -> dict[str, object]:
+    asked = FunctionTarget("rag", target, k=5, min_similarity=0.5, timeout=5)
+    given = await asked.ask(Sample(id="1", query="Who?"), frozenset())
+    assert given.calls[0].failure is None, given.calls[0].failure
+    return dict(given.fields)
+
+
+TEXT = (Context(text="Who?"),)
+
+
+@each_case(
+    ("target", "fields"),
+    [
+        (RunnableLambda(str.upper), {"response": "WHO?"}),
+        (RunnableLambda(lambda q: SimpleNamespace(content=q, type="ai")), {"response": "Who?"}),
+        (RunnableLambda(lambda given: given["input"], "input"), {"response": "Who?"}),
+        (RunnableLambda(lambda given: given, "input", "question"), {"response": "Who?"}),
+        (
+            RunnableLambda(
+                lambda q: {"input": q, "chat_history": [], "answer": q, "context": [Document(q)]}
+            ),
+            {"response": "Who?", "contexts": TEXT},
+        ),
+        (
+            lambda q: {"query": q, "result": q, "source_documents": [Document(q)]},
+            {"response": "Who?", "contexts": TEXT},
+        ),
+        (lambda q: {"output": SimpleNamespace(content=q)}, {"response": "Who?"}),
+        (LangChainRetriever(), {"contexts": (Context(text="Who?", id="601"),)}),
+        (LangChainRetriever, {"contexts": (Context(text="Who?", id="601"),)}),
+        (
+            QueryEngine(),
+            {
+                "response": "of Who?",
+                "contexts": (Context(text="a text", id="n-1", score=0.5), Context(text="another")),
+            },
+        ),
+        (LlamaRetriever(), {"contexts": (Context(text="Who?", id="7"),)}),
+        (lambda q: {"ranking": [Document("", "a"), Document("", "b")]},
+         {"ranking": (Context(id="a"), Context(id="b"))}),
+    ],
+)  # fmt: skip
+async def test_their_objects_are_read(target, fields: dict[str, object]) -> None:
+    assert await fields_of(target) == fields
+
+
+@each_case(
+    ("document", "id"),
+    [
+        (Document("t", id=5), "5"),
+        (Document("t", "own"), "own"),
+        (Document("t", "own", point_id="p"), "p"),
+        (Document("t", id="a", doc_id="a"), "a"),
+        (Document("t", id="chunk", doc_id="whole"), None),
+        (Document("t", "own", id="chunk", doc_id="whole"), None),
+        (Document("t", str(uuid4())), None),
+        (Document("t", uuid4().hex), None),
+        (Document("t", source="file.pdf"), None),
+        (NodeWithScore("t"), None),
+    ],
+)
+async def test_an_id_is_used_if_it_is_clear(document: object, id: str | None) -> None:
+    found = await fields_of(lambda q: {"context": [document]})
+    assert found["contexts"] == (Context(text="t", id=id),)
+
+
+def test_documents_without_ids_leave_rankings_undefined() -> None:
+    row = {"query": "Who?", "relevance": ["a"]}
+    run = evaluate(
+        [row], metrics="hit", target=RunnableLambda(lambda q: {"context": [Document(q)]})
+    )
+    assert run.rows[0].scores["hit@5"].reason == "some retrieved documents have no id"
+
+
+@pytest.mark.parametrize("name", ["chain", "engine"])
+def test_they_are_found_by_name(module_file, name: str) -> None:
+    module_file(
+        "my_chains.py",
+        "class Chain:\n  async def ainvoke(self, input): return input\n"
+        "class Engine:\n  def query(self, text): return text\n"
+        "chain, engine = Chain(), Engine()",
+    )
+    assert function_named(f"my_chains:{name}")
