@@ -34,6 +34,10 @@ class Viewed:
     def compared(self) -> str:
         return f"{self.url}/compare?a={self.a}&b={self.b}"
 
+    @property
+    def pair(self) -> str:
+        return f"{self.url}/compare/sample?a={self.a}&b={self.b}&metric=faithfulness&row=2"
+
 
 @pytest.fixture(scope="module")
 def viewed(make_run: Callable[..., Run], tmp_path_factory) -> Iterator[Viewed]:
@@ -147,8 +151,21 @@ async def test_the_page_of_a_going_run_follows_it_to_its_end(
             await page.close()
 
 
+async def test_a_circle_leads_to_samples_side_by_side(browse: Browse, viewed: Viewed) -> None:
+    page = await browse(viewed.compared)
+    await expect(page.locator("svg.forest")).to_have_count(3)
+    await page.locator("svg.scatter a").first.click()
+    await expect(page.locator("#rank")).to_contain_text("by change of faithfulness, worst first")
+    await expect(page.locator("#response-A, #response-B")).to_have_count(2)
+    before = page.url
+    await page.get_by_role("link", name="Next").click()
+    await expect(page).not_to_have_url(before)
+    await page.get_by_role("link", name="Comparison").click()
+    await expect(page).to_have_url(viewed.compared)
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (380, "dark")])
-@pytest.mark.parametrize("name", ["url", "run", "compared"])
+@pytest.mark.parametrize("name", ["url", "run", "compared", "pair"])
 async def test_axe_finds_nothing_serious_and_a_phone_scrolls_no_page_sideways(
     browse: Browse, viewed: Viewed, violations, name: str, width: int, scheme: str
 ) -> None:

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from ragstone._internal.text import count
 from ragstone.reports.facts import LABELS
-from ragstone.reports.format import NO_VALUE, decimal, interval, printable
+from ragstone.reports.format import NO_VALUE, decimal, interval, printable, signed
 from ragstone.reports.markdown import escape, markdown_table, paragraph
 from ragstone.reports.terminal import MAX_CELL, STYLES, Grid, GridRow, Tone, print_grid
 from ragstone.results.compare.claim_changes import ClaimChanges, Kind
@@ -30,8 +30,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, and the lines and tables below it."""
+    """A heading, and the lines and tables below it; the `name` is for programs."""
 
+    name: str
     title: str
     parts: tuple[Line | Grid, ...]
 
@@ -39,17 +40,17 @@ class Section:
 def sections(comparison: Comparison) -> tuple[Section, ...]:
     """Return what changed between the runs, then the differences and how significant they are."""
     changes = comparison.sample_changes
-    found = {
-        f"What changed from A ({comparison.a}) to B ({comparison.b})": _changes(comparison),
-        "Samples": _samples(comparison),
-        "Differences": _differences(comparison),
-        "Significance": _significance(comparison),
-        "Largest drops": _largest(changes, lambda each: each.worst),
-        "Largest gains": _largest(changes, lambda each: each.best),
-        "Claims": _claims(comparison.claims),
-    }
-    listed = {title: tuple(parts) for title, parts in found.items()}
-    return tuple(Section(title, parts) for title, parts in listed.items() if parts)
+    title = f"What changed from A ({comparison.a}) to B ({comparison.b})"
+    found = (
+        Section("changes", title, tuple(_changes(comparison))),
+        Section("samples", "Samples", tuple(_samples(comparison))),
+        Section("differences", "Differences", tuple(_differences(comparison))),
+        Section("significance", "Significance", tuple(_significance(comparison))),
+        Section("drops", "Largest drops", tuple(_largest(changes, lambda each: each.worst))),
+        Section("gains", "Largest gains", tuple(_largest(changes, lambda each: each.best))),
+        Section("claims", "Claims", tuple(_claims(comparison.claims))),
+    )
+    return tuple(section for section in found if section.parts)
 
 
 def _changes(comparison: Comparison) -> Iterator[Line | Grid]:
@@ -195,9 +196,8 @@ def _largest(
     rows: list[GridRow] = []
     for change, names in merged.items():
         ids = change.id_b if change.id_a == change.id_b else f"{change.id_a} / {change.id_b}"
-        rows.append(
-            GridRow((_list(names), ids, decimal(change.a), decimal(change.b), change.query))
-        )
+        cells = (_list(names), ids, decimal(change.a), decimal(change.b), change.query)
+        rows.append(GridRow(cells, sample=(names[0], change.pair[0])))
     if rows:
         heads = ("metric", "sample", "A", "B", "query")
         prose = frozenset({"metric", "query"})
@@ -227,13 +227,9 @@ def _claims(found: Sequence[ClaimChanges]) -> Iterator[Line | Grid]:
         for kind, change in examples:
             verdicts = [LABELS[label] for label in (change.a, change.b) if label is not None]
             cells = (kind.value, change.sample_id, ", now ".join(verdicts), change.text)
-            rows.append(GridRow((*cells, change.reason or "")[:columns]))
+            cells = (*cells, change.reason or "")[:columns]
+            rows.append(GridRow(cells, sample=(names[0], change.pair[0])))
         yield Grid(heads[:columns], tuple(rows), prose=frozenset({"claim", "reason"}))
-
-
-def signed(value: float | None) -> str:
-    """Write a difference with its sign."""
-    return NO_VALUE if value is None else f"{value + 0.0:+.4f}"
 
 
 def _list(names: Sequence[str], most: int = LISTED, *, of: int = 0) -> str:
@@ -285,7 +281,7 @@ def as_markdown(comparison: Comparison, found: Regressions | None = None) -> str
     With `found`, the last section is the verdict.
     """
     blocks: list[str] = []
-    last = () if found is None else (Section("Verdict", (verdict(found),)),)
+    last = () if found is None else (Section("verdict", "Verdict", (verdict(found),)),)
     for section in (*sections(comparison), *last):
         blocks.append(f"## {escape(section.title)}")
         for part in section.parts:

@@ -5,7 +5,7 @@ Unsafe characters in text from outside become a visible mark; they are never dro
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from rich.console import Console
@@ -24,6 +24,27 @@ _NOT_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 def decimal(value: float | None) -> str:
     """Write a score with four decimals."""
     return NO_VALUE if value is None else f"{value + 0.0:.4f}"
+
+
+def brief(value: float) -> str:
+    """Write a score with two decimals, or with four if two would make it a whole number."""
+    text = f"{value + 0.0:.2f}"
+    return decimal(value) if text.endswith(".00") and value != round(value) else text
+
+
+def estimate(mean: float, bounds: Sequence[float] | None) -> str:
+    """Write a mean with its interval: `0.65 ± 0.14` if that is nearly symmetric."""
+    if bounds is None:
+        return brief(mean)
+    below, above = mean - bounds[0], bounds[1] - mean
+    if abs(above - below) <= 0.01:  # the ends are off by half of it
+        return f"{brief(mean)} ± {(above + below) / 2:.2f}"
+    return f"{brief(mean)} ({brief(bounds[0])} – {brief(bounds[1])})"
+
+
+def signed(value: float | None) -> str:
+    """Write a difference with its sign."""
+    return NO_VALUE if value is None else f"{value + 0.0:+.4f}"
 
 
 def interval(bounds: tuple[float, float] | None) -> str:

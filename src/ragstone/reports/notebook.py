@@ -14,12 +14,13 @@ from ragstone._internal.notebook import in_notebook, show_html
 from ragstone._internal.text import count, one_line
 from ragstone.datasets.frames import Frame
 from ragstone.errors import UsageError
-from ragstone.reports.comparison import signed, verdict
+from ragstone.reports.comparison import verdict
 from ragstone.reports.excel import check_output, write_workbooks
 from ragstone.reports.facts import correction_lines, gate_state, partial_notice
-from ragstone.reports.format import decimal, interval
+from ragstone.reports.format import decimal, interval, signed
 from ragstone.reports.html import write_html
-from ragstone.reports.html.templates import GAUGE, gauge, position, render
+from ragstone.reports.html.charts import forest, gauge
+from ragstone.reports.html.templates import render
 from ragstone.reports.insights import focus_metric, worst_samples
 from ragstone.reports.junit import write_junit
 from ragstone.reports.markdown import write_markdown
@@ -111,24 +112,10 @@ class CardLine:
 
 
 @dataclass(frozen=True)
-class Plot:
-    """A mean as a bar, or a difference as a dot, with its interval: positions in 0 to GAUGE."""
-
-    words: str
-    start: float = 0.0
-    length: float = 0.0
-    low: float | None = None
-    high: float | None = None
-    zero: float | None = None
-    dot: float | None = None
-
-
-@dataclass(frozen=True)
 class CardRow:
-    """A line of the table; the cell that is None has the plot. The tone is that of the last."""
+    """A line of the table; a cell that is Markup or None is a plot. The tone is the last one's."""
 
     cells: tuple[str | None, ...]
-    plot: Plot | None = None
     tone: str = ""
 
 
@@ -182,20 +169,17 @@ def run_html(run: Run) -> str:
 
     rows: list[CardRow] = []
     for name, summary in [*run.summary().items()][:MAX_ROWS]:
-        info, plot = run.metrics[name], None
-        if bar := gauge(summary.mean, summary.interval, info.range):
-            words = f"mean {decimal(summary.mean)}, interval {interval(summary.interval)}"
-            plot = Plot(words, start=bar.start, length=bar.length, low=bar.low, high=bar.high)
+        info = run.metrics[name]
         cells = (
             _cut(name, MAX_NAME) + ("" if info.higher_is_better else " (lower is better)"),
             decimal(summary.mean),
             interval(summary.interval),
-            None,
+            gauge(summary.mean, summary.interval, info.range),
             f"{summary.scored:,}",
             f"{summary.undefined:,}",
             f"{summary.failed:,}",
         )
-        rows.append(CardRow(cells, plot, "bad" if summary.failed else ""))
+        rows.append(CardRow(cells, "bad" if summary.failed else ""))
 
     focus = focus_metric(run)
     samples = tuple(
@@ -239,32 +223,18 @@ def comparison_html(comparison: Comparison) -> str:
         lines.append(CardLine(f"changed: {change.name}, {a} in A, {b} in B"))
 
     rows: list[CardRow] = []
+    plots = forest(comparison.metric_changes[:MAX_ROWS])
     for each in comparison.metric_changes[:MAX_ROWS]:
-        plot = None
-        if each.difference is not None:
-            reach = max(map(abs, (each.difference, *(each.interval or ()))), default=0.0) or 1.0
-            low, high = (
-                [position(end, -reach, reach, GAUGE) for end in each.interval]
-                if each.interval
-                else (None, None)
-            )
-            plot = Plot(
-                f"B - A {signed(each.difference)}, interval {interval(each.interval)}",
-                low=low,
-                high=high,
-                zero=GAUGE / 2,
-                dot=position(each.difference, -reach, reach, GAUGE),
-            )
         tone = {Finding.BETTER: "good", Finding.WORSE: "bad"}.get(each.finding, "")
         figures = (decimal(each.mean_a), decimal(each.mean_b), signed(each.difference))
         cells = (
             _cut(each.metric, MAX_NAME),
             *figures,
             interval(each.interval),
-            None,
+            plots and plots.rows.get(each.metric),
             each.finding.value,
         )
-        rows.append(CardRow(cells, plot, tone))
+        rows.append(CardRow(cells, tone))
 
     drops = sorted(
         ((change, each.metric) for each in comparison.sample_changes for change in each.worst),

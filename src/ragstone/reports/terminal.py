@@ -48,10 +48,14 @@ STYLES = {Tone.PLAIN: "", Tone.GOOD: "bold green", Tone.BAD: "bold red"}
 
 @dataclass(frozen=True)
 class GridRow:
-    """A row of a grid; the tone is that of its last cell."""
+    """A row of a grid; the tone is that of its last cell.
+
+    Pages link it to the `sample` of a comparison: a metric, and its place in the rows of A.
+    """
 
     cells: tuple[str | Text, ...]
     tone: Tone = Tone.PLAIN
+    sample: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True)

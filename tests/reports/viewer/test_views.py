@@ -107,7 +107,19 @@ def test_two_runs_are_compared_what_changed_first(served) -> None:
     assert text.index("What changed from A") < text.index("Differences")
     assert "The judge or its settings changed" in text
     assert "6 now supported" in text
-    assert "+0.5000" in text
+    assert '<span title="0.5000">+0.50</span>' in text
+    assert "no regression" in text
+    assert "B - A +0.5000, interval " in text
+    assert '<svg class="scatter"' in text
+    assert 'href="/compare/sample?a=run-a&amp;b=run-b&amp;metric=faithfulness&amp;row=0"' in text
+
+
+def test_a_sample_of_two_runs_is_shown_side_by_side(served) -> None:
+    text = served.get("/compare/sample?a=run-a&b=run-b&metric=faithfulness&row=5").text
+    assert "12 of 12 by change of faithfulness" in text
+    assert 'href="/runs/run-b#sample=5"' in text
+    assert text.count("It lasts 20 hours.</div>") == 4
+    assert "The responses are the same." in text
 
 
 @pytest.mark.parametrize(
@@ -124,6 +136,10 @@ def test_two_runs_are_compared_what_changed_first(served) -> None:
         ("/assets/..%2Ftemplates.py", 404, "Page not found"),
         ("/assets/%2e%2e", 404, "no file"),
         ("/compare", 400, "Select two runs"),
+        ("/compare/sample?a=run-a&b=run-b&metric=faithfulness&row=99", 404, "no such pair"),
+        ("/compare/sample?a=run-a&b=run-b&metric=nothing&row=0", 404, "no such pair"),
+        ("/compare/sample?a=run-a&b=run-b&metric=faithfulness&row=x", 404, "no such pair"),
+        ("/compare/sample?a=run-a&metric=faithfulness&row=0", 400, "Select two runs"),
         ("/compare?a=run-a&b=run-a", 400, "select two different runs"),
         ("/runs/%00%ff%27--", 404, "there is no run named"),
     ],
@@ -141,7 +157,9 @@ def test_a_head_is_answered_without_a_body(served, path: str) -> None:
 
 
 def test_hostile_texts_are_only_texts(served) -> None:
-    for path in ("/", "/runs/run-c", "/compare?a=run-c&b=run-a", "/runs/%3Cscript%3Ealert(1)"):
+    pair = "/compare/sample?a=run-c&b=run-a&metric=faithfulness&row=0"
+    strange = "/runs/%3Cscript%3Ealert(1)"
+    for path in ("/", "/runs/run-c", "/compare?a=run-c&b=run-a", pair, strange):
         text = served.get(path).text
         assert "<script>alert" not in text
         assert "<img src=x" not in text

@@ -1,171 +1,28 @@
-"""The templates and assets of all pages, and the geometry of histograms and gauges in them."""
+"""The templates and assets of all pages."""
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from ragstone._internal.text import count, strip_controls
 from ragstone.reports.facts import SummaryLine, cause_in_words, changed_settings, correction
-from ragstone.reports.format import decimal, dollars, interval, milliseconds, percent
-from ragstone.results.stats import intervals
-from ragstone.results.stats.intervals import Share, proportion_interval
+from ragstone.reports.format import (
+    NO_VALUE,
+    decimal,
+    dollars,
+    estimate,
+    interval,
+    milliseconds,
+    percent,
+)
+from ragstone.reports.html.charts import gauge, histogram, reliability
 from ragstone.types.score import Correction
-
-WIDTH, HEIGHT = 240.0, 56.0
-"""The size of a histogram."""
-GAUGE = 72.0
-"""The width of a gauge."""
-_GAP = 2.0
-_MIN_HEIGHT = 1.5
-"""The height of the smallest visible bar."""
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A bar, its description, and the ends of its value's interval, if it has one."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    words: str
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def middle(self) -> float:
-        """The horizontal place of the interval."""
-        return round(self.x + self.width / 2, 2)
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """A histogram; `mean`, `low`, `high` and `threshold` are positions on its axis or None.
-
-    With `diagonal`, bars that reach the line from corner to corner are as high as they should be.
-    """
-
-    title: str
-    bars: tuple[Bar, ...]
-    mean: float | None
-    low: float | None
-    high: float | None
-    threshold: float | None
-    first: str
-    last: str
-    words: str
-    diagonal: bool = False
-
-
-@dataclass(frozen=True)
-class Gauge:
-    """A mean as a bar, with its interval as a line."""
-
-    start: float
-    length: float
-    low: float | None
-    high: float | None
-
-
-def histogram(
-    counted: intervals.Histogram | None,
-    *,
-    mean: float | None,
-    interval: Sequence[float] | None,
-    threshold: float | None = None,
-) -> Histogram | None:
-    """Lay out a histogram; None if nothing was scored."""
-    if counted is None or mean is None:
-        return None
-    edges, counts = counted["edges"], counted["counts"]
-    low, high = edges[0], edges[-1]
-    most = max(*counts, 1)
-    bars: list[Bar] = []
-    for start, end, number in zip(edges, edges[1:], counts, strict=False):
-        left, right = (position(each, low, high, WIDTH) for each in (start, end))
-        height = max(_MIN_HEIGHT, number / most * HEIGHT) if number else 0.0
-        bars.append(
-            Bar(
-                x=round(left + _GAP / 2, 2),
-                y=round(HEIGHT - height, 2),
-                width=round(max(right - left - _GAP, 1.0), 2),
-                height=round(height, 2),
-                words=f"{start:g} to {end:g}: {count(number, 'score')}",
-            )
-        )
-    words = "; ".join(bar.words for bar, number in zip(bars, counts, strict=True) if number)
-    words += f". Mean {decimal(mean)}"
-    if interval:
-        words += f", 95% interval {decimal(interval[0])} to {decimal(interval[1])}"
-    ends = [position(end, low, high, WIDTH) for end in interval or ()] or (None, None)
-    return Histogram(
-        title="Distribution of scores",
-        bars=tuple(bars),
-        mean=position(mean, low, high, WIDTH),
-        low=ends[0],
-        high=ends[1],
-        threshold=None if threshold is None else position(threshold, low, high, WIDTH),
-        first=f"{low:g}",
-        last=f"{high:g}",
-        words=f"{words}.",
-    )
-
-
-def reliability(bins: Sequence[tuple[float, float, int, int]]) -> Histogram | None:
-    """Lay out the share of claims that people support, by the judge's probability.
-
-    `bins` have low, high, claims, and those supported. None without any.
-    """
-    bars: list[Bar] = []
-    for start, end, n, supported in bins:
-        low, high = proportion_interval(supported, n)
-        height = max(_MIN_HEIGHT, supported / n * HEIGHT)
-        bars.append(
-            Bar(
-                x=round(start * WIDTH + _GAP / 2, 2),
-                y=round(HEIGHT - height, 2),
-                width=round((end - start) * WIDTH - _GAP, 2),
-                height=round(height, 2),
-                words=f"judge {start:.1f} to {end:.1f}: people support {Share(supported, n)}",
-                low=round((1 - low) * HEIGHT, 2),
-                high=round((1 - high) * HEIGHT, 2),
-            )
-        )
-    words = "; ".join(bar.words for bar in bars)
-    title = "Share of claims that people support, by the judge's probability"
-    made = Histogram(title, tuple(bars), None, None, None, None, "0", "1", words, diagonal=True)
-    return made if bars else None
-
-
-def gauge(
-    mean: float | None, interval: Sequence[float] | None, ends: Sequence[float | None]
-) -> Gauge | None:
-    """Lay out a mean within a metric's range; the bar starts at 0 if the range includes it.
-
-    None without a mean, or if the range is unbounded.
-    """
-    low, high = (math.inf if end is None else end for end in ends)
-    if mean is None or not (math.isfinite(low) and math.isfinite(high)):
-        return None
-    zero = position(min(max(0.0, low), high), low, high, GAUGE)
-    tip = position(mean, low, high, GAUGE)
-    whisker = [position(end, low, high, GAUGE) for end in interval or ()] or (None, None)
-    length = round(max(abs(tip - zero), 1.0), 2)
-    return Gauge(start=min(zero, tip), length=length, low=whisker[0], high=whisker[1])
-
-
-def position(value: float, low: float, high: float, width: float) -> float:
-    """Return where a value of a range is drawn, from 0 to `width`."""
-    share = (value - low) / (high - low) if high > low else 0.5
-    return round(min(max(share, 0.0), 1.0) * width, 2)
-
 
 T = TypeVar("T")
 
@@ -217,12 +74,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     figures = (count, dollars, milliseconds, percent, minus)
-    filters = (families, gaps, changed_settings, corrections, *figures)
-    signed = {"decimal": _with_minus(decimal), "interval": _with_minus(interval)}
+    filters = (families, gaps, changed_settings, corrections, figure, *figures)
+    numbers = {
+        "decimal": _with_minus(decimal),
+        "interval": _with_minus(interval),
+    }
     plots = {each.__name__: each for each in (gauge, histogram, reliability)}
     names = plots | {"version": version("ragstone")}
     cast("dict[str, object]", environment.filters).update(
-        {each.__name__: each for each in filters} | signed
+        {each.__name__: each for each in filters} | numbers
     )
     cast("dict[str, object]", environment.globals).update(names, scripts=SCRIPTS, styles=STYLES)
     return environment
@@ -239,6 +99,18 @@ def minus(text: str) -> str:
 
 def _with_minus(write: Callable[[T], str]) -> Callable[[T], str]:
     return lambda value: minus(write(value))
+
+
+def figure(
+    value: float | str | None, bounds: Sequence[float] | None = None, *, sign: bool = False
+) -> str:
+    """Return a score in few digits, with its interval or its sign; all digits show on hover."""
+    if value is None or value == NO_VALUE:
+        return NO_VALUE
+    mean = float(value)
+    whole = decimal(mean) + (f", 95% interval {interval((bounds[0], bounds[1]))}" if bounds else "")
+    shown = "+" * (sign and mean > 0) + estimate(mean, bounds)
+    return Markup('<span title="{}">{}</span>').format(minus(whole), minus(shown))
 
 
 class Family(NamedTuple):

@@ -52,6 +52,7 @@ def make_app(store: Store, *, host: str, port: int, calibration: str | None = No
         Route("/runs/{run}/rows.json", views.rows, name="rows"),
         Route("/runs/{run}/rows/{place}.json", views.row),
         Route("/compare", views.compare),
+        Route("/compare/sample", views.compare_sample, name="compare_sample"),
         Route("/assets/{name}", asset),
         Route("/healthz", views.health),
         Route("/favicon.ico", icon),

@@ -5,7 +5,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache, partial
+from urllib.parse import urlencode
 
+from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,8 +15,9 @@ from starlette.responses import RedirectResponse, Response
 
 from ragstone._internal.text import one_line
 from ragstone.errors import RagstoneError, UsageError
-from ragstone.reports.comparison import sections
+from ragstone.reports.comparison import sections, verdict
 from ragstone.reports.format import finite
+from ragstone.reports.html.charts import forest, scatter
 from ragstone.reports.html.samples import PolicyComparison, sample_document, sample_summary
 from ragstone.reports.html.templates import read_asset, render
 from ragstone.reports.viewer.cache import (
@@ -25,9 +28,11 @@ from ragstone.reports.viewer.cache import (
     cache_key,
     list_runs,
 )
+from ragstone.reports.viewer.pairs import dots, find_pair
 from ragstone.results.calibration import load_calibration
-from ragstone.results.compare.comparison import Comparison, compare
+from ragstone.results.compare.comparison import Comparison, compare, find_regressions
 from ragstone.results.compare.corrected_change import LabelledRun, correct_changes
+from ragstone.results.compare.metric_change import MetricChange
 from ragstone.store import RunInfo, RunNotFoundError, Store, StoreError, find_run, running_runs
 from ragstone.store.search import MetricCounts, RowQuery, count_scores, find_rows, row_at
 
@@ -102,6 +107,55 @@ class Views:
 
     async def compare(self, request: Request) -> Response:
         """Return the comparison of two runs."""
+        a, b, comparison = await self._comparison(request)
+
+        def chart(change: MetricChange) -> Markup:
+            info = b.metrics[change.metric]
+            link = partial(_pair_url, request, a.id, b.id, change.metric)
+            title = f"Scores of samples by {change.metric}"
+            found = list(dots(comparison, change.metric, link))
+            return scatter(found, info.range, title=title, higher_is_better=info.higher_is_better)
+
+        def make() -> Response:
+            changes = comparison.metric_changes
+            return html_response(
+                "compare.html",
+                a=a,
+                b=b,
+                comparison=comparison,
+                verdict=verdict(find_regressions(comparison)),
+                sections={each.name: each for each in sections(comparison)},
+                forest=forest(changes),
+                scatters={each.metric: chart(each) for each in changes if each.n},
+                pair_url=partial(_pair_url, request, a.id, b.id),
+            )
+
+        return await run_in_threadpool(make)
+
+    async def compare_sample(self, request: Request) -> Response:
+        """Return one sample of two runs side by side."""
+        a, b, comparison = await self._comparison(request)
+        metric, row = (request.query_params.get(name, "") for name in ("metric", "row"))
+
+        def make() -> Response:
+            valid = row.isascii() and row.isdigit() and len(row) <= 10
+            one, two = (self._store.load(each.id) for each in (a, b))
+            pair = find_pair(comparison, one, two, metric, int(row)) if valid else None
+            if pair is None:
+                raise HTTPException(404, "These runs have no such pair of samples.")
+            address = partial(_pair_url, request, a.id, b.id, metric)
+            return html_response(
+                "compare_sample.html", a=a, b=b, metric=metric, pair=pair, pair_url=address
+            )
+
+        return await run_in_threadpool(make)
+
+    async def _comparison(self, request: Request) -> tuple[RunInfo, RunInfo, Comparison]:
+        """Return the runs that an address names, and their comparison.
+
+        Raises:
+            UsageError: it does not name two different runs.
+        """
         names = [request.query_params.get(side, "") for side in ("a", "b")]
         if not all(names):
             raise UsageError("Select two runs to compare in the list of runs.")
@@ -118,8 +172,7 @@ class Views:
             return correct_changes(compare(*runs, top=EXAMPLES), *labelled)
 
         comparison = await self._comparisons.get((cache_key(a), cache_key(b), *labels), make)
-        page = partial(html_response, "compare.html", a=a, b=b, sections=sections(comparison))
-        return await run_in_threadpool(page)
+        return a, b, comparison
 
     def health(self, request: Request) -> Response:
         """Return that the server is running."""
@@ -155,6 +208,11 @@ class Views:
                 for name, metric in info.metrics.items()
             },
         }
+
+
+def _pair_url(request: Request, a: str, b: str, metric: str, row: int) -> str:
+    query = urlencode({"a": a, "b": b, "metric": metric, "row": row})
+    return f"{request.url_for('compare_sample').path}?{query}"
 
 
 def asset(request: Request) -> Response:

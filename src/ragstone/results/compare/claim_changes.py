@@ -22,7 +22,8 @@ class Kind(StrEnum):
 class ClaimChange:
     """One claim that changed: the sample's id, and the label in each run that has the claim.
 
-    `reason` is from B's judge, or from A's for a claim that vanished.
+    `reason` is from B's judge, or from A's for a claim that vanished. `pair` has the sample's
+    places in the rows of A and B.
     """
 
     sample_id: str
@@ -30,6 +31,7 @@ class ClaimChange:
     a: Label | None
     b: Label | None
     reason: str | None
+    pair: Pair
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,17 @@ class ClaimChanges:
 
     def to_dict(self) -> dict[str, object]:
         """Return the changes as plain data."""
+        fields = ("sample_id", "text", "a", "b", "reason")
         return {
             "kept": self.unchanged,
             **{kind.name.lower(): self.counts[kind] for kind in Kind},
             "appeared_unsupported": self.appeared_unsupported,
-            "first": {kind.name.lower(): list(map(vars, self.first[kind])) for kind in Kind},
+            "first": {
+                kind.name.lower(): [
+                    {name: getattr(each, name) for name in fields} for each in self.first[kind]
+                ]
+                for kind in Kind
+            },
         }
 
 
@@ -122,4 +130,5 @@ def _claim_change(metric: str, runs: tuple[Run, Run], pair: Pair, key: int) -> C
         a=a and a.label,
         b=b and b.label,
         reason=shown.reason,
+        pair=pair,
     )

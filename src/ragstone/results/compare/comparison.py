@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ragstone.results.compare.metric_change import (
     compare_metric,
     correct,
 )
-from ragstone.results.compare.pairing import Columns, Pairing, Pairs, pair_samples
+from ragstone.results.compare.pairing import Columns, Pair, Pairing, Pairs, pair_samples
 from ragstone.results.grouping import INDEPENDENT, Grouping
 from ragstone.results.run import Run, notebook
 from ragstone.results.stats.paired_tests import SignFlips
@@ -31,13 +31,14 @@ _PARAMETERS = re.compile("[@:,]")
 
 @dataclass(frozen=True)
 class SampleChange:
-    """One sample's scores by one metric in both runs."""
+    """One sample's scores by one metric in both runs, and its places in their rows."""
 
     id_a: str
     id_b: str
     query: str
     a: float
     b: float
+    pair: Pair
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,10 @@ class SampleChanges:
 
     def to_dict(self) -> dict[str, object]:
         """Return the changes as plain data."""
+        fields = ("id_a", "id_b", "query", "a", "b")
         return {
-            "worst": list(map(vars, self.worst)),
-            "best": list(map(vars, self.best)),
+            "worst": [{name: getattr(each, name) for name in fields} for each in self.worst],
+            "best": [{name: getattr(each, name) for name in fields} for each in self.best],
         }
 
 
@@ -70,6 +72,7 @@ class Comparison:
         metric_changes: metrics of both runs, in B's order.
         sample_changes: the samples that changed most, by metric.
         claims: how claims changed, by metric that has any.
+        scores: by metric, the numbers of all pairs that both runs scored.
     """
 
     a: str
@@ -84,6 +87,7 @@ class Comparison:
     metric_changes: tuple[MetricChange, ...]
     sample_changes: tuple[SampleChanges, ...]
     claims: tuple[ClaimChanges, ...]
+    scores: Mapping[str, PairedScores] = field(compare=False)
 
     def __repr__(self) -> str:
         found = ", ".join(
@@ -189,11 +193,12 @@ def compare(
         }
         grouping = Grouping.of(len(places), keys, explicit=cluster is not None)
     found: dict[bytes, list[tuple[MetricChange, SignFlips]]] = {}
+    paired: dict[str, PairedScores] = {}
     sample_changes: list[SampleChanges] = []
     claims: list[ClaimChanges] = []
     for name in names:
         columns = one.metrics[name], two.metrics[name]
-        scores = PairedScores.of(*columns, places)
+        scores = paired[name] = PairedScores.of(*columns, places)
         infos = a.metrics[name], b.metrics[name]
         higher = infos[1].higher_is_better
         changed = compare_metric(
@@ -213,6 +218,7 @@ def compare(
                     query=b.query_at(row_b),
                     a=float(scores.a[place]),
                     b=float(scores.b[place]),
+                    pair=(row_a, row_b),
                 )
                 for place in _most_changed(scores, sign, top)
                 for row_a, row_b in [pairing.pairs[int(scores.places[place])]]
@@ -237,6 +243,7 @@ def compare(
         metric_changes=tuple(metric_changes[name] for name in names),
         sample_changes=tuple(sample_changes),
         claims=tuple(claims),
+        scores=paired,
     )
 
 

@@ -1,0 +1,265 @@
+"""Charts as inline SVG: colours come from the style sheet, and the figures are also in words."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
+
+from ragstone._internal.text import count, one_line, strip_controls
+from ragstone.reports.format import decimal, interval, signed
+from ragstone.results.compare.metric_change import Finding, MetricChange
+from ragstone.results.stats import intervals
+from ragstone.results.stats.intervals import Share, proportion_interval
+
+WIDTH, HEIGHT = 240.0, 56.0
+"""The size of a histogram."""
+GAUGE = 72.0
+"""The width of a gauge."""
+MAX_NAME = 60
+"""Characters of the name of a metric in a title."""
+_GAP = 2.0
+_MIN_HEIGHT = 1.5
+"""The height of the smallest visible bar."""
+
+Ends = Sequence[float | None]
+"""The ends of a range or an interval; None or infinite where it is open."""
+
+
+class _Svg:
+    """A chart under construction; the origin is at the top left."""
+
+    def __init__(self, kind: str, width: float, height: float) -> None:
+        self._kind, self._box = kind, f"0 0 {width:g} {height:g}"
+        self._shapes: list[str] = []
+        self._linked = False
+
+    def add(self, tag: str, css: str, words: str = "", *, link: str = "", **places: object) -> None:
+        """Add a shape with a tooltip; numbers are rounded to what can be seen."""
+        given = "".join(
+            f' {name}="{round(value, 2) if isinstance(value, float) else value}"'
+            for name, value in places.items()
+        )
+        tip = f"<title>{_escaped(words)}</title>" if words else ""
+        shape = f'<{tag} class="{css}"{given}>{tip}</{tag}>'
+        if link:
+            self._linked = True
+            shape = f'<a href="{_escaped(link)}" aria-label="{_escaped(words)}">{shape}</a>'
+        self._shapes.append(shape)
+
+    def write(self, words: str, x: float, y: float, anchor: str = "start") -> None:
+        """Add a text."""
+        self._shapes.append(
+            f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{_escaped(words)}</text>'
+        )
+
+    def finish(self, title: str = "", words: str = "") -> Markup:
+        """Return the chart; without a title, screen readers skip it for the figures beside it."""
+        # the content of an image cannot have links
+        role = f'role="{"group" if self._linked else "img"}"' if title else 'aria-hidden="true"'
+        told = f"<title>{_escaped(title)}</title>" if title else ""
+        told += f"<desc>{_escaped(words)}</desc>" if words else ""
+        shapes = "".join(self._shapes)
+        return Markup(  # noqa: S704 - all texts in it are escaped
+            f'<svg class="{self._kind}" viewBox="{self._box}" {role}>{told}{shapes}</svg>'
+        )
+
+
+def _escaped(text: str) -> str:
+    return str(escape(strip_controls(text)))
+
+
+def position(value: float, low: float, high: float, width: float) -> float:
+    """Return where a value of a range is drawn, from 0 to `width`."""
+    share = (value - low) / (high - low) if high > low else 0.5
+    return round(min(max(share, 0.0), 1.0) * width, 2)
+
+
+def gauge(mean: float | None, interval: Sequence[float] | None, ends: Ends) -> Markup | None:
+    """Draw a mean within a metric's range; the bar starts at 0 if the range includes it.
+
+    None without a mean, or if the range is unbounded.
+    """
+    low, high = (math.inf if end is None else end for end in ends)
+    if mean is None or not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    zero = position(min(max(0.0, low), high), low, high, GAUGE)
+    tip = position(mean, low, high, GAUGE)
+    svg = _Svg("gauge", GAUGE, 8)
+    svg.add("rect", "track", x=0, y=0, width=GAUGE, height=8)
+    svg.add("rect", "bar", x=min(zero, tip), y=0, width=max(abs(tip - zero), 1.0), height=8)
+    if interval:
+        start, end = (position(each, low, high, GAUGE) for each in interval)
+        svg.add("line", "whisker", x1=start, x2=end, y1=4, y2=4)
+    return svg.finish()
+
+
+def histogram(
+    counted: intervals.Histogram | None,
+    *,
+    mean: float | None,
+    interval: Sequence[float] | None,
+    threshold: float | None = None,
+    gates: Iterable[Mapping[str, object]] = (),
+) -> Markup | None:
+    """Draw a distribution with its mean, threshold and `gates`; None if nothing was scored."""
+    if counted is None or mean is None:
+        return None
+    edges, counts = counted["edges"], counted["counts"]
+    low, high = edges[0], edges[-1]
+    svg, told = _Svg("histogram", WIDTH, 74), list[str]()
+    for start, end, number in zip(edges, edges[1:], counts, strict=False):
+        if number:
+            left, right = (position(each, low, high, WIDTH) for each in (start, end))
+            height = max(_MIN_HEIGHT, number / max(counts) * HEIGHT)
+            told.append(f"{start:g} to {end:g}: {count(number, 'score')}")
+            x, width = left + _GAP / 2, max(right - left - _GAP, 1.0)
+            svg.add("rect", "bar", told[-1], x=x, y=HEIGHT - height, width=width, height=height)
+    words = f"{'; '.join(told)}. Mean {decimal(mean)}"
+    svg.add("line", "axis", x1=0, x2=WIDTH, y1=HEIGHT, y2=HEIGHT)
+    if interval:
+        words += f", 95% interval {decimal(interval[0])} to {decimal(interval[1])}"
+        start, end = (position(each, low, high, WIDTH) for each in interval)
+        svg.add("rect", "interval", x=start, y=57, width=max(end - start, 1.0), height=4)
+    if threshold is not None:
+        x = position(threshold, low, high, WIDTH)
+        svg.add("line", "mark", x1=x, x2=x, y1=0, y2=HEIGHT)
+        words += f", threshold {threshold:g}"
+    for gate in gates:
+        mark = float(str(gate["threshold"]))
+        x, side = position(mark, low, high, WIDTH), 7 if gate["op"] == ">=" else -7
+        told_gate = f"gate {gate['op']} {mark:g}"
+        svg.add("line", "gate", told_gate, x1=x, x2=x, y1=0, y2=HEIGHT)
+        svg.add("polygon", "gate", told_gate, points=f"{x:g},0 {x + side:g},4 {x:g},8")
+        words += f", {told_gate}"
+    x = position(mean, low, high, WIDTH)
+    svg.add("line", "mean", x1=x, x2=x, y1=0, y2=63)
+    svg.write(f"{low:g}", 0, 72)
+    svg.write(f"{high:g}", WIDTH, 72, "end")
+    return svg.finish("Distribution of scores", f"{words}.")
+
+
+def reliability(bins: Sequence[tuple[float, float, int, int]]) -> Markup | None:
+    """Draw the share of claims that people support, by the judge's probability.
+
+    `bins` have low, high, claims, and those supported. None without any. Bars that reach the line
+    from corner to corner are as high as they should be.
+    """
+    svg, told = _Svg("histogram", WIDTH, 74), list[str]()
+    for start, end, n, supported in bins:
+        low, high = proportion_interval(supported, n)
+        height = max(_MIN_HEIGHT, supported / n * HEIGHT)
+        told.append(f"judge {start:.1f} to {end:.1f}: people support {Share(supported, n)}")
+        x, width = start * WIDTH + _GAP / 2, (end - start) * WIDTH - _GAP
+        svg.add("rect", "bar", told[-1], x=x, y=HEIGHT - height, width=width, height=height)
+        x, low, high = x + width / 2, (1 - low) * HEIGHT, (1 - high) * HEIGHT
+        svg.add("line", "whisker", x1=x, x2=x, y1=low, y2=high)
+    svg.add("line", "mark", x1=0, x2=WIDTH, y1=HEIGHT, y2=0)
+    svg.add("line", "axis", x1=0, x2=WIDTH, y1=HEIGHT, y2=HEIGHT)
+    svg.write("0", 0, 72)
+    svg.write("1", WIDTH, 72, "end")
+    title = "Share of claims that people support, by the judge's probability"
+    return svg.finish(title, "; ".join(told)) if bins else None
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Differences of metrics on one axis: a drawing each, and the axis.
+
+    `shares` is whether they are shares of the metrics' ranges, because these differ.
+    """
+
+    rows: Mapping[str, Markup]
+    axis: Markup
+    shares: bool
+
+
+def forest(changes: Sequence[MetricChange]) -> Forest | None:
+    """Draw differences with their intervals and smallest detectable effects.
+
+    Metrics without a difference or with an unbounded range have no drawing; None if all are so.
+    """
+    drawn = [each for each in changes if each.difference is not None and 0 < each.span < math.inf]
+    if not drawn:
+        return None
+    reach = max(
+        abs(end) / each.span
+        for each in drawn
+        for end in (each.difference or 0.0, *(each.interval or ()))
+    )
+    reach = min(max(1.1 * reach, 0.05), 1.0)
+    middle = WIDTH / 2
+    rows: dict[str, Markup] = {}
+    for each in drawn:
+
+        def place(value: float, span: float = each.span) -> float:
+            return position(value / span, -reach, reach, WIDTH)
+
+        assert each.difference is not None
+        svg = _Svg("forest", WIDTH, 20)
+        words = f"B - A {signed(each.difference)}, interval {interval(each.interval)}"
+        smallest = each.min_detectable_difference
+        if smallest is not None:
+            words += f", smallest detectable effect {decimal(smallest)}"
+            start, end = place(-smallest), place(smallest)
+            svg.add("rect", "detectable", x=start, y=2, width=end - start, height=16)
+            for x in (start, end):
+                if 0 < x < WIDTH:
+                    svg.add("line", "mde", x1=x, x2=x, y1=2, y2=18)
+        svg.add("line", "zero", x1=middle, x2=middle, y1=0, y2=20)
+        tone = {Finding.BETTER: "better", Finding.WORSE: "worse"}.get(each.finding, "same")
+        if each.interval:
+            start, end = map(place, each.interval)
+            svg.add("line", f"range {tone}", x1=start, x2=end, y1=10, y2=10)
+        svg.add("circle", f"point {tone}", cx=place(each.difference), cy=10, r=4)
+        rows[each.metric] = svg.finish(f"{one_line(each.metric, MAX_NAME)}: {words}")
+    axis = _Svg("forest", WIDTH, 14)
+    axis.write(f"\N{MINUS SIGN}{reach:.2f}", 0, 11)
+    axis.write("0", middle, 11, "middle")
+    axis.write(f"+{reach:.2f}", WIDTH, 11, "end")
+    return Forest(rows, axis.finish(), shares=len({each.span for each in drawn}) > 1)
+
+
+class Dot(NamedTuple):
+    """Equal pairs of scores in A and B: how many, and where the first one is shown."""
+
+    a: float
+    b: float
+    pairs: int
+    words: str
+    link: str
+
+
+def scatter(dots: Sequence[Dot], ends: Ends, *, title: str, higher_is_better: bool) -> Markup:
+    """Draw samples by their scores in A and B; those that changed are links."""
+    every = [each for dot in dots for each in (dot.a, dot.b)]
+    low = next((end for end in ends[:1] if end is not None and math.isfinite(end)), min(every))
+    high = next((end for end in ends[1:] if end is not None and math.isfinite(end)), max(every))
+    size, left, top = 200.0, 30.0, 14.0
+    svg = _Svg("scatter", left + size + 14, top + size + 34)
+    svg.add("rect", "frame", x=left, y=top, width=size, height=size)
+    svg.add("line", "zero", x1=left, x2=left + size, y1=top + size, y2=top)
+    better = worse = 0
+    for dot in sorted(dots, key=lambda each: -each.pairs):
+        gain = (dot.b - dot.a) * (1 if higher_is_better else -1)
+        better, worse = better + dot.pairs * (gain > 0), worse + dot.pairs * (gain < 0)
+        svg.add(
+            "circle",
+            f"point {'better' if gain > 0 else 'worse' if gain < 0 else 'same'}",
+            dot.words,
+            link=dot.link if gain else "",
+            cx=left + position(dot.a, low, high, size),
+            cy=top + size - position(dot.b, low, high, size),
+            r=min(3.0 + math.sqrt(dot.pairs), 12.0),
+        )
+    bottom = top + size + 14
+    svg.write(f"{low:g}", left, bottom)
+    svg.write(f"{high:g}", left + size, bottom, "end")
+    svg.write("score in A", left + size / 2, bottom + 14, "middle")
+    svg.write(f"{high:g}", left - 5, top + 9, "end")
+    svg.write(f"{low:g}", left - 5, top + size, "end")
+    svg.write("B", left - 5, top + size / 2 + 3, "end")
+    pairs = count(sum(dot.pairs for dot in dots), "pair")
+    words = f"{pairs}: {better:,} better, {worse:,} worse in B; samples on the diagonal are equal"
+    return svg.finish(title, words)

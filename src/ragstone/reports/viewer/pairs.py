@@ -1,0 +1,129 @@
+"""The pairs of a comparison: their order, as dots of a chart, and one of them side by side."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone._internal.text import count
+from ragstone.reports.format import brief
+from ragstone.reports.html.charts import Dot
+from ragstone.results.compare.comparison import Comparison
+from ragstone.results.compare.metric_change import PairedScores
+from ragstone.results.run import Run
+from ragstone.types.row import Row
+from ragstone.types.sample import Context
+
+DIFFED = 2000
+"""Words of a text that are compared; the time grows with their square."""
+CELLS = 50
+"""Dots in a row of a chart; pairs whose scores are closer share a dot."""
+_WORD = re.compile(r"\s*\S+|\s+$")
+
+
+class Part(NamedTuple):
+    """Adjacent words of a text, and whether the other text has others in their place."""
+
+    text: str
+    changed: bool
+
+
+def word_diff(a: str, b: str) -> tuple[list[Part], list[Part]]:
+    """Return both texts in parts; of texts that are too long, no part is changed."""
+    words: tuple[list[str], list[str]] = (_WORD.findall(a), _WORD.findall(b))
+    if max(map(len, words)) > DIFFED:
+        return [Part(a, changed=False)], [Part(b, changed=False)]
+    bare = [[word.strip() for word in side] for side in words]
+    parts: tuple[list[Part], list[Part]] = ([], [])
+    for kind, *ends in SequenceMatcher(None, bare[0], bare[1]).get_opcodes():
+        for side, listed, (start, end) in zip(words, parts, (ends[:2], ends[2:]), strict=True):
+            if start < end:
+                listed.append(Part("".join(side[start:end]), kind != "equal"))
+    return parts
+
+
+def worst_first(scores: PairedScores, *, higher_is_better: bool) -> NDArray[np.int64]:
+    """Return the places of the pairs in `scores`, those that got worse first, equal ones together.
+
+    The order is that of the pages that lead from one pair to the next.
+    """
+    change = np.round(scores.b - scores.a, 12) * (1 if higher_is_better else -1)
+    return np.lexsort((scores.places, scores.a, change))
+
+
+def dots(comparison: Comparison, metric: str, link: Callable[[int], str]) -> Iterator[Dot]:
+    """Yield the pairs of a metric as dots; `link` returns where a row of A is shown."""
+    scores = comparison.scores[metric]
+    if not scores.places.size:
+        return
+    order = worst_first(scores, higher_is_better=_is_higher_better(comparison, metric))
+    values = np.column_stack((scores.a, scores.b))[order]
+    span = float(values.max() - values.min()) or 1.0
+    cells = np.round(values / span * CELLS)
+    _, firsts, numbers = np.unique(cells, axis=0, return_index=True, return_counts=True)
+    rows = comparison.pairing.pairs.places[scores.places[order[firsts]], 0]
+    for (a, b), number, row in zip(
+        values[firsts].tolist(), numbers.tolist(), rows.tolist(), strict=True
+    ):
+        words = f"{count(number, 'sample')}: {brief(a)} in A, {brief(b)} in B"
+        yield Dot(a, b, number, words, link(row))
+
+
+def _is_higher_better(comparison: Comparison, metric: str) -> bool:
+    return next(
+        each.higher_is_better for each in comparison.metric_changes if each.metric == metric
+    )
+
+
+@dataclass(frozen=True)
+class SamplePair:
+    """A sample in both runs, and the rows of A before and after it in the order of a metric.
+
+    Attributes:
+        responses: of A and B in parts; None where there is none.
+        contexts: of A and B, each with whether the other run has it too.
+        rank: from 1, among `total` pairs that both runs scored; 0 if it is not among them.
+    """
+
+    a: Row
+    b: Row
+    responses: Sequence[Sequence[Part] | None]
+    contexts: Sequence[Sequence[tuple[Context, bool]]]
+    rank: int
+    total: int
+    previous: int | None
+    next: int | None
+
+
+def find_pair(comparison: Comparison, a: Run, b: Run, metric: str, row: int) -> SamplePair | None:
+    """Return the pair with a row of A; None if it has no partner or the metric is unknown."""
+    pairs = comparison.pairing.pairs.places
+    at = np.flatnonzero(pairs[:, 0] == row)
+    if not at.size or metric not in comparison.scores:
+        return None
+    scores = comparison.scores[metric]
+    order = worst_first(scores, higher_is_better=_is_higher_better(comparison, metric))
+    ordered: list[int] = pairs[scores.places[order], 0].tolist()
+    rank = ordered.index(row) + 1 if row in ordered else 0
+    rows = a.rows[row], b.rows[int(pairs[at[0], 1])]
+    texts = [each.sample.response for each in rows]
+    whole = [None if text is None else [Part(text, changed=False)] for text in texts]
+    both = texts[0] is not None and texts[1] is not None
+    contexts = [each.sample.contexts or () for each in rows]
+    known = [{(context.id, context.text) for context in side} for side in contexts]
+    return SamplePair(
+        *rows,
+        responses=word_diff(texts[0] or "", texts[1] or "") if both else whole,
+        contexts=[
+            [(context, (context.id, context.text) in others) for context in side]
+            for side, others in zip(contexts, reversed(known), strict=True)
+        ],
+        rank=rank,
+        total=len(ordered),
+        previous=ordered[rank - 2] if rank > 1 else None,
+        next=ordered[rank] if 0 < rank < len(ordered) else None,
+    )

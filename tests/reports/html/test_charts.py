@@ -1,0 +1,208 @@
+import math
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+
+from ragstone.reports.html.charts import (
+    GAUGE,
+    HEIGHT,
+    WIDTH,
+    Dot,
+    forest,
+    gauge,
+    histogram,
+    reliability,
+    scatter,
+)
+from ragstone.reports.html.templates import read_asset
+from ragstone.results.compare.metric_change import MetricChange
+from ragstone.results.compare.pairing import Unscored
+from ragstone.results.stats.paired_tests import WinLossTie
+
+EDGES = [0.0, 0.25, 0.5, 0.75, 1.0]
+HOSTILE = "</title><script>alert(1)</script>\x1b\"'"
+
+
+class Drawn(NamedTuple):
+    """A chart as a browser reads it."""
+
+    svg: ElementTree.Element
+    title: str
+    words: str
+
+    def of(self, css: str) -> list[Mapping[str, str]]:
+        return [each.attrib for each in self.svg.iter() if css in each.get("class", "").split()]
+
+    def numbers(self, css: str, name: str) -> list[float]:
+        return [float(each[name]) for each in self.of(css)]
+
+
+def read(chart: str | None) -> Drawn:
+    assert chart
+    svg = ElementTree.fromstring(chart)
+    return Drawn(svg, svg.findtext("title") or "", svg.findtext("desc") or "")
+
+
+def test_the_most_frequent_scores_have_the_tallest_bar_and_none_has_none() -> None:
+    plot = read(histogram({"edges": EDGES, "counts": [2, 0, 0, 4]}, mean=0.75, interval=(0.5, 1.0)))
+    assert plot.numbers("bar", "height") == [HEIGHT / 2, HEIGHT]
+    assert plot.numbers("bar", "y") == [HEIGHT / 2, 0]
+    assert plot.numbers("mean", "x1") == [WIDTH * 0.75]
+    assert plot.numbers("interval", "x") == plot.numbers("interval", "width") == [WIDTH / 2]
+    assert plot.of("mark") == plot.of("gate") == []
+    assert plot.svg.get("role") == "img"
+    assert plot.words == (
+        "0 to 0.25: 2 scores; 0.75 to 1: 4 scores. Mean 0.7500, 95% interval 0.5000 to 1.0000."
+    )
+
+
+def test_a_single_score_among_thousands_can_be_seen() -> None:
+    plot = histogram({"edges": EDGES, "counts": [1, 0, 0, 99_999]}, mean=1.0, interval=None)
+    assert min(read(plot).numbers("bar", "height")) >= 1
+
+
+def test_bars_lie_beside_one_another_within_the_box() -> None:
+    gates = [{"op": ">=", "threshold": 0.9}, {"op": "<=", "threshold": 0.5}]
+    counted = {"edges": EDGES, "counts": [1, 1, 1, 1]}
+    plot = read(histogram(counted, mean=0.5, interval=None, threshold=0.8, gates=gates))  # type: ignore[arg-type]
+    starts, widths = plot.numbers("bar", "x"), plot.numbers("bar", "width")
+    for start, width, after in zip(starts, widths, [*starts[1:], WIDTH], strict=True):
+        assert start + width <= after
+    assert plot.numbers("mark", "x1") == [WIDTH * 0.8]
+    lines = [each for each in plot.of("gate") if "x1" in each]
+    assert [float(each["x1"]) for each in lines] == [WIDTH * 0.9, WIDTH * 0.5]
+    assert plot.words.endswith("threshold 0.8, gate >= 0.9, gate <= 0.5.")
+
+
+def test_nothing_scored_has_no_picture() -> None:
+    assert histogram(None, mean=None, interval=None) is None
+    assert gauge(None, None, (0, 1)) is None
+    assert forest([]) is None
+
+
+@pytest.mark.parametrize(
+    ("mean", "ends", "start", "length"),
+    [
+        (0.5, (0, 1), 0, GAUGE / 2),
+        (-0.5, (-1, 1), GAUGE / 4, GAUGE / 4),
+        (0.5, (-1, 1), GAUGE / 2, GAUGE / 4),
+        (0.0, (0, 1), 0, 1),
+    ],
+)
+def test_a_gauge_begins_at_zero(
+    mean: float, ends: tuple[float, float], start: float, length: float
+) -> None:
+    bar = read(gauge(mean, None, ends))
+    assert bar.numbers("bar", "x") == [start]
+    assert bar.numbers("bar", "width") == [length]
+
+
+def test_an_interval_beyond_the_range_ends_at_it() -> None:
+    bar = read(gauge(0.9, (0.8, 1.2), (0, 1)))
+    assert bar.numbers("whisker", "x1") == [pytest.approx(GAUGE * 0.8)]
+    assert bar.numbers("whisker", "x2") == [GAUGE]
+
+
+@pytest.mark.parametrize("ends", [(0, None), (None, 1), (-math.inf, 1.0), (0, math.inf)])
+def test_a_score_that_can_be_any_number_has_no_gauge(ends: tuple[float | None, ...]) -> None:
+    assert gauge(0.5, None, ends) is None
+
+
+def test_reliability_has_a_bar_with_an_interval_for_each_range() -> None:
+    plot = read(reliability([(0.2, 0.4, 8, 0), (0.8, 1.0, 10, 5)]))
+    none, half = plot.numbers("bar", "height")
+    assert half == HEIGHT / 2
+    assert none > 1, "it can be seen"
+    assert plot.numbers("whisker", "x1")[1] == WIDTH * 0.9
+    lows, highs = plot.numbers("whisker", "y1"), plot.numbers("whisker", "y2")
+    assert all(0 <= high < low <= HEIGHT for low, high in zip(lows, highs, strict=True))
+    assert len(plot.of("mark")) == 1
+    assert "judge 0.8 to 1.0: people support 5 of 10 (50%, 95% interval 19% to 81%)" in plot.words
+    assert reliability([]) is None
+
+
+def change(name: str, difference: float | None, **given: object) -> MetricChange:
+    none = Unscored(0, 0)
+    fields: dict[str, object] = {
+        "higher_is_better": True, "judged": False, "span": 1.0, "n": 80, "unscored_a": none,
+        "unscored_b": none, "only_in_a": 0, "only_in_b": 0, "mean_a": 0.5, "mean_b": 0.6,
+        "interval": None, "confidence": 0.95, "p": 0.5, "p_t": 0.5, "p_adjusted": 0.5,
+        "same_as": None, "conclusive": True, "effect": None, "win_loss_tie": WinLossTie(0, 0, 0),
+        "min_detectable_difference": None, "groups": 80, "spread": None, "correlation": 0.0,
+    }  # fmt: skip
+    return MetricChange(metric=name, difference=difference, **(fields | given))  # type: ignore[arg-type]
+
+
+def test_differences_share_an_axis_and_lie_within_their_intervals() -> None:
+    worse = change("hit@5", -0.2, interval=(-0.3, -0.1), p_adjusted=0.01)
+    same = change("mrr@5", 0.05, interval=(-0.1, 0.2), min_detectable_difference=0.15)
+    unbounded = change("seconds", 12.0, span=math.inf)
+    plots = forest([worse, same, unbounded, change("none", None)])
+    assert plots
+    assert not plots.shares
+    assert set(plots.rows) == {"hit@5", "mrr@5"}
+    one, two = read(plots.rows["hit@5"]), read(plots.rows["mrr@5"])
+    for plot in (one, two):
+        assert (
+            plot.numbers("range", "x1") < plot.numbers("point", "cx") < plot.numbers("range", "x2")
+        )
+        assert plot.numbers("zero", "x1") == [WIDTH / 2]
+    assert one.numbers("point", "cx") < [WIDTH / 2] < two.numbers("point", "cx")
+    assert one.of("worse")
+    assert two.of("same")
+    low, high = two.numbers("mde", "x1")
+    assert WIDTH / 2 - low == pytest.approx(high - WIDTH / 2)
+    assert two.title == (
+        "mrr@5: B - A +0.0500, interval -0.1000 – 0.2000, smallest detectable effect 0.1500"
+    )
+
+
+def test_differences_of_other_ranges_are_shares_of_them() -> None:
+    plots = forest([change("hit@5", 0.5), change("rubric", 2.0, span=4.0)])
+    assert plots
+    assert plots.shares
+    places = [read(plot).numbers("point", "cx") for plot in plots.rows.values()]
+    assert places[0] == places[1]
+
+
+@pytest.mark.parametrize(("higher", "tone"), [(True, "better"), (False, "worse")])
+def test_samples_that_changed_are_links_on_their_side_of_the_diagonal(
+    higher: bool, tone: str
+) -> None:
+    found = [Dot(0.25, 0.75, 9, HOSTILE, f"/x?{HOSTILE}"), Dot(0.5, 0.5, 1, "equal", "/y")]
+    plot = read(scatter(found, (0, 1), title=HOSTILE, higher_is_better=higher))
+    (up,), (equal,) = plot.of(tone), plot.of("same")
+    assert float(up["cy"]) < float(up["cx"])
+    assert float(up["r"]) > float(equal["r"])
+    assert plot.svg.get("role") == "group", "an image cannot have links"
+    (link,) = plot.svg.iter("a")
+    assert link.get("aria-label") == HOSTILE.replace("\x1b", "\N{REPLACEMENT CHARACTER}")
+    assert list(plot.svg.iter("script")) == []
+    assert plot.words.startswith(f"10 pairs: {9 * higher} better, {9 * (not higher)} worse in B")
+
+
+def contrast(one: str, two: str) -> float:
+    """Return the contrast of two colours by WCAG 2."""
+
+    def light(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted(map(light, (one, two)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_graphics_differ_from_the_page_by_three_to_one_in_both_themes() -> None:
+    themes = re.findall(r":root \{(.*?)\}", read_asset("page.css"), re.DOTALL)[:2]
+    assert len(themes) == 2
+    for theme in themes:
+        colours = dict(re.findall(r"--([\w-]+): (#\w{6});", theme))
+        for name in ("bar", "accent", "text", "muted", "good", "bad", "part", "unknown"):
+            for ground in ("surface", "page"):
+                assert contrast(colours[name], colours[ground]) >= 3, (name, ground, theme)
