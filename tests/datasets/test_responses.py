@@ -88,7 +88,7 @@ def test_a_run_of_langsmith_with_an_error_failed(tmp_path: Path) -> None:
         {**RUN, "outputs": None, "error": error},
     )
     assert why(loaded) == dict.fromkeys(BOTH, ("timeout", "TimeoutError()Traceback"))
-    assert "failed calls recorded in the file: 1" in loaded.source.notes
+    assert "failed calls recorded in the data: 1" in loaded.source.notes
     assert "error" not in loaded.samples[1].tags
 
 
@@ -98,7 +98,7 @@ def test_what_a_failed_run_gave_of_an_answer_is_left_out(tmp_path: Path) -> None
     assert loaded.samples[1].contexts is not None, "what was found can be scored"
     assert why(loaded) == {"response": ("unreachable", "boom")}
     assert loaded.source.notes[-1].endswith(
-        "in the file: 1; 1 of them had a response, which is ignored"
+        "in the data: 1; 1 of them had a response, which is ignored"
     )
 
 

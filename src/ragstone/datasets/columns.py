@@ -30,7 +30,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "text": ("page_content", "content", "chunk"),
+        "text": ("page_content", "content", "chunk", "context"),
         "id": ("point_id", "doc_id", "document_id"),
         "score": (),
     }

@@ -1,7 +1,7 @@
 """Data sets: rows of a file, or of Python, as Samples. All problems are reported together."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 from os import PathLike
@@ -19,12 +19,19 @@ from ragstone.datasets.adapters.responses import (
     repetitions,
 )
 from ragstone.datasets.blocks import draw_rows
-from ragstone.datasets.columns import argument, flag, resolve_fields, unused_columns
+from ragstone.datasets.columns import (
+    Spelling,
+    argument,
+    flag,
+    resolve_fields,
+    unused_columns,
+)
 from ragstone.datasets.formats import arrow as columnar
 from ragstone.datasets.formats import csv as delimited
 from ragstone.datasets.formats import excel
 from ragstone.datasets.formats import json as jsons
 from ragstone.datasets.formats import yaml as yaml_file
+from ragstone.datasets.frames import Model
 from ragstone.datasets.rows import Contents, FileSamples, samples_in, without_fields
 from ragstone.datasets.table import File, Table, records_in
 from ragstone.errors import UsageError
@@ -100,25 +107,51 @@ def load(
     path = Path(path)
     _check_selection(limit, sample)
     file, table = read_table(path, sheet=sheet, limit=limit)
-    columns = columns or {}
+    found = _dataset_of(
+        table,
+        file.name,
+        columns=columns or {},
+        limit=limit,
+        sample=sample,
+        seed=seed,
+        spelling=flag,
+        queries=queries,
+    )
+    fingerprint = None if table.end == 0 else file.fingerprint(table.end)
+    update = {"fingerprint": fingerprint, "path": str(path)}
+    return replace(found, source=found.source.model_copy(update=update))
+
+
+def _dataset_of(
+    table: Table,
+    name: str,
+    *,
+    columns: Mapping[str, str],
+    limit: int | None,
+    sample: int | None,
+    seed: int,
+    spelling: Spelling,
+    queries: bool = True,
+) -> Dataset:
+    """Detect the format of a table and read its rows; see `load`."""
     found = shape_records(table, limit, named=columns.values())
     mapped = resolve_fields(columns)
-    detected = {name: column for name, column in found.columns.items() if name not in mapped}
+    detected = {field: column for field, column in found.columns.items() if field not in mapped}
     table = found.table
     drawn: Sequence[int] = range(len(table.rows))
     if sample is not None:
         table, drawn = draw_rows(table, sample, seed)
     samples, contents = samples_in(
         table,
-        file.name,
+        name,
         columns={**detected, **columns},
-        spelling=flag,
-        near=found.near,
+        spelling=spelling,
+        near=found.near if spelling is flag else "",
         read_as=found.shape.name if found.shape else "",
         queries=queries,
     )
 
-    # Failed calls that the file records.
+    # Failed calls that the data records.
     saved = found.shape is not None and found.shape.name == RESPONSES
     mode = table.beside.get("mode")
     asked = MODES["search" if mode == "search" else "chat"] if saved else ()
@@ -128,29 +161,22 @@ def load(
         errors = {index: row.errors for index, row in records if row.errors}
         failures = failed_calls(samples, errors, asked=asked)
     made = without_fields(samples, failures)
-    notes = unused_columns(contents.fields, contents.tags, spelling=flag)
+    notes = unused_columns(contents.fields, contents.tags, spelling=spelling)
     notes = (*table.notes, *notes)
     if failures:
         ignored = sum(samples[index].response != made[index].response for index in failures)
         also = f"; {ignored} of them had a response, which is ignored" if ignored else ""
-        notes = (*notes, f"failed calls recorded in the file: {len(failures)}{also}")
+        notes = (*notes, f"failed calls recorded in the data: {len(failures)}{also}")
     if saved:
         given = [found.given[place] for place in drawn]
         notes = (*notes, *repetitions(given))
-        failures = {**failures, **failures_in(given, file.name)}
-    source = Source(
-        name=file.name,
-        fingerprint=None if table.end == 0 else file.fingerprint(table.end),
-        rows=len(samples),
-        notes=notes,
-        path=str(path),
-        sample=_described(sample, seed),
-    )
+        failures = {**failures, **failures_in(given, name)}
+    drawn_as = None if sample is None else f"{sample:,} rows, seed {seed}"
     return Dataset(
         made,
-        source,
+        Source(name=name, rows=len(samples), notes=notes, sample=drawn_as),
         collected=saved,
-        absent=absences(mode, file.name) if saved else {},
+        absent=absences(mode, name) if saved else {},
         failures=failures,
         known=frozenset(chain.from_iterable(failures.values())),
     )
@@ -230,7 +256,7 @@ def shards(dataset: Dataset, *, rows: int) -> Iterator[Shard]:
 
 
 def samples_of(
-    records: Iterable[Sample | Mapping[str, object]],
+    records: Iterable[Sample | Model | Mapping[str, object]],
     *,
     name: str = "samples",
     columns: Mapping[str, str] | None = None,
@@ -240,26 +266,19 @@ def samples_of(
 ) -> Dataset:
     """Return a data set of rows in Python; a mapping is read like an object of a JSON file.
 
-    Values may be NumPy's, and NaN is missing, as in rows of a pandas frame. The options are as in
-    `load`; `columns` does not apply to Samples.
+    So is a Pydantic model. Values may be NumPy's, and NaN is missing, as in rows of a pandas frame.
+    The options are as in `load`; `columns` does not apply to Samples.
     """
     _check_selection(limit, sample)
-    table = Table.of(islice(records, limit))
-    if sample is not None:
-        table, _ = draw_rows(table, sample, seed)
-    samples, contents = samples_in(table, name, columns=columns or {}, spelling=argument)
-    notes = unused_columns(contents.fields, contents.tags, spelling=argument)
-    source = Source(
-        name=name,
-        rows=len(samples),
-        notes=(*table.notes, *notes),
-        sample=_described(sample, seed),
+    return _dataset_of(
+        Table.of(islice(records, limit)),
+        name,
+        columns=columns or {},
+        limit=limit,
+        sample=sample,
+        seed=seed,
+        spelling=argument,
     )
-    return Dataset(samples, source)
-
-
-def _described(sample: int | None, seed: int) -> str | None:
-    return None if sample is None else f"{sample:,} rows, seed {seed}"
 
 
 def _check_selection(limit: int | None, sample: int | None) -> None:

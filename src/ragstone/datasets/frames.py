@@ -1,4 +1,4 @@
-"""Data frames as rows: pandas, polars, PyArrow, DuckDB, and others that export Arrow streams."""
+"""Objects of other libraries as rows: data frames that export Arrow streams, and data sets."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -18,6 +18,23 @@ class Frame(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
+class Model(Protocol):
+    """A row that is a Pydantic model, such as a sample of ragas or a test case of deepeval."""
+
+    def model_dump(self) -> Mapping[str, Any]:
+        """Return the fields and their values."""
+        ...
+
+
+class TestCases(Protocol):
+    """A data set of deepeval."""
+
+    @property
+    def test_cases(self) -> Sequence[object]:
+        """The single-turn or multi-turn test cases."""
+        ...
+
+
 _METHODS: Mapping[str, Mapping[str, str]] = {
     "to_pylist": {"maps_as_pydicts": "strict"},  # PyArrow
     "to_dicts": {},  # polars
@@ -28,8 +45,11 @@ _METHODS: Mapping[str, Mapping[str, str]] = {
 def rows_of(data: object) -> Iterable[Mapping[str, object]] | None:
     """Return the rows of a data frame, a mapping of its columns each; None if it is not one.
 
-    An index of pandas is not a column.
+    An index of pandas is not a column. A data set of deepeval has its test cases as rows; if there
+    are none, its goldens.
     """
+    if isinstance(cases := getattr(data, "test_cases", None), list):
+        return cast("Any", cases or getattr(data, "goldens", []))
     if not hasattr(data, "__arrow_c_stream__"):
         return None
     for method, options in _METHODS.items():

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import cast
 
 from ragstone._internal.files import read_parts
+from ragstone.datasets.frames import Model
 from ragstone.errors import InputError, Problem, UsageError, nearest
 from ragstone.types.sample import Sample
 
@@ -114,10 +115,11 @@ class Table:
         return f"read another sheet: {names}" if names else ""
 
     @classmethod
-    def of(cls, rows: Iterable[Sample | Mapping[str, object]]) -> "Table":
+    def of(cls, rows: Iterable[Sample | Model | Mapping[str, object]]) -> "Table":
         """Make a table of rows in Python, numbered from 1.
 
-        NumPy's values become Python's; NaN, which pandas uses for missing, becomes None.
+        A row may be a Pydantic model. NumPy's values become Python's; NaN, which pandas uses for
+        missing, becomes None.
         """
 
         def native(value: object) -> object:
@@ -129,7 +131,9 @@ class Table:
 
         records: list[Row] = []
         for number, row in enumerate(rows, 1):
-            record = row if isinstance(row, Sample) else Record.of(number, row)
+            dump = None if isinstance(row, Sample) else getattr(row, "model_dump", None)
+            given = dump() if callable(dump) else row
+            record = row if isinstance(row, Sample) else Record.of(number, given)
             if isinstance(record, Record):
                 record = Record(number, {name: native(v) for name, v in record.values.items()})
             records.append(record)

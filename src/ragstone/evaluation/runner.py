@@ -24,7 +24,7 @@ from ragstone._internal.concurrency import finish_in_thread, heap_frozen
 from ragstone._internal.notebook import in_notebook
 from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone.datasets import Dataset, load, samples_of
-from ragstone.datasets.frames import Frame, rows_of
+from ragstone.datasets.frames import Frame, Model, TestCases, rows_of
 from ragstone.errors import TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.ask_target import ask_target
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
@@ -72,8 +72,9 @@ from ragstone.types.sample import Sample
 ROWS_IN_BATCHES = 5_000
 """Rows that wait at once for a batch API, in about 400 MB."""
 
-Data = str | Path | Dataset | Frame | Iterable[Sample | Mapping[str, object]]
-"""A file, the result of `load`, a data frame, or rows: samples, or mappings of their fields."""
+Data = str | Path | Dataset | Frame | TestCases | Iterable[Sample | Model | Mapping[str, object]]
+"""A file, the result of `load`, a data frame, a data set of ragas or deepeval, or rows: samples,
+mappings of their fields, or Pydantic models."""
 
 
 class ScoringOptions(TypedDict, total=False):
@@ -263,7 +264,7 @@ def load_data(data: Data, plan: Plan) -> Dataset:
         return data
     if isinstance(data, str | Path):
         return load(data, sheet=plan.sheet, columns=plan.columns, **plan.selection)
-    if isinstance(cast("object", data), Mapping | Sample):
+    if isinstance(cast("object", data), Mapping) or hasattr(data, "model_dump"):
         split = "; pass one of its splits" if hasattr(data, "column_names") else ""
         fix = split or "; pass a list of rows: evaluate([row])"
         raise UsageError(f"data is {'several data sets' if split else 'a single row'}{fix}")

@@ -187,7 +187,7 @@ class Hallucination(CheckMetric):
     count once, and those without text do not count. Range 0 to 1; lower is better. 0.0: no context
     is contradicted. 1.0: all are. Undefined: no contexts, no claims, or a contradicted claim
     without a quote from a context. Two calls per sample, shared with faithfulness.
-    Source: DeepEval, HallucinationMetric.
+    Source: DeepEval, HallucinationMetric, which from version 4 on is 1 minus this.
     """
 
     label: ClassVar[str] = "Hallucination"

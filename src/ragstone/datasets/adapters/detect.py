@@ -118,8 +118,10 @@ SHAPES = (
             "response": _or_ours("actual_output", "response"),
             "contexts": ("retrieval_context",),
             "reference": _or_ours("expected_output", "reference"),
+            "tags": ("metadata", "additional_metadata"),
         },
         joined=("contexts",),
+        left_out=("flaky", "multimodal", "voice"),
     ),
     Shape(
         "RagaliQ test cases",

@@ -16,6 +16,7 @@ from ragstone.integrations.pytest import SKIPPED
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from ragstone.datasets.frames import Model
     from ragstone.evaluation.runner import Options
     from ragstone.integrations.pytest.session import RagSession
     from ragstone.judges.base import Judge
@@ -51,7 +52,7 @@ class EvaluateSample(Protocol):
     """The type of the fixture `evaluate_sample`."""
 
     def __call__(
-        self, sample: "Sample | Mapping[str, object]", /, **options: "Unpack[Options]"
+        self, sample: "Sample | Model | Mapping[str, object]", /, **options: "Unpack[Options]"
     ) -> "Row":
         """Evaluate a sample by the test's marks and the options of `ragstone.evaluate`."""
         ...
@@ -106,7 +107,9 @@ def evaluate_sample(request: pytest.FixtureRequest) -> EvaluateSample:
     """
     node = cast("pytest.Item", request.node)
 
-    def evaluate(sample: "Sample | Mapping[str, object]", /, **options: "Unpack[Options]") -> "Row":
+    def evaluate(
+        sample: "Sample | Model | Mapping[str, object]", /, **options: "Unpack[Options]"
+    ) -> "Row":
         __tracebackhide__ = True
         node.stash[_EVALUATED] = True
         marked = _session().options_of([*node.iter_markers("rag")][::-1])  # the closest last
@@ -117,7 +120,7 @@ def evaluate_sample(request: pytest.FixtureRequest) -> EvaluateSample:
 
 
 def assert_sample(
-    sample: "Sample | Mapping[str, object]",
+    sample: "Sample | Model | Mapping[str, object]",
     thresholds: Mapping[str, float | str],
     /,
     **options: "Unpack[Options]",

@@ -12,6 +12,7 @@ import pytest
 
 from ragstone._internal.concurrency import BackgroundLoop
 from ragstone._internal.rate_limit import Budget
+from ragstone.datasets.frames import Model
 from ragstone.errors import RagstoneError, UnknownNameError, UsageError
 from ragstone.evaluation.preflight import LLM_KEY, llm_reason, needing_llm, with_llm
 from ragstone.evaluation.runner import Evaluation, Options
@@ -195,7 +196,7 @@ class RagSession:
     @_short_traceback
     def evaluate(
         self,
-        sample: Sample | Mapping[str, object],
+        sample: Sample | Model | Mapping[str, object],
         options: Options,
         *,
         judge: Callable[[], Judge] | None = None,
