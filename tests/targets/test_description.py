@@ -214,7 +214,7 @@ def test_each_problem_has_its_line_its_key_and_the_nearest_name() -> None:
 def test_a_misspelt_placeholder_offers_the_nearest() -> None:
     message = refused(with_call(body="{a: '{qurey} {tag.x} {what}'}"))
     assert "{qurey} is not a field here; did you mean {query}?" in message
-    assert "{what} is not a field here; use: query, id, " in message
+    assert "{what} is not a field here; use: query, messages, id, " in message
 
 
 def test_a_placeholder_in_another_syntax_is_refused() -> None:

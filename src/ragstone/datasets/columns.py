@@ -17,6 +17,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "id": ("sample_id", "query_id", "qid"),
         "query": ("user_input", "input", "question", "prompt"),
+        "history": ("chat_history",),
         "response": ("actual_output", "answer", "output"),
         "contexts": ("retrieved_contexts", "retrieval_context", "context", "retrieved_chunks"),
         "ranking": ("results", "retrieved_ids"),
@@ -38,7 +39,7 @@ CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Part of a Context -> its other names."""
 
 CONVERSATIONS = ("messages", "conversation", "turns")
-"""Columns with several turns, which a Sample cannot have."""
+"""Columns with all turns of a conversation, which become a row each."""
 MOST_COMPARED = 1000
 """How many columns are compared with the names of fields that are missing."""
 
@@ -84,7 +85,7 @@ class Layout:
         fields: Sample field -> column.
         ambiguous: Sample field -> its columns, if there are several.
         tags: the columns that become tags, with their own names.
-        conversations: the columns that must be blank, because they contain several turns.
+        conversations: the columns with several turns; when samples are made, they must be blank.
     """
 
     fields: Mapping[str, str]

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 
+from ragstone.datasets.adapters.conversations import split_conversations
 from ragstone.datasets.adapters.detect import RESPONSES, shape_records
 from ragstone.datasets.adapters.responses import (
     MODES,
@@ -137,7 +138,9 @@ def _dataset_of(
     found = shape_records(table, limit, named=columns.values())
     mapped = resolve_fields(columns)
     detected = {field: column for field, column in found.columns.items() if field not in mapped}
-    table = found.table
+    table = split_conversations(found.table, {**detected, **columns})
+    if limit is not None and table is not found.table:
+        table = replace(table, rows=table.rows[:limit])
     drawn: Sequence[int] = range(len(table.rows))
     if sample is not None:
         table, drawn = draw_rows(table, sample, seed)

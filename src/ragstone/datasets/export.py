@@ -24,7 +24,7 @@ HEADINGS: Mapping[str, str] = MappingProxyType(
 )
 """Sample field -> its column in a workbook, as in `rag_evaluation`."""
 _ORDER = ("query", "relevance", "reference")
-_AFTER = ("id", "response", "contexts", "ranking", "reference_claims")
+_AFTER = ("id", "history", "response", "contexts", "ranking", "reference_claims")
 LONGEST = 32_767
 """UTF-16 units in an Excel cell; longer texts would be cut."""
 MOST = 1_048_575
@@ -83,6 +83,8 @@ def losses(given: Sequence[Sample], stored: Sequence[Sample]) -> tuple[str, ...]
 
 def _record(sample: Sample) -> dict[str, object]:
     record: dict[str, object] = {"id": sample.id, "query": sample.query}
+    if sample.history is not None:
+        record["history"] = [each.model_dump() for each in sample.history]
     for field in ("response", "reference", "reference_claims"):
         if (value := getattr(sample, field)) is not None:
             record[field] = value  # a tuple is a list in JSON

@@ -12,6 +12,7 @@ from typing import TypeVar, cast, overload
 import numpy as np
 
 from ragstone.datasets import values as cells
+from ragstone.datasets.adapters.conversations import history
 from ragstone.datasets.blocks import FileRows
 from ragstone.datasets.columns import Layouts, Spelling, resolve_columns
 from ragstone.datasets.table import Merged, Record, Row, Table
@@ -24,6 +25,7 @@ READERS: Mapping[str, Callable[[cells.Plain], object]] = MappingProxyType(
     {
         "id": cells.sample_id,
         "query": cells.query,
+        "history": history,
         "response": cells.text,
         "contexts": cells.contexts,
         "ranking": cells.ranking,

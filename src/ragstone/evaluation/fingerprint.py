@@ -103,10 +103,11 @@ def _file_hash(file: str) -> str:
 
 
 def _serialize(sample: Sample) -> str:
+    absent = {"history"} if sample.history is None else None  # as before samples had a history
     try:
-        return sample.model_dump_json()
+        return sample.model_dump_json(exclude=absent)
     except PydanticSerializationError:  # a lone surrogate has no UTF-8
-        return json.dumps(sample.model_dump(mode="json"))
+        return json.dumps(sample.model_dump(mode="json", exclude=absent))
 
 
 def _hash(texts: Iterable[str]) -> str:

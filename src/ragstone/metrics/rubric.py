@@ -210,7 +210,7 @@ class RubricMetric(Metric):
         question = RateResponse(
             criteria=self.rubric.criteria.strip(),
             levels=tuple((level, levels[level].strip()) for level in sorted(levels)),
-            query=sample.query,
+            query=sample.asked,
             response=response,
             contexts=contexts if "contexts" in reads else None,
             reference=reference,

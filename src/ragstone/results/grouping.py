@@ -19,10 +19,13 @@ SOURCES = frozenset(
     "source sources sourceid sourcefile sourcefiles document documents documentid doc docid".split()
 )
 """Tags that name the source of a row, in lower case without separators."""
+CONVERSATIONS = frozenset("conversationid sessionid threadid".split())
+"""Tags that name the conversation of a row."""
 SHARED = {
     "query": ("query", "queries"),
     "contexts": ("set of contexts", "sets of contexts"),
     "source": ("source", "sources"),
+    "conversation": ("conversation", "conversations"),
 }
 """What rows may share by default, in words."""
 
@@ -62,17 +65,17 @@ class RowKeys:
         kinds = ("query", "contexts") if cluster is None else (cluster,)
         self._hashes = {kind: array("q") for kind in kinds if kind != INDEPENDENT}
         self._sources: dict[str, array[int]] = {}
-        self._source_tags: dict[str, bool] = {}
+        self._kinds: dict[str, str] = {}
         self._rows = 0
 
     @property
     def keys(self) -> Mapping[str, Sequence[Keys]]:
         """Kind -> the hashes of each row, once for each tag that may share a value."""
         found = {kind: [np.frombuffer(hashes, np.int64)] for kind, hashes in self._hashes.items()}
-        for _, hashes in sorted(self._sources.items()):
+        for tag, hashes in sorted(self._sources.items()):
             missing = self._rows - len(hashes)
             padded = np.pad(np.frombuffer(hashes, np.int64), (0, missing))
-            found.setdefault("source", []).append(padded)
+            found.setdefault(self._kind(tag), []).append(padded)
         return found
 
     def add(self, query: str, contexts: Sequence[HasText] | None, tags: Tags) -> None:
@@ -88,7 +91,7 @@ class RowKeys:
         all_of_them = blake2b(b"".join(sorted(texts)), digest_size=8).digest()
         self._hashes["contexts"].append(_number(all_of_them) if texts else 0)
         for tag, value in tags.items():
-            if value not in (None, "") and self._names_source(tag):
+            if value not in (None, "") and self._kind(tag):
                 hashes = self._sources.setdefault(tag, array("q"))
                 hashes.extend([0] * (self._rows - 1 - len(hashes)))
                 hashes.append(_number(_digest(str(value))))
@@ -109,11 +112,13 @@ class RowKeys:
             hashes.extend([0] * (self._rows - len(hashes)))
             hashes[:] = array("q", np.frombuffer(hashes, np.int64)[order].tobytes())
 
-    def _names_source(self, tag: str) -> bool:
-        if tag not in self._source_tags:
+    def _kind(self, tag: str) -> str:
+        """Return what a tag names, `source` or `conversation`; empty if neither."""
+        if tag not in self._kinds:
             plain = "".join(filter(str.isalnum, tag.casefold()))
-            self._source_tags[tag] = plain in SOURCES
-        return self._source_tags[tag]
+            other = "conversation" if plain in CONVERSATIONS else ""
+            self._kinds[tag] = "source" if plain in SOURCES else other
+        return self._kinds[tag]
 
 
 def _digest(text: str) -> bytes:
@@ -173,7 +178,11 @@ class Grouping:
                 alone = rows - int(counts[shared].sum())
                 groups = int(shared.sum()) + alone
                 sizes = np.append(counts[shared], np.ones(alone, np.int64))
-                few = kind != "query" and 2 * groups <= rows and effective(sizes) < FEW
+                few = (
+                    kind not in ("query", "conversation")
+                    and 2 * groups <= rows
+                    and effective(sizes) < FEW
+                )
                 wide = shared & (groups == 1)
                 if few:
                     wide = shared & (counts * 2 * FEW > rows)

@@ -28,11 +28,10 @@ from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
 
 Function = Callable[..., object] | Runnable | QueryEngine | Retriever
-"""Takes any of `query`, `sample`, `k` and `min_similarity` (or `threshold`) by name, or the query
-as its first argument. Returns the response, or a mapping of response, contexts and ranking; sync or
-async."""
+"""Takes any of GIVEN by name, or the query as its first argument. Returns the response, or a
+mapping of response, contexts and ranking; sync or async."""
 
-GIVEN = ("query", "sample", "k", "min_similarity", "threshold")
+GIVEN = ("query", "messages", "sample", "k", "min_similarity", "threshold")
 """The parameter names that have a meaning."""
 
 
@@ -137,7 +136,7 @@ def _caller(
     found = signature.parameters.items() if signature else ()
     names = tuple(name for name, part in found if name in GIVEN and part.kind in kinds)
     # the first argument is the query, whatever it is called, if no named parameter has it
-    first = not {"query", "sample"}.intersection(names)
+    first = not {"query", "messages", "sample"}.intersection(names)
     if signature:
         try:
             signature.bind(*[""] * first, **dict.fromkeys(names))
@@ -148,7 +147,7 @@ def _caller(
             ) from error
 
     async def call(sample: Sample) -> object:
-        known = {**given, "query": sample.query, "sample": sample}
+        known = {**given, "query": sample.query, "messages": sample.messages, "sample": sample}
         bound = partial(called, *[sample.query] * first, **{name: known[name] for name in names})
         # an async function only makes its coroutine here: that never blocks the loop
         result = bound() if inspect.iscoroutinefunction(called) else await in_thread(bound)

@@ -316,7 +316,9 @@ class HttpTarget(Target):
         problems: dict[str, None] = {}
         for name, call in self._description.calls.items():
             sent = {*fields_in([call.url, *self._headers(call).values(), call.body])}
-            if sent.isdisjoint(("query", "id", "reference")) and not any(map(_tag_in, sent)):
+            if sent.isdisjoint(("query", "messages", "id", "reference")) and not any(
+                map(_tag_in, sent)
+            ):
                 same = f"the call {name!r} is the same for every row"
                 problems[f"{same}; put {{query}} into its url, headers or body"] = None
             for tag in filter(None, map(_tag_in, sorted(sent))):
@@ -378,6 +380,7 @@ class HttpTarget(Target):
         values = {
             **self._given,
             "query": sample.query,
+            "messages": sample.messages,
             "id": sample.id,
             "reference": sample.reference,
             "session_id": f"ragstone-{uuid4()}",

@@ -107,7 +107,7 @@ def _map_texts(value: object, change: Callable[[str], object]) -> object:
 
 
 ROW_FIELDS = tuple(
-    "query id reference k min_similarity threshold session_id base tags.NAME".split()
+    "query messages id reference k min_similarity threshold session_id base tags.NAME".split()
 )
 """The names of `{field}`s: of the row, of the settings, and a new session for each row."""
 

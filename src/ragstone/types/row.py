@@ -85,6 +85,7 @@ class Row:
         also = ("reference_claims", "relevance", "tags")
         return {
             **{name: sample[name] for name in (*shown, *also)},
+            **({} if self.sample.history is None else {"history": sample["history"]}),
             "usage": vars(self.usage),
             "latency_ms": self.latency_ms,
             "notes": list(self.notes),

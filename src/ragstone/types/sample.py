@@ -1,8 +1,8 @@
 """Sample: one row to evaluate, and the Context texts it holds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, Field, FiniteFloat, field_validator
 
@@ -44,6 +44,21 @@ class Context(FrozenModel):
     score: Annotated[float | None, AfterValidator(known)] = None
 
 
+class Message(FrozenModel):
+    """What was said before the query of a conversation."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+def with_history(query: str, history: Sequence[Message] | None) -> str:
+    """Return a query after the messages before it; the query itself without any."""
+    if not history:
+        return query
+    before = "\n".join(f"{each.role}: {each.content}" for each in history)
+    return f"The conversation before the query:\n{before}\n\nThe query:\n{query}"
+
+
 class Sample(FrozenModel):
     """One row: what was asked, what came back, and what is known to be right.
 
@@ -52,6 +67,7 @@ class Sample(FrozenModel):
     Attributes:
         id: unique in its data set.
         query: what the user asked; never blank.
+        history: the messages before the query, if it is part of a conversation.
         response: what the system answered.
         contexts: the texts the generator saw, in order.
         ranking: what the retriever returned, best first, if that is not `contexts`.
@@ -63,6 +79,7 @@ class Sample(FrozenModel):
 
     id: NotBlank
     query: NotBlank
+    history: tuple[Message, ...] | None = None
     response: str | None = None
     contexts: tuple[Context, ...] | None = None
     ranking: tuple[Context, ...] | None = None
@@ -70,6 +87,17 @@ class Sample(FrozenModel):
     reference_claims: tuple[str, ...] | None = None
     relevance: FrozenMap[DocumentId, FiniteFloat] | None = None
     tags: Tags = Field(default_factory=lambda: NO_TAGS)
+
+    @property
+    def asked(self) -> str:
+        """The query as judges read it: after the history, if there is one."""
+        return with_history(self.query, self.history)
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The history and the query as messages of a chat, each with a role and content."""
+        history = [{"role": each.role, "content": each.content} for each in self.history or ()]
+        return [*history, {"role": "user", "content": self.query}]
 
     def held(self, field: str) -> object:
         """Return the value of a field, or of its substitute if it is missing."""

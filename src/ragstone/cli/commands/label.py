@@ -233,7 +233,7 @@ def _print_claim(session: LabelSession, item: Item, console: Console) -> None:
     console.rule(f"{len(session.labels) + 1} of {session.plan.claims}")
     for number, context in enumerate(row.sample.contexts or (), 1):
         console.print(Text(f"Context {number}:", "bold"), Text(strip_controls(context.text)))
-    console.print(Text("Question:", "bold"), Text(strip_controls(row.sample.query)))
+    console.print(Text("Question:", "bold"), Text(strip_controls(row.sample.asked)))
     console.print(Text("Answer:", "bold"), response)
     console.print(Text("\nClaim:", "bold"), Text(strip_controls(claim.text), "reverse"))
     console.print(Text(f"\n{RULE}", "dim"))

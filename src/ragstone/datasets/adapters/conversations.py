@@ -1,16 +1,18 @@
-"""Parts of other tools' values: the one turn of a chat, texts with ids, and parts of objects."""
+"""Parts of other tools' values: the turns of a chat, texts with ids, and parts of objects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from itertools import chain
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import cast
 
 from ragstone._internal.text import count
-from ragstone.datasets.columns import ALIASES, PART_OF, plain_name
-from ragstone.datasets.table import Record, Unreadable
-from ragstone.datasets.values import SEVERAL_TURNS, object_in, spelled, spelled_ids
+from ragstone.datasets.blocks import FileRows
+from ragstone.datasets.columns import ALIASES, FIELD_OF, PART_OF, Layout, plain_name
+from ragstone.datasets.table import Record, Row, Table, Unreadable, records_in
+from ragstone.datasets.values import Plain, object_in, spelled, spelled_ids
+from ragstone.errors import Problem
 
 _ANSWERING = frozenset(
     ("assistant", "ai", "aimessage", "aimessagechunk", "model", "bot", "chatbot")
@@ -40,23 +42,177 @@ _DEEPEST = 8
 """How deep a message's text may be nested; real ones have 3 levels."""
 
 
+@dataclass
+class Turn:
+    """A question of the user, and what followed.
+
+    Attributes:
+        history: the messages before it, each with its role and content.
+        fields: Sample field -> its value in one of the turn's messages, such as `contexts`.
+    """
+
+    query: str
+    history: Sequence[Mapping[str, str]]
+    response: str | None = None
+    fields: dict[str, object] = field(default_factory=dict[str, object])
+
+
+IN_MESSAGES = ("contexts", "ranking", "reference", "reference_claims", "relevance")
+"""Sample fields that a message of a conversation may have, under any of their names."""
+
+
+def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
+    """Return the turns of a conversation; only the last one may have no response.
+
+    Messages of the system and of tools are ignored. Of several answers in a row the last one
+    counts, because those before it called tools. An unknown role, and two questions in a row, are
+    a ValueError.
+    """
+    turns: list[Turn] = []
+    said: list[Mapping[str, str]] = []
+    for message in messages:
+        role, text = _role(message), _text(message)
+        if role not in _KNOWN:
+            expected = "expected user, assistant, system or tool"
+            raise ValueError(f"unknown message role {role!r}; {expected}")
+        if role in ROLES["query"] and text:
+            if turns and turns[-1].response is None:
+                raise ValueError("two messages of the user follow each other; join them")
+            turns.append(Turn(text, tuple(said)))
+            said.append({"role": "user", "content": text})
+        elif role in ROLES["response"] and text:
+            if turns and turns[-1].response is not None and said[-1]["role"] == "assistant":
+                said.pop()
+            said.append({"role": "assistant", "content": text})
+            if turns:
+                turns[-1].response = text
+        for name, value in message.items():
+            of = FIELD_OF.get(plain_name(name))
+            if turns and of in IN_MESSAGES and value is not None:
+                turns[-1].fields[of] = value
+    return turns
+
+
+def history(value: Plain) -> list[Mapping[str, str]]:
+    """Return the messages of users and assistants, each with its role and content, in order."""
+    messages = messages_in(value)
+    if messages is None and spelled(value) != []:
+        raise ValueError("expected a list of messages, each with role and content")
+    turns = turns_in([*(messages or ()), {"role": "user", "content": "-"}])
+    return [*turns[-1].history]
+
+
 def one_turn(value: object, field: str) -> object:
     """Return the text that a field has in a list of messages; any other value as it is.
 
-    Several messages of the user are several turns, which become Unreadable, as does an unknown
-    role. Of several answers the last one counts, because those before it called tools.
+    It is the last question or answer; messages that are no conversation become Unreadable.
     """
     messages = messages_in(value)
     if messages is None:
         return value
-    if odd := [role for each in messages if (role := _role(each)) not in _KNOWN]:
-        return Unreadable(
-            f"unknown message role {odd[0]!r}; expected user, assistant, system or tool"
-        )
+    try:
+        turns = turns_in(messages)
+    except ValueError as error:
+        return Unreadable(str(error))
+    if field == "query":
+        return turns[-1].query if turns else None
     texts = [text for each in messages if _role(each) in ROLES[field] and (text := _text(each))]
-    if field == "query" and len(texts) > 1:
-        return Unreadable(SEVERAL_TURNS)
     return texts[-1] if texts else None
+
+
+def history_before(value: object) -> Sequence[Mapping[str, str]] | None:
+    """Return the messages before the last question of a list of messages, if there are any."""
+    with suppress(ValueError):
+        turns = turns_in(messages_in(value) or ())
+        return (turns[-1].history or None) if turns else None
+    return None
+
+
+CONVERSATION = "conversation_id"
+"""The tag of rows that are turns of a conversation."""
+_LOOKED_AT = 1000
+"""Rows of a large file in which conversations are looked for."""
+
+
+def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
+    """Return a table in which each turn of a conversation is a row, with the turns before it.
+
+    `chosen` is Sample field -> column, where names do not show it. A conversation is a list of
+    messages in a column for them, or as the query. The turns of the conversation `a` are `a/1`,
+    `a/2` and so on. Fields of a whole row are those of its only turn, or of a last question without
+    an answer; otherwise it is not clear to which turn they belong.
+    """
+    chosen = {FIELD_OF.get(plain_name(name), name): column for name, column in chosen.items()}
+    rows, layouts = table.rows, dict[tuple[str, ...], Layout]()
+
+    def found_in(record: Record) -> tuple[Layout, str | None]:
+        names = tuple(name for name, value in record.values.items() if value is not None)
+        if (layout := layouts.get(names)) is None:
+            layout = layouts[names] = Layout.of(names, chosen)
+        query = layout.fields.get("query")
+        for column in (*layout.conversations, *([query] if query else [])):
+            value = record.values[column]
+            is_list = not isinstance(value, str) or value.lstrip()[:1] in ("[", "{")
+            if is_list and messages_in(value) is not None:
+                return layout, column
+        return layout, None
+
+    first = islice(records_in(rows), _LOOKED_AT if isinstance(rows, FileRows) else None)
+    if not any(found_in(record)[1] for record in first):
+        return table
+    split: list[Row] = []
+    for number, row in enumerate(rows, 1):
+        if isinstance(row, Record):
+            layout, column = found_in(row)
+            parts = (row,) if column is None else _turn_rows(row, number, layout, column, chosen)
+            split += parts
+        else:
+            split.append(row)
+    return replace(table, rows=split, columns=None, names=None)
+
+
+def _turn_rows(
+    record: Record, number: int, layout: Layout, column: str, chosen: Mapping[str, str]
+) -> Iterator[Row]:
+    """Yield a row for each turn of a record's conversation, or what is wrong with it."""
+    values, fields = record.values, layout.fields
+    names = {**fields, **chosen}
+    name = str(values.get(fields.get("id", "")) or number)
+
+    def problem(seen: str, fix: str) -> Problem:
+        return Problem(seen, fix, row=record.row, column=column, sample_id=name)
+
+    try:
+        turns = turns_in(messages_in(values[column]) or ())
+    except ValueError as error:
+        yield problem(str(error), "")
+        return
+    if not turns:
+        yield problem("the conversation has no message of the user", "delete the row")
+        return
+    if others := [each for each in layout.conversations if each != column]:
+        yield problem(f"the row has two conversations, {column!r} and {others[0]!r}", "remove one")
+        return
+    of_row = {of: c for of, c in fields.items() if of not in ("id", "tags") and c != column}
+    of_row |= {of: names[0] for of, names in layout.ambiguous.items() if of != "tags"}
+    last = {**turns[-1].fields, "response": turns[-1].response}
+    for of, other in of_row.items():
+        if of in ("query", "history"):
+            fix = f"rename {column!r} to history if it is the conversation before the query"
+            yield problem(f"the row has a conversation and {other!r}", fix)
+            return
+        if (len(turns) > 1 and turns[-1].response is not None) or last.get(of) is not None:
+            seen = f"{other!r} is a column, and the conversation has {len(turns)} turns"
+            yield problem(seen, f"write {of} into the message that it belongs to")
+            return
+    left = {fields.get("id"), column, *of_row.values()}
+    rest = {key: value for key, value in values.items() if key not in left}
+    for place, turn in enumerate(turns, 1):
+        whole = {of: values[c] for of, c in of_row.items()} if place == len(turns) else {}
+        own = {"id": f"{name}/{place}", "query": turn.query, "response": turn.response}
+        made = {**own, "history": [*turn.history], **turn.fields, **whole}
+        named = {names.get(of, of): value for of, value in made.items() if value is not None}
+        yield Record(record.row, {CONVERSATION: name, **rest, **named})
 
 
 def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:

@@ -9,6 +9,7 @@ from typing import TypeGuard
 
 from ragstone.datasets.adapters.conversations import (
     ROLES,
+    history_before,
     messages_in,
     one_turn,
     open_parts,
@@ -455,8 +456,11 @@ def _fit_fields(record: Record, shape: Shape, picked: Mapping[str, str]) -> dict
             values[column] = [piece for part in text.split("|") if (piece := part.strip())]
     if shape.chat:
         for role in ROLES.keys() & picked.keys():
-            if picked[role] in values:
-                values[picked[role]] = one_turn(values[picked[role]], role)
+            given = values.get(column := picked[role])
+            if role == "query" and (before := history_before(given)):
+                values["history"] = before
+            if column in values:
+                values[column] = one_turn(given, role)
     return values
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
-from ragstone.datasets.adapters.conversations import messages_in, one_turn
+from ragstone.datasets.adapters.conversations import history_before, messages_in, one_turn
 from ragstone.datasets.adapters.responses import error_message, failed_fields
 from ragstone.datasets.table import Record, Unreadable
 from ragstone.datasets.values import SEVERAL_TURNS, object_in, spelled
@@ -190,6 +190,9 @@ def _record(trace: str, spans: Sequence[Span]) -> Record:
     ]
     response = _first(answering, _OUTPUTS, "response")
     values: dict[str, object] = {"id": trace, "query": query, "response": response}
+    chats = (span.attributes.get(name) for span in ordered for name in _INPUTS)
+    before = (history_before(chat) for chat in chats if one_turn(chat, "query") == query)
+    values["history"] = next(filter(None, before), None)
 
     # A nested search returns the same documents; parallel searches may return duplicates.
     lists = _outermost(spans, _documents)

@@ -68,6 +68,7 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
     document: dict[str, object] = {
         **sample_summary(row),
         **{key: fields[key] for key in keys},
+        "history": [each.model_dump() for each in sample.history or ()],
         "contexts": sample.contexts and list(map(_context_document, sample.contexts)),
         "ranking": list(sample.ranked_ids),
         "ranking_texts": [_context_document(each) for each in sample.ranking or () if graded],

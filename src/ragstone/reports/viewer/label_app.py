@@ -115,7 +115,7 @@ class _Views:
         return {
             "item": item,
             "sample_id": row.sample.id,
-            "query": row.sample.query,
+            "query": row.sample.asked,
             "response": row.sample.response,
             "claim": claim.text,
             "span": claim.span,

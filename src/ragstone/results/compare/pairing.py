@@ -16,7 +16,7 @@ from ragstone.results.metric_summary import FAILED, SCORED, STATES, UNDEFINED
 from ragstone.results.run import Run
 from ragstone.types.claim import Label, Texts
 from ragstone.types.row import Row
-from ragstone.types.sample import Tags
+from ragstone.types.sample import Message, Tags, with_history
 from ragstone.types.score import Score, State
 
 LISTED = 3
@@ -55,6 +55,7 @@ class OutcomeSample:
 
     id: str
     query: str
+    history: tuple[Message, ...] | None = None
     contexts: tuple[OutcomeContext, ...] | None = None
     tags: Tags = field(default_factory=dict[str, str | int | float | bool | None])
 
@@ -201,7 +202,7 @@ class Columns:
         self.ids.append(hash(sample.id))
         self.queries.append(query_key(sample.query))
         self.tags |= dict.fromkeys(sample.tags)
-        self.keys.add(sample.query, sample.contexts, sample.tags)
+        self.keys.add(with_history(sample.query, sample.history), sample.contexts, sample.tags)
         for name, column in self.metrics.items():
             column.add(row.scores.get(name))
 

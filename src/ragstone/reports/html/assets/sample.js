@@ -8,6 +8,7 @@ function samplePage(row, titles) {
     element("p", { class: "muted" }, `Sample ${row.id}`),
     chips(row, titles),
     ...gaps(row),
+    historyPart(row),
     readingPart(row, titles),
     rankingPart(row),
     scoresPart(row, titles),
@@ -34,6 +35,15 @@ function gaps(row) {
   return Object.entries(row.failures ?? {}).map(([name, why]) =>
     element("p", { class: "notice bad" }, `No ${name} from the target: ${why}`),
   );
+}
+
+/** The messages of the conversation before the question. */
+function historyPart(row) {
+  if (!row.history.length) return null;
+  const said = row.history.map(({ role, content }) =>
+    element("p", {}, element("span", { class: "muted" }, `${role}: `), content),
+  );
+  return part("Conversation before", ...said);
 }
 
 /** Texts, claims and contexts; with a choice of the metric whose claims and texts are shown. */
