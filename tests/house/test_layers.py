@@ -16,7 +16,12 @@ Also readers of data files, YAML and metrics: help and `ragstone rank` start wit
 """
 OTHERS = {
     *("_internal/plugins.py", "judges/llm/providers/pydantic_ai.py", "judges/local/files.py"),
-    *("datasets/frames.py", "evaluation/ray_workers.py", "integrations/spark.py"),
+    *(
+        "datasets/frames.py",
+        "evaluation/ray_workers.py",
+        "integrations/mlflow.py",
+        "integrations/spark.py",
+    ),
 }
 """Where modules of users, and libraries of an extra, are imported by name."""
 

@@ -41,7 +41,8 @@ from ragstone.evaluation.scored_files import (
 from ragstone.evaluation.workers import ShardScorer, WorkerSetup, describe_rows
 from ragstone.judges.base import Judge
 from ragstone.metrics import select
-from ragstone.store.codec import column
+from ragstone.store.codec import column, decode_row
+from ragstone.store.writer import Record as ScoredRecord
 from ragstone.types.config import Source, python_names
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -65,6 +66,7 @@ class Scorer:
 
     Attributes:
         metrics: the full names of the metrics.
+        judge: the name of the judge.
         columns: the names of the columns of `scores`, and their types.
 
     Raises:
@@ -92,6 +94,7 @@ class Scorer:
             self._setup = replace(WorkerSetup.of(plan, ready.metrics, judge=own), counts=False)
             self._settings = settings_key(plan, judge, metrics)
         self._id = uuid4().hex
+        self.judge = judge.name
         self.metrics = self._setup.metrics
         self.columns: Mapping[str, type] = column_types(self.metrics)
 
@@ -169,11 +172,21 @@ class Scorer:
         if problems:
             raise InputError(_TABLE, problems)
 
-    def _score(self, rows: Sequence[Row]) -> Mapping[str, Sequence[object]]:
-        """Return the columns of the scored rows, in the order of the rows."""
-        cells: dict[str, list[object]] = {name: [] for name in self.columns}
+    def rows(self, samples: Sequence[Sample]) -> list[Row]:
+        """Return samples with their scores, in the same order. Threads may call it side by side.
+
+        Raises:
+            UsageError: the judge cannot be made in this process.
+            ScoringStoppedError: a service seems to be down.
+        """
+        with python_names():
+            records = self._records(tuple(map(Row, range(len(samples)), samples)))
+            return [decode_row(record.encoded) for record in records]
+
+    def _records(self, rows: Sequence[Row]) -> list[ScoredRecord]:
+        """Return the records of the scored rows, in the order of the rows."""
         if not rows:
-            return cells
+            return []
         with _turn:
             key = os.getpid(), self._id
             if key not in _opened:
@@ -181,7 +194,12 @@ class Scorer:
         found = _opened[key].score(rows)
         if found.stopped:
             raise ScoringStoppedError(f"{found.stopped}; none of {describe_rows(rows)} are scored")
-        for record in sorted(found.records, key=lambda record: record.place):
+        return sorted(found.records, key=lambda record: record.place)
+
+    def _score(self, rows: Sequence[Row]) -> Mapping[str, Sequence[object]]:
+        """Return the columns of the scored rows, in the order of the rows."""
+        cells: dict[str, list[object]] = {name: [] for name in self.columns}
+        for record in self._records(rows):
             body, transcript = record.encoded.body, record.encoded.transcript
             scores: dict[str, dict[str, Any]] = from_json(body)["scores"]
             cells["id"].append(record.row[1])

@@ -178,7 +178,7 @@ class ShardScorer:
             self._budget = SharedBudget(limits, *most)
         self._each_costs = each_row_costs(setup.plan, self.metrics, setup.calls_target)
         self.judge = own or make_judge(setup.plan, asked=asked, budget=self._budget)
-        self._opened = False
+        self._opened, self._opening = False, asyncio.Lock()
         self._loop = BackgroundLoop()
 
     def score(self, rows: Sequence[Row]) -> ScoredShard:
@@ -188,9 +188,10 @@ class ShardScorer:
 
     async def _score(self, rows: Sequence[Row]) -> ScoredShard:
         plan, retries = self.setup.plan, RETRIES.count
-        if not self._opened and any(metric.question_kinds for metric in self.metrics):
-            await self.judge.__aenter__()
-            self._opened = True
+        async with self._opening:
+            if not self._opened and any(metric.question_kinds for metric in self.metrics):
+                await self.judge.__aenter__()
+                self._opened = True
         breaker = CircuitBreaker(plan, self.metrics, calls_target=self.setup.calls_target)
         counted = RowCounts(self.metrics, cluster=plan.cluster)
         records: list[Record] = []

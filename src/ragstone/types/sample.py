@@ -45,7 +45,7 @@ class Context(FrozenModel):
 
 
 class Message(FrozenModel):
-    """What was said before the query of a conversation."""
+    """A message before the query of a conversation."""
 
     role: Literal["user", "assistant"]
     content: str

@@ -105,7 +105,7 @@ def history(value: Plain) -> list[Mapping[str, str]]:
 def one_turn(value: object, field: str) -> object:
     """Return the text that a field has in a list of messages; any other value as it is.
 
-    It is the last question or answer; messages that are no conversation become Unreadable.
+    It is the last question or answer; messages with two questions in a row become Unreadable.
     """
     messages = messages_in(value)
     if messages is None:
