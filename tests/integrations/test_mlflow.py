@@ -77,6 +77,7 @@ def test_the_extra_is_named() -> None:
         scorer("faithfulness")
 
 
+@pytest.mark.filterwarnings("ignore")  # those of MLflow
 def test_an_evaluation_of_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     mlflow = pytest.importorskip("mlflow", reason="needs 100 MB: pip install mlflow-skinny pandas")
