@@ -45,7 +45,6 @@ class AsyncResource:
         return self._parts
 
     async def __aenter__(self) -> Self:
-        """Open the parts in order."""
         if not self._entered:
             async with AsyncExitStack() as stack:
                 for part in {id(part): part for part in self._parts}.values():
@@ -55,7 +54,6 @@ class AsyncResource:
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """Close the parts, the last one first."""
         self._entered -= 1
         if not self._entered:
             await self._open.aclose()

@@ -58,7 +58,6 @@ class Connection:
 
     Attributes:
         timeout: seconds for one try.
-        retry_timeouts: whether a try that timed out is retried.
         permanent: words in a 429 or 5xx reply that no retry can fix, such as a spent quota.
         error_status: the HTTP status of the error that a 2xx body carries; None if it is none.
     """

@@ -147,10 +147,7 @@ class Budget:
         """Report what was spent to other processes that share the budget."""
 
     def limiter(self, provider: str, delay: float) -> "RateLimiter":
-        """Return what starts the calls to a provider: with this minimum delay, while any are left.
-
-        Calls to the same provider share it.
-        """
+        """Return what starts all calls to a provider: with this delay, while any are left."""
         del provider
         return RateLimiter(delay, self)
 
@@ -209,10 +206,8 @@ class Limits:
 
     Attributes:
         concurrency: calls at once; fewer for a while after a 429.
-        retries: retries after a retryable failure.
         delay: seconds between two starts.
         rpm, tpm: requests and tokens per minute; None for no limit.
-        budget: calls and dollars; None for no limit.
         provider: what `rpm`, `tpm` and the pauses of a server are about.
     """
 

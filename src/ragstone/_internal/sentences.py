@@ -11,8 +11,6 @@ two passes whose work grows with the length of the text and no faster:
    end a sentence; ``.``, ``!``, ``?`` and ``…`` do if white space and then something that can begin
    a sentence follow, and if a full stop is not that of an abbreviation, initial, ordinal or list
    number. Closing quotes, brackets, citation marks and emoji after it belong to the sentence.
-
-Also finds quotes in contexts, and claims in the response.
 """
 
 import re

@@ -218,10 +218,7 @@ STORED_CORRECTION = (*CORRECTION, setting("gates_on"))
 
 
 def with_correction(plan: Plan, given: Given) -> Plan:
-    """Return a stored run's plan with a calibration, and with its gates on another value.
-
-    Options without an effect are noted.
-    """
+    """Return a stored run's plan with a calibration, and with its gates on another value."""
     update = {name: value for name, value in given.items() if name in _CORRECTS and value}
     if on := update.get("gates_on"):
         gates = [g if g.of == "scored" else g.model_copy(update={"of": on}) for g in plan.gates]

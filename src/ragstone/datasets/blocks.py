@@ -24,7 +24,6 @@ class Block(NamedTuple):
 
     Attributes:
         place: the place of its first row in the data set, from 0.
-        rows: the number of its rows.
         line: the number of its first row or line in messages.
         start, end: its bytes; in files of columns, those of all rows that are stored together.
         checksum: CRC-32 of its bytes.

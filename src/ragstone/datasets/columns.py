@@ -201,10 +201,7 @@ def _is_near(name: str, known: str) -> bool:
 def unused_columns(
     fields: Collection[str], tags: Iterable[str], *, spelling: Spelling
 ) -> tuple[str, ...]:
-    """Return a note for each tag whose name is almost that of a field that no sample has.
-
-    `fields` and `tags` are those that the samples have.
-    """
+    """Return a note for each tag whose name is almost that of a field that no sample has."""
     missing = ALIASES.keys() - {"id", "query", "tags", *fields}
     return tuple(
         f"column {name!r} is not used; did you mean {known}? Use {spelling(field, name)}"

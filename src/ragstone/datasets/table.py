@@ -90,10 +90,8 @@ class Table:
         end: how many bytes of the file were read; None for all, 0 if that is not known.
         columns: the names in the header; None if each record has its own names.
         names: all those names, if they are known.
-        sheet: the name of the workbook's sheet.
         others: the names of its other sheets.
         unit: what a row's number counts: `row`, `line` or `item`.
-        notes: what a reader of the results should know.
         beside: the file's metadata.
     """
 

@@ -23,9 +23,6 @@ class CircuitBreaker:
 
     A short outage fails all rows in progress, so the limit is at least twice the concurrency. With
     a failure rate of 100%, there is no limit.
-
-    Attributes:
-        reason: why to stop; None as long as there is no reason.
     """
 
     reason: str | None = None

@@ -80,8 +80,6 @@ class SavedResponse(FrozenModel):
 class ResponseJournal:
     """The responses collected so far, in a file with one line per row; a crash loses none.
 
-    Within `with`, no other process can use the file.
-
     Attributes:
         rows: index -> the row with its response.
         beyond: indexes of saved rows that are not part of this collection.

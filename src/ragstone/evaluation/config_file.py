@@ -46,9 +46,6 @@ class Config:
     Attributes:
         settings: fields of the plan -> their values.
         preset: sets fields that nothing else sets.
-        data: the file of the data set.
-        plugins: modules with custom metrics.
-        store: where the command line stores runs.
     """
 
     settings: Mapping[str, object] = field(default_factory=lambda: _NOTHING)

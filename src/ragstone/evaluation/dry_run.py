@@ -44,7 +44,6 @@ class Estimate:
     batch_cost_usd: tuple[float, float] | None = None
 
     def __str__(self) -> str:
-        """Return calls and cost in one line."""
         noun = "call" if self.calls == (1, 1) else "calls"
         return f"{span(*self.calls)} {noun}, {self.cost}"
 

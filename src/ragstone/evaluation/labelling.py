@@ -234,7 +234,6 @@ class LabelSession:
     """One annotator's way through the claims of a plan; every answer is stored at once.
 
     Attributes:
-        skipped: claims to ask for last.
         reopened: claims to ask for again whose verdict the annotator has seen. Their labels stay
             until then, so that a later session knows that the annotator is not blind.
     """

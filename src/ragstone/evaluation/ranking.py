@@ -55,9 +55,7 @@ class RankingEvaluation:
     """Judgments, and the metrics that compare rankings with them.
 
     Attributes:
-        source: the file or folder of the judgments.
         texts: query id -> its text, if the judgments come with texts.
-        missing: how to score a judged query that is missing from the ranking.
         ties: which of two documents with equal scores comes first.
     """
 
@@ -73,10 +71,7 @@ class RankingEvaluation:
     def of(
         cls, qrels: Path, plan: Plan, *, missing: Missing = "zero", ties: TieRule = "trec_eval"
     ) -> "RankingEvaluation":
-        """Read the judgments.
-
-        `plan` sets the metrics, their cut-offs and the names of the columns.
-        """
+        """Read the judgments."""
         check_names(plan.columns)
         metrics: list[RankingMetric] = []
         for metric in select(plan.metrics, **plan.parameters):
@@ -176,10 +171,6 @@ class RankedPart:
     Attributes:
         complete: whether the part has no problems, and no query in two places.
         places: int64[Q], the judged queries as positions among the judgments, in the file's order.
-        unknown: queries without judgments.
-        scores: their scores, or the counts of these.
-        notes: what a reader of the results should know.
-        logs: what the worker logged.
     """
 
     complete: bool
@@ -191,12 +182,7 @@ class RankedPart:
 
 
 class ScoredQueries:
-    """The queries read so far with their scores, or with the counts of these if `rows` is False.
-
-    Attributes:
-        unknown: ranked queries without judgments, in order.
-        notes: what a reader of the results should know.
-    """
+    """The queries read so far with their scores, or with the counts of these if `rows` is False."""
 
     def __init__(self, evaluation: RankingEvaluation, *, rows: bool) -> None:
         self.unknown: dict[str, None] = {}

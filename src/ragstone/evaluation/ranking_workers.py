@@ -59,9 +59,6 @@ class PartSetup:
         evaluation: the file that has the evaluation without its metrics, on the first machine.
         source: the judgments, which other machines read.
         fingerprint: that of the judgments.
-        metrics: their full names.
-        plugins: modules and files that define metrics.
-        folder: the working folder.
     """
 
     evaluation: Path
@@ -129,7 +126,6 @@ class RankingWorkers:
     The parts of a file are scored in any order and merged in theirs. So the result is that of one
     process.
 
-    The plan of the evaluation has their number, and the engine that runs them.
 
     Attributes:
         evaluation: what they evaluate, with judgments in memory that they share.

@@ -50,13 +50,7 @@ class StoreOptions(TypedDict, total=False):
 
 
 class RowCounts:
-    """What the summary of a run needs of its rows, counted in any order and in any process.
-
-    It can be pickled, and several be merged.
-
-    Attributes:
-        rows: the summary of the rows.
-    """
+    """What the summary of a run needs of its rows, counted in any order and in any process."""
 
     def __init__(self, metrics: Sequence[Metric], *, cluster: str | None) -> None:
         self.rows = RunSummaryBuilder(map(str, metrics), cluster=cluster)
@@ -94,8 +88,6 @@ class Recorder:
     Attributes:
         done: indexes of rows that were finished earlier.
         retried: sorted indexes of rows that were finished earlier and are evaluated again, last.
-        counted: the counts of the rows so far.
-        transcript: whether the texts of judge replies are stored.
         place: the path or URL of the store, with its password; None without one.
     """
 
@@ -117,7 +109,6 @@ class Recorder:
         return self.counted.rows
 
     async def __aenter__(self) -> Self:
-        """Prepare to record rows."""
         return self
 
     async def __aexit__(self, *raised: object) -> None:
@@ -212,7 +203,6 @@ class StoreRecorder(Recorder):
             self.retried = RowIndexSet.of(again)
 
     async def __aexit__(self, *raised: object) -> None:
-        """Write the remaining rows."""
         with self._claim:
             if self._writer is not None:
                 await self._writer.__aexit__(*raised)

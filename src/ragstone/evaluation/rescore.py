@@ -134,8 +134,6 @@ def rescore(
     claims are scored with each of the `policies` (default: their own). A metric of a group that
     needs missing data is left out and listed in `not_run`. The gates of the original run do not
     apply.
-
-    The rows of the new run are scored each time they are read.
     """
     if run.columns is not None:
         raise UsageError(

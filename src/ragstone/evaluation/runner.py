@@ -384,7 +384,6 @@ class Evaluation:
     Attributes:
         every: whether the target is asked for every row, or only for missing fields.
         wanted: the Sample fields to ask the target for; empty if it is not asked.
-        in_batches: whether LLMs are called through batch APIs.
         setup: what each worker process is made from; None if this process scores the rows.
         scored: rows that were scored elsewhere, with settings that have this `key`.
         finish: changes a scored row before it is recorded.

@@ -56,16 +56,11 @@ class WorkerSetup:
     """What a worker makes its judge and metrics from; it can be pickled.
 
     Attributes:
-        metrics: their full names.
-        plugins: modules and files that define metrics.
         judge: a pickled Judge that replaces the plan's; None if the plan names it.
-        transcript: whether the texts of the judge's replies are stored.
         calls_target: whether the rows have answers of a target.
-        folder: the working folder.
         secrets: texts that no message or reply may contain; see `redaction`.
         limits: the place of the calls and dollars that all workers share, and the id of the run;
             None without such limits. See `StoredLimits`.
-        counts: whether the rows are counted.
     """
 
     plan: Plan
@@ -138,11 +133,8 @@ class ScoredShard:
 
     Attributes:
         records: its rows as the store writes them, in the order they finished.
-        counted: the counts of its rows.
         failed: for each record, whether one of its scores failed.
         stopped: why the worker stopped before the end of the shard; None if it did not.
-        logs: what the worker logged.
-        retries: number of retried calls.
         spent: calls and dollars of all workers, as far as this one knows.
     """
 
@@ -268,10 +260,7 @@ RowWorker = Worker[Sequence[Row], ScoredShard]
 
 
 class WorkerPool:
-    """Passes shards of rows to workers, and yields their results as they finish.
-
-    Use as `async with`; leaving the block ends the workers.
-    """
+    """Passes shards of rows to workers, and yields their results as they finish."""
 
     def __init__(self, start: Callable[[], RowWorker], workers: int) -> None:
         self._start, self._number = start, workers
@@ -281,7 +270,6 @@ class WorkerPool:
         self._size = FIRST
 
     async def __aenter__(self) -> Self:
-        """Start the workers."""
         starts = (in_thread(self._start) for _ in range(self._number))
         started = await asyncio.gather(*starts, return_exceptions=True)
         self._idle = [each for each in started if not isinstance(each, BaseException)]
@@ -292,7 +280,6 @@ class WorkerPool:
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """End the workers."""
         busy = (in_thread(partial(each.stop, at_once=True)) for each in self._running.values())
         idle = (in_thread(partial(each.stop, at_once=False)) for each in self._idle)
         await asyncio.gather(*busy, *idle)

@@ -344,7 +344,6 @@ class CachedJudge(JudgeWrapper):
         self._pending: dict[bytes, asyncio.Future[Reply[object] | CallError | None]] = {}
 
     async def __aenter__(self) -> Self:
-        """Open the cache and the wrapped judge."""
         self._replies = await ReplyCache.open(self._place)
         try:
             return await super().__aenter__()
@@ -353,7 +352,6 @@ class CachedJudge(JudgeWrapper):
             raise
 
     async def __aexit__(self, *raised: object) -> None:
-        """Close the wrapped judge, then the cache when everything is written."""
         try:
             await super().__aexit__(*raised)
         finally:

@@ -24,10 +24,7 @@ Level = Literal["error", "warning"]
 
 
 def report_to_github(run: Run, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Add the report to the job summary and return annotations to print, one line each.
-
-    Outside GitHub Actions, do nothing.
-    """
+    """Add the report to the job summary and return annotations to print, one line each."""
     if not environ.get("GITHUB_ACTIONS"):
         return ()
     summaries = run.summary()

@@ -77,10 +77,7 @@ def worst_rows(run: Run, name: str) -> Iterator[Row]:
 
 
 def worst_samples(run: Run, name: str, most: int = WORST) -> tuple[WorstSample, ...]:
-    """Return the worst samples by a metric, then the first that failed; perfect ones are left out.
-
-    Only these rows are read.
-    """
+    """Return the worst samples by a metric, then the first that failed; no perfect ones."""
 
     def found() -> Iterator[WorstSample]:
         for row in worst_rows(run, name):

@@ -60,7 +60,6 @@ class LabelledRow(FrozenModel):
         probability: the chance with which the row was drawn.
         group: equal for rows that are not independent.
         support: the judge's probability that all claims are supported, if it has one.
-        tags: the sample's tags, as text.
     """
 
     position: int
@@ -247,10 +246,8 @@ class Calibration(FrozenModel):
     """Labels of a run by name, with what a report needs to correct the means of other runs.
 
     Attributes:
-        run, data: the labelled run's id, and its data set.
         fingerprint: a hash of the data set and of how it was read; None if its answers were not in
             it, or only its first rows were read.
-        judge: the judge's name.
     """
 
     name: str

@@ -29,9 +29,7 @@ class RankingRows(LazyRows):
     """The rows of a ranking's run; a subclass has the scores in memory, or reads them.
 
     Attributes:
-        ids: the ids of the Q queries.
         texts: query id -> its text; ids without a text are left out.
-        metrics: the names of the M metrics.
         why: uint8[Q], COUNTED, SKIPPED or UNKNOWN.
     """
 
@@ -155,12 +153,7 @@ class RankingScores(RankingRows):
 
 
 class RankingSummary(LazyRows):
-    """The rows of a ranking whose scores were only counted: the worst and the first that failed.
-
-    Attributes:
-        counts: the counts of all rows.
-        texts: query id -> its text.
-    """
+    """The rows of a ranking whose scores were only counted: the worst and the first that failed."""
 
     def __init__(self, counts: RunSummaryBuilder, texts: Mapping[str, str]) -> None:
         self.counts, self.texts = counts, texts

@@ -361,10 +361,7 @@ class RunSummaryBuilder:
 
     @property
     def first_unmatched(self) -> tuple[str, str] | None:
-        """A retrieved id and a relevant id of the first row with both.
-
-        None if any retrieved id is one of its row's judged ids.
-        """
+        """A retrieved id and a relevant id of the first row with both."""
         return None if self._matched or self._unmatched is None else self._unmatched[1:]
 
     @property

@@ -17,10 +17,7 @@ RESPONSE = -1
 
 
 def write_labels(connection: Connection, run: int, labels: Iterable[Label]) -> None:
-    """Write labels of the run with that number; they replace labels with the same key.
-
-    The key is the metric, the position, the claim and the annotator.
-    """
+    """Write labels of the run with that number; they replace labels with the same key."""
     lines: dict[object, tuple[object, ...]] = {}
     for each in labels:
         key = _key(run, each)

@@ -23,10 +23,7 @@ LEFT_BEHIND = timedelta(days=30)
 
 
 class StoredLimits:
-    """What a run has spent, and when its calls may start: one line of a store.
-
-    `place` is a path or URL, with its password.
-    """
+    """What a run has spent, and when its calls may start: one line of a store."""
 
     def __init__(
         self, place: str, run_id: str, max_calls: int | None, max_cost: float | None

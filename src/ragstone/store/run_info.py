@@ -47,14 +47,9 @@ class RunInfo:
 
     Attributes:
         finished_at: None while rows are missing.
-        tag: a name that a user gave the run, if any.
         fingerprint: equal for runs of the same configuration.
-        metrics: metric name -> its description, in the order of the request.
-        extras: metric name -> its own figures.
-        summary: the summary passed to `finish`, if any.
         stopped: the budget that was spent, if any.
         transcript: whether the judge's replies are stored; without them no run can be rescored.
-        rows: the number of stored rows.
         ranked: whether it is a ranking run, which has scores but no stored rows.
         damage: what is missing or changed since the run was stored.
     """

@@ -116,10 +116,7 @@ def delete(store: Store, run_id: str) -> None:
 
 
 def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[str]:
-    """Return the ids of the runs that a process is working on.
-
-    With a fingerprint, only runs of the same configuration.
-    """
+    """Return the ids of the runs that a process is working on."""
     query = select(RUNS.c.number, RUNS.c.id).where(RUNS.c.finished_at.is_(None))
     if fingerprint is not None:
         query = query.where(RUNS.c.fingerprint == fingerprint)

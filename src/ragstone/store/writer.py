@@ -53,10 +53,7 @@ class Record:
 
     @classmethod
     def of(cls, row: Row, *, transcript: bool, texts: Texts | None = None) -> "Record":
-        """Return the record of a row; without `transcript`, with no texts of the judge.
-
-        `texts` are those of the row, if it was encoded before.
-        """
+        """Return the record of a row; without `transcript`, with no texts of the judge."""
         place, sample = row.index, row.sample
         spent = [exchange.outcome.usage for exchange in row.exchanges]
         usage = reduce(add, spent) if spent else NOTHING_SPENT
@@ -198,7 +195,6 @@ class RowWriter:
         self._error: BaseException | None = None
 
     async def __aenter__(self) -> Self:
-        """Lock the run, and connect."""
         self._loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = self._loop.create_future()
         self._ended: asyncio.Future[None] = self._loop.create_future()

@@ -13,7 +13,6 @@ class Label:
     """A person's verdict on one claim of a run, or on a whole response.
 
     Attributes:
-        run: the id of the run.
         position: the row's `index` in the run, from 0.
         claim: the claim's index in the metric's score, from 0; None is the whole response.
         value: True is supported (or faithful), False is not; None is "cannot tell".

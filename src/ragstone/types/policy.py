@@ -60,14 +60,12 @@ class Policy:
     """How verdicts become a score, and what happens without them.
 
     Attributes:
-        source: whose rule it is.
         weights: the weight of each label; the score is the mean weight of all verdicts.
         threshold: what a score must reach to pass; None for no threshold.
         empty_response: the response is "".
         no_claims: the response is not empty and makes no claims.
         no_contexts: there are claims and no contexts; None makes every claim NOT_ENOUGH_INFO
             without asking the judge.
-        refused: the judge refused.
         unanswered: unreachable, rejected, timed out, rate limited, truncated or over budget.
         unreadable: nothing could be read, after the re-ask.
         miscounted: fewer or more verdicts than claims, after the re-ask; None fails.

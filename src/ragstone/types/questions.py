@@ -51,7 +51,6 @@ class Question(FrozenModel, ABC, Generic[T]):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
-        """Register a kind of question by its name and its former name."""
         super().__pydantic_init_subclass__(**kwargs)
         for name in ("kind", "former_kind"):
             if kind := cls.__dict__.get(name):
@@ -268,10 +267,7 @@ class ExtractTruths(Question[tuple[str, ...]]):
 
 
 class Explain(Question[str]):
-    """What do these verdicts mean for the response, in one or two sentences?
-
-    `reasons` are those of the verdicts, "" if one has none.
-    """
+    """What do these verdicts mean for the response, in one or two sentences?"""
 
     kind: ClassVar[str] = "explain"
 

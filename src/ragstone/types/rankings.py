@@ -107,7 +107,6 @@ class Rankings:
         )
 
     def __len__(self) -> int:
-        """Q, the number of queries."""
         return len(self.gains)
 
     def hits(self, k: int) -> NDArray[np.float64]:

@@ -70,7 +70,6 @@ class CascadeStats:
     """How many verdicts of a cascade were escalated, and how often its judges agreed.
 
     Attributes:
-        verdicts: all verdicts.
         escalated: verdicts of the second judge because the first was not sure enough.
         audited: confident verdicts that were also asked of the second judge, whose verdicts count.
         agreed_supported: audited verdicts on which both agreed whether the claim is supported.
@@ -107,7 +106,6 @@ class Reply(Generic[T_co]):
 
     Attributes:
         usage, attempts: what it cost, and how often the question was asked.
-        notes: what a reader of the numbers should know about it.
         raw: the reply as the model wrote it; None if no model wrote one.
         final: False if asking again was cut short, so that the reply must not be cached.
         cascade: how a cascade split the verdicts; None without a cascade.

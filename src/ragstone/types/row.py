@@ -95,11 +95,7 @@ class Row:
 
 
 class LazyRows(Sequence[Row]):
-    """Rows that are made when they are read; a subclass makes the row at a place.
-
-    Attributes:
-        stored: whether they are read from a store.
-    """
+    """Rows that are made when they are read; a subclass makes the row at a place."""
 
     stored = False
 

@@ -129,9 +129,7 @@ class Correction(FrozenModel):
 
     Attributes:
         mean: the mean that people would have given; None if it cannot be estimated.
-        interval: its 95% interval.
         judge: the judge's figure for the same thing.
-        calibration: the name of the labels.
         labels: number of labelled rows.
         method: whether the labels are of these rows, or transported from others.
         of: what was labelled; for responses, the mean is the share of faithful ones.

@@ -83,9 +83,6 @@ class ColumnRows(FileRows):
 
     Nothing is unpacked before its size is known: columns may be a million times as large as their
     packed file. The rows may be much larger again, because columns have repeated texts once.
-
-    Attributes:
-        names: those of the columns.
     """
 
     def __init__(self, file: File, *, limit: int | None) -> None:

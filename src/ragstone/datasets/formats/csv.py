@@ -131,7 +131,6 @@ class _Lines(Iterator[str]):
 
     Attributes:
         at: the byte after the last line.
-        count: how many lines were read.
         checksum: CRC-32 of their bytes.
     """
 

@@ -44,7 +44,6 @@ class Archive:
     """The parts of a workbook. Opening it unpacks all parts once, to measure their true size."""
 
     def __init__(self, file: File) -> None:
-        """Open an archive; raise one of BROKEN, or an InputError if it would be too large."""
         self._zip = ZipFile(BytesIO(file.content))
         parts = self._zip.infolist()
         self._parts = {info.filename.lower(): info for info in parts}

@@ -62,7 +62,6 @@ class Texts:
         return self.buffer[np.cumsum(edges, dtype=np.int8, out=edges).view(np.bool_)]
 
     def __len__(self) -> int:
-        """N."""
         return len(self.starts)
 
     def part(self, places: "Integers | slice") -> "Texts":

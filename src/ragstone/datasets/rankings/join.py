@@ -31,10 +31,7 @@ class Batch:
     """The rankings of Q queries with N documents, in the order of the file.
 
     Attributes:
-        queries: the ids of the queries.
         spans: the positions of each query's documents.
-        documents: their ids.
-        hashes: the hashes of the ids.
         scores: float32[N], by which they are ranked; None if their order is the ranking.
         lines: int64[N], the line of each in the file, from 1.
     """

@@ -35,10 +35,8 @@ class QueryLines:
     """The content of some lines: Q queries with N documents.
 
     Attributes:
-        queries: the ids of the queries.
         lines: int64[Q], the numbers of the lines.
         sizes: int64[Q], how many documents each query has.
-        documents: the ids of the documents.
         grades: float64[N]; empty if documents have none.
     """
 

@@ -55,10 +55,7 @@ class JudgmentsBuilder:
         self._content += documents.joined().tobytes()
 
     def build(self, fix: str) -> "Judgments":
-        """Return all judgments, or raise an InputError with all problems.
-
-        `fix` describes a line, for the message if there are none.
-        """
+        """Return all judgments, or raise an InputError with all problems."""
         if not self._queries:
             self._problems.add("there are no judgments", fix)
         self._problems.raise_found()
@@ -96,8 +93,6 @@ class Judgments:
     Attributes:
         queries: query id -> its position, in the order of the file.
         spans: the positions of each query's documents.
-        documents: their ids.
-        hashes: the hashes of the ids.
         grades: float64[N]; above 0 is relevant, 0 is judged not relevant.
     """
 

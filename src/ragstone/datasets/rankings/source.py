@@ -197,7 +197,6 @@ class Problems:
 
     Attributes:
         unit: what places are counted in: lines, or the rows of a table.
-        notes: what a reader of the results should know.
     """
 
     def __init__(self, path: Path, unit: str = "line") -> None:

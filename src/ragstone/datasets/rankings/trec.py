@@ -299,10 +299,7 @@ def second_query(content: bytes) -> int | None:
 def _parts(
     stream: Stream, shape: _Shape, problems: Problems, *, whole_queries: bool
 ) -> Iterator[tuple[Fields, Integers]]:
-    """Yield the fields of some lines at a time, at least one, and the positions of new queries.
-
-    Lines are counted from 1.
-    """
+    """Yield the fields of some lines at a time, at least one, and the positions of new queries."""
     rest, before, last = b"", 1, False
     while not last:
         content, last = stream.after(rest, AT_ONCE)

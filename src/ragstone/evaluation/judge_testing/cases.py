@@ -24,7 +24,6 @@ class Case:
     """The claims of one sample to test.
 
     Attributes:
-        sample: its id.
         claims: from the response, otherwise the reference, otherwise the contexts.
         copied: a sentence copied from the contexts, which is therefore supported.
         unrelated: a claim of another sample that the contexts do not state.
@@ -100,8 +99,6 @@ class SkippedCounts:
     """Why rows gave no claims.
 
     Attributes:
-        rows: number of rows.
-        without_contexts: rows that have no contexts.
         short, long: sentences shorter than `SHORTEST` or longer than `LONGEST`.
     """
 

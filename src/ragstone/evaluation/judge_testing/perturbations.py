@@ -71,7 +71,6 @@ class Material:
         contexts: of the claims' sample; a change must not produce text that they contain.
         names, sentences: from other samples.
         distractor: a context of another sample.
-        seed: makes all choices reproducible.
         claims: all claims of the sample, to detect the language and the spelling of words.
     """
 
@@ -401,10 +400,7 @@ _DENIALS: Mapping[str, str] = MappingProxyType(
 
 
 def invert_negation(claim: str, material: Material) -> str | None:
-    """Remove a negation; if there is none, insert one or deny the whole claim.
-
-    Returns None if the claim has a negation that cannot be removed.
-    """
+    """Remove a negation; if there is none, insert one or deny the whole claim."""
     for pattern, plain in _REMOVALS:
         if pattern.search(claim):
             return pattern.sub(plain, claim, count=1)

@@ -42,7 +42,6 @@ class KindResult(FrozenModel):
     Attributes:
         right: correct answers, out of `answered`.
         applied: claims the perturbation applied to, out of `of`.
-        failed: claims without an answer.
     """
 
     kind: str
@@ -68,11 +67,9 @@ class TrialResult(FrozenModel):
     """One tested claim and the verdict on it.
 
     Attributes:
-        sample: the id of the sample.
         was: the claim before the change; equal to `claim` if only its surroundings changed.
         label_before: the verdict before the change; None if the judge was not asked.
         label: the verdict on `claim`; None if the judge did not answer.
-        right: whether that is the expected verdict.
     """
 
     kind: str
@@ -91,12 +88,10 @@ class JudgeTest(FrozenModel):
         fingerprint: of the data file.
         asked: questions; `failed` of them got no answer, and `why` is the first reason.
         unasked: questions not asked because the budget was spent.
-        stopped: why the test ended early; None if it did not.
         planned: claims to test; `claims` were tested, from `samples` samples.
         supported: claims the judge called supported; only these are changed.
         tried: every tested claim, by kind; not stored.
         calls: calls to services; `cost_usd` is None if the price is unknown.
-        local_calls: calls to models on this machine, which are free.
     """
 
     judge: str
@@ -147,7 +142,6 @@ class JudgeTest(FrozenModel):
         )
 
     def __str__(self) -> str:
-        """The line that reports show."""
         parts = [
             f"{words}: {Share(total.right, total.answered)}"
             for wanted, words in WORDS.items()

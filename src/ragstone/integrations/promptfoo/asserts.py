@@ -421,8 +421,6 @@ def evaluate_tests(
 ) -> Run:
     """Evaluate samples by a plan, as `ragstone.evaluate` does.
 
-    `finish` changes each scored row, as `Configuration.finish` does for different thresholds.
-
     Under the policy `promptfoo`, claims use the plain-text prompts and parsing of promptfoo
     0.121.20; all other questions go to the plan's judge.
     """
@@ -485,7 +483,6 @@ class BothWays:
 
     Attributes:
         pairs: the samples that both runs finished.
-        samples: the number of samples.
         troubles: why the comparison is not conclusive: missing samples, a spent budget, or too
             many failed or imputed scores in RAGAS mode. Imputed legacy scores are normal.
     """

@@ -62,10 +62,7 @@ class JudgeNotConfiguredError(UsageError):
 
 
 class JudgePool:
-    """Makes and opens each judge of a session once; thread-safe.
-
-    All judges share one budget and the reply cache in `root`.
-    """
+    """Makes and opens each judge of a session once; thread-safe."""
 
     def __init__(self, root: Path, background: BackgroundLoop, budget: Budget) -> None:
         self._replies = root / REPLIES

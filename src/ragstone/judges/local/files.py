@@ -107,7 +107,6 @@ class ModelFiles:
     """The files of one model.
 
     Attributes:
-        folder: the folder of all of them.
         onnx: the model itself; large weights are in files beside it.
     """
 

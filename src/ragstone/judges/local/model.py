@@ -56,10 +56,7 @@ class Head:
         *,
         is_probability: bool = False,
     ) -> "Head":
-        """Read the labels from an option such as `a/b/c`, otherwise from the config's id2label.
-
-        `config` is None without a config.json.
-        """
+        """Read the labels from an option such as `a/b/c`, otherwise from the config's id2label."""
         by_id = (config or {}).get("id2label")
         names: list[str] = []
         if labels:
@@ -172,7 +169,6 @@ class LocalModel:
         )
 
     async def __aenter__(self) -> Self:
-        """Load the model, and check that its outputs fit its labels."""
         await in_thread(self._load)
         return self
 

@@ -34,7 +34,6 @@ class Figure:
     """A number of a text.
 
     Attributes:
-        start: the first character in its text.
         end: the end of it and its unit; exclusive.
         shown: as the text writes it.
         values: its possible values in the base unit of its dimension, each with the size of its
@@ -42,8 +41,6 @@ class Figure:
         is_year: whether it may be a year: a bare number from 1000 to 2199.
         dimension: what is measured, "" for a bare number.
         factor: how many base units its unit is.
-        text: the text.
-        language: its language.
     """
 
     start: int

@@ -92,9 +92,6 @@ class OfflineJudge(Judge):
     same words passes.
     A context is relevant if it supports a claim of the answer. A response abstains if it has a
     phrase for that and states nothing. To compare texts, use a SimilarityJudge.
-
-    Args:
-        settings: the threshold and the base rate; by default those of the training.
     """
 
     name = "offline"
@@ -252,7 +249,6 @@ class Weights:
 
     Attributes:
         features: feature -> its weight, in the order of `Features`.
-        offset: the constant term.
         factors: kind of conflict -> by how much it multiplies the probability; below a half.
         evidence: feature of a contradiction -> its weight, and the constant term last.
     """

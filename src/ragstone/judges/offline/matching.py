@@ -33,9 +33,6 @@ class Passage:
     """One context, split.
 
     Attributes:
-        text: the context.
-        language: its language.
-        sentences: its sentences, in order.
         stems: the stems of the words of each sentence, in order.
     """
 
@@ -75,9 +72,7 @@ class ContextIndex:
     """The sentences of the contexts, and which of them has which word.
 
     Attributes:
-        passages: the contexts, split.
         places: where each sentence is, in order.
-        stems: the stems of each sentence, in order.
         postings: stem -> numbers of the sentences that have it, in order.
     """
 
@@ -149,14 +144,9 @@ class ClaimText:
     """A claim, split.
 
     Attributes:
-        language: its language.
-        words: its words, in order.
-        stems: their stems.
-        figures: its numbers.
         terms: each word and figure -> its weight.
         content: the stems of words with a topic, in order, outside figures.
         names: the stems with a capital that their place in the sentence does not explain.
-        weight: the weight of all terms.
     """
 
     language: Language

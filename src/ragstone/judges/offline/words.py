@@ -50,9 +50,7 @@ class Word(NamedTuple):
 
     Attributes:
         form: the folded word, used for comparison.
-        start: the first character.
         end: the end; exclusive.
-        shown: as the text writes it.
         gram: whether it is a piece of text without spaces instead of a word.
     """
 
@@ -236,10 +234,7 @@ class Language:
     Attributes:
         name: the two-letter code; "" for an unknown language.
         function_words: words without a topic.
-        negations: words that negate a clause.
-        first_person: the words for the speaker.
         function_stems: the stems of both of these.
-        negation_stems: the stems of the negations.
         denial_stems: the stems of other words that may deny.
         nouns_have_capitals: whether every noun has a capital, so that a capital marks no name.
     """
@@ -292,12 +287,7 @@ def _function_words() -> tuple[list[str], Mapping[str, int]]:
 
 
 def guess_language(text: str, forms: Sequence[str]) -> Language:
-    """Return the language whose script or function words the text has, or `UNKNOWN`.
-
-    Args:
-        text: the text; only its first `SAMPLE` characters count.
-        forms: its folded words, in order.
-    """
+    """Return the language whose script or function words the text's beginning has, or UNKNOWN."""
     start = text[:SAMPLE]
     if not start.isascii() and _ANY_SCRIPT().search(start):
         letters = len(_LETTERS.findall(start))

@@ -84,7 +84,6 @@ class CorrectedDifference:
     """The difference that people would have found: mean of B less that of A.
 
     Attributes:
-        interval: its 95% interval.
         labels: number of labelled rows for A and for B.
         transported: whether the labels are of another run, for both A and B.
         problem: why there is no difference; None if there is one.

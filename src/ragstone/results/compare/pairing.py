@@ -172,8 +172,6 @@ class Columns:
         ids: the keys of the samples' ids, in the order of the rows.
         queries: those of their queries.
         keys: what each row may share with others; of no rows for a ranking.
-        tags: the names of all tags.
-        metrics: metric name -> its column.
     """
 
     def __init__(self, metrics: Iterable[str], *, cluster: str | None = None) -> None:
@@ -280,10 +278,7 @@ class Pairing:
 
 
 def pair_samples(a: Columns, b: Columns, id_of: Callable[[int], str]) -> Pairing:
-    """Pair samples by id, the rest by query; queries that appear twice are not paired.
-
-    `id_of` returns the id of a row of A.
-    """
+    """Pair samples by id, the rest by query; queries that appear twice are not paired."""
     (ids_a, queries_a), (ids_b, queries_b) = (
         (np.frombuffer(side.ids, np.int64), np.frombuffer(side.queries, np.int64))
         if side.ids

@@ -123,7 +123,6 @@ class ItemFormat(Generic[V]):
         texts: keys of the text that an item repeats, without gaps.
         words: word in lower case, with single spaces -> its meaning.
         label, line: patterns of a label at the start of a text, and of a numbered line.
-        quoted: whether items quote contexts.
     """
 
     lists: tuple[str, ...]
@@ -520,10 +519,7 @@ _GRADES = ItemFormat(
 
 
 def parse_grades(reply: RawReply, texts: Sequence[str], *, of: str) -> tuple[Grade, ...]:
-    """Return the grades of a reply: exactly one for each of the texts, in their order.
-
-    `of` is what the texts are, in the plural.
-    """
+    """Return the grades of a reply: exactly one for each of the texts, in their order."""
 
     def plain(answer: str) -> tuple[Item[bool], ...] | None:
         lines = answer.splitlines()  # a reason may read like a refusal: other lines count

@@ -198,10 +198,7 @@ def texts_at(entries: Sequence[object], *keys: str) -> tuple[str, ...] | None:
 
 
 def read_word(written: object, words: Mapping[str, T]) -> T | None:
-    """Return the value of a JSON word in `words`; true and false count as 1 and 0.
-
-    The keys of `words` are in lower case, with single spaces.
-    """
+    """Return the value of a JSON word in `words`; true and false count as 1 and 0."""
     if isinstance(written, str):
         if written in words:  # nearly always
             return words[written]
@@ -218,7 +215,6 @@ class RawReply:
 
     Attributes:
         shown: the texts that the model was shown; a reply that repeats one does not count.
-        strict_json: whether only JSON counts.
     """
 
     text: str
@@ -243,11 +239,8 @@ def parse_value(
     A reply that can be read in two ways has no value: several different JSON values, or JSON with
     which the text around it disagrees. One of them may be a draft, or repeat a text that was shown.
 
-    Args:
-        reply: the reply.
-        accept: returns the value of a JSON object or array; None if it is something else.
-        plain: returns the value of a text without JSON; None if it has none.
-        disagrees: whether the text before or after the JSON contradicts the value.
+    `accept` returns the value of a JSON object or array, `plain` that of a text without JSON, or
+    None. `disagrees` returns whether the text before or after the JSON contradicts the value.
     """
     answer = storable(reply.text).strip().removeprefix("\ufeff").strip()
     values: Sequence[tuple[object, int, int]] = ()

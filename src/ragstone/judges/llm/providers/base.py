@@ -17,7 +17,6 @@ class ModelPrompt:
 
     Attributes:
         schema: the JSON schema of the reply, with `title`.
-        max_tokens: the limit on the reply.
     """
 
     system: str
@@ -100,11 +99,7 @@ Vectors = tuple[tuple[float, ...], ...]
 
 
 class Embedder(AsyncResource, ABC):
-    """Embeds texts, within `async with embedder`.
-
-    Attributes:
-        name, identity, url: like a Model's.
-    """
+    """Embeds texts, within `async with embedder`."""
 
     name: str
     identity: str

@@ -86,7 +86,6 @@ class BatchSettings:
         folder: where they are recorded.
         vote: the number of the judge among those with the same model.
         price: reserves the highest cost of each request; None if costs are not limited.
-        retries: retries of a failed control request.
     """
 
     folder: Path
@@ -425,7 +424,6 @@ class BatchQueue:
         self._abandoned = self._reached = False
 
     async def __aenter__(self) -> Self:
-        """Open the connection, and read the records of earlier processes."""
         await self.api.client.__aenter__()
         for path in sorted(self._settings.folder.glob(f"{self._key}-*.json")):
             try:

@@ -75,10 +75,7 @@ class Provider:
         return url.rstrip("/")
 
     def read_key(self, model: str, *, elsewhere: bool, embeds: bool = False) -> str | None:
-        """Return the key; None if none is needed, for example at another URL (`elsewhere`).
-
-        `embeds` makes the error message name an embedding model.
-        """
+        """Return the key; None if none is needed, for example at another URL (`elsewhere`)."""
         if self.key is None:
             return None
         key = os.environ.get(self.key, "").strip()

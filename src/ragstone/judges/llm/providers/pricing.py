@@ -60,10 +60,7 @@ FREE = Price()
 
 @cache
 def price_of(name: str, base_url: str | None = None) -> Price | None:
-    """Return the price of a judge such as `openai:gpt-4o-mini`; None if it is unknown.
-
-    A `base_url` has its own prices, if any are known.
-    """
+    """Return the price of a judge such as `openai:gpt-4o-mini`; None if it is unknown."""
     provider, _, model = name.partition(":")
     if provider in LOCAL:
         return FREE

@@ -135,10 +135,7 @@ _NO_TEMPERATURE = "disallows_sampling_settings"
 
 
 class PydanticAiModel(Model):
-    """A model of any provider in pydantic-ai, with our retries instead of its own.
-
-    Keys come from the environment only, AWS's through its own chain.
-    """
+    """A model of any provider in pydantic-ai, with our retries instead of its own."""
 
     def __init__(
         self,
