@@ -13,8 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ragstone.demo.questions import Entry, entries
-from ragstone.demo.retriever import Variant
-from ragstone.demo.server import NOT_FOUND, Answer, make_service
+from ragstone.demo.server import NOT_FOUND, Answer, Variant, make_service
 from ragstone.judges.offline import OfflineJudge
 from ragstone.types.questions import DetectAbstention, GradeContexts
 

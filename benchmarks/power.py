@@ -19,8 +19,12 @@ from numpy.typing import NDArray
 from ragstone.cli.commands.plan import LABELS_OF, trial_share
 from ragstone.results.stats import corrected
 from ragstone.results.stats.corrected import LabelledScores, corrected_difference
-from ragstone.results.stats.paired_tests import sign_flip
-from ragstone.results.stats.power import labels_needed, questions_needed, spread_of_repeats
+from ragstone.results.stats.paired_tests import (
+    labels_needed,
+    questions_needed,
+    sign_flip,
+    spread_of_repeats,
+)
 
 Numbers = NDArray[np.float64]
 # fewer for speed; each run has its own draws, so that their errors average out

@@ -5,7 +5,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.demo.questions import Entry, corpus, entries
-from ragstone.demo.retriever import MOST_WORDS, Index, Retriever, Variant, content_words
+from ragstone.demo.server import MOST_WORDS, Index, Retriever, Variant, content_words
 
 QUERY = "How long does the Tarn 4 take to charge from empty to 50 percent?"
 ANSWERABLE = [entry for entry in entries() if entry.point_ids]

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.demo.questions import corpus, entries
-from ragstone.demo.retriever import Found, Retriever
-from ragstone.demo.server import NOT_FOUND, WITHOUT_GUIDES, Service, make_service
+from ragstone.demo.server import NOT_FOUND, WITHOUT_GUIDES, Found, Retriever, Service, make_service
 from ragstone.errors import UnknownNameError, UsageError
 
 QUERY = "How long is the warranty of a new phone?"

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
-from ragstone.evaluation.transcript import MetricAsker, Transcript
+from ragstone.evaluation.scoring import MetricAsker, Transcript
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.claim import Claim

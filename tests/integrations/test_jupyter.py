@@ -13,7 +13,7 @@ CELLS = (
     """
 import pandas as pd
 import ragstone
-from ragstone.evaluation import progress
+from ragstone._internal import notebook as progress
 
 progress.SECONDS_BETWEEN_UPDATES = 0.0
 frame = pd.DataFrame({

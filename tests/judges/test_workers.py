@@ -10,11 +10,11 @@ from threading import Event, Thread
 
 import pytest
 
-from ragstone._internal.shared_limits import AHEAD
 from ragstone.evaluation.runner import evaluate
 from ragstone.metrics import load_plugin
 from ragstone.results.run import Run
 from ragstone.store import Store
+from ragstone.store.limits import AHEAD
 from ragstone.store.schema import LIMITS
 
 PRICED = """

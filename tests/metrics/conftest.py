@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ragstone.evaluation.transcript import Transcript
+from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Metric
 from ragstone.types.claim import Claim, Evidence, Label, Verdict

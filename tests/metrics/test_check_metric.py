@@ -3,7 +3,7 @@ from typing import Any, ClassVar
 import pytest
 
 from ragstone.errors import Cause, JudgeError, UsageError
-from ragstone.evaluation.transcript import Transcript
+from ragstone.evaluation.scoring import Transcript
 from ragstone.metrics.claim_checks import (
     RESPONSE_IN_CONTEXTS,
     RESPONSE_IN_REFERENCE,

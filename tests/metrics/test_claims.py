@@ -4,7 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause, UnknownNameError
-from ragstone.evaluation.transcript import Transcript
+from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.claim_checks import NO_REFERENCE_CLAIMS

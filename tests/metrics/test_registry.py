@@ -14,7 +14,7 @@ from pydantic import Field
 from tests.cases import each_case
 
 from ragstone.errors import UnknownNameError, UsageError
-from ragstone.evaluation.transcript import Transcript
+from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Metric, catalogue, registry, select
 from ragstone.metrics.claim_checks import REFERENCE_IN_CONTEXTS, Check

@@ -8,7 +8,7 @@ from tests.cases import each_case
 import ragstone
 from ragstone._internal.yaml import MAX_BYTES
 from ragstone.errors import Cause, InputError, UsageError
-from ragstone.evaluation.transcript import Transcript
+from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.registry import load_plugin, origin, register

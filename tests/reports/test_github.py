@@ -6,15 +6,15 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.reports.github import (
+from ragstone.reports.markdown import (
     MAX_ANNOTATIONS,
     SUMMARY_BYTES,
     annotation,
     error_annotation,
     no_commands,
     report_to_github,
+    run_as_markdown,
 )
-from ragstone.reports.markdown import run_as_markdown
 from ragstone.results.run import Run
 from ragstone.types.gate import Gate
 

@@ -18,9 +18,8 @@ from markdown_it import MarkdownIt
 
 from ragstone._internal.text import one_line, strip_controls
 from ragstone.reports.excel import write_workbooks
-from ragstone.reports.github import report_to_github
 from ragstone.reports.junit import write_junit
-from ragstone.reports.markdown import COMMENT, run_as_markdown
+from ragstone.reports.markdown import COMMENT, report_to_github, run_as_markdown
 from ragstone.reports.tables import csv_safe, write_claims, write_rows
 from ragstone.results.run import Run
 from ragstone.types.gate import Gate

@@ -14,8 +14,8 @@ from tests.reports.conftest import MakeRun, sample
 from tests.reports.ranked import ranked_run
 
 import ragstone
+from ragstone._internal import notebook as progress
 from ragstone.errors import Cause
-from ragstone.evaluation import progress
 from ragstone.reports.notebook import MAX_ROWS
 from ragstone.results.compare.comparison import compare
 from ragstone.results.run import Run

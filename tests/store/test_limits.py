@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ragstone._internal.shared_limits import AHEAD, LeaseRequest
 from ragstone.store import Store, StoreError
-from ragstone.store.limits import LEFT_BEHIND, StoredLimits, shared_limits
+from ragstone.store.limits import AHEAD, LEFT_BEHIND, LeaseRequest, StoredLimits, shared_limits
 from ragstone.store.run_info import format_time
 from ragstone.store.schema import LIMITS
 
@@ -16,7 +15,7 @@ ONE = LeaseRequest("openai", gaps=(0.0,))
 RUNS, BUDGET, PROCESSES, STEP = 30, 40, 3, 0.002
 KILLING = f"""
 import os, random, signal, sys, time
-from ragstone._internal.shared_limits import LeaseRequest
+from ragstone.store.limits import LeaseRequest
 from ragstone.store.limits import StoredLimits, shared_limits
 
 def work(place, run, pipe, chance):

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from ragstone.judges.offline.conflicts import CONFLICTS, Contradiction
-from ragstone.judges.offline.judge import CONTRADICTED, DEFAULTS, Weights
+from ragstone.judges.offline.judge import CONFLICTS, CONTRADICTED, DEFAULTS, Contradiction, Weights
 from ragstone.judges.offline.matching import Features
 from training.offline_judge.rows import Row
 from training.offline_judge.table import Table

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.judges.offline.claims import extract_claims
-from ragstone.judges.offline.conflicts import (
+from ragstone.judges.offline.judge import (
     CONFLICTS,
     Contradiction,
     find_conflicts,
     find_contradiction,
+    read_claims,
 )
-from ragstone.judges.offline.judge import read_claims
 from ragstone.judges.offline.matching import ContextIndex, Features, compute_features, match_claim
 from training.offline_judge.rows import Row
 

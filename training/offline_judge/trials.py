@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.judges.offline.conflicts import CONFLICTS
+from ragstone.judges.offline.judge import CONFLICTS
 from ragstone.judges.offline.matching import Features
 from training.offline_judge.fitting import alone, contradicted, evidence, fit
 from training.offline_judge.judges import answers, at_best, balanced_at, by_weights

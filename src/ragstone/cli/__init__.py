@@ -227,7 +227,7 @@ def main() -> int:
 
 def _print_refusal(error: RagstoneError) -> None:
     """Print an error, in GitHub Actions also as an annotation."""
-    from ragstone.reports.github import error_annotation, no_commands
+    from ragstone.reports.markdown import error_annotation, no_commands
 
     with no_commands(sys.stderr, os.environ):
         click.echo(f"Error: {error}", err=True)

@@ -25,7 +25,7 @@ from ragstone._internal.text import count, quoted, span
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, silent_pipes
 from ragstone.cli.options import Given
 from ragstone.errors import UsageError
-from ragstone.reports.github import no_commands, report_to_github
+from ragstone.reports.markdown import no_commands, report_to_github
 from ragstone.reports.tables import STDOUT, check_table, write_claims, write_json, write_rows
 from ragstone.reports.terminal import print_rows, print_run
 from ragstone.results.run import Run

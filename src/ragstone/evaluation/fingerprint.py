@@ -12,9 +12,8 @@ from pydantic_core import PydanticSerializationError
 from ragstone._internal.plugins import FILES
 from ragstone._internal.text import public_url
 from ragstone.datasets import Dataset
-from ragstone.evaluation.gates import resolve_gates
 from ragstone.evaluation.judge_testing.result import load_test
-from ragstone.evaluation.preflight import Preflight
+from ragstone.evaluation.preflight import Preflight, resolve_gates
 from ragstone.judges.base import Judge
 from ragstone.judges.cache import is_server
 from ragstone.metrics.base import Metric

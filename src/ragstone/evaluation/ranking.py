@@ -30,7 +30,7 @@ from ragstone.datasets.rankings import (
     read_ranking,
 )
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.evaluation.gates import resolve_gates
+from ragstone.evaluation.preflight import resolve_gates
 from ragstone.metrics import select
 from ragstone.metrics.retrieval import RankingMetric, depth_of
 from ragstone.results.ranking_run import (

@@ -11,10 +11,9 @@ from typing import overload
 from ragstone._internal.concurrency import finish_in_thread, in_thread
 from ragstone._internal.fields import metric_name, split_threshold
 from ragstone.errors import QuestionNotSupportedError, UnknownNameError, UsageError
-from ragstone.evaluation.diagnosis import diagnose
-from ragstone.evaluation.gates import resolve_gates
+from ragstone.evaluation.preflight import resolve_gates
 from ragstone.evaluation.recorder import Recorder
-from ragstone.evaluation.scoring import BATCH, rescore_row, score_retrieval_in_batches
+from ragstone.evaluation.scoring import BATCH, diagnose, rescore_row, score_retrieval_in_batches
 from ragstone.metrics import GROUPS, Metric, get, select
 from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.metrics.retrieval import RankingMetric

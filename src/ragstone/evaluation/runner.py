@@ -21,7 +21,7 @@ from typing import Any, Literal, TypedDict, Unpack, cast
 from warnings import warn
 
 from ragstone._internal.concurrency import finish_in_thread, heap_frozen
-from ragstone._internal.notebook import in_notebook
+from ragstone._internal.notebook import NotebookProgress, in_notebook
 from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.frames import Frame, Model, TestCases, rows_of
@@ -37,7 +37,6 @@ from ragstone.evaluation.effects import (
 )
 from ragstone.evaluation.fingerprint import make_manifest, settings_key
 from ragstone.evaluation.preflight import Preflight, llm_reason, with_llm
-from ragstone.evaluation.progress import NotebookProgress
 from ragstone.evaluation.ray_workers import check_ray, ray_workers
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scored_files import ScoredFiles

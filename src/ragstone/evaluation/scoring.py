@@ -1,26 +1,196 @@
 """Scoring: rows, metrics and a judge give rows with scores."""
 
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from functools import reduce
 from itertools import islice
+from operator import add
+from time import perf_counter, time
+from types import MappingProxyType
 from typing import cast
 
 from ragstone._internal.concurrency import Results, together, working
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
-from ragstone.errors import CallError, Cause, QuestionNotSupportedError
-from ragstone.evaluation.diagnosis import diagnose
-from ragstone.evaluation.transcript import MetricAsker, Transcript
-from ragstone.judges.base import Judge
+from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError
+from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.instrumentation import RowScorer
+from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.replay import ReplayJudge
 from ragstone.metrics.base import Metric
+from ragstone.metrics.claim_checks import (
+    REFERENCE_IN_CONTEXTS,
+    REFERENCE_IN_RESPONSE,
+    RESPONSE_IN_CONTEXTS,
+    Check,
+    ClaimVerifier,
+)
+from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.metrics.retrieval import RankingMetric
+from ragstone.types.claim import ClaimIssue, DiagnosedClaim, JudgedClaim, Label
+from ragstone.types.questions import ExtractClaims, Question, T
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
-from ragstone.types.reply import Exchange, Failure
+from ragstone.types.reply import Exchange, Failure, JudgeFailureError, Reply, Usage
 from ragstone.types.row import Row
 from ragstone.types.sample import STAND_INS, in_words
 from ragstone.types.score import Score
+
+NO_TAGS: Mapping[str, object] = MappingProxyType({})
+
+
+class Transcript:
+    """Asks one judge about one sample and records the replies in the order of the questions.
+
+    `tags` are the sample's; the judge sees those that its prompts name.
+    """
+
+    def __init__(self, judge: Judge, tags: Mapping[str, object] = NO_TAGS) -> None:
+        self._judge = judge
+        named = ((name, tags.get(name)) for name in sorted(judge.tags))
+        self._tags = tuple((name, "" if tag is None else str(tag)) for name, tag in named)
+        self._asked: dict[str, asyncio.Task[Exchange]] = {}
+        self._askers = Counter[str]()
+
+    async def ask(self, question: Question[T]) -> T:
+        """Return the answer; equal questions share one call."""
+        return (await self.reply(question)).value
+
+    async def reply(self, question: Question[T]) -> Reply[T]:
+        """Return the reply with its usage and notes; see `ask`."""
+        key = question.key
+        if key not in self._asked:
+            self._asked[key] = asyncio.create_task(self._exchange(key, question))
+        outcome = (await asyncio.shield(self._asked[key])).outcome
+        if isinstance(outcome, Failure):
+            raise JudgeFailureError(outcome)
+        return cast("Reply[T]", outcome)
+
+    def join(self, question: Question[T]) -> None:
+        """Count one more metric that asks this question."""
+        self._askers[question.key] += 1
+
+    async def _exchange(self, key: str, question: Question[T]) -> Exchange:
+        started_at, start = time(), perf_counter()
+        asked = question.varied(tags=self._tags) if self._tags else question
+        outcome = await outcome_of(self._judge, asked)
+        return Exchange(
+            key=key,
+            kind=question.kind,
+            outcome=outcome,
+            latency_ms=(perf_counter() - start) * 1000,
+            started_at=started_at,
+        )
+
+    async def close(self) -> None:
+        """Cancel running calls and wait until they have ended."""
+        left = [task for task in self._asked.values() if task.cancel()]  # False if it has ended
+        await asyncio.gather(*left, return_exceptions=True)
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """All finished exchanges."""
+        done = [task for task in self._asked.values() if task.done() and not task.cancelled()]
+        finished = [task.result() for task in done if task.exception() is None]
+        return tuple(replace(each, askers=max(1, self._askers[each.key])) for each in finished)
+
+    @property
+    def usage(self) -> Usage:
+        """The total usage, including failed calls."""
+        return reduce(add, (exchange.outcome.usage for exchange in self.exchanges), Usage())
+
+
+class MetricAsker:
+    """Asks a transcript for one metric, and collects the notes on the replies.
+
+    `keys` are the questions' keys. `no_claims` becomes true if the judge found no claims in a
+    response that seems to make statements.
+    """
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+        self.keys = set[str]()
+        self.notes: dict[str, None] = {}
+        self.no_claims = False
+
+    async def __call__(self, question: Question[T]) -> T:
+        """Return the answer; see `Transcript.ask`."""
+        if question.key not in self.keys:
+            self.keys.add(question.key)
+            self._transcript.join(question)
+        reply = await self._transcript.reply(question)
+        self.notes |= dict.fromkeys(reply.notes)
+        if isinstance(question, ExtractClaims) and not reply.value:
+            self.no_claims = self.no_claims or bool(extract_claims(question.response))
+        return reply.value
+
+
+_ISSUES = {Label.CONTRADICTED: ClaimIssue.CONTRADICTED, Label.NOT_ENOUGH_INFO: ClaimIssue.NOT_FOUND}
+"""The issue of a response claim with this verdict; partially supported claims have none."""
+
+
+async def diagnose(row: Row, metrics: Sequence[Metric]) -> tuple[DiagnosedClaim, ...]:
+    """Return unsupported claims of the response and missing claims of the reference.
+
+    A response claim needs a verdict against the contexts; a reference claim needs verdicts against
+    the contexts and the response from metrics with the same question settings. Verdicts come from
+    the scores, otherwise from the row's transcript. No calls are made.
+    """
+    by_settings: dict[tuple[object, ...], list[ClaimVerifier]] = {}
+    for metric in metrics:
+        if isinstance(metric, ClaimVerifier):
+            by_settings.setdefault(metric.question_settings, []).append(metric)
+    if not by_settings:
+        return row.blamed
+    response: tuple[JudgedClaim, ...] = ()
+    reference: list[tuple[JudgedClaim, JudgedClaim]] = []
+    for group in by_settings.values():
+        response = response or await _verdicts(RESPONSE_IN_CONTEXTS, row, group)
+        if not reference:
+            in_response = await _verdicts(REFERENCE_IN_RESPONSE, row, group)
+            in_contexts = await _verdicts(REFERENCE_IN_CONTEXTS, row, group)
+            if in_response and in_contexts:
+                reference = list(zip(in_response, in_contexts, strict=True))
+    found = [
+        DiagnosedClaim(claim=claim.text, of="response", blame=_ISSUES[claim.label])
+        for claim in response
+        if claim.label in _ISSUES
+    ]
+    for claim, retrieved in reference:
+        if claim.label in _ISSUES:  # the response does not make it
+            was_retrieved = retrieved.label is Label.SUPPORTED
+            issue = ClaimIssue.IGNORED if was_retrieved else ClaimIssue.NOT_RETRIEVED
+            found.append(DiagnosedClaim(claim=claim.text, of="reference", blame=issue))
+    return tuple(found)
+
+
+async def _verdicts(
+    check: Check, row: Row, metrics: Sequence[ClaimVerifier]
+) -> tuple[JudgedClaim, ...]:
+    """Return the verdicts of a check by metrics with equal question settings, if there are any."""
+    for metric in metrics:
+        if isinstance(metric, ClaimMetric) and metric.check == check:
+            score = row.scores[str(metric)]
+            if score.claims and not score.fallback:
+                return score.claims
+    sample = row.sample
+    if (
+        not any(check in metric.active_checks for metric in metrics)
+        or check.obstacle(sample)
+        or any(sample.held(need) is None for need in check.needs)
+    ):
+        return ()
+    judge = ReplayJudge(row.exchanges)
+
+    async def ask(question: Question[T]) -> T:
+        return (await judge.answer(question)).value
+
+    try:
+        return (await metrics[0].judge_claims(check, sample, ask)).claims
+    except (JudgeError, QuestionNotSupportedError):
+        return ()
+
 
 BATCH = 200
 """Rows scored together by ranking metrics."""

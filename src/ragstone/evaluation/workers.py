@@ -25,7 +25,6 @@ from typing import Any, Self
 from ragstone._internal.concurrency import BackgroundLoop, heap_frozen, in_thread, stream
 from ragstone._internal.plugins import plugin_of
 from ragstone._internal.rate_limit import RETRIES, Budget
-from ragstone._internal.shared_limits import SharedBudget
 from ragstone._internal.text import quoted
 from ragstone.errors import UsageError
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
@@ -39,7 +38,7 @@ from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, get, load_plugin
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.redaction import known_secrets, remember_secrets
-from ragstone.store.limits import StoredLimits, shared_limits
+from ragstone.store.limits import SharedBudget, StoredLimits, shared_limits
 from ragstone.store.writer import Record
 from ragstone.types.config import Plan
 from ragstone.types.row import Row

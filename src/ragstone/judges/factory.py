@@ -16,7 +16,7 @@ from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.dry_run import DryRunJudge, DryRunLocalJudge, DryRunModel, Guess, check_local
-from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge
+from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge, SimilarityJudge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.prompt import Prompt
@@ -28,7 +28,6 @@ from ragstone.judges.llm.providers.pydantic_ai import EXTRAS, PydanticAiModel, c
 from ragstone.judges.local import EntailmentJudge
 from ragstone.judges.local.files import LocalSettings
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
-from ragstone.judges.offline.similarity import SimilarityJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.spec import (
     CASCADE,

@@ -17,10 +17,9 @@ from ragstone._internal.files import check_file, write_text
 from ragstone._internal.text import count
 from ragstone.errors import UsageError
 from ragstone.results.run_summary import RunSummaryBuilder
-from ragstone.results.stats.agreement import Agreement
+from ragstone.results.stats.agreement import Agreement, Threshold, best_threshold
 from ragstone.results.stats.corrected import LabelledScores, corrected_mean
 from ragstone.results.stats.intervals import Ends, Numbers, effective, proportion_interval
-from ragstone.results.stats.threshold import Threshold, best_threshold
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.config import Manifest
 from ragstone.types.gate import EPSILON

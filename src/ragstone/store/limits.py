@@ -1,22 +1,223 @@
-"""StoredLimits: the account from which all workers of a run lease their calls."""
+"""Limits that several processes share: each leases its next calls from one stored account."""
 
+import asyncio
 import json
 import time
-from collections.abc import Generator
+from collections import deque
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from sqlalchemy import Connection, Engine, Executable, event, extract, func, select
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.schema import CreateTable
 
-from ragstone._internal.shared_limits import Account, Lease, LeaseRequest
+from ragstone._internal.concurrency import in_thread
+from ragstone._internal.rate_limit import Budget, RateLimiter
 from ragstone.store.engine import WRITING, create_store_engine, display_name
 from ragstone.store.errors import StoreError, translate_errors
 from ragstone.store.run_info import format_time
 from ragstone.store.schema import LIMITS
+
+AHEAD = 1.0
+"""Seconds: a lease has the calls that may start in this time, and at least one.
+
+A call that is later than this is leased again, so that delayed calls cannot start all at once.
+"""
+
+ROUNDING = 1e-9
+"""Dollars by which sums of costs may be too low."""
+
+
+@dataclass(frozen=True)
+class LeaseRequest:
+    """What a process asks for, and what it has to report.
+
+    Attributes:
+        provider: what the rates are about.
+        gaps: for each call that waits, the least seconds until the call after it.
+        pause: seconds in which no call to the provider may start.
+        unused: leased calls that were not made.
+        ended, cost: calls that ended, and the dollars that they cost.
+    """
+
+    provider: str = ""
+    gaps: Sequence[float] = ()
+    pause: float = 0.0
+    unused: int = 0
+    ended: int = 0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True)
+class Lease:
+    """For each call that may start, the seconds until then; and what all have spent so far."""
+
+    waits: Sequence[float]
+    calls: int
+    cost: float
+
+
+class LeaseSource(Protocol):
+    """Where processes lease calls, all from the same account."""
+
+    def lease(self, request: LeaseRequest) -> Lease:
+        """Return the calls that may start soon; called in any thread."""
+        ...
+
+
+class Account(Budget):
+    """What all processes have spent, and when calls may start.
+
+    A call that has not ended counts as much as those that have, on average; also for ever, if its
+    process was killed. What is spent stays spent, even if calls turn out to be cheaper.
+
+    Attributes:
+        ended: the calls that ended, of those that were leased.
+        starts: provider -> when the next call may start.
+    """
+
+    def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
+        super().__init__(max_calls, max_cost)
+        self.ended = 0
+        self.starts: dict[str, float] = {}
+
+    def grant(self, request: LeaseRequest, now: float) -> Lease:
+        """Lease calls, and note what the request reports."""
+        if not self.spent:
+            self.calls -= request.unused
+        self.ended += request.ended
+        self.charge(request.cost)
+        start = max(now + request.pause, self.starts.get(request.provider, now))
+        waits: list[float] = []
+        for gap in request.gaps:
+            if self.spent or (waits and start > now + AHEAD):
+                break
+            expected = self.cost * self.calls / self.ended if self.ended else 0.0
+            if self.max_cost is not None and expected > self.max_cost - ROUNDING:
+                self.cost = self.max_cost
+                break
+            self.reserve()
+            waits.append(start - now)
+            start += gap
+        if request.gaps or request.pause:
+            self.starts[request.provider] = start
+        return Lease(waits, self.calls, self.cost)
+
+
+class SharedBudget(Budget):
+    """The budget of several processes; `calls` and `cost` are those of all, at the last lease."""
+
+    def __init__(
+        self, source: LeaseSource, max_calls: int | None = None, max_cost: float | None = None
+    ) -> None:
+        super().__init__(max_calls, max_cost)
+        self._source = source
+        self._line = asyncio.Lock()
+        self._unused, self._ended, self._charged = 0, 0, 0.0
+
+    def limiter(self, provider: str, delay: float) -> RateLimiter:
+        """Return what starts the calls of this process to a provider, in turn with all others."""
+        return SharedLimiter(provider, delay, self)
+
+    async def lease(
+        self, provider: str = "", gaps: Sequence[float] = (), pause: float = 0.0
+    ) -> Sequence[float]:
+        """Lease calls, and report what ended; return the waits of the calls."""
+        async with self._line:
+            ended = self._unused, self._ended, self._charged
+            self._unused, self._ended, self._charged = 0, 0, 0.0
+            request = LeaseRequest(provider, gaps, pause, *ended)
+            lease = await in_thread(partial(self._source.lease, request))
+            self.calls, self.cost = lease.calls, lease.cost
+        return lease.waits
+
+    def charge(self, cost_usd: float | None) -> None:
+        """Report the cost of a call with the next lease."""
+        self._charged += cost_usd or 0.0
+
+    def finish(self) -> None:
+        """Report the end of a call with the next lease."""
+        self._ended += 1
+
+    def give_back(self) -> None:
+        """Give back a leased call that is not made."""
+        self._unused += 1
+
+    async def settle(self) -> None:
+        """Report what ended since the last lease."""
+        if self._unused or self._ended:
+            await self.lease()
+
+
+class SharedLimiter(RateLimiter):
+    """Starts the calls of this process to a provider; calls that wait are leased together."""
+
+    def __init__(self, provider: str, delay: float, budget: SharedBudget) -> None:
+        super().__init__(delay)
+        self._provider, self._shared = provider, budget
+        self._waiting: deque[tuple[float, asyncio.Future[float]]] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._pause = 0.0
+
+    async def turn(self, after: float = 0.0) -> None:
+        """Wait until the next start is allowed; see `RateLimiter.turn`."""
+        loop = asyncio.get_running_loop()
+        gap = max(self._delay, after)
+        while True:
+            granted: asyncio.Future[float] = loop.create_future()
+            self._waiting.append((gap, granted))
+            self._begin_leasing()
+            try:
+                start = await granted
+                await self._sleep_until(start)
+            except asyncio.CancelledError:
+                if granted.done() and not granted.cancelled() and not granted.exception():
+                    self._shared.give_back()
+                raise
+            if not gap or loop.time() - start <= AHEAD:
+                return
+            self._shared.give_back()
+
+    def pause(self, seconds: float) -> None:
+        """Allow no start for that many seconds, in no process."""
+        super().pause(seconds)
+        self._pause = max(self._pause, seconds)
+        self._begin_leasing()
+
+    def _begin_leasing(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._lease())
+
+    async def _lease(self) -> None:
+        """Lease calls until none waits."""
+        loop, waiting = asyncio.get_running_loop(), self._waiting
+        try:
+            while waiting or self._pause:
+                gaps = [gap for gap, granted in waiting if not granted.done()]
+                pause, self._pause = self._pause, 0.0
+                waits = await self._shared.lease(self._provider, gaps, pause)
+                now = loop.time()
+                for wait in waits:
+                    while waiting and waiting[0][1].done():  # cancelled
+                        waiting.popleft()
+                    if waiting:
+                        waiting.popleft()[1].set_result(now + wait)
+                    else:
+                        self._shared.give_back()
+                if len(waits) < len(gaps):
+                    self._shared.check()
+                    await asyncio.sleep(waits[-1])  # nothing may start before
+        except Exception as error:  # noqa: BLE001 - raised again where it is awaited
+            while waiting:
+                if not (granted := waiting.popleft()[1]).done():
+                    granted.set_exception(error)
+
 
 LEFT_BEHIND = timedelta(days=30)
 """Age of a line whose process was killed; a run does not take that long."""

@@ -11,7 +11,7 @@ from ragstone.evaluation.judge_testing.again import (
     sample_rows,
 )
 from ragstone.results.calibration import majority, verdict_of
-from ragstone.results.stats.power import variance_components
+from ragstone.results.stats.paired_tests import variance_components
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.label import Label

@@ -4,7 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.evaluation.gates import resolve_gates
+from ragstone.evaluation.preflight import resolve_gates
 from ragstone.evaluation.runner import evaluate_async
 from ragstone.integrations.pytest.messages import failure_message, in_tests
 from ragstone.judges.factory import make_judge

@@ -12,7 +12,7 @@ from tests.cases import each_case
 from ragstone._internal.concurrency import LARGE
 from ragstone._internal.rate_limit import Budget
 from ragstone.errors import CallError, Cause, QuestionNotSupportedError, UsageError
-from ragstone.evaluation.transcript import Transcript
+from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import make_judge

@@ -1,9 +1,10 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.judges.offline.conflicts import CONFLICTS, find_conflicts
 from ragstone.judges.offline.judge import (
+    CONFLICTS,
     DEFAULTS,
+    find_conflicts,
     read_claims,
     read_weights,
     verify_claims,

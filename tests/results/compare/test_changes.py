@@ -6,8 +6,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.results.compare.claim_changes import ClaimChanges, Kind
-from ragstone.results.compare.comparison import Comparison, compare
-from ragstone.results.compare.config_changes import About
+from ragstone.results.compare.comparison import About, Comparison, compare
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.config import Source
 from ragstone.types.gate import Gate

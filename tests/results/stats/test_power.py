@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from ragstone.results.stats.corrected import LabelledScores, corrected_difference
-from ragstone.results.stats.paired_tests import paired_t, sign_flip
-from ragstone.results.stats.power import labels_needed, questions_needed, spread_of_repeats
+from ragstone.results.stats.paired_tests import (
+    labels_needed,
+    paired_t,
+    questions_needed,
+    sign_flip,
+    spread_of_repeats,
+)
 
 RUNS = 1500
 """The standard error of a power of 80% is one point."""

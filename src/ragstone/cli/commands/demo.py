@@ -13,8 +13,7 @@ from ragstone.cli.options import NO_STORE, RESULTS, STORE, option, store_files
 from ragstone.cli.output import outputs_of
 from ragstone.cli.parse import store_option_value
 from ragstone.demo.questions import DATASET
-from ragstone.demo.retriever import Variant
-from ragstone.demo.server import make_service, running, serve
+from ragstone.demo.server import Variant, make_service, running, serve
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.targets.factory import get_target
 from ragstone.types.config import Plan

@@ -24,8 +24,8 @@ from ragstone.results.calibration import FEWEST, Calibration
 from ragstone.results.compare.comparison import choose_metrics, compare
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Clusters, Numbers
-from ragstone.results.stats.paired_tests import ALPHA
-from ragstone.results.stats.power import (
+from ragstone.results.stats.paired_tests import (
+    ALPHA,
     REPEATS,
     WORTH,
     labels_needed,

@@ -21,7 +21,7 @@ from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import make_judge
 from ragstone.metrics import catalogue, select
 from ragstone.metrics.base import Metric
-from ragstone.reports.github import error_annotation, no_commands
+from ragstone.reports.markdown import error_annotation, no_commands
 from ragstone.targets.factory import get_target
 from ragstone.types.config import DEFAULT_API, Plan
 from ragstone.types.sample import Sample

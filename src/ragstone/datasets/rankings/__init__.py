@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ragstone.datasets.rankings import arrow as columnar
-from ragstone.datasets.rankings import beir, jsonl, trec
-from ragstone.datasets.rankings.beir import query_texts
+from ragstone.datasets.rankings import jsonl, qrels, trec
 from ragstone.datasets.rankings.byte_arrays import GrowingArray
 from ragstone.datasets.rankings.join import Batch, TieRule, gathered, matched
-from ragstone.datasets.rankings.qrels import Judgments
+from ragstone.datasets.rankings.qrels import Judgments, query_texts
 from ragstone.datasets.rankings.source import OnRead, Problems, check_names, text_parts
 
 __all__ = [
@@ -38,11 +37,11 @@ def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
     A folder is read as BEIR, and a file with an unknown suffix as TREC.
     """
     if path.is_dir():
-        path = beir.qrels_in(path)
+        path = qrels.qrels_in(path)
     problems = problems_of(path)
     match _suffix(path):
         case ".tsv":
-            return beir.read_qrels(path, problems)
+            return qrels.read_qrels(path, problems)
         case suffix if suffix in _LINES:
             return jsonl.read_qrels(path, problems, columns)
         case suffix if suffix in columnar.SUFFIXES:

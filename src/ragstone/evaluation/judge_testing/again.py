@@ -23,7 +23,7 @@ from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.replay import ReplayJudge
 from ragstone.metrics import Metric
 from ragstone.results.calibration import Unit, verdict_of
-from ragstone.results.stats.power import variance_components
+from ragstone.results.stats.paired_tests import variance_components
 from ragstone.types.questions import ExtractClaims, ExtractTruths
 from ragstone.types.row import Row
 

@@ -16,7 +16,7 @@ from ragstone._internal.sentences import split_sentences
 from ragstone._internal.text import count, one_line
 from ragstone.errors import RagstoneError
 from ragstone.integrations.pytest import SKIPPED
-from ragstone.judges.offline.similarity import compare_texts
+from ragstone.judges.embeddings import compare_texts
 from ragstone.metrics.claim_checks import Check
 from ragstone.reports.facts import CAUSES, LABELS
 from ragstone.reports.format import decimal, dollars, interval

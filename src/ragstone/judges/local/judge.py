@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 from ragstone._internal.concurrency import in_thread
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
 from ragstone.judges.base import Judge
+from ragstone.judges.embeddings import compare_texts
 from ragstone.judges.local.chunks import (
     Pair,
     PairEncoder,
@@ -19,7 +20,6 @@ from ragstone.judges.local.chunks import (
 from ragstone.judges.local.files import MAX_LENGTH, TEMPLATE, LocalSettings, ModelFiles
 from ragstone.judges.local.model import Head, LocalModel, PairScore
 from ragstone.judges.offline.claims import extract_claims
-from ragstone.judges.offline.similarity import compare_texts
 from ragstone.judges.spec import LOCAL
 from ragstone.judges.structured import ReadableContexts
 from ragstone.types.claim import Evidence, Label, Verdict

@@ -12,14 +12,14 @@ from ragstone._internal.rate_limit import (
     RetryableError,
     RetryingCaller,
 )
-from ragstone._internal.shared_limits import (
+from ragstone.errors import CallError, Cause, UsageError
+from ragstone.store.limits import (
     AHEAD,
     Account,
     Lease,
     LeaseRequest,
     SharedBudget,
 )
-from ragstone.errors import CallError, Cause, UsageError
 
 
 class Shared(Account):

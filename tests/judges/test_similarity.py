@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from tests.cases import each_case
 
 from ragstone.errors import QuestionNotSupportedError
-from ragstone.judges.offline.similarity import SimilarityJudge, compare_texts
+from ragstone.judges.embeddings import SimilarityJudge, compare_texts
 from ragstone.types.questions import DetectAbstention, TextSimilarity
 
 CODE = (
-    "from ragstone.judges.offline.similarity import compare_texts;"
+    "from ragstone.judges.embeddings import compare_texts;"
     "print(compare_texts('a blue case', ['blue cases', 'ein Gehäuse', '青い']))"
 )
 
