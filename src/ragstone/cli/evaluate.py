@@ -1,23 +1,18 @@
 """`ragstone run` itself: from its options to an evaluation, its results and its exit code."""
 
-import math
-import re
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
 import click
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ragstone._internal.text import count
-from ragstone.cli import GATE_FAILED, TOO_MUCH_FAILED, silent_pipes
+from ragstone.cli import GATE_FAILED
 from ragstone.cli.commands.metrics import print_catalogue
 from ragstone.cli.options import Given, explicit_settings, load_plugins
-from ragstone.cli.output import WRITERS, Outputs, finish, outputs_of, print_estimate, progress
+from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
 from ragstone.cli.parse import (
     config_of,
     data_of,
@@ -29,17 +24,14 @@ from ragstone.cli.parse import (
 )
 from ragstone.datasets import Dataset, samples_of
 from ragstone.errors import Cause, UsageError
-from ragstone.evaluation.config_file import Config, metric_names
+from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import Evaluation
 from ragstone.integrations.promptfoo.asserts import (
     LEGACY,
-    METRIC,
     RAGAS,
-    BothWays,
     ProgressOptions,
     asks_in_text,
-    both_ways,
     evaluate_tests,
 )
 from ragstone.integrations.promptfoo.config import (
@@ -54,8 +46,6 @@ from ragstone.store import Store, StoreError
 from ragstone.store.engine import display_name
 from ragstone.targets.base import Target
 from ragstone.types.config import Plan
-from ragstone.types.gate import FLAGS
-from ragstone.types.score import Score
 
 MODES: Mapping[str, str] = MappingProxyType(
     {LEGACY: "RAGAS mode is off: scored as promptfoo 0.121.20 does", RAGAS: "RAGAS mode is on"}
@@ -63,20 +53,7 @@ MODES: Mapping[str, str] = MappingProxyType(
 """Policy -> what it is in promptfoo's words."""
 MOST = 20
 """Failing tests whose ids are printed."""
-
-
-LEGACY_COMPARISON_MOST = 30
-"""Samples that the table shows."""
-UNUSED = (
-    *("dry_run", "output", "verbose", *WRITERS),
-    *(*FLAGS, "gates_on", "cluster", "include_reason"),
-    *("fresh", "no_transcript", "scored"),
-)
-"""Options of `run` for the results or the store of a single run."""
-IMPUTED = "*"
-"""Follows a score that the policy imputed."""
 NOTHING: Mapping[str, str] = MappingProxyType({})
-_MEASURED = re.compile(rf"{METRIC}(,threshold=[^,]+)?")
 
 
 @dataclass(frozen=True)
@@ -121,10 +98,9 @@ class PromptfooTests:
         if asks_in_text(plan):
             legacy_model(plan)
         how = MODES.get(plan.policy, "scored by ragstone's own rules")
-        if not given["compare_legacy"]:
-            samples = count(len(self.dataset.samples), "sample")
-            for note in (f"{samples}; {how} (policy {plan.policy})", *demands.notes):
-                click.echo(f"{file}: {note}", err=True)
+        samples = count(len(self.dataset.samples), "sample")
+        for note in (f"{samples}; {how} (policy {plan.policy})", *demands.notes):
+            click.echo(f"{file}: {note}", err=True)
         return plan.model_copy(update={"fallback_target": None})
 
     def checked(self, run: Run) -> Run:
@@ -164,10 +140,6 @@ def run_evaluation(given: Given) -> int:
     rows = tests.dataset if tests else data
     scored = [given["scored"]] if given["scored"] else []
     outputs.check(data, *files_read(given, config, plan), *scored)
-    if given["compare_legacy"]:
-        with tracing_of(given["otel"]) as tracing:
-            own = tests.configuration.thresholds(METRIC) if tests else {}
-            return compare_ways(rows, plan, given, tracing=tracing, thresholds=own)
     if given["dry_run"]:
         if given["scored"]:
             raise UsageError("--dry-run estimates the whole data set; remove --scored")
@@ -259,95 +231,3 @@ def _is_first(storing: StoreOptions) -> bool:
             return len(store.runs(limit=2)) == 1
     except StoreError:  # the results count more than a hint beside them
         return False
-
-
-def compare_ways(
-    data: str | Path | Dataset,
-    plan: Plan,
-    given: Given,
-    *,
-    tracing: Tracing,
-    thresholds: Mapping[str, float | None],
-) -> int:
-    """Score in both ways, print where they differ, and return the exit code.
-
-    `thresholds` is the id of a sample -> the threshold of its test.
-    """
-    _check_options(given)
-    explicit = explicit_settings(given)
-
-    @contextmanager
-    def watching() -> Generator[ProgressOptions, None, None]:
-        with progress(Console(stderr=True)) as on_progress:
-            options: ProgressOptions = {"on_progress": on_progress, "on_notice": print_notice}
-            yield {**options, "explicit": explicit, "tracing": tracing}
-
-    found = both_ways(data, plan, watching, thresholds=thresholds)
-    with silent_pipes():
-        print_both_ways(found, Console(highlight=False))
-    if not found.troubles:
-        return 0
-    click.echo(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(found.troubles)}", err=True)
-    return TOO_MUCH_FAILED
-
-
-def _check_options(given: Given) -> None:
-    if given["policy"] is not None or given["preset"] is not None:
-        raise UsageError("--compare-legacy scores with two policies; remove --policy and --preset")
-    unused = [f"--{name.replace('_', '-')}" for name in UNUSED if given[name]]
-    if is_store_typed():
-        unused.append("--store")
-    if unused:
-        raise UsageError(
-            "--compare-legacy only prints a table of two scores per sample; remove "
-            f"{', '.join(unused)}"
-        )
-    names = set(metric_names(given["metrics"]))
-    if len(names) > 1 or not all(map(_MEASURED.fullmatch, names)):
-        raise UsageError(
-            f"--compare-legacy scores {METRIC}, but --metric is {', '.join(sorted(names))}; "
-            f"remove it, or set a threshold: -m {METRIC},threshold=0.8"
-        )
-
-
-def print_both_ways(found: BothWays, console: Console) -> None:
-    """Print the samples that differ, largest difference first, and how often both agree."""
-    pairs, differing, scored = found.pairs, found.differing, found.both_scored
-    if differing:
-        table = Table("sample", title="Samples whose faithfulness differs", title_justify="left")
-        for name in ("legacy", "RAGAS mode", "difference", "passes"):
-            table.add_column(name, justify="right")
-        for pair in differing[:LEGACY_COMPARISON_MOST]:
-            scores = (pair.legacy, pair.ragas)
-            change = "" if pair.difference is None else f"{pair.difference:+.2f}"
-            passes = " / ".join("yes" if score.passed else "no" for score in scores)
-            table.add_row(Text(pair.sample), *map(_shown, scores), change, passes)
-        console.print(table)
-    if len(differing) > LEGACY_COMPARISON_MOST:
-        console.print(f"and {len(differing) - LEGACY_COMPARISON_MOST:,} more that differ")
-    if len(pairs) < found.samples:
-        console.print(f"only {len(pairs):,} of {found.samples:,} samples were finished")
-    same = sum(pair.is_alike for pair in pairs)
-    passing = sum(pair.passes_alike for pair in pairs)
-    lines = [
-        f"same score: {same:,} of {len(pairs):,} samples",
-        f"same result (passed or failed): {passing:,} of {len(pairs):,} samples",
-    ]
-    if scored:
-        legacy = math.fsum(pair.legacy.value or 0.0 for pair in scored) / len(scored)
-        ragas = math.fsum(pair.ragas.value or 0.0 for pair in scored) / len(scored)
-        lines.append(
-            f"mean over the {len(scored):,} scored both ways: legacy {legacy:.4f}, RAGAS mode "
-            f"{ragas:.4f}"
-        )
-    if any(score.fallback for pair in pairs for score in (pair.legacy, pair.ragas)):
-        lines.append(f"{IMPUTED} imputed by the policy, because the judge's answer was incomplete")
-    lines.append(f"judge: {found.judge}, {count(found.calls, 'call')}; nothing was stored")
-    for line in lines:
-        console.print(line, markup=False)
-
-
-def _shown(score: Score) -> str:
-    if score.value is None:
-        return str(score.cause or score.state)
-    return f"{score.value:.2f}{IMPUTED if score.fallback else ''}"

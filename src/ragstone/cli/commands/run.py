@@ -71,12 +71,6 @@ GROUPS: Groups = MappingProxyType(
             setting("truths_limit"),
             setting("include_reason"),
             setting("allow_partial"),
-            rare(
-                "--compare-legacy",
-                is_flag=True,
-                help="Score faithfulness as promptfoo does with and without RAGAS mode, on the "
-                "same responses, and print the differences.",
-            ),
         ),
         "Limits": (
             *LIMITS,

@@ -1,10 +1,8 @@
 """The assertions of a configuration, as metrics and settings, and how they are evaluated."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from types import MappingProxyType
 from typing import TypedDict, Unpack, cast
 
@@ -22,7 +20,6 @@ from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.metrics import select
-from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.redaction import remember
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
@@ -439,135 +436,3 @@ def evaluate_tests(
     else:
         made = Evaluation.of(samples, plan=plan, **progress, **keeping)
     return replace(made, finish=finish).run_in_thread()
-
-
-METRIC = "faithfulness"
-NO_THRESHOLDS: Mapping[str, float | None] = MappingProxyType({})
-ALIKE = 1e-9
-"""Scores that are nearer than this are the same."""
-Watching = Callable[[], AbstractContextManager[ProgressOptions]]
-"""Opens what shows one run's progress."""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One sample's two scores."""
-
-    sample: str
-    legacy: Score
-    ragas: Score
-
-    @property
-    def difference(self) -> float | None:
-        """RAGAS mode's score less the other; None where one of them is not scored."""
-        if self.legacy.value is None or self.ragas.value is None:
-            return None
-        return self.ragas.value - self.legacy.value
-
-    @property
-    def is_alike(self) -> bool:
-        """Whether both modes agree: the same number, or no number in both."""
-        if self.difference is None:
-            return self.legacy.state is self.ragas.state
-        return abs(self.difference) < ALIKE
-
-    @property
-    def passes_alike(self) -> bool:
-        """Whether a test passes both times or neither time; without a number none passes."""
-        return bool(self.legacy.passed) is bool(self.ragas.passed)
-
-
-@dataclass(frozen=True)
-class BothWays:
-    """The scores of the same samples in both modes.
-
-    Attributes:
-        pairs: the samples that both runs finished.
-        troubles: why the comparison is not conclusive: missing samples, a spent budget, or too
-            many failed or imputed scores in RAGAS mode. Imputed legacy scores are normal.
-    """
-
-    judge: str
-    pairs: Sequence[Pair]
-    calls: int
-    samples: int
-    troubles: Sequence[str] = ()
-
-    @classmethod
-    def of(
-        cls, legacy: Run, ragas: Run, thresholds: Mapping[str, float | None] = NO_THRESHOLDS
-    ) -> "BothWays":
-        """Join the rows of two runs: `legacy` is over the rows of `ragas`, as far as it came.
-
-        `thresholds` is the id of a sample -> the threshold of its test; others have the highest.
-        """
-        others = list(ragas.rows)
-
-        def own(row: Row) -> Score:
-            scores = {split_threshold(name)[1]: score for name, score in row.scores.items()}
-            highest = max(scores, key=lambda mark: -1.0 if mark is None else mark)
-            return scores[thresholds.get(row.sample.id, highest)]
-
-        troubles = [f"RAGAS mode: {trouble}" for trouble in ragas.troubles]
-        if legacy.stopped or legacy.partial:
-            troubles.append(f"legacy: {legacy.stopped or 'rows are missing'}")
-        return cls(
-            judge=ragas.manifest.plan.judge,
-            pairs=[Pair(row.sample.id, own(row), own(others[row.index])) for row in legacy.rows],
-            calls=legacy.usage().calls + ragas.usage().calls,
-            samples=ragas.manifest.source.rows,
-            troubles=troubles,
-        )
-
-    @property
-    def differing(self) -> list[Pair]:
-        """The pairs that differ, the largest difference first, then pairs without two numbers."""
-        found = [pair for pair in self.pairs if not pair.is_alike]
-        return sorted(found, key=lambda pair: -abs(pair.difference or 0.0))
-
-    @property
-    def both_scored(self) -> list[Pair]:
-        """The pairs with two numbers."""
-        return [pair for pair in self.pairs if pair.difference is not None]
-
-
-def both_ways(
-    data: str | Path | Dataset,
-    plan: Plan,
-    watching: Watching,
-    *,
-    thresholds: Mapping[str, float | None] = NO_THRESHOLDS,
-) -> BothWays:
-    """Score the faithfulness of the same responses in both ways; nothing is stored.
-
-    Missing fields are requested from the target once. The judge is called separately in each
-    mode, with the plan's budget for each. Of the metrics, only the thresholds of `faithfulness`
-    are used; `thresholds` is the id of a sample -> that of its test.
-    """
-    metrics = select(plan.metrics, **plan.parameters)
-    ours = [one for one in metrics if isinstance(one, ClaimMetric) and one.name == METRIC]
-    marks = dict.fromkeys(one.threshold for one in ours) or {None: None}
-    usual, size = Plan(), plan.batch_size
-    named = (METRIC if mark is None else f"{METRIC},threshold={mark!r}" for mark in marks)
-    scored = {"metrics": tuple(named), "gates": (), "include_reason": False}
-    size = preset(RAGAS)["batch_size"] if size == usual.batch_size else size
-    ragas = plan.model_copy(update={**scored, "policy": RAGAS, "batch_size": size})
-    read = "target fallback_target sheet limit sample columns cluster".split()
-    again = (*UNSUPPORTED, *read)
-    changed = {**{name: getattr(usual, name) for name in again}, **scored, "policy": LEGACY}
-    legacy = plan.model_copy(update=changed)
-    legacy_judge(legacy, Budget())  # refuse a judge before the other mode costs anything
-    with watching() as watched:
-        second = Evaluation.of(data, plan=ragas, **watched).run_in_thread()
-    samples = tuple(row.sample for row in second.rows)
-    failures = {number: row.failures for number, row in enumerate(second.rows) if row.failures}
-    answered = Dataset(
-        samples,
-        second.manifest.source.model_copy(update={"rows": len(samples)}),
-        failures=failures,
-        known=frozenset(chain.from_iterable(failures.values())),
-    )
-    with watching() as watched:
-        first = evaluate_tests(answered, legacy, {**watched, "explicit": {}})
-    own = {sample: mark for sample, mark in thresholds.items() if mark in marks}
-    return BothWays.of(first, second, own)

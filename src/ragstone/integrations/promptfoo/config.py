@@ -10,7 +10,6 @@ from typing import cast
 
 import yaml
 
-from ragstone._internal.fields import split_threshold
 from ragstone._internal.text import count
 from ragstone.datasets import Dataset, samples_of
 from ragstone.datasets.adapters.promptfoo import field_of, record_of
@@ -74,15 +73,6 @@ class Configuration:
         failing = self.failing(row)
         notes = (*row.notes, TEST_FAILED + ", ".join(failing)) if failing else row.notes
         return replace(row, notes=notes)
-
-    def thresholds(self, metric: str) -> dict[str, float | None]:
-        """Return the id of a sample -> the highest threshold that its test has for a metric."""
-        found: dict[str, float | None] = {}
-        for sample, own in self.own.items():
-            marks = [mark for name, mark in map(split_threshold, own.metrics) if name == metric]
-            if marks:
-                found[sample] = max(marks, key=lambda mark: -1.0 if mark is None else mark)
-        return found
 
     def failing(self, row: Row) -> list[str]:
         """Return the metrics that fail the test of a row."""
