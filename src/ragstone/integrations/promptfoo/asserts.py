@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from itertools import chain
 from types import MappingProxyType
 from typing import TypedDict, Unpack, cast
@@ -44,29 +45,12 @@ WITH_THRESHOLD = (FAITHFULNESS, RECALL)
 """Types whose metric has a threshold parameter; other thresholds are compared separately."""
 ASSERTION = ("type", "value", "threshold", "grading", "provider", "metric")
 """Keys of an assertion. `metric` is a display name and affects no score."""
-_BASE_TYPES = frozenset(
-    """
-    agent-rubric answer-relevance bleu classifier contains contains-all contains-any contains-html
-    contains-json contains-sql contains-xml context-faithfulness context-recall context-relevance
-    conversation-relevance cost equals factuality finish-reason g-eval gleu guardrails icontains
-    icontains-all icontains-any is-html is-json is-refusal is-sql is-valid-function-call
-    is-valid-openai-function-call is-valid-openai-tools-call is-xml javascript latency levenshtein
-    llm-rubric meteor model-graded-closedqa model-graded-factuality moderation perplexity
-    perplexity-score pi python regex rouge-n ruby search-rubric similar similar:cosine similar:dot
-    similar:euclidean skill-used starts-with tool-call-f1 trace-error-spans trace-span-count
-    trace-span-duration trajectory:goal-success trajectory:step-count trajectory:tool-args-match
-    trajectory:tool-sequence trajectory:tool-used webhook word-count
-    """.split()
-)
-KNOWN_TYPES = frozenset({"assert-set", "human", "max-score", "select-best"}).union(
-    _BASE_TYPES, (f"not-{kind}" for kind in _BASE_TYPES)
-)
-"""Assertion types of promptfoo 0.121.20; those of its red team have a prefix."""
-RED_TEAM = ("promptfoo:redteam:", "not-promptfoo:redteam:")
 GRADING: Mapping[str, type] = MappingProxyType(
     {"useRagas": bool, "strictJson": bool, "maxRetries": int, "batchSize": int, "provider": object}
 )
 """Keys of a `grading` or `ragas` block -> their types."""
+MISSPELLED = 0.85
+"""Similarity from which a type is one of METRICS, misspelled; others are skipped."""
 APIS = ("chat", "responses", "messages", "embedding", "embeddings")
 """Parts of a provider id that name an API: `openai:responses:gpt-4o`."""
 OTHER_APIS = ("completion", "assistant", "realtime", "moderation", "image", "agents")
@@ -197,15 +181,13 @@ def assertion_problems(assertion: Thing, at: str) -> Iterator[str]:
     kind = str(assertion.get("type"))
     plain = kind.removeprefix("not-")
     if plain not in METRICS:
-        if kind not in KNOWN_TYPES and not kind.startswith(RED_TEAM):
-            near = nearest(kind, KNOWN_TYPES)
-            fix = f"did you mean {near}?" if near else f"supported: {', '.join(METRICS)}"
-            seen = f"{assertion.get('type')!r:.80} is not an assertion type of promptfoo; {fix}"
-            if "$ref" in assertion:
-                seen = f"$ref is not supported; write the assertion out, or {INSTEAD}"
-            elif "type" not in assertion:
-                seen = f"the assertion has no type; supported: {', '.join(METRICS)}"
+        if near := get_close_matches(kind.lower(), METRICS, n=1, cutoff=MISSPELLED):
+            seen = f"{kind!r:.80} is not an assertion type of promptfoo; did you mean {near[0]}?"
             yield f"{at}: {seen}"
+        elif "$ref" in assertion:
+            yield f"{at}: $ref is not supported; write the assertion out, or {INSTEAD}"
+        elif assertion.get("type") is None:
+            yield f"{at}: the assertion has no type; supported: {', '.join(METRICS)}"
         return
     at = f"{at}: {kind}"
     if kind != plain:
