@@ -1,9 +1,13 @@
 """The HTML file from disk, without a network: its overview and its list of samples."""
 
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+
+from ragstone.evaluation.runner import evaluate
+from ragstone.reports.html import write_html
 
 expect = pytest.importorskip("playwright.async_api").expect
 Browse = Callable[..., Awaitable]
@@ -20,9 +24,9 @@ async def test_the_overview_and_the_first_page_of_samples_are_shown(browse: Brow
     page = await browse(report.as_uri())
     await expect(page.locator("#count")).to_have_text("60 samples")
     await expect(page.locator(ROWS)).to_have_count(50)
-    await expect(page.locator('.card[data-metric="faithfulness"] strong').first).to_have_text(
-        "0.6695"
-    )
+    mean = page.locator('.card[data-metric="faithfulness"] strong').first
+    await expect(mean).to_have_text("0.67")
+    await expect(mean.locator("span")).to_have_attribute("title", "0.6695")
     await expect(page.locator("svg.histogram")).to_have_count(2)
     await expect(page.locator("#waiting")).to_be_hidden()
     await page.locator('#pager [data-step="1"]').click()
@@ -69,15 +73,47 @@ async def test_filters_that_nothing_matches_can_be_cleared(browse: Browse, repor
 async def test_samples_are_sorted_worst_first_then_best_first(browse: Browse, report: Path) -> None:
     page = await browse(report.as_uri())
     head = page.locator('th[data-metric="faithfulness"]')
-    await head.locator("button").click()
     await expect(head).to_have_attribute("aria-sort", "ascending")
+    await expect(page.locator(ROWS)).to_have_count(50)
     assert await first_ids(page) == ["q1", "q2", "q4"]
+    cell = page.locator(f'{ROWS} td[data-metric="faithfulness"]').first
+    await expect(cell).to_have_class(re.compile("level-2"))
+    await expect(cell.locator("[title]")).to_have_attribute("title", "0.5000")
     await head.locator("button").focus()
     await page.keyboard.press("Enter")
     await expect(head).to_have_attribute("aria-sort", "descending")
     assert await first_ids(page) == ["q0", "q3", "q6"]
     await page.locator('#pager [data-step="1"]').click()
     await expect(page.locator(ROWS).last).to_contain_text("failed")
+
+
+async def test_the_head_and_the_first_column_stay_in_view(browse: Browse, report: Path) -> None:
+    page = await browse(report.as_uri(), width=380)
+    region = page.locator("#rows-region")
+    await expect(page.locator(ROWS)).to_have_count(50)
+    await region.evaluate("region => region.scrollTo(150, 900)")
+    await region.scroll_into_view_if_needed()
+    box = await region.bounding_box()
+    head = await page.locator("#rows-table thead th").first.bounding_box()
+    row = await page.locator(f"{ROWS} th").nth(20).bounding_box()
+    assert abs(head["y"] - box["y"]) < 3
+    assert abs(head["x"] - box["x"]) < 3
+    assert abs(row["x"] - box["x"]) < 3
+
+
+async def test_columns_of_many_metrics_are_chosen(browse: Browse, tmp_path: Path) -> None:
+    names = [f"{name}@{k}" for name in ("hit", "mrr", "recall") for k in (1, 2, 3)]
+    sample = {"query": "Why?", "ranking": ["a"], "relevance": {"a": 1}, "kind": "odd"}
+    write_html(evaluate([sample] * 2, metrics=names), tmp_path / "report.html")
+    page = await browse((tmp_path / "report.html").as_uri())
+    heads = page.locator("#rows-table th[data-metric]:visible")
+    await expect(heads).to_have_count(8)
+    await expect(page.locator("#columns-count")).to_have_text("8")
+    await page.locator("#columns summary").click()
+    await page.get_by_role("checkbox").last.check()
+    await expect(heads).to_have_count(9)
+    await page.get_by_role("checkbox").first.uncheck()
+    await expect(page.locator(f"{ROWS}:first-child td:visible")).to_have_count(8)
 
 
 async def test_a_tag_of_many_values_is_closed_and_one_of_few_is_open(

@@ -95,8 +95,9 @@ async def test_the_server_sorts_samples_and_gives_them_page_by_page(
     browse: Browse, viewed: Viewed
 ) -> None:
     page = await browse(viewed.run)
-    await page.locator('th[data-metric="faithfulness"] button').click()
     await expect(page.locator(f"{ROWS} .name").first).to_have_text("q1")
+    await page.locator('th[data-metric="faithfulness"] button').click()
+    await expect(page.locator(f"{ROWS} .name").first).to_have_text("q0")
     await page.locator('#pager [data-step="1"]').click()
     await expect(page.locator(ROWS)).to_have_count(10)
     await expect(page.locator(ROWS).last).to_contain_text("failed")

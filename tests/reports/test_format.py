@@ -8,12 +8,20 @@ from ragstone.reports.format import (
     decimal,
     file_name,
     interval,
+    margin,
     milliseconds,
     percent,
     utf16_units,
 )
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates too
+
+
+def test_a_margin_is_symmetric_or_an_interval() -> None:
+    assert margin(0.65, (0.51, 0.79)) == "± 0.14"
+    assert margin(0.65, (0.514, 0.794)) == "± 0.14"
+    assert margin(0.95, (0.88, 1.0)) == "0.88 to 1.00"
+    assert margin(0.5, (0.4996, 0.5004)) == "± 0.0004"
 
 
 def test_a_long_cell_is_cut_with_a_mark_that_says_so() -> None:

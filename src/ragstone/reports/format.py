@@ -32,14 +32,12 @@ def brief(value: float) -> str:
     return decimal(value) if text.endswith(".00") and value != round(value) else text
 
 
-def estimate(mean: float, bounds: Sequence[float] | None) -> str:
-    """Write a mean with its interval: `0.65 ± 0.14` if that is nearly symmetric."""
-    if bounds is None:
-        return brief(mean)
+def margin(mean: float, bounds: Sequence[float]) -> str:
+    """Write an interval briefly: `± 0.14` if it is nearly symmetric, else `0.31 to 0.87`."""
     below, above = mean - bounds[0], bounds[1] - mean
-    if abs(above - below) <= 0.01:  # the ends are off by half of it
-        return f"{brief(mean)} ± {(above + below) / 2:.2f}"
-    return f"{brief(mean)} ({brief(bounds[0])} – {brief(bounds[1])})"
+    if abs(above - below) <= 0.01:  # each end is off by half of it at most
+        return f"± {brief((above + below) / 2)}"
+    return f"{brief(bounds[0])} to {brief(bounds[1])}"
 
 
 def signed(value: float | None) -> str:
@@ -47,7 +45,7 @@ def signed(value: float | None) -> str:
     return NO_VALUE if value is None else f"{value + 0.0:+.4f}"
 
 
-def interval(bounds: tuple[float, float] | None) -> str:
+def interval(bounds: Sequence[float] | None) -> str:
     """Write an interval by its ends."""
     return NO_VALUE if bounds is None else f"{decimal(bounds[0])} – {decimal(bounds[1])}"
 

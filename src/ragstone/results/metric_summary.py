@@ -136,7 +136,8 @@ class MetricSummaryBuilder:
         threshold: the greatest threshold that sets `passed`; None if no score has one.
         imputed: the first row whose number was imputed by a policy.
         noted, note: the number of scores with a note, and the first note.
-        judged, has_truths: whether any score has claims, or extracted facts.
+        labels: how many claims were given each label.
+        has_truths: whether any score has extracted facts.
         latencies: ms per score that asked questions.
         unranked: scored rows without a ranking, for which the contexts were used.
     """
@@ -151,7 +152,8 @@ class MetricSummaryBuilder:
         self.latencies = Latencies()
         self.imputed: First | None = None
         self.note: First | None = None
-        self.judged = self.has_truths = False
+        self.has_truths = False
+        self.labels = Counter[Label]()
         self.whole = array("d")
         self.quotes = self.quotes_not_found = 0
         self._causes = Counter[Cause]()
@@ -208,6 +210,11 @@ class MetricSummaryBuilder:
         return self._undefined.counts
 
     @property
+    def judged(self) -> bool:
+        """Whether any score has claims."""
+        return bool(self.labels)
+
+    @property
     def causes(self) -> Counter[Cause]:
         """Cause -> number of rows that failed for it, the commonest first."""
         return commonest_first(self._causes)
@@ -260,7 +267,7 @@ class MetricSummaryBuilder:
             self._details[key] = min((place, number), self._details.get(key, (place, number)))
 
     def _add_claims(self, score: Score) -> None:
-        self.judged = self.judged or bool(score.claims)
+        self.labels.update(claim.label for claim in score.claims)
         if isinstance(whole := score.detail.get(ALL_SUPPORTED), float):
             self.whole.append(whole)
         verified = [item.verified for claim in score.claims for item in claim.evidence]
@@ -297,7 +304,7 @@ class MetricSummaryBuilder:
         self.unranked += other.unranked
         self.imputed = min(filter(None, (self.imputed, other.imputed)), default=None)
         self.note = min(filter(None, (self.note, other.note)), default=None)
-        self.judged |= other.judged
+        self.labels += other.labels
         self.has_truths |= other.has_truths
         self.quotes += other.quotes
         self.quotes_not_found += other.quotes_not_found

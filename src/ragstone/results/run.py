@@ -307,6 +307,7 @@ class Run:
             "higher_is_better": info.higher_is_better,
             "threshold": counts.threshold,
             "histogram": counts.histogram(info.low, info.high),
+            "claims": {label.value: number for label, number in sorted(counts.labels.items())},
             "reasons": dict(counts.undefined.most_common(REASONS)),
             "failures": [
                 {"cause": cause.value, "count": count, "first": str(counts.failed[cause])}

@@ -9,11 +9,15 @@ import pytest
 from ragstone.reports.html.charts import (
     GAUGE,
     HEIGHT,
+    OUTCOMES,
     WIDTH,
     Dot,
+    Point,
     forest,
     gauge,
     histogram,
+    line,
+    outcomes,
     reliability,
     scatter,
 )
@@ -65,7 +69,11 @@ def test_a_single_score_among_thousands_can_be_seen() -> None:
 
 
 def test_bars_lie_beside_one_another_within_the_box() -> None:
-    gates = [{"op": ">=", "threshold": 0.9}, {"op": "<=", "threshold": 0.5}]
+    gates = [
+        {"op": ">=", "threshold": 0.9},
+        {"op": "<=", "threshold": 0.5, "of": "interval"},
+        {"op": ">=", "threshold": 0.7, "of": "scored"},
+    ]
     counted = {"edges": EDGES, "counts": [1, 1, 1, 1]}
     plot = read(histogram(counted, mean=0.5, interval=None, threshold=0.8, gates=gates))  # type: ignore[arg-type]
     starts, widths = plot.numbers("bar", "x"), plot.numbers("bar", "width")
@@ -182,6 +190,43 @@ def test_samples_that_changed_are_links_on_their_side_of_the_diagonal(
     assert link.get("aria-label") == HOSTILE.replace("\x1b", "\N{REPLACEMENT CHARACTER}")
     assert list(plot.svg.iter("script")) == []
     assert plot.words.startswith(f"10 pairs: {9 * higher} better, {9 * (not higher)} worse in B")
+
+
+def test_a_line_has_its_means_in_a_band_of_intervals_and_links_to_the_others() -> None:
+    points = [
+        Point("1", 0.25, (0.0, 0.5)),
+        Point("3", 0.5, None, "/runs/b", is_current=True),
+        Point(HOSTILE, 1.0, (0.75, 1.0), "/runs/c"),
+    ]
+    plot = read(line(points, (0, 1), title=HOSTILE))
+    low, middle, high = plot.numbers("point", "cy")
+    assert low - middle == HEIGHT / 4
+    assert middle - high == HEIGHT / 2
+    (band,), (curve,) = plot.of("band"), plot.of("curve")
+    assert len(band["points"].split()) == 6
+    assert [pair.split(",")[1] for pair in curve["points"].split()] == [
+        f"{y:g}" for y in (low, middle, high)
+    ]
+    assert len(plot.of("current")) == 1
+    assert [link.get("href") for link in plot.svg.iter("a")] == ["/runs/b", "/runs/c"]
+    assert plot.words.startswith("1: 0.2500 (0.0000 – 0.5000); 3: 0.5000 (–); ")
+    assert list(plot.svg.iter("script")) == []
+    one = read(line([Point("a", 7.0, None)], (0, None), title="seconds"))
+    assert one.numbers("point", "cy") == [8]
+
+
+def test_claims_share_a_bar_by_their_labels() -> None:
+    plot = read(outcomes({"SUPPORTED": 6, "NOT_ENOUGH_INFO": 2, "A_LATER_LABEL": 0}))
+    assert plot.numbers("good", "width") == [WIDTH * 0.75 - 1]
+    assert plot.numbers("unknown", "x") == [WIDTH * 0.75]
+    assert plot.words == "6 supported (75%); 2 not stated (25%)"
+    assert outcomes({}) is None
+    script = re.findall(
+        r'^  ([A-Z_]+): \{ kind: "(\w+)", sign: "(.)", words: "([^"]+)" \}',
+        read_asset("elements.js"),
+        re.MULTILINE,
+    )
+    assert {label: tuple(style) for label, *style in script} == dict(OUTCOMES)
 
 
 def contrast(one: str, two: str) -> float:

@@ -12,7 +12,7 @@ from tests.cases import each_case
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.reports.facts import LABELS, summarize_run
+from ragstone.reports.facts import summarize_run
 from ragstone.reports.html import write_html
 from ragstone.reports.html.templates import SCRIPTS, STYLES, read_asset
 from ragstone.results.run import Run
@@ -160,14 +160,6 @@ def test_a_run_without_rows_is_a_page(judged: Run, page_of: PageOf, unpacked: Un
 def test_a_file_that_cannot_be_written_is_told(judged: Run, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be written"):
         write_html(judged, tmp_path / "page\x00.html")
-
-
-LABEL = re.compile(r'^  ([A-Z_]+): \{ kind: "\w+", sign: ".", words: "([^"]+)" \},$', re.MULTILINE)
-
-
-def test_the_script_calls_labels_as_every_report_does() -> None:
-    told = dict(LABEL.findall(read_asset("elements.js")))
-    assert told == {label.value: words for label, words in LABELS.items()}
 
 
 def test_a_summary_is_that_of_json_with_titles_and_facts(make_run: Callable[..., Run]) -> None:

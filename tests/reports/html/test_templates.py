@@ -8,8 +8,12 @@ from ragstone.reports.facts import summarize_run
 from ragstone.reports.html.templates import (
     SCRIPTS,
     STYLES,
+    curves,
     families,
+    figure,
+    focus,
     gaps,
+    level,
     minus,
     read_asset,
     render,
@@ -29,7 +33,7 @@ def test_the_page_tells_what_was_asked_of_whom(judged: Run) -> None:
 
 def test_the_page_tells_each_metrics_mean_and_how_many_it_is_over(judged: Run) -> None:
     page = render("run.html", run=summarize_run(judged))
-    assert "<strong>0.3333</strong>" in page
+    assert '<strong><span title="0.3333">0.33</span></strong>' in page
     assert "1 of 1 scored" in page
 
 
@@ -105,6 +109,51 @@ def test_a_minus_is_one_before_a_number_alone(text: str, written: str) -> None:
 def test_only_assets_are_assets(name: str) -> None:
     with pytest.raises(FileNotFoundError):
         read_asset(name)
+
+
+def test_figures_have_few_digits_and_all_of_them_on_hover() -> None:
+    assert figure(0.66666) == '<span title="0.6667">0.67</span>'
+    assert figure(-0.125, sign=True) == '<span title="−0.1250">−0.12</span>'
+    assert figure("0.5000", sign=True) == '<span title="0.5000">+0.50</span>'
+    assert figure(0.9996) == '<span title="0.9996">0.9996</span>', "it is not 1"
+    assert figure(None) == figure("–") == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "ends", "higher", "found"),
+    [
+        (0.0, (0, 1), True, "level-0"),
+        (0.5, (0, 1), True, "level-2"),
+        (1.0, (0, 1), True, "level-4"),
+        (1.0, (0, 1), False, "level-0"),
+        (-1.0, (-1, 1), True, "level-0"),
+        (0.5, (0, None), True, ""),
+        (0.5, (0, float("inf")), True, ""),
+        (None, (0, 1), True, ""),
+        (0.5, None, True, ""),
+    ],
+)
+def test_scores_have_a_colour_by_their_place_in_the_range(
+    value: float | None, ends: tuple[float | None, float | None], higher: bool, found: str
+) -> None:
+    assert level(value, {"range": ends, "higher_is_better": higher}) == found
+
+
+def test_samples_are_sorted_by_the_metric_of_a_failed_gate_or_a_judged_one() -> None:
+    metrics = {"hit@5": {"family": "retrieval"}, "faithfulness": {"family": "generation"}}
+    gates = [{"metric": "faithfulness", "passed": True}, {"metric": "hit@5", "passed": False}]
+    assert focus({"metrics": metrics, "gates": gates}) == "hit@5"
+    assert focus({"metrics": metrics, "gates": gates[:1]}) == "faithfulness"
+    assert focus({"metrics": metrics}) == "faithfulness"
+    assert focus({"metrics": {}, "gates": gates}) is None
+
+
+def test_metrics_at_several_ranks_have_a_curve() -> None:
+    names = ("hit@1", "hit@10", "hit@3", "mrr@5", "ndcg@1,gain=exp", "ndcg@3,gain=exp", "mrr@9")
+    metrics = {name: {"mean": 0.5, "interval": None, "range": (0, 1)} for name in names[:-1]}
+    found = curves(metrics | {"mrr@9": {"mean": None}})
+    assert list(found) == ["hit@k", "ndcg@k,gain=exp"]
+    assert "<desc>1: 0.5000 (–); 3: 0.5000 (–); 10: 0.5000 (–)</desc>" in found["hit@k"]
 
 
 def test_families_stand_in_the_order_of_the_run() -> None:

@@ -40,8 +40,12 @@ def test_a_runs_page_tells_what_it_came_to(served) -> None:
     answer = served.get("/runs/run-a")
     assert answer.status == 200
     assert 'data-rows="/runs/run-a/rows"' in answer.text
-    assert "0.5000" in answer.text
+    assert '<span title="0.5000">0.50</span>' in answer.text
     assert "nothing is relevant" in answer.text
+    assert "Runs of this data set" in answer.text
+    assert "run-a: 0.5000 (0." in answer.text
+    assert '<a href="/runs/run-b"' in answer.text
+    assert "6 contradicted (50%)" in answer.text
 
 
 @pytest.mark.parametrize("name", ["run-", "last"])

@@ -3,15 +3,18 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
 from ragstone._internal.text import count, one_line, strip_controls
+from ragstone.reports.facts import LABELS
 from ragstone.reports.format import decimal, interval, signed
 from ragstone.results.compare.metric_change import Finding, MetricChange
 from ragstone.results.stats import intervals
 from ragstone.results.stats.intervals import Share, proportion_interval
+from ragstone.types.claim import Label
 
 WIDTH, HEIGHT = 240.0, 56.0
 """The size of a histogram."""
@@ -19,6 +22,8 @@ GAUGE = 72.0
 """The width of a gauge."""
 MAX_NAME = 60
 """Characters of the name of a metric in a title."""
+MAX_LABEL = 4
+"""Characters of a label below a line; longer ones are tooltips only."""
 _GAP = 2.0
 _MIN_HEIGHT = 1.5
 """The height of the smallest visible bar."""
@@ -76,6 +81,12 @@ def position(value: float, low: float, high: float, width: float) -> float:
     return round(min(max(share, 0.0), 1.0) * width, 2)
 
 
+def _axis(ends: Ends, values: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of a range, or, where it is open, of the values."""
+    low, high = (end if end is not None and math.isfinite(end) else None for end in ends)
+    return min(values) if low is None else low, max(values) if high is None else high
+
+
 def gauge(mean: float | None, interval: Sequence[float] | None, ends: Ends) -> Markup | None:
     """Draw a mean within a metric's range; the bar starts at 0 if the range includes it.
 
@@ -127,6 +138,8 @@ def histogram(
         svg.add("line", "mark", x1=x, x2=x, y1=0, y2=HEIGHT)
         words += f", threshold {threshold:g}"
     for gate in gates:
+        if gate.get("of") == "scored":  # not on the axis of scores
+            continue
         mark = float(str(gate["threshold"]))
         x, side = position(mark, low, high, WIDTH), 7 if gate["op"] == ">=" else -7
         told_gate = f"gate {gate['op']} {mark:g}"
@@ -233,9 +246,7 @@ class Dot(NamedTuple):
 
 def scatter(dots: Sequence[Dot], ends: Ends, *, title: str, higher_is_better: bool) -> Markup:
     """Draw samples by their scores in A and B; those that changed are links."""
-    every = [each for dot in dots for each in (dot.a, dot.b)]
-    low = next((end for end in ends[:1] if end is not None and math.isfinite(end)), min(every))
-    high = next((end for end in ends[1:] if end is not None and math.isfinite(end)), max(every))
+    low, high = _axis(ends, [each for dot in dots for each in (dot.a, dot.b)])
     size, left, top = 200.0, 30.0, 14.0
     svg = _Svg("scatter", left + size + 14, top + size + 34)
     svg.add("rect", "frame", x=left, y=top, width=size, height=size)
@@ -263,3 +274,69 @@ def scatter(dots: Sequence[Dot], ends: Ends, *, title: str, higher_is_better: bo
     pairs = count(sum(dot.pairs for dot in dots), "pair")
     words = f"{pairs}: {better:,} better, {worse:,} worse in B; samples on the diagonal are equal"
     return svg.finish(title, words)
+
+
+class Point(NamedTuple):
+    """A mean at a place of a line; it may be a link, or the one that the page is about."""
+
+    label: str
+    mean: float
+    interval: Sequence[float] | None
+    link: str = ""
+    is_current: bool = False
+
+
+def line(points: Sequence[Point], ends: Ends, *, title: str) -> Markup:
+    """Draw means in order, with their intervals as a band."""
+    shown = [value for point in points for value in (point.mean, *(point.interval or ()))]
+    low, high = _axis(ends, shown)
+    left, top, bottom = 30.0, 8.0, 8.0 + HEIGHT
+    svg = _Svg("line", WIDTH, bottom + 18)
+
+    def y(value: float) -> float:
+        return round(bottom - position(value, low, high, HEIGHT), 2)
+
+    step = (WIDTH - left - 10) / max(len(points) - 1, 1)
+    xs = [round(left + number * step, 2) for number in range(len(points))]
+    ranges = [point.interval or (point.mean, point.mean) for point in points]
+    edge = [f"{x:g},{y(each[1]):g}" for x, each in zip(xs, ranges, strict=True)]
+    edge += [f"{x:g},{y(each[0]):g}" for x, each in reversed([*zip(xs, ranges, strict=True)])]
+    svg.add("polygon", "band", points=" ".join(edge))
+    svg.add("line", "axis", x1=left, x2=WIDTH, y1=bottom, y2=bottom)
+    middles = " ".join(f"{x:g},{y(point.mean):g}" for x, point in zip(xs, points, strict=True))
+    svg.add("polyline", "curve", points=middles)
+    told: list[str] = []
+    for number, (x, point) in enumerate(zip(xs, points, strict=True)):
+        told.append(f"{point.label}: {decimal(point.mean)} ({interval(point.interval)})")
+        css = "point current" if point.is_current else "point"
+        radius = 5 if point.is_current else 3
+        svg.add("circle", css, told[-1], link=point.link, cx=x, cy=y(point.mean), r=radius)
+        if len(point.label) <= MAX_LABEL and (len(points) <= 8 or not number % 4):
+            svg.write(point.label, x, bottom + 14, "middle")
+    svg.write(f"{high:g}", left - 8, top + 4, "end")
+    svg.write(f"{low:g}", left - 8, bottom, "end")
+    return svg.finish(title, "; ".join(told))
+
+
+OUTCOMES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        Label.SUPPORTED: ("good", "✓", LABELS[Label.SUPPORTED]),
+        Label.PARTIALLY_SUPPORTED: ("part", "◐", LABELS[Label.PARTIALLY_SUPPORTED]),
+        Label.CONTRADICTED: ("bad", "✗", LABELS[Label.CONTRADICTED]),
+        Label.NOT_ENOUGH_INFO: ("unknown", "?", LABELS[Label.NOT_ENOUGH_INFO]),
+    }
+)
+"""Label of a claim -> its style, sign and words, in the order of bars."""
+
+
+def outcomes(claims: Mapping[str, int]) -> Markup | None:
+    """Draw how many claims have each label, as parts of a bar; None without claims."""
+    total = sum(claims.values())
+    svg, told, x = _Svg("outcomes", WIDTH, 12), list[str](), 0.0
+    for label, (css, _, words) in OUTCOMES.items():
+        if number := claims.get(label, 0):
+            width = number / total * WIDTH
+            told.append(f"{number:,} {words} ({number / total:.0%})")
+            svg.add("rect", css, told[-1], x=x, y=0, width=max(width - 1, 1.0), height=12)
+            x += width
+    return svg.finish("Outcomes of claims", "; ".join(told)) if told else None

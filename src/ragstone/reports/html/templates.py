@@ -1,5 +1,6 @@
 """The templates and assets of all pages."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -14,14 +15,23 @@ from ragstone._internal.text import count, strip_controls
 from ragstone.reports.facts import SummaryLine, cause_in_words, changed_settings, correction
 from ragstone.reports.format import (
     NO_VALUE,
+    brief,
     decimal,
     dollars,
-    estimate,
     interval,
+    margin,
     milliseconds,
     percent,
 )
-from ragstone.reports.html.charts import gauge, histogram, reliability
+from ragstone.reports.html.charts import (
+    OUTCOMES,
+    Point,
+    gauge,
+    histogram,
+    line,
+    outcomes,
+    reliability,
+)
 from ragstone.types.score import Correction
 
 T = TypeVar("T")
@@ -29,7 +39,10 @@ T = TypeVar("T")
 SCRIPTS = ("elements.js", "source.js", "marked.js", "sample.js", "samples.js")
 """The page's scripts in order; they share one scope."""
 STYLES = ("page.css",)
+LEVELS = 5
+"""Colours of scores, from the worst to the best."""
 _MINUS = re.compile(r"(?<![\w-])-(?=\.?\d)")
+_CUTOFF = re.compile(r"(.*)@(\d+)(.*)")
 _FOLDER = Path(__file__).parent
 
 Metrics = Mapping[str, Mapping[str, object]]
@@ -74,13 +87,23 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     figures = (count, dollars, milliseconds, percent, minus)
-    filters = (families, gaps, changed_settings, corrections, figure, *figures)
+    filters = (
+        families,
+        gaps,
+        changed_settings,
+        corrections,
+        curves,
+        figure,
+        focus,
+        level,
+        *figures,
+    )
     numbers = {
         "decimal": _with_minus(decimal),
         "interval": _with_minus(interval),
     }
-    plots = {each.__name__: each for each in (gauge, histogram, reliability)}
-    names = plots | {"version": version("ragstone")}
+    plots = {each.__name__: each for each in (gauge, histogram, outcomes, reliability)}
+    names = plots | {"version": version("ragstone"), "margin": margin, "OUTCOMES": OUTCOMES}
     cast("dict[str, object]", environment.filters).update(
         {each.__name__: each for each in filters} | numbers
     )
@@ -101,16 +124,36 @@ def _with_minus(write: Callable[[T], str]) -> Callable[[T], str]:
     return lambda value: minus(write(value))
 
 
-def figure(
-    value: float | str | None, bounds: Sequence[float] | None = None, *, sign: bool = False
-) -> str:
-    """Return a score in few digits, with its interval or its sign; all digits show on hover."""
+def figure(value: float | str | None, *, sign: bool = False) -> str:
+    """Return a score in few digits, which shows all digits on hover."""
     if value is None or value == NO_VALUE:
         return NO_VALUE
-    mean = float(value)
-    whole = decimal(mean) + (f", 95% interval {interval((bounds[0], bounds[1]))}" if bounds else "")
-    shown = "+" * (sign and mean > 0) + estimate(mean, bounds)
-    return Markup('<span title="{}">{}</span>').format(minus(whole), minus(shown))
+    number = float(value)
+    shown = "+" * (sign and number > 0) + brief(number)
+    return Markup('<span title="{}">{}</span>').format(minus(decimal(number)), minus(shown))
+
+
+def level(value: float | None, figures: Mapping[str, object]) -> str:
+    """Return the class of a score's colour, from `level-0`, the worst; "" without a range."""
+    low, high = cast("Sequence[float | None]", figures.get("range") or (None, None))
+    if value is None or low is None or high is None or not 0 < high - low < math.inf:
+        return ""
+    share = min(max((value - low) / (high - low), 0.0), 1.0)
+    good = share if figures["higher_is_better"] else 1 - share
+    return f"level-{min(int(LEVELS * good), LEVELS - 1)}"
+
+
+def focus(run: Mapping[str, object]) -> str | None:
+    """Return the metric to sort samples by: of a failed gate, of any gate, judged, or the first."""
+    metrics = cast("Metrics", run["metrics"])
+    gates = cast("Sequence[Mapping[str, object]]", run.get("gates") or ())
+    candidates = (
+        *(str(gate["metric"]) for gate in gates if not gate["passed"]),
+        *(str(gate["metric"]) for gate in gates),
+        *(name for name, figures in metrics.items() if figures.get("family") == "generation"),
+        *metrics,
+    )
+    return next((name for name in candidates if name in metrics), None)
 
 
 class Family(NamedTuple):
@@ -126,6 +169,28 @@ def families(metrics: Metrics) -> list[Family]:
     for name, figures in metrics.items():
         found.setdefault(str(figures.get("family", "")), []).append((name, figures))
     return [Family(name, tuple(each)) for name, each in found.items()]
+
+
+def curves(metrics: Metrics) -> dict[str, Markup]:
+    """Return a chart of each metric that has means at several cut-off ranks, by its name."""
+    found: dict[str, dict[int, Mapping[str, object]]] = {}
+    for name, figures in metrics.items():
+        if (match := _CUTOFF.fullmatch(name)) and figures["mean"] is not None:
+            found.setdefault(f"{match[1]}@k{match[3]}", {})[int(match[2])] = figures
+    charts: dict[str, Markup] = {}
+    for name, by_k in found.items():
+        if len(by_k) > 1:
+            points = [
+                Point(
+                    str(k),
+                    cast("float", figures["mean"]),
+                    cast("Sequence[float] | None", figures["interval"]),
+                )
+                for k, figures in sorted(by_k.items())
+            ]
+            ends = cast("Sequence[float | None]", next(iter(by_k.values()))["range"])
+            charts[name] = line(points, ends, title=f"{name} by k")
+    return charts
 
 
 def corrections(found: Mapping[str, object]) -> list[SummaryLine]:

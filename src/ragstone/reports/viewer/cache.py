@@ -2,15 +2,18 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Container, Hashable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from threading import Lock, Thread
 from time import monotonic
 from typing import Generic, TypeVar, cast
 
+from markupsafe import Markup
+
 from ragstone._internal.text import count
 from ragstone.reports.facts import SummaryLine, metric_titles, summarize_run
+from ragstone.reports.html.charts import Point, line
 from ragstone.reports.runs_table import run_entry
 from ragstone.store import RunInfo, Store, running_runs
 from ragstone.store.search import summarize
@@ -24,6 +27,8 @@ FULL_SUMMARY_ROWS = 1000
 CACHED = 32
 DEFAULT_RUNS = 100
 """Runs in the list by default."""
+DRAWN_RUNS = 30
+"""Runs in a chart; the newest."""
 COUNTED_ROWS = 10_000
 """Rows that are counted quickly enough for the list."""
 _SUMMARY_KEYS = {
@@ -164,3 +169,34 @@ def list_runs(store: Store, limit: int = DEFAULT_RUNS) -> tuple[list[dict[str, o
         known = summarize(store, info) if countable else info
         runs.append(run_entry(known) | {"state": state.value})
     return runs, len(infos) > limit
+
+
+def history(store: Store, info: RunInfo, link: Callable[[str], str]) -> dict[str, Markup]:
+    """Return a chart of each metric over the finished runs of the same data, the oldest first.
+
+    Metrics of one run only have none. `link` returns the address of a run.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    found: dict[str, list[Point]] = {}
+    for other in reversed(store.runs(limit=DEFAULT_RUNS)):
+        sources = other.manifest.source, info.manifest.source
+        if len({(source.name, source.fingerprint) for source in sources}) > 1:
+            continue
+        summary = cast("Mapping[str, Mapping[str, Mapping[str, object]]]", other.summary or {})
+        metrics = summary.get("metrics") or dict[str, Mapping[str, object]]()
+        for name in metrics.keys() & info.metrics.keys():
+            mean = cast("float | None", metrics[name].get("mean"))
+            if mean is not None:
+                interval = cast("Sequence[float] | None", metrics[name].get("interval"))
+                is_current = other.id == info.id
+                label, address = other.tag or other.id, "" if is_current else link(other.id)
+                found.setdefault(name, []).append(
+                    Point(label, mean, interval, address, is_current=is_current)
+                )
+    return {
+        name: line(found[name][-DRAWN_RUNS:], metric.range, title=f"{name} by run")
+        for name, metric in info.metrics.items()
+        if len(found.get(name, ())) > 1
+    }

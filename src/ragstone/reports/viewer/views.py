@@ -26,6 +26,7 @@ from ragstone.reports.viewer.cache import (
     Progress,
     Summaries,
     cache_key,
+    history,
     list_runs,
 )
 from ragstone.reports.viewer.pairs import dots, find_pair
@@ -72,15 +73,21 @@ class Views:
         name: str = request.path_params["run"]
         info = await run_in_threadpool(self._info, name)
         if info.id != name:  # a tag, a prefix of the id, or `last`
-            return RedirectResponse(request.url_for("run", run=info.id).path)
+            return RedirectResponse(_run_url(request, info.id))
         rows_url = request.url_for("rows", run=info.id).path.removesuffix(".json")
         if info.summary is None:
             live = await self._live(info)
             make = partial(html_response, "live.html", run=live, rows_url=rows_url)
         else:
             run = await self._summaries.get(info)
+            found = partial(history, self._store, info, partial(_run_url, request))
             make = partial(
-                html_response, "stored_run.html", run=run, tag=info.tag, rows_url=rows_url
+                html_response,
+                "stored_run.html",
+                run=run,
+                tag=info.tag,
+                rows_url=rows_url,
+                history=await run_in_threadpool(found),
             )
         return await run_in_threadpool(make)
 
@@ -204,10 +211,18 @@ class Views:
             "rows_due": info.manifest.source.rows,
             "metrics": {
                 name: asdict(counts.get(name, empty))
-                | {"label": metric.label, "higher_is_better": metric.higher_is_better}
+                | {
+                    "label": metric.label,
+                    "higher_is_better": metric.higher_is_better,
+                    "range": finite(metric.range),
+                }
                 for name, metric in info.metrics.items()
             },
         }
+
+
+def _run_url(request: Request, run_id: str) -> str:
+    return request.url_for("run", run=run_id).path
 
 
 def _pair_url(request: Request, a: str, b: str, metric: str, row: int) -> str:

@@ -37,6 +37,13 @@ function formatDecimal(value) {
   return value === null || value === undefined ? "–" : value.toFixed(4).replace("-", "\u2212");
 }
 
+/** A score with two decimals, or with four if two would make it a whole number. */
+function formatBrief(value) {
+  const text = value.toFixed(2);
+  const isRounded = text.endsWith(".00") && !Number.isInteger(value);
+  return isRounded ? formatDecimal(value) : text.replace("-", "\u2212");
+}
+
 function formatInteger(value) {
   return value.toLocaleString("en");
 }
@@ -75,7 +82,8 @@ function scoreCell(score) {
   const signs = [];
   if (score.passed === false) signs.push(badge("bad", "✗", "missed"));
   if (score.fallback) signs.push(badge("part", "!", "imputed"));
-  return element("span", { class: "value" }, formatDecimal(score.value), ...signs.flatMap((s) => [" ", s]));
+  const digits = element("span", { title: formatDecimal(score.value) }, formatBrief(score.value));
+  return element("span", { class: "value" }, digits, ...signs.flatMap((s) => [" ", s]));
 }
 
 /** A list of names and values; empty values are left out. */

@@ -7,9 +7,31 @@ const PAUSE = 200;
 /** The rows of the list that are shown, and their order. */
 const view = { sort: "", order: "asc", offset: 0, matched: 0, total: 0, rows: [], requests: 0 };
 
+function metricHeads() {
+  return [...document.querySelectorAll("#rows-table th[data-metric]")];
+}
+
 function metricTitles() {
-  const heads = [...document.querySelectorAll("#rows-table th[data-metric]")];
-  return Object.fromEntries(heads.map((head) => [head.dataset.metric, head.textContent.trim()]));
+  return Object.fromEntries(metricHeads().map((head) => [head.dataset.metric, head.textContent.trim()]));
+}
+
+/** Hide the columns of metrics that are not chosen, in the list and in the tables of tags. */
+function updateColumns() {
+  const boxes = [...document.querySelectorAll("#columns input")];
+  if (!boxes.length) return;
+  const hidden = new Set(boxes.filter((box) => !box.checked).map((box) => box.value));
+  for (const cell of document.querySelectorAll("th[data-metric], td[data-metric]")) {
+    cell.hidden = hidden.has(cell.dataset.metric);
+  }
+  byId("columns-count").textContent = boxes.length - hidden.size;
+}
+
+/** The class of a score's colour, from `level-0`, the worst; null without a range. */
+function levelOf(score, head) {
+  const [low, high] = [Number(head.dataset.low), Number(head.dataset.high)];
+  if (score.value === null || !(high > low) || !Number.isFinite(high - low)) return null;
+  const share = Math.min(Math.max((score.value - low) / (high - low), 0), 1);
+  return `level-${Math.min(Math.floor(5 * (head.dataset.better === "lower" ? 1 - share : share)), 4)}`;
 }
 
 function number(text) {
@@ -64,6 +86,7 @@ function showList() {
       ? formatCount(view.total, "sample")
       : `${formatInteger(view.matched)} of ${formatCount(view.total, "sample")} match`;
   document.querySelector("#rows-table tbody").replaceChildren(...view.rows.map(tableRow));
+  updateColumns();
   updateHeads();
   updatePager();
   addSeenTags();
@@ -71,9 +94,11 @@ function showList() {
 
 function tableRow(row) {
   const link = element("a", { href: `#sample=${row.place}` }, truncate(row.query, 160));
-  const cells = Object.keys(metricTitles()).map((name) => {
-    const score = row.scores[name];
-    return element("td", { class: "number", "data-metric": name }, score ? scoreCell(score) : "–");
+  const cells = metricHeads().map((head) => {
+    const score = row.scores[head.dataset.metric];
+    const level = score ? (levelOf(score, head) ?? "") : "";
+    const attributes = { class: `number ${level}`, "data-metric": head.dataset.metric };
+    return element("td", attributes, score ? scoreCell(score) : "–");
   });
   const made = element(
     "tr",
@@ -165,8 +190,8 @@ function closeSample() {
 /** Turn the list to the page of a sample, so that it has neighbours. */
 async function showInList(source, place) {
   const isListed = view.rows.some((row) => row.place === place);
-  if (!isListed && !isFiltered() && view.sort === "" && view.order === "asc") {
-    view.offset = Math.floor(place / LIMIT) * LIMIT;
+  if (!isListed && !isFiltered()) {
+    Object.assign(view, { sort: "", order: "asc", offset: Math.floor(place / LIMIT) * LIMIT });
     await refresh(source);
   }
   updateSteps(place);
@@ -223,12 +248,16 @@ function onKey(source, event) {
   if (event.key === "k") step(source, place, -1);
 }
 
+/** The order in which the worst samples by a metric are first. */
+function worstFirst(name) {
+  const head = metricHeads().find((each) => each.dataset.metric === name);
+  return head?.dataset.better === "lower" ? "desc" : "asc";
+}
+
 function sortBy(source, name) {
-  const better = document.querySelector(`th[data-metric="${CSS.escape(name)}"]`)?.dataset.better;
-  const worstFirst = better === "lower" ? "desc" : "asc";
   const isSame = view.sort === name;
   const other = view.order === "asc" ? "desc" : "asc";
-  Object.assign(view, { sort: name, order: isSame ? other : worstFirst, offset: 0 });
+  Object.assign(view, { sort: name, order: isSame ? other : worstFirst(name), offset: 0 });
   refresh(source);
 }
 
@@ -251,7 +280,8 @@ function addListeners(source) {
     view.offset += LIMIT * Number(event.target.dataset.step ?? 0);
     refresh(source).then(() => byId("samples").scrollIntoView());
   });
-  document.querySelectorAll("[data-sort]").forEach((button) => {
+  byId("columns")?.addEventListener("change", updateColumns);
+  document.querySelectorAll("button[data-sort]").forEach((button) => {
     button.addEventListener("click", () => sortBy(source, button.dataset.sort));
   });
   window.addEventListener("hashchange", () => showAddress(source));
@@ -271,6 +301,8 @@ async function start() {
   }
   const source = base ? remoteSource(base) : embeddedSource(block);
   addListeners(source);
+  const sort = byId("rows-table").dataset.sort ?? "";
+  Object.assign(view, { sort, order: worstFirst(sort) });
   await refresh(source);
   if (placeFromAddress() !== null) await showAddress(source);
 }
