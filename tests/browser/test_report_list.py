@@ -72,7 +72,7 @@ async def test_filters_that_nothing_matches_can_be_cleared(browse: Browse, repor
 
 async def test_samples_are_sorted_worst_first_then_best_first(browse: Browse, report: Path) -> None:
     page = await browse(report.as_uri())
-    head = page.locator('th[data-metric="faithfulness"]')
+    head = page.locator('#rows-table th[data-metric="faithfulness"]')
     await expect(head).to_have_attribute("aria-sort", "ascending")
     await expect(page.locator(ROWS)).to_have_count(50)
     assert await first_ids(page) == ["q1", "q2", "q4"]
