@@ -35,6 +35,8 @@ MOST = 200_000
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 PLACE = 0
 """The sample that is looked at: one of its claims has the wrong number."""
+PAIR = 0
+"""The sample that is looked at in both runs: the same claim is wrong in one of them only."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,13 @@ async def shoot(browser: Browser, shown: Shown, folder: Path) -> None:
     await _save(page, folder / "runs.png")
     await page.goto(f"{shown.viewer}/compare?a={a}&b={b}")
     await _save(page, folder / "compare.png")
+    pair = f"{shown.viewer}/compare/sample?a={a}&b={b}&metric=faithfulness&row={PAIR}"
+    await page.goto(pair)
+    await _save(page, folder / "pair.png")
     phone = await browser.new_page(viewport=PHONE, color_scheme="dark")
+    await phone.goto(shown.report)
+    await phone.locator("#rows-table tbody tr").first.wait_for()
+    await _save(phone, folder / "phone_report.png")
     await phone.goto(f"{shown.report}#sample={PLACE}")
     await phone.locator("#sample-title").wait_for()
     await _save(phone, folder / "phone.png")

@@ -8,6 +8,9 @@ import pytest
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.reports.html import write_html
+from ragstone.reports.viewer.app import serve_in_background
+from ragstone.results.run import Run
+from ragstone.store import Store
 from ragstone.types.claim import Claim, Evidence, Label, Verdict
 from ragstone.types.reply import Reply
 from ragstone.types.sample import Context, Sample
@@ -33,8 +36,8 @@ HOSTILE = {
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-def write(path: Path, texts: list[str]) -> None:
-    """Write a report of samples that hold such a text wherever they can."""
+def evaluated(texts: list[str], *, end: str = "", **options: object) -> Run:
+    """Return a run of samples that hold such a text wherever they can."""
     evidence = Evidence(context=0, start=0, end=1, quote="x", verified=True)
 
     def claims(question) -> Reply:
@@ -50,7 +53,7 @@ def write(path: Path, texts: list[str]) -> None:
         Sample(
             id=f"{place} {text}"[:1000],
             query=text,
-            response=text,
+            response=text + end,
             contexts=(Context(id=text, text=text),),
             ranking=(Context(id=text),),
             reference=text,
@@ -60,11 +63,11 @@ def write(path: Path, texts: list[str]) -> None:
         for place, text in enumerate(texts)
     ]
     judge = ScriptedJudge({"extract_claims": claims, "verify_claims": verdicts}, name=texts[0])
-    write_html(evaluate(samples, metrics=("faithfulness", "hit@5"), judge=judge), path)
+    return evaluate(samples, metrics=("faithfulness", "hit@5"), judge=judge, **options)
 
 
 async def test_texts_from_outside_run_nothing_and_are_shown(browse: Browse, tmp_path: Path) -> None:
-    write(tmp_path / "report.html", list(HOSTILE))
+    write_html(evaluated(list(HOSTILE)), tmp_path / "report.html")
     page = await browse((tmp_path / "report.html").as_uri())
     await expect(page.locator("#rows-table tbody tr")).to_have_count(len(HOSTILE))
     await expect(page.locator(".facts.details")).to_contain_text(
@@ -83,8 +86,27 @@ async def test_texts_from_outside_run_nothing_and_are_shown(browse: Browse, tmp_
     await expect(page).not_to_have_title("run")
 
 
+async def test_hostile_texts_side_by_side_are_only_texts(
+    browse: Browse, violations, tmp_path: Path
+) -> None:
+    with Store.open(tmp_path / "runs.db") as store:
+        a, b = (evaluated(list(HOSTILE), end=end, store=store) for end in ("", " It differs."))
+    with serve_in_background(tmp_path / "runs.db") as url:
+        names = f"a={a.manifest.run_id}&b={b.manifest.run_id}"
+        page = await browse(f"{url}/compare?{names}", examined=True)
+        await expect(page.locator("svg.scatter")).to_have_count(2)
+        for row, shown in enumerate(HOSTILE.values()):
+            await page.goto(f"{url}/compare/sample?{names}&metric=faithfulness&row={row}")
+            for side in "AB":
+                await expect(page.locator(f"#response-{side}")).to_contain_text(shown)
+            await expect(page.locator("ins")).to_have_text(" It differs.")
+            await expect(page.locator("img, iframe, svg[onload], b")).to_have_count(0)
+            await expect(page).not_to_have_title("run")
+        assert await violations(page) == []
+
+
 async def test_a_response_of_a_megabyte_is_shown(browse: Browse, tmp_path: Path) -> None:
-    write(tmp_path / "report.html", ["word <b> " * 110_000])
+    write_html(evaluated(["word <b> " * 110_000]), tmp_path / "report.html")
     page = await browse(f"{(tmp_path / 'report.html').as_uri()}#sample=0")
     response = page.locator("#text-response")
     await expect(response).to_be_visible()

@@ -15,14 +15,18 @@ from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label, Texts
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
+from ragstone.types.score import Score
 
 
 def test_a_list_tells_a_samples_place_query_tags_and_scores(judged: Run) -> None:
     told = sample_summary(judged.rows[0])
     assert (told["place"], told["id"], told["query"]) == (0, "q1", "How long does it last?")
     assert told["tags"] == {"difficulty": "easy"}
+    assert told["scores"]["hit@5"] == {"state": "scored", "value": 1.0}  # type: ignore[index]
+    missed = Score.scored(0.0).model_copy(update={"passed": False, "fallback": True})
+    told = sample_summary(replace(judged.rows[0], scores={"hit@5": missed}))
     assert told["scores"]["hit@5"] == {  # type: ignore[index]
-        "state": "scored", "value": 1.0, "passed": None, "fallback": False
+        "state": "scored", "value": 0.0, "passed": False, "fallback": True
     }  # fmt: skip
 
 

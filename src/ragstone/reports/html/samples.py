@@ -38,9 +38,11 @@ PolicyScores = Mapping[str, Mapping[str, Score]]
 
 
 def sample_summary(row: Row) -> dict[str, object]:
-    """Return a sample as listed: its place, id, query, tags and scores."""
+    """Return a sample as listed: its place, id, query, tags and scores.
+
+    Scores have `passed` and `fallback` only if there is something to show, for short files.
+    """
     sample = row.sample
-    keys = ("state", "value", "passed", "fallback")
     return {
         "place": row.index,
         "id": sample.id,
@@ -51,7 +53,10 @@ def sample_summary(row: Row) -> dict[str, object]:
             if value is not None
         },
         "scores": {
-            name: {key: getattr(score, key) for key in keys} for name, score in row.scores.items()
+            name: {"state": score.state, "value": score.value}
+            | ({} if score.passed is None else {"passed": score.passed})
+            | ({"fallback": True} if score.fallback else {})
+            for name, score in row.scores.items()
         },
     }
 
