@@ -19,7 +19,7 @@ SOURCES = frozenset(
     "source sources sourceid sourcefile sourcefiles document documents documentid doc docid".split()
 )
 """Tags that name the source of a row, in lower case without separators."""
-CONVERSATIONS = frozenset("conversationid sessionid threadid".split())
+CONVERSATIONS = frozenset("conversationid threadid".split())
 """Tags that name the conversation of a row."""
 SHARED = {
     "query": ("query", "queries"),

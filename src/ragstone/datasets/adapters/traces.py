@@ -193,6 +193,7 @@ def _record(trace: str, spans: Sequence[Span]) -> Record:
     chats = (span.attributes.get(name) for span in ordered for name in _INPUTS)
     before = (history_before(chat) for chat in chats if one_turn(chat, "query") == query)
     values["history"] = next(filter(None, before), None)
+    values |= {"trace_id": trace, "span_id": ordered[0].id}
 
     # A nested search returns the same documents; parallel searches may return duplicates.
     lists = _outermost(spans, _documents)
