@@ -8,7 +8,9 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 ROWS = [
@@ -25,6 +27,7 @@ class Receiver:
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.requests: list[ExportTraceServiceRequest] = []
+        self.logs: list[ExportLogsServiceRequest] = []
 
     @property
     def spans(self) -> list[Span]:
@@ -34,6 +37,16 @@ class Receiver:
             for resource in request.resource_spans
             for scope in resource.scope_spans
             for span in scope.spans
+        ]
+
+    @property
+    def events(self) -> list[LogRecord]:
+        return [
+            record
+            for request in self.logs
+            for resource in request.resource_logs
+            for scope in resource.scope_logs
+            for record in scope.log_records
         ]
 
     @property
@@ -56,7 +69,10 @@ def receiver() -> Iterator[Receiver]:
                 body = gzip.decompress(body)
             received.paths.append(self.path)
             received.headers.append({name.lower(): value for name, value in self.headers.items()})
-            received.requests.append(ExportTraceServiceRequest.FromString(body))
+            if self.path == "/v1/logs":
+                received.logs.append(ExportLogsServiceRequest.FromString(body))
+            else:
+                received.requests.append(ExportTraceServiceRequest.FromString(body))
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -83,6 +99,7 @@ def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
         "RAGSTONE_OTEL",
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
         "OTEL_EXPORTER_OTLP_PROTOCOL",
         "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
         "OTEL_SERVICE_NAME",
@@ -98,21 +115,27 @@ def test_a_run_sends_its_spans_where_it_is_told_to(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=me")
     said = ragstone("run", rows, "-m", "faithfulness", "--no-export", "--otel")
     assert said.code == 0, said.err
-    assert set(receiver.paths) == {"/v1/traces"}
+    assert set(receiver.paths) == {"/v1/traces", "/v1/logs"}
     assert {headers["x-tenant"] for headers in receiver.headers} == {"me"}
     assert receiver.services == {"ragstone"}
     samples = {span.span_id: span for span in receiver.spans if span.name == "ragstone sample"}
     assert len(samples) == 3
     asked = [span.parent_span_id for span in receiver.spans if span.span_id not in samples]
     assert sorted(asked) == sorted([*samples] * 2)
-    [event] = next(iter(samples.values())).events
-    told = {each.key: each.value for each in event.attributes}
+    assert not any(span.events for span in receiver.spans)
+    assert {event.event_name for event in receiver.events} == {"gen_ai.evaluation.result"}
+    assert {event.span_id for event in receiver.events} == samples.keys()
+    told = {each.key: each.value for each in receiver.events[0].attributes}
     assert told["gen_ai.evaluation.name"].string_value == "faithfulness"
     assert told["gen_ai.evaluation.score.value"].double_value == 1.0
 
 
 def test_resume_sends_spans_too(
-    ragstone, rows: str, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    ragstone,
+    rows: str,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{receiver.url}/mine")
     monkeypatch.setenv("OTEL_SERVICE_NAME", "nightly")
@@ -124,6 +147,8 @@ def test_resume_sends_spans_too(
     monkeypatch.setenv("RAGSTONE_OTEL", "1")
     again = ragstone("resume", "last", "--retry-failed", "--no-export")
     assert again.code == 3
+    unsent = "scores are log events, and are not sent: set OTEL_EXPORTER_OTLP_ENDPOINT or "
+    assert any(message.startswith(unsent) for message in caplog.messages)
     assert set(receiver.paths) == {"/mine"}
     assert receiver.services == {"nightly"}
     assert {span.name for span in receiver.spans if span.name.startswith("chat")} == {"chat m"}

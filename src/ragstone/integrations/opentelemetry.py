@@ -1,10 +1,11 @@
-"""OpenTelemetry: a span around each sample, question and model call, and its attributes.
+"""OpenTelemetry: spans around samples, questions and model calls, and a log event for each score.
 
 The names are those of its conventions for generative AI, and `ragstone.*` where they have none:
 https://github.com/open-telemetry/semantic-conventions-genai
 """
 
 import json
+import logging
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,8 +22,11 @@ from ragstone.types.config import Manifest
 from ragstone.types.questions import Question
 from ragstone.types.reply import Failure, Reply, Usage
 from ragstone.types.row import Row
+from ragstone.types.sample import Sample
 
 if TYPE_CHECKING:
+    from opentelemetry._logs import LoggerProvider
+    from opentelemetry.context import Context
     from opentelemetry.trace import Span, Tracer, TracerProvider
 
 
@@ -30,8 +34,10 @@ T = TypeVar("T")
 Value: TypeAlias = "str | int | float | bool | list[str]"
 Attributes: TypeAlias = Mapping[str, Value]
 
+_log = logging.getLogger("ragstone.opentelemetry")
+
 EVALUATION = "gen_ai.evaluation.result"
-"""The event of a score."""
+"""The log event of a score."""
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """The environment variable that makes instrumentations record texts."""
 _CAPTURING = frozenset({"true", "1", "span_only", "span_and_event"})
@@ -204,26 +210,34 @@ NEEDS = "OpenTelemetry needs an extra: pip install 'ragstone[otel]'"
 
 
 class OpenTelemetry(Tracing):
-    """Makes spans with the given tracer provider, or with the program's global one.
+    """Makes spans and log events with the given providers, or with the program's global ones.
 
     A sample's span is a child of the caller's span, if there is one. A question's span is a child
-    of its sample's, and a model call's span of its question's. Spans include texts only if
-    OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT is set. Exporting is up to the provider.
+    of its sample's, and a model call's span of its question's. A score is an event of the span that
+    the sample was read from, if it was, and otherwise of the sample's. Spans and events include
+    texts only if OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT is set. Exporting is up to the
+    providers.
 
     Raises:
         UsageError: the extra is not installed.
     """
 
-    def __init__(self, tracer_provider: "TracerProvider | None" = None) -> None:
+    def __init__(
+        self,
+        tracer_provider: "TracerProvider | None" = None,
+        logger_provider: "LoggerProvider | None" = None,
+    ) -> None:
         try:
-            from opentelemetry.trace import get_tracer  # an extra
+            from opentelemetry._logs import get_logger  # an extra
+            from opentelemetry.trace import get_tracer
         except ImportError as error:
             raise UsageError(NEEDS) from error
         self._tracer = get_tracer("ragstone", VERSION, tracer_provider)
+        self._logger = get_logger("ragstone", VERSION, logger_provider)
         self._texts = os.environ.get(CAPTURE, "").strip().lower() in _CAPTURING
 
     def scorer(self, score: RowScorer, manifest: Manifest) -> RowScorer:
-        """Have a span around each row's scoring; its scores are events of the span."""
+        """Have a span around each row's scoring, and an event for each score."""
 
         async def traced(row: Row) -> Row:
             fields = {
@@ -235,15 +249,13 @@ class OpenTelemetry(Tracing):
                 scored = await score(row)
                 if span.is_recording():
                     self._describe(scored, span)
+                self._report(scored, manifest.run_id)
                 return scored
 
         return traced
 
     def _describe(self, row: Row, span: "Span") -> None:
-        """Add what is known of a scored row, and an event for each score.
-
-        A score's reason may quote the judge, so it counts as text.
-        """
+        """Add what is known of a scored row."""
         sample = row.sample
         span.set_attributes(_usage_fields(row.usage))
         span.set_attribute("ragstone.sample.questions", len(row.exchanges))
@@ -256,10 +268,16 @@ class OpenTelemetry(Tracing):
             if sample.contexts is not None:
                 texts = [context.text for context in sample.contexts]
                 span.set_attribute("ragstone.sample.contexts", texts)
+
+    def _report(self, row: Row, run_id: str) -> None:
+        """Emit an event for each score. Its reason may quote the judge, so it counts as text."""
+        context = _evaluated_span(row.sample)
         for name, score in row.scores.items():
             label = None if score.passed is None else "pass" if score.passed else "fail"
             known: dict[str, Value | None] = {
                 "gen_ai.evaluation.name": name,
+                "ragstone.run.id": run_id,
+                "ragstone.sample.id": row.sample.id,
                 "ragstone.metric.state": score.state.value,
                 "gen_ai.evaluation.score.value": score.value,
                 "gen_ai.evaluation.score.label": label,
@@ -268,7 +286,7 @@ class OpenTelemetry(Tracing):
                 "gen_ai.evaluation.explanation": score.reason if self._texts else None,
             }
             fields = {key: value for key, value in known.items() if value is not None}
-            span.add_event(EVALUATION, fields)
+            self._logger.emit(event_name=EVALUATION, attributes=fields, context=context)
 
     def judge(self, judge: Judge) -> Judge:
         """Have a span around each question."""
@@ -283,20 +301,43 @@ class OpenTelemetry(Tracing):
         return TracedEmbedder(embedder, self._tracer)
 
 
-# Exporting spans from the command line: to the endpoint that the user names, or not at all.
+def _evaluated_span(sample: Sample) -> "Context | None":
+    """Return the context of the span that a sample was read from; None if it is from elsewhere."""
+    from opentelemetry.trace import (
+        NonRecordingSpan,
+        SpanContext,
+        TraceFlags,
+        set_span_in_context,
+    )
 
-ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-"""The environment variables that name where spans go; the first takes precedence."""
-_PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    try:
+        ids = [int(str(sample.tags[name]), 16) for name in ("trace_id", "span_id")]
+    except (KeyError, ValueError):
+        return None
+    span = SpanContext(*ids, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+    return set_span_in_context(NonRecordingSpan(span)) if span.is_valid else None
+
+
+# Exporting from the command line: to the endpoint that the user names, or not at all.
+
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+"""The environment variable that names where spans and events go."""
+TRACES, LOGS = (f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT" for kind in ("TRACES", "LOGS"))
+"""The environment variables for one of them, which take precedence."""
+_PROTOCOLS = (
+    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_PROTOCOL",
+)
 _OURS = "http/protobuf"
 
 
 @contextmanager
 def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None]:
-    """Make spans inside the block, and flush them at its end.
+    """Make spans and events inside the block, and flush them at its end.
 
-    An existing tracer provider, as from `opentelemetry-instrument`, is used unchanged. The
-    standard OTEL_* variables set everything else.
+    Existing providers, as from `opentelemetry-instrument`, are used unchanged. The standard OTEL_*
+    variables set everything else.
     """
     try:
         from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider  # an extra
@@ -306,25 +347,34 @@ def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None
         yield OpenTelemetry()
         return
     try:
+        from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk._logs import LoggerProvider
+        from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
         raise UsageError(NEEDS) from error
-    if not any(environ.get(name, "").strip() for name in ENDPOINTS):
-        raise UsageError(
-            f"--otel needs an endpoint: set {ENDPOINTS[1]}, such as http://localhost:4318"
-        )
+    named = {name for name in (ENDPOINT, TRACES, LOGS) if environ.get(name, "").strip()}
+    if not named:
+        raise UsageError(f"--otel needs an endpoint: set {ENDPOINT}, such as http://localhost:4318")
     for name in _PROTOCOLS:
         if (protocol := environ.get(name, "").strip() or _OURS) != _OURS:
             raise UsageError(f"{name}={protocol}: only {_OURS} is supported; unset it")
     attributes = environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    named = "OTEL_SERVICE_NAME" in environ or "service.name=" in attributes
-    resource = Resource.create({} if named else {"service.name": "ragstone"})
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    has_name = "OTEL_SERVICE_NAME" in environ or "service.name=" in attributes
+    resource = Resource.create({} if has_name else {"service.name": "ragstone"})
+    spans = TracerProvider(resource=resource, shutdown_on_exit=False)
+    events = LoggerProvider(resource=resource, shutdown_on_exit=False)
+    if named & {ENDPOINT, TRACES}:
+        spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    if named & {ENDPOINT, LOGS}:
+        events.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
+    else:
+        _log.warning("scores are log events, and are not sent: set %s or %s", ENDPOINT, LOGS)
     try:
-        yield OpenTelemetry(provider)
+        yield OpenTelemetry(spans, events)
     finally:
-        provider.shutdown()
+        spans.shutdown()
+        events.shutdown()

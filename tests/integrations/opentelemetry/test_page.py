@@ -16,6 +16,7 @@ def test_the_example_of_the_page_runs(kept) -> None:
     [example] = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     exec(compile(example, "opentelemetry.md", "exec"), {})
     assert len(kept.named("ragstone sample")) == 1
+    assert kept.scores().keys() == {"faithfulness"}
 
 
 class Answering(Model):
@@ -33,7 +34,7 @@ async def test_every_attribute_is_on_the_page(kept, telling) -> None:
     await tracing.model(Answering()).complete(ModelPrompt("s", "u", {}, 1))
     told = {
         *(name for span in kept.spans for name in span.attributes),
-        *(name for span in kept.spans for event in span.events for name in event.attributes),
+        *(name for event in kept.events for name in event.log_record.attributes),
     }
     assert {"gen_ai.output.messages", "ragstone.sample.contexts", "gen_ai.input.messages"} <= told
     for name in told:

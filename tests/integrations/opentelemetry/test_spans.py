@@ -60,8 +60,15 @@ def test_scores_are_events_by_the_convention(kept, tracing: OpenTelemetry) -> No
     metrics = ["hit", "faithfulness:ragaliq", "citation_recall"]
     evaluate([SAMPLE], metrics=metrics, judge=scripted(), tracing=tracing)
     [sample] = kept.named("ragstone sample")
-    assert {event.name for event in sample.events} == {"gen_ai.evaluation.result"}
-    told = {event.attributes["gen_ai.evaluation.name"]: event.attributes for event in sample.events}
+    assert not sample.events
+    for event in kept.events:
+        record = event.log_record
+        assert (record.trace_id, record.span_id) == (
+            sample.context.trace_id,
+            sample.context.span_id,
+        )
+    told = kept.scores()
+    assert told["hit@5"]["ragstone.sample.id"] == "a7"
     assert told["hit@5"]["gen_ai.evaluation.score.value"] == 1.0
     assert "gen_ai.evaluation.score.label" not in told["hit@5"]
     assert told["faithfulness:ragaliq"]["gen_ai.evaluation.score.value"] == 0.5
@@ -70,13 +77,40 @@ def test_scores_are_events_by_the_convention(kept, tracing: OpenTelemetry) -> No
     assert states["hit@5"] == "scored"
 
 
+def test_a_score_of_a_span_belongs_to_that_span(kept, tracing: OpenTelemetry) -> None:
+    trace_id, span_id = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+    rows = [
+        {**SAMPLE, "id": "read", "trace_id": trace_id, "span_id": f"0x{span_id}"},
+        {**SAMPLE, "id": "other", "trace_id": "not hex", "span_id": "1"},
+        {**SAMPLE, "id": "zero", "trace_id": "0", "span_id": "0"},
+    ]
+    evaluate(rows, metrics="hit", tracing=tracing)
+    places = {
+        event.log_record.attributes["ragstone.sample.id"]: (
+            f"{event.log_record.trace_id:032x}",
+            f"{event.log_record.span_id:016x}",
+        )
+        for event in kept.events
+    }
+    own = {
+        span.attributes["ragstone.sample.id"]: (
+            f"{span.context.trace_id:032x}",
+            f"{span.context.span_id:016x}",
+        )
+        for span in kept.named("ragstone sample")
+    }
+    assert places == {**own, "read": (trace_id, span_id)}
+
+
 def test_a_failed_score_has_its_cause_and_no_number(kept, tracing: OpenTelemetry) -> None:
     judge = scripted(verify_claims=Failure(Cause.REFUSAL, "it said: SECRETREASON"))
     evaluate([SAMPLE], metrics="faithfulness", judge=judge, tracing=tracing)
     [sample] = kept.named("ragstone sample")
-    [event] = sample.events
-    assert event.attributes == {
+    told = dict(kept.scores()["faithfulness"])
+    assert told.pop("ragstone.run.id")
+    assert told == {
         "gen_ai.evaluation.name": "faithfulness",
+        "ragstone.sample.id": "a7",
         "ragstone.metric.state": "failed",
         "error.type": "refusal",
     }
@@ -120,8 +154,7 @@ def test_texts_stand_in_the_samples_span_where_asked_for(
     assert told["ragstone.sample.query"] == "SECRETQUERY?"
     assert told["ragstone.sample.contexts"] == ("SECRETCONTEXT is red.",)
     assert told["ragstone.sample.reference"] == "SECRETREFERENCE"
-    [sample] = kept.named("ragstone sample")
-    assert "0.5" in sample.events[0].attributes["gen_ai.evaluation.explanation"]
+    assert "0.5" in str(kept.scores()[metric]["gen_ai.evaluation.explanation"])
 
 
 async def test_each_question_belongs_to_its_sample_however_many_are_under_way(
@@ -172,7 +205,9 @@ def test_samples_that_are_only_ranked_have_spans_too(kept, tracing: OpenTelemetr
     run = evaluate(samples, metrics=["hit", "recall"], tracing=tracing)
     assert run.summary() == plain.summary()
     assert len(kept.named("ragstone sample")) == 3
-    assert [len(span.events) for span in kept.spans] == [2, 2, 2]
+    assert len(kept.events) == 6
+    ids = [event.log_record.attributes["ragstone.sample.id"] for event in kept.events]
+    assert sorted(ids) == ["s0", "s0", "s1", "s1", "s2", "s2"]
 
 
 def test_watching_changes_no_number(kept, tracing: OpenTelemetry) -> None:
