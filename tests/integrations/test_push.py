@@ -11,7 +11,6 @@ from tests.cases import each_case
 from tests.cli.conftest import Command, ragstone  # noqa: F401 - a fixture
 
 from ragstone._internal.concurrency import BackgroundLoop
-from ragstone._internal.rate_limit import Limits
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.runner import evaluate
 from ragstone.integrations.push import PLATFORMS, LangSmith, Pushed, push, traced_scores
@@ -132,7 +131,7 @@ def run() -> Run:
 async def pushed(run: Run, name: str, service: Service, retries: int = 2) -> Pushed:
     async with service.server:
         platform = PLATFORMS[name](environ(service))
-        return await push(run, platform, limits=Limits(concurrency=8, retries=retries))
+        return await push(run, platform, retries=retries)
 
 
 @each_case("name", PLATFORMS)
@@ -193,7 +192,7 @@ def test_failed_scores_are_never_numbers() -> None:
     judge = ScriptedJudge({"extract_claims": Failure(Cause.TIMEOUT, "late"), "verify_claims": ()})
     counts = Pushed()
     run = evaluate(rows(), metrics="faithfulness", judge=judge, max_failure_rate=1.0)
-    assert [*traced_scores(run, LangSmith, counts)] == []
+    assert [*traced_scores(run, LangSmith({}), counts)] == []
     assert dict(counts.unscored) == {"failed": 3, "undefined": 1}
 
 
@@ -213,7 +212,7 @@ def test_where_the_id_of_a_trace_is(name: str, row: dict[str, object], trace: st
     given = {"query": "q", "response": RIGHT, "contexts": [RIGHT], **row}
     run = evaluate([given], metrics="faithfulness")
     counts = Pushed()
-    found = [score.trace for score in traced_scores(run, PLATFORMS[name], counts)]
+    found = [score.trace for score in traced_scores(run, PLATFORMS[name]({}), counts)]
     assert found == ([] if trace is None else [trace])
     assert counts.untraced == (trace is None)
 
@@ -231,7 +230,7 @@ def test_the_command_names_what_was_not_sent(
     tried = ragstone("push", "last", "--to", "langsmith", "--dry-run")
     assert tried.code == 0
     assert tried.out.splitlines() == [
-        "3 scores would be sent to LangSmith (api.smith.langchain.com)",
+        "3 scores would be sent to LangSmith (https://api.smith.langchain.com)",
         "  2 undefined: not sent",
         "  1 row without the id of a trace: not sent",
     ]

@@ -1,17 +1,17 @@
 """Scores of a run, sent to the traces that its rows came from: Langfuse, Phoenix or LangSmith."""
 
 import asyncio
+import re
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, ClassVar, cast
-from urllib.parse import urlsplit
-from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
+from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from pydantic_core import from_json
 
@@ -29,6 +29,11 @@ LONGEST = 1000
 """Characters of a comment."""
 AT_ONCE = 8
 """Requests at once."""
+_DOWN = (Cause.TIMEOUT, Cause.RATE_LIMITED, Cause.UNREACHABLE)
+"""Causes of errors after which sending stops, unless a server answered with a status below 500."""
+
+Send = Callable[[str, str, object], Awaitable[object]]
+"""Takes a method, a path and a body, and returns the reply's JSON."""
 
 
 @dataclass(frozen=True)
@@ -39,173 +44,142 @@ class TracedScore:
         id: the same each time for a run, a row and a metric, so that it is replaced, not repeated.
         trace: the id of the trace; for LangSmith, of the run.
         session: the id of LangSmith's project, if the data has it.
+        by_model: whether a language model judged it.
     """
 
-    id: UUID
+    id: str
     run: str
     trace: str
+    session: str | None
     metric: str
     value: float
     comment: str | None
     metadata: Mapping[str, str]
     by_model: bool
-    session: str | None = None
 
 
 class Platform(ABC):
-    """A service that stores scores of traces.
+    """A service that stores scores of traces; its URL and keys are environment variables.
 
     Attributes:
-        title: its name.
-        url: where it is.
+        urls: the variables with its URL; the first that is set counts.
         at_once: how many scores a request has.
-        trace_tags: the tags with the id of a trace, without case and underscores; the first counts.
-
-    Raises:
-        UsageError: an environment variable is missing.
+        trace_tags: the tags with the id of a trace, without case and underscores.
     """
 
     title: ClassVar[str]
+    urls: ClassVar[tuple[str, ...]]
+    default_url: ClassVar[str]
     at_once: ClassVar[int] = 100
     trace_tags: ClassVar[tuple[str, ...]] = ("traceid", "sourcetraceid")
 
-    def __init__(self, environ: Mapping[str, str], *, needs_key: bool = True) -> None:
-        self._environ, self._needs_key = environ, needs_key
+    def __init__(self, environ: Mapping[str, str]) -> None:
         remember(environ)
-        self.url, self._headers = self._settings()
+        self._environ = environ
+        self.url = self.variable(*self.urls, default=self.default_url).partition("/v1/traces")[0]
+
+    def variable(self, *names: str, default: str | None = None) -> str:
+        """Return the first of these environment variables that is set.
+
+        Raises:
+            UsageError: none is set, and there is no default.
+        """
+        found = next((v for n in names if (v := self._environ.get(n, "").strip())), default)
+        if found is None:
+            raise UsageError(f"{self.title} needs the environment variable {names[0]}")
+        return found
 
     @abstractmethod
-    def _settings(self) -> tuple[str, Mapping[str, str]]:
-        """Return the URL and the headers, from environment variables."""
+    def headers(self) -> Mapping[str, str]:
+        """Return the headers with the key."""
 
     @abstractmethod
-    async def send(self, client: Client, scores: Sequence[TracedScore]) -> Sequence[str]:
+    async def send(self, scores: Sequence[TracedScore], send: Send) -> Sequence[str]:
         """Send scores; return a reason for each one that was refused.
 
         Raises:
             CallError: none of them was accepted.
-            UsageError: the key was refused.
         """
-
-    def _variable(self, *names: str, default: str | None = None) -> str:
-        """Return the first of these environment variables that is set; the first is required."""
-        found = next((v for n in names if (v := self._environ.get(n, "").strip())), default)
-        if found is None and self._needs_key:
-            raise UsageError(f"{self.title} needs the environment variable {names[0]}")
-        return found or ""
-
-    async def _post(self, client: Client, path: str, body: object, method: str = "POST") -> Any:
-        url = f"{self.url.rstrip('/')}{path}"
-        reply = await client.send(method, url, headers=self._headers, body=body)
-        try:
-            return from_json(reply.content)
-        except ValueError:
-            return None
 
 
 class Langfuse(Platform):
-    """Langfuse: https://api.reference.langfuse.com/#tag/ingestion."""
+    """https://api.reference.langfuse.com/#tag/ingestion ."""
 
-    title = "Langfuse"
+    title, default_url = "Langfuse", "https://cloud.langfuse.com"
+    urls = ("LANGFUSE_HOST", "LANGFUSE_BASE_URL")
 
-    def _settings(self) -> tuple[str, Mapping[str, str]]:
-        keys = map(self._variable, ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"))
-        basic = b64encode(":".join(keys).encode()).decode()
-        default = "https://cloud.langfuse.com"
-        url = self._variable("LANGFUSE_HOST", "LANGFUSE_BASE_URL", default=default)
-        return url, {"Authorization": f"Basic {basic}"}
+    def headers(self) -> Mapping[str, str]:
+        """Return HTTP's basic authentication."""
+        keys = map(self.variable, ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"))
+        return {"Authorization": f"Basic {b64encode(':'.join(keys).encode()).decode()}"}
 
-    async def send(self, client: Client, scores: Sequence[TracedScore]) -> Sequence[str]:
-        """Send events with new ids, as events that were seen before are ignored."""
+    async def send(self, scores: Sequence[TracedScore], send: Send) -> Sequence[str]:
+        """Send events with new ids, because events that were seen before are ignored."""
         now = datetime.now(UTC).isoformat()
-        batch = [
-            {
-                "id": str(uuid4()),
-                "type": "score-create",
-                "timestamp": now,
-                "body": {
-                    "id": str(score.id),
-                    "traceId": score.trace,
-                    "name": score.metric,
-                    "value": score.value,
-                    "dataType": "NUMERIC",
-                    "comment": score.comment,
-                    "metadata": dict(score.metadata),
-                },
-            }
-            for score in scores
-        ]
-        reply = await self._post(client, "/api/public/ingestion", {"batch": batch})
-        parts = cast("Mapping[str, Any]", reply if isinstance(reply, dict) else {})
-        errors = cast("Sequence[Mapping[str, object]]", parts.get("errors") or ())
-        return [quoted(str(each.get("message") or each.get("error") or each)) for each in errors]
+        batch: list[Mapping[str, object]] = []
+        for score in scores:
+            body = {"id": score.id, "traceId": score.trace, "name": score.metric}
+            body |= {"value": score.value, "dataType": "NUMERIC", "comment": score.comment}
+            body |= {"metadata": dict(score.metadata)}
+            event = {"id": str(uuid4()), "type": "score-create", "timestamp": now, "body": body}
+            batch.append(event)
+        reply = await send("POST", "/api/public/ingestion", {"batch": batch})
+        errors = cast("Mapping[str, Any]", reply).get("errors") if isinstance(reply, dict) else ()
+        return [quoted(str(each.get("message") or each)) for each in errors or ()]
 
 
 class Phoenix(Platform):
-    """Phoenix: https://arize.com/docs/phoenix/sdk-api-reference/rest-api (traces)."""
+    """https://arize.com/docs/phoenix/sdk-api-reference/rest-api ."""
 
-    title = "Phoenix"
+    title, default_url = "Phoenix", "http://localhost:6006"
+    urls = ("PHOENIX_COLLECTOR_ENDPOINT", "PHOENIX_HOST")
 
-    def _settings(self) -> tuple[str, Mapping[str, str]]:
-        local = "http://localhost:6006"
-        url = self._variable("PHOENIX_COLLECTOR_ENDPOINT", "PHOENIX_HOST", default=local)
-        key = self._variable("PHOENIX_API_KEY", default="")  # none if there is no authentication
-        url = url.partition("/v1/traces")[0]
-        return url, {"Authorization": f"Bearer {key}"} if key else {}
+    def headers(self) -> Mapping[str, str]:
+        """Return the key, if there is one: Phoenix may have no authentication."""
+        key = self.variable("PHOENIX_API_KEY", default="")
+        return {"Authorization": f"Bearer {key}"} if key else {}
 
-    async def send(self, client: Client, scores: Sequence[TracedScore]) -> Sequence[str]:
-        """Send all at once; one by one if a trace does not exist, because then none is stored."""
-        data = [
-            {
-                "trace_id": score.trace,
-                "name": score.metric,
-                "annotator_kind": "LLM" if score.by_model else "CODE",
-                "identifier": score.run,
-                "result": {"score": score.value, "explanation": score.comment},
-                "metadata": dict(score.metadata),
-            }
-            for score in scores
-        ]
-        try:
-            await self._post(client, "/v1/trace_annotations?sync=true", {"data": data})
-        except CallError as error:
-            if error.status not in (404, 422):
-                raise
-            if len(scores) == 1:
-                return [str(error)]
-            return [why for score in scores for why in await self.send(client, [score])]
+    async def send(self, scores: Sequence[TracedScore], send: Send) -> Sequence[str]:
+        """Send all at once; if one of the traces does not exist, none is stored."""
+        data: list[Mapping[str, object]] = []
+        for score in scores:
+            kind = "LLM" if score.by_model else "CODE"
+            result = {"score": score.value, "explanation": score.comment}
+            made = {"trace_id": score.trace, "name": score.metric, "annotator_kind": kind}
+            made |= {"identifier": score.run, "metadata": dict(score.metadata), "result": result}
+            data.append(made)
+        await send("POST", "/v1/trace_annotations?sync=true", {"data": data})
         return ()
 
 
 class LangSmith(Platform):
-    """LangSmith: https://api.smith.langchain.com/redoc (feedback)."""
+    """https://api.smith.langchain.com/redoc (feedback)."""
 
-    title = "LangSmith"
+    title, default_url = "LangSmith", "https://api.smith.langchain.com"
+    urls = ("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT")
     at_once = 1
     trace_tags = ("runid", "traceid", "sourcerunid")
 
-    def _settings(self) -> tuple[str, Mapping[str, str]]:
-        default = "https://api.smith.langchain.com"
-        url = self._variable("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT", default=default)
-        headers = {"x-api-key": self._variable("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")}
-        if workspace := self._variable("LANGSMITH_WORKSPACE_ID", default=""):
-            headers["X-Tenant-Id"] = workspace
-        return url, headers
+    def headers(self) -> Mapping[str, str]:
+        """Return the key, and the workspace if there are several."""
+        key = {"x-api-key": self.variable("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")}
+        workspace = self.variable("LANGSMITH_WORKSPACE_ID", default="")
+        return {**key, "X-Tenant-Id": workspace} if workspace else key
 
-    async def send(self, client: Client, scores: Sequence[TracedScore]) -> Sequence[str]:
+    async def send(self, scores: Sequence[TracedScore], send: Send) -> Sequence[str]:
         """Create feedback, or replace the feedback with this id; numbers have four decimals."""
         [score] = scores
         update = {"score": round(score.value, 4), "comment": score.comment}
         source = {"type": "model" if score.by_model else "api", "metadata": dict(score.metadata)}
-        made = {**update, "id": str(score.id), "run_id": score.trace, "key": score.metric}
+        made = {**update, "id": score.id, "run_id": score.trace, "key": score.metric}
         made |= {"feedback_source": source}
         made |= {"session_id": score.session} if score.session else {}
         try:
-            await self._post(client, "/feedback", made)
+            await send("POST", "/feedback", made)
         except CallError as error:
             if error.status != 409:
                 raise
-            await self._post(client, f"/feedback/{score.id}", update, method="PATCH")
+            await send("PATCH", f"/feedback/{score.id}", update)
         return ()
 
 
@@ -217,10 +191,9 @@ PLATFORMS: Mapping[str, type[Platform]] = MappingProxyType(
 
 @dataclass
 class Pushed:
-    """What was sent, and what was not.
+    """How many scores were sent, and why others were not.
 
     Attributes:
-        sent: how many scores were accepted.
         unscored: state -> how many scores have no number.
         untraced: how many rows name no trace.
         refused: reason -> how many scores were refused for it.
@@ -235,89 +208,93 @@ class Pushed:
 
 
 def traced_scores(
-    run: Run, platform: type[Platform], counts: Pushed, *, tag: str | None = None
+    run: Run, platform: Platform, counts: Pushed, *, tag: str | None = None
 ) -> Iterator[TracedScore]:
     """Yield the scores of a run that are numbers and whose rows name their trace; count the others.
 
     The trace is in the tag, by default in one of the platform's usual tags; otherwise the id of a
     row is the id of its trace if it looks like one, as in files of spans.
     """
-    models = {name: info.calls > 0 for name, info in run.metrics.items()}
-    judge = run.manifest.judge or ""
+    judged = {name for name, info in run.metrics.items() if info.calls}
+    run_id, judge = run.manifest.run_id, run.manifest.judge or ""
     for row in run.rows:
         trace = _trace_of(row.sample, platform, tag)
         counts.untraced += trace is None
+        session = _tag(row.sample, "sessionid") or ""
+        about = {"ragstone_run": run_id, "sample": row.sample.id}
         for name, score in row.scores.items():
             if score.value is None:
                 counts.unscored[score.state.value] += 1
             elif trace is not None:
-                by_model = models.get(name, False) and not judge.startswith("offline")
-                session = _tag(row.sample, "sessionid") or ""
+                by_judge = {"judge": judge} if name in judged else {}
+                imputed = {"imputed": "true"} if score.fallback else {}
                 yield TracedScore(
-                    id=uuid5(NAMESPACE_URL, f"ragstone:{run.manifest.run_id}/{row.index}/{name}"),
-                    run=run.manifest.run_id,
+                    id=str(uuid5(NAMESPACE_URL, f"ragstone:{run_id}/{row.index}/{name}")),
+                    run=run_id,
                     trace=trace,
+                    session=session if _is_id(session) else None,
                     metric=name,
                     value=score.value,
                     comment=_comment(score),
-                    metadata={
-                        "ragstone_run": run.manifest.run_id,
-                        "sample": row.sample.id,
-                        **({"judge": judge} if models.get(name) else {}),
-                        **({"imputed": "true"} if score.fallback else {}),
-                    },
-                    by_model=by_model,
-                    session=session if _is_id(session) else None,
+                    metadata={**about, **by_judge, **imputed},
+                    by_model=name in judged and not judge.startswith("offline"),
                 )
 
 
 async def push(
-    run: Run, platform: Platform, *, tag: str | None = None, limits: Limits | None = None
+    run: Run, platform: Platform, *, tag: str | None = None, retries: int = Limits.retries
 ) -> Pushed:
     """Send the scores of a run; those that are refused are counted.
 
     Failed and undefined scores are never sent, because they are not numbers.
 
     Raises:
-        UsageError: the key was refused.
+        UsageError: the key is missing, or was refused.
     """
-    counts = Pushed()
-    scores = traced_scores(run, type(platform), counts, tag=tag)
-    connection = Connection(limits=limits or Limits(concurrency=AT_ONCE))
-    async with Client(connection) as client:
+    counts, headers, base = Pushed(), platform.headers(), platform.url.rstrip("/")
+    scores = traced_scores(run, platform, counts, tag=tag)
+    async with Client(Connection(limits=Limits(concurrency=AT_ONCE, retries=retries))) as client:
 
-        async def send(batch: Sequence[TracedScore]) -> None:
+        async def send(method: str, path: str, body: object) -> object:
+            reply = await client.send(method, f"{base}{path}", headers=headers, body=body)
+            return from_json(reply.content) if reply.content[:1] == b"{" else None
+
+        async def send_batch(batch: Sequence[TracedScore]) -> None:
             try:
-                refused = await platform.send(client, batch)
+                refused = await platform.send(batch, send)
             except CallError as error:
-                down = error.cause in (Cause.TIMEOUT, Cause.RATE_LIMITED, Cause.UNREACHABLE)
-                if down and error.status is None:
+                if error.status is None and error.cause in _DOWN:
                     counts.stopped = str(error)
                     return
-                refused = [str(error)] * len(batch)
+                if len(batch) > 1:  # one of them may be the reason
+                    for score in batch:
+                        await send_batch([score])
+                    return
+                refused = [str(error)]
             counts.refused.update(refused)
             counts.sent += len(batch) - len(refused)
 
-        while not counts.stopped and (some := [*islice(scores, AT_ONCE * platform.at_once)]):
-            starts = range(0, len(some), platform.at_once)
-            await asyncio.gather(*(send(some[n : n + platform.at_once]) for n in starts))
+        size = platform.at_once
+        while not counts.stopped and (some := [*islice(scores, AT_ONCE * size)]):
+            starts = range(0, len(some), size)
+            await asyncio.gather(*(send_batch(some[at : at + size]) for at in starts))
     for _ in scores:  # counts the rest
         pass
     return counts
 
 
-def _trace_of(sample: Sample, platform: type[Platform], tag: str | None) -> str | None:
+def _trace_of(sample: Sample, platform: Platform, tag: str | None) -> str | None:
     if tag is not None:
-        value = sample.tags.get(tag)
-        return None if value is None else str(value)
-    found = (_tag(sample, name) for name in platform.trace_tags)
-    known = next(filter(None, found), None)
+        return str(sample.tags[tag]) if tag in sample.tags else None
+    tags = (_tag(sample, name) for name in platform.trace_tags)
     own = sample.id if _is_id(sample.id) else None
     # a run of LangSmith has its own id, beside that of its trace
-    return (own or known) if platform is LangSmith else (known or own)
+    first = [own, *tags] if isinstance(platform, LangSmith) else [*tags, own]
+    return next(filter(None, first), None)
 
 
 def _tag(sample: Sample, plain: str) -> str | None:
+    """Return a tag by its name without case and underscores, also if it is in an object."""
     for name, value in sample.tags.items():
         if name.rpartition(".")[2].replace("_", "").casefold() == plain and value:
             return str(value)
@@ -326,10 +303,7 @@ def _tag(sample: Sample, plain: str) -> str | None:
 
 def _is_id(text: str) -> bool:
     """Return whether a text is 32 hex digits, with or without hyphens."""
-    try:
-        return UUID(text).hex == text.replace("-", "").casefold()
-    except ValueError:
-        return False
+    return re.fullmatch("[0-9a-f]{32}", text.replace("-", "").casefold()) is not None
 
 
 def _comment(score: Score) -> str | None:
@@ -339,10 +313,4 @@ def _comment(score: Score) -> str | None:
         for claim in score.claims
         if claim.label is not Label.SUPPORTED
     ]
-    lines = [*([score.reason] if score.reason else []), *claims]
-    return "\n".join(lines)[:LONGEST] or None
-
-
-def place_of(platform: Platform) -> str:
-    """Return the host of a platform."""
-    return urlsplit(platform.url).netloc or platform.url
+    return "\n".join(filter(None, [score.reason, *claims]))[:LONGEST] or None

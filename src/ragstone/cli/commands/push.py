@@ -6,13 +6,12 @@ import sys
 
 import click
 
-from ragstone._internal.text import count
+from ragstone._internal.text import count, public_url
 from ragstone.cli import TOO_MUCH_FAILED
 from ragstone.cli.options import STORE, option
 from ragstone.cli.parse import RUN, open_store
 from ragstone.errors import UsageError
-from ragstone.integrations.push import PLATFORMS, Pushed, place_of, push, traced_scores
-from ragstone.results.run import Run
+from ragstone.integrations.push import PLATFORMS, Pushed, push, traced_scores
 from ragstone.store import find_run
 
 
@@ -44,19 +43,22 @@ def command(run: str, to: str, trace_tag: str | None, dry_run: bool, store: str 
     ragstone push last --to phoenix --dry-run
     ragstone push last --to phoenix
     """
-    kind = PLATFORMS[to]
-    platform = kind(os.environ, needs_key=not dry_run)
+    platform = PLATFORMS[to](os.environ)
     with open_store(store, reading=True) as opened:
         loaded = opened.load(find_run(opened, run))
         if dry_run:
             counts = Pushed()
-            counts.sent = sum(1 for _ in traced_scores(loaded, kind, counts, tag=trace_tag))
+            counts.sent = sum(1 for _ in traced_scores(loaded, platform, counts, tag=trace_tag))
         else:
             counts = asyncio.run(push(loaded, platform, tag=trace_tag))
-    if counts.untraced and counts.untraced == len(loaded.rows):
-        raise UsageError(_no_traces(loaded, kind.title, trace_tag))
+        if counts.untraced == len(loaded.rows):
+            names = dict.fromkeys(name for row in loaded.rows for name in row.sample.tags)
+            seen = f"no row has the tag {trace_tag!r}" if trace_tag else "no row names its trace"
+            fix = f"name a tag with --trace-tag (tags: {', '.join(names) or 'none'})"
+            raise UsageError(f"{seen}, so nothing was sent; {fix}")
     sent = "would be sent" if dry_run else "sent"
-    click.echo(f"{count(counts.sent, 'score')} {sent} to {kind.title} ({place_of(platform)})")
+    place = public_url(platform.url)
+    click.echo(f"{count(counts.sent, 'score')} {sent} to {platform.title} ({place})")
     for state, number in sorted(counts.unscored.items()):
         click.echo(f"  {number:,} {state}: not sent")
     if counts.untraced:
@@ -67,9 +69,3 @@ def command(run: str, to: str, trace_tag: str | None, dry_run: bool, store: str 
         fix = "run the same command to send all again"
         click.echo(f"Stopped: {counts.stopped}; {fix}", err=True)
     sys.exit(TOO_MUCH_FAILED if counts.refused or counts.stopped else 0)
-
-
-def _no_traces(run: Run, title: str, tag: str | None) -> str:
-    tags = ", ".join(dict.fromkeys(name for row in run.rows for name in row.sample.tags)) or "none"
-    seen = f"no row has the tag {tag!r}" if tag else "no row names its trace"
-    return f"{seen}, so nothing was sent to {title}; name a tag with --trace-tag (tags: {tags})"
