@@ -24,14 +24,17 @@ from ragstone.reports.html import write_html
 from ragstone.reports.viewer.app import serve_in_background
 from ragstone.results.run import Run
 from ragstone.store import Store, tag
+from ragstone.types.gate import Gate
 from ragstone.types.reply import Exchange
 from ragstone.types.row import Row
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 WIDE: ViewportSize = {"width": 1280, "height": 760}
+TALL: ViewportSize = {"width": 1280, "height": 1240}
 PHONE: ViewportSize = {"width": 380, "height": 800}
 MOST = 200_000
 """Bytes of one picture."""
+GATES = tuple(Gate(metric=name, op=">=", threshold=0.85) for name in ("hit@5", "faithfulness"))
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 PLACE = 0
 """The sample that is looked at: one of its claims has the wrong number."""
@@ -59,6 +62,7 @@ async def evaluated(retriever: str, number: int) -> Run:
             "run_id": f"{started_at:%Y%m%d-%H%M%S}-demo{number}",
             "started_at": started_at,
             "target": target,
+            "plan": run.manifest.plan.model_copy(update={"gates": GATES}),
             "identity": {**run.manifest.identity, "target": target},
         }
     )
@@ -100,9 +104,11 @@ async def shoot(browser: Browser, shown: Shown, folder: Path) -> None:
     await _save(page, folder / "sample.png")
     await page.goto(shown.viewer)
     await _save(page, folder / "runs.png")
+    await page.set_viewport_size(TALL)
     await page.goto(f"{shown.viewer}/compare?a={a}&b={b}")
     await _save(page, folder / "compare.png")
     pair = f"{shown.viewer}/compare/sample?a={a}&b={b}&metric=faithfulness&row={PAIR}"
+    await page.set_viewport_size(WIDE)
     await page.goto(pair)
     await _save(page, folder / "pair.png")
     phone = await browser.new_page(viewport=PHONE, color_scheme="dark")

@@ -13,6 +13,14 @@ def test_words_that_differ_are_marked_and_the_texts_stay_whole() -> None:
         assert "".join(part.text for part in parts) == text
 
 
+def test_words_that_are_equal_by_chance_between_longer_changes_are_marked() -> None:
+    one, two = word_diff("we do not sell the old red phone", "they ask you for the blue new watch")
+    assert [one, two] == [
+        [Part("we do not sell the old red phone", changed=True)],
+        [Part("they ask you for the blue new watch", changed=True)],
+    ]
+
+
 def test_equal_empty_and_long_texts_have_no_marks() -> None:
     long = "word " * (DIFFED + 1)
     for a, b in (("the same", "the same"), ("", ""), (long, "short")):

@@ -33,16 +33,26 @@ class Part(NamedTuple):
 
 
 def word_diff(a: str, b: str) -> tuple[list[Part], list[Part]]:
-    """Return both texts in parts; of texts that are too long, no part is changed."""
+    """Return both texts in parts; of texts that are too long, no part is changed.
+
+    A few equal words between longer changes count as changed, for they are equal by chance.
+    """
     words: tuple[list[str], list[str]] = (_WORD.findall(a), _WORD.findall(b))
     if max(map(len, words)) > DIFFED:
         return [Part(a, changed=False)], [Part(b, changed=False)]
     bare = [[word.strip() for word in side] for side in words]
     parts: tuple[list[Part], list[Part]] = ([], [])
-    for kind, *ends in SequenceMatcher(None, bare[0], bare[1]).get_opcodes():
+    blocks = SequenceMatcher(None, bare[0], bare[1]).get_opcodes()
+    lengths = [max(block[2] - block[1], block[4] - block[3]) for block in blocks]
+    for number, (kind, *ends) in enumerate(blocks):
+        around = [lengths[at] for at in (number - 1, number + 1) if 0 <= at < len(blocks)]
+        is_chance = len(around) == 2 and 2 * lengths[number] <= min(around)
         for side, listed, (start, end) in zip(words, parts, (ends[:2], ends[2:]), strict=True):
-            if start < end:
-                listed.append(Part("".join(side[start:end]), kind != "equal"))
+            part = Part("".join(side[start:end]), kind != "equal" or is_chance)
+            if listed and listed[-1].changed == part.changed:
+                part = part._replace(text=listed.pop().text + part.text)
+            if part.text:
+                listed.append(part)
     return parts
 
 
