@@ -117,6 +117,8 @@ def test_every_command_of_a_page_is_one(words: list[str]) -> None:
     arguments = completed(words, COMMANDS)
     command = group.get_command(click.Context(group), arguments[0])
     assert command is not None
+    if isinstance(command, click.Group) and arguments[1:2] and arguments[1] in command.commands:
+        command, arguments = command.commands[arguments[1]], arguments[1:]
     command.make_context(arguments[0], arguments[1:], help_option_names=["-h", "--help"])
 
 

@@ -397,3 +397,12 @@ def test_a_report_is_written_as_a_workbook(ragstone: Command, place: str, tmp_pa
     assert ragstone("report", "last", "-o", "r.xlsx").code == 0
     assert "Summary" in openpyxl.load_workbook(tmp_path / "r.xlsx").sheetnames
     assert ragstone("report", "last", "-o", "r.xlsx", "--json", place).code == 2
+
+
+def test_an_imported_run_can_be_tagged(ragstone: Command, tmp_path: Path) -> None:
+    ragstone("demo", "--limit", "1", "--no-export")
+    ragstone("runs", "export", "last", "run.jsonl")
+    said = ragstone("runs", "import", "run.jsonl", "--tag", "baseline", "--store", "other.db")
+    assert said.code == 0, said.err
+    assert said.out.endswith("into other.db as baseline\n")
+    assert ragstone("runs", "show", "baseline", "--store", "other.db").code == 0

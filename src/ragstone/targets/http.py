@@ -47,7 +47,8 @@ MOST_ITEMS = 10_000
 """Documents of a reply; real rankings have a thousand at most."""
 _NOT_READY = (
     "the RAG system is not ready: {}\nStart it, or specify another one with --api-url or "
-    "--target; `ragstone demo-server` starts one for testing."
+    "--target. If it has other paths, describe it in a file: `ragstone init --target URL` writes "
+    "one. `ragstone demo-server` starts a system for testing."
 )
 _DONE = "[DONE]"
 _LINE_END = re.compile(r"\r\n|\r|\n")

@@ -24,9 +24,9 @@ from ragstone.store import (
     old_runs,
     prune,
     running_runs,
-    tag,
     untag,
 )
+from ragstone.store import tag as set_tag
 from ragstone.store.archive import check_archive
 from ragstone.store.search import summarize
 
@@ -104,7 +104,7 @@ def tag_(run: str, name: str, store: str | None) -> None:
     """Tag a run. RUN's earlier tag is replaced, and another run that has this tag loses it."""
     with open_store(store) as opened:
         run_id = find_run(opened, run)
-        before = tag(opened, run_id, name)
+        before = set_tag(opened, run_id, name)
     moved = f" (moved from run {before.run})" if before.run else ""
     replaced = f"; its tag {before.tag} was removed" if before.tag else ""
     click.echo(f"Tagged run {run_id} as {name}{moved}{replaced}")
@@ -183,14 +183,21 @@ def export_(run: str, file: Path, store: str | None) -> None:
 
 
 @command.command(
-    name="import", params=[click.Argument(["file"], type=click.Path(path_type=Path)), STORE]
+    name="import",
+    params=[
+        click.Argument(["file"], type=click.Path(path_type=Path)),
+        option("--tag", "Tag the run; another run that has this tag loses it.", metavar="NAME"),
+        STORE,
+    ],
 )
-def import__(file: Path, store: str | None) -> None:
+def import__(file: Path, tag: str | None, store: str | None) -> None:
     """Import an exported run; it keeps its id."""
     check_archive(file)
     with open_store(store, make=True) as opened:
         run_id = import_(opened, file)
-        click.echo(f"imported run {run_id} into {opened.name}")
+        if tag:
+            set_tag(opened, run_id, tag)
+        click.echo(f"imported run {run_id} into {opened.name}" + (f" as {tag}" if tag else ""))
 
 
 def _confirmed(run_ids: list[str]) -> bool:
