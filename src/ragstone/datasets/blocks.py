@@ -8,12 +8,13 @@ from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self
 from zlib import crc32
 
 from ragstone._internal.files import read_parts
 from ragstone.datasets.table import Record, Row, Table
 from ragstone.errors import Problem, UsageError
+from ragstone.types.row import LazySequence
 
 IN_MEMORY = 2**22
 """The largest file, in bytes, whose rows are read at once and stored in memory: 4 MiB."""
@@ -37,7 +38,7 @@ class Block(NamedTuple):
     checksum: int
 
 
-class FileRows(Sequence[Row]):
+class FileRows(LazySequence[Row]):
     """Rows of a file; a subclass reads one format. Few of them are in memory at a time.
 
     A copy in another process reads the same rows if it sees the same file. Rows of a block that
@@ -115,16 +116,11 @@ class FileRows(Sequence[Row]):
     def __len__(self) -> int:
         return len(self.places) + (self.tail is not None)
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
-        if self.tail is not None and index in (-1, len(self.places)):
+    def at(self, place: int) -> Row:
+        """Read the row at a place."""
+        if self.tail is not None and place == len(self.places):
             return self.tail
-        place = self.places[index]
+        place = self.places[place]
         if self._read is None or not 0 <= place - self._read[0].place < self._read[0].rows:
             self.parts(self.blocks[self._block_of(place)])
             assert self._read

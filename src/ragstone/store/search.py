@@ -5,7 +5,6 @@ ranking's run are stored in columns, and are searched in memory.
 """
 
 import json
-import re
 import sqlite3
 from collections.abc import Mapping
 from contextlib import suppress
@@ -224,9 +223,6 @@ _SEARCHED = ("query", "response")
 """Fields of a sample that are searched, beside its id."""
 _HEAD = sa.func.substr(TEXTS.c.body, 1, sa.func.instr(TEXTS.c.body, '"contexts":'))
 """The beginning of a row's JSON: its place, and the sample's id, query and response."""
-_FRAME = re.compile(r"[\s\d:,{]*")
-_KEYS = "index|sample|id|query|response|:null,|: null, "
-"""Between the texts in the head are these names, quotes, and what _FRAME matches."""
 
 
 def _sqlite_text_matches(connection: sa.Connection, text: str) -> sa.ColumnElement[bool]:
@@ -236,36 +232,21 @@ def _sqlite_text_matches(connection: sa.Connection, text: str) -> sa.ColumnEleme
     rows that may contain the text are parsed.
     """
     fields = [sa.func.json_extract(TEXTS.c.body, f"$.sample.{name}") for name in _SEARCHED]
-    written = _in_json(text)
-    if text.isascii() and "\0" not in text:  # LIKE ignores the case of ASCII letters
-        in_fields = sa.or_(
-            *(field.like(_pattern(text), escape="/") for field in fields),
-            TEXTS.c.body.like(r"%\u0000%"),  # LIKE stops at a NUL
-        )
-        in_head = _HEAD.like(_pattern(written), escape="/")
-        if written == text and not _FRAME.fullmatch(text) and text.lower() not in _KEYS:
-            # No need to parse, unless the text may begin in an escape, as `nl` does in `\nl`.
-            first = text[0].lower()
-            escapes = [rf"%\{first}%"] if first in "bfnrt" else []
-            escapes += [r"%\u%"] if first in "u0123456789abcdef" else []
-            in_fields = sa.or_(sa.and_(sa.true(), *map(_HEAD.not_like, escapes)), in_fields)
-        in_id = ROWS.c.sample_id.like(_pattern(text), escape="/")
-        return sa.or_(in_id, sa.and_(in_head, in_fields))
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
-    driver.create_function("ragstone_fold", 1, _fold, deterministic=True)
+    driver.create_function("ragstone_contains", 2, _contains, deterministic=True)
 
     def contains(where: Any, part: str) -> sa.ColumnElement[bool]:
-        folded = sa.func.ragstone_fold(sa.cast(where, sa.LargeBinary))
-        return sa.func.instr(folded, part.casefold()) > 0
+        return sa.func.ragstone_contains(sa.cast(where, sa.LargeBinary), part.casefold()) == 1
 
-    in_fields = sa.or_(*(contains(field, text) for field in (ROWS.c.sample_id, *fields)))
+    has_nul = TEXTS.c.body.like(r"%\u0000%")  # at which json_extract stops
+    in_fields = sa.or_(*(contains(field, text) for field in (ROWS.c.sample_id, *fields)), has_nul)
     # If a row has a lone surrogate, its JSON escapes everything that is not ASCII.
-    return sa.and_(sa.or_(contains(_HEAD, written), _HEAD.like(r"%\u%")), in_fields)
+    return sa.and_(sa.or_(contains(_HEAD, _in_json(text)), _HEAD.like(r"%\u%")), in_fields)
 
 
-def _fold(text: bytes | None) -> str | None:
-    return None if text is None else text.decode("utf-8", "replace").casefold()
+def _contains(text: bytes | None, folded: str) -> bool:
+    return text is not None and folded in text.decode("utf-8", "replace").casefold()
 
 
 def _sqlite_tag_matches(tag: str, value: str | None) -> sa.ColumnElement[bool]:

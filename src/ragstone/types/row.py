@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Annotated, overload
+from typing import Annotated, TypeVar, overload
 
 from pydantic import AliasChoices, Field
 
@@ -14,6 +14,8 @@ from ragstone.types.claim import DiagnosedClaim
 from ragstone.types.reply import Exchange, Failure, Usage
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score, State
+
+T = TypeVar("T")
 
 TEST_FAILED = "its promptfoo test fails: "
 """Begins the note of a row whose test in a promptfoo configuration fails."""
@@ -94,23 +96,27 @@ class Row:
         }
 
 
-class LazyRows(Sequence[Row]):
-    """Rows that are made when they are read; a subclass makes the row at a place."""
-
-    stored = False
+class LazySequence(Sequence[T]):
+    """Items that are made when they are read; a subclass makes the one at a place."""
 
     @abstractmethod
-    def at(self, place: int) -> Row:
-        """Return the row at a place of the sequence, from 0; there is one."""
+    def at(self, place: int) -> T:
+        """Return the item at a place of the sequence, from 0; there is one."""
 
     @overload
-    def __getitem__(self, index: int) -> Row: ...
+    def __getitem__(self, index: int) -> T: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
         if isinstance(index, slice):
             return [self.at(each) for each in range(*index.indices(len(self)))]
         place = index + len(self) if index < 0 else index
         if not 0 <= place < len(self):
-            raise IndexError(f"row {index} of {len(self)}")
+            raise IndexError(f"item {index} of {len(self)}")
         return self.at(place)
+
+
+class LazyRows(LazySequence[Row]):
+    """Rows that are made when they are read."""
+
+    stored = False

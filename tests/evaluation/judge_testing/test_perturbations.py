@@ -36,7 +36,6 @@ def material(
          "It is not true that it weighs 172 grams and has a case."),
         ("negation", "The port is\nnot sealed.", "The port is sealed."),
         ("negation", "The port is also not sealed.", "The port is also sealed."),
-        ("negation", "Es ist leider nicht wasserdicht.", "Es ist leider wasserdicht."),
         ("negation", "Oslo lies in the south of Norway.",
          "It is not true that Oslo lies in the south of Norway."),
         ("negation", "Kameras kosten 5 Euro im Laden.",
@@ -71,6 +70,7 @@ def test_a_change(kind: str, claim: str, changed: str) -> None:
         ("invented", "It weighs 172 grams."),  # no other sample
         ("negation", "The port is *not* sealed."),  # to put in a second one would tell nothing
         ("negation", "No es caro y puede fallar."),
+        ("negation", "Es ist leider nicht wasserdicht."),
         ("negation", "Nunca es caro."),
         ("negation", "Il ne marche plus aujourd'hui."),
         ("negation", "L'appareil n'est plus dans la boîte."),

@@ -11,9 +11,7 @@ from typing import Any, Self
 
 import click
 import numpy as np
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ragstone._internal.concurrency import finish_in_thread
@@ -80,6 +78,7 @@ from ragstone.judges.spec import is_free
 from ragstone.metrics import Metric, get
 from ragstone.reports.format import NO_VALUE, dollars
 from ragstone.reports.tables import STDOUT
+from ragstone.reports.terminal import Grid, GridRow, print_grid, print_table
 from ragstone.results.calibration import FEWEST, majority, verdict_of
 from ragstone.results.compare.comparison import choose_metrics
 from ragstone.results.run import Run
@@ -208,16 +207,14 @@ def noise(**given: Any) -> None:
         click.echo(f"Exit code {TOO_MUCH_FAILED}: {few}: {why}", err=True)
         sys.exit(TOO_MUCH_FAILED)
     write_document(NOISE / f"{run.manifest.run_id}.json", document)
-    table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
-    table.add_column("metric", no_wrap=True)
-    for head in ("rows", "unchanged", "judge", "interval", "one more judgment", "twice the rows"):
-        table.add_column(head, justify="right")
+    lines: list[Sequence[str]] = []
     for name, each in found.items():
         both = each["sampling"] + each["judge"]
         judge = f"{each['judge'] / both if both else 0:.0%}"
         ends = [f"± {width:.4f}" for width in widths[name].values()]
-        table.add_row(name, f"{each['rows']:,}", f"{each['unchanged']:.0%}", judge, *ends)
-    console.print(table)
+        lines.append((name, f"{each['rows']:,}", f"{each['unchanged']:.0%}", judge, *ends))
+    heads = ("metric", "rows", "unchanged", "judge", "interval", "one more judgment")
+    print_table(console, (*heads, "twice the rows"), lines)
     console.print(
         "\nunchanged: rows with the same score each time. judge: its share of the variance of one "
         "score.\ninterval: of the run's mean, if rows are independent; then with one more judgment "
@@ -365,8 +362,6 @@ CHANGES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Kind of change -> what was changed."""
-WIDE = 100
-"""Columns of a terminal that shows what was changed."""
 WIDEST = 200
 """Characters shown of a claim."""
 LENGTHS = f"{SHORTEST} to {LONGEST} characters"
@@ -390,24 +385,23 @@ def print_test(test: JudgeTest, console: Console) -> None:
         kinds = [kind for kind in test.kinds if kind.wanted == wanted]
         if len(kinds) > 1:
             kinds.append(test.total(wanted))
-        wide = console.width >= WIDE
-        table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
-        table.add_column("kind")
-        if wide:
-            table.add_column("what was done")
-        for head in (heading, "95% interval", "applied to"):
-            table.add_column(head, justify="right")
+        rows: list[GridRow] = []
         for kind in kinds:
-            name, done = kind.kind, CHANGES.get(kind.kind, "")
-            applied = f"{kind.applied:,} of {kind.of:,}"
+            name, applied = kind.kind, f"{kind.applied:,} of {kind.of:,}"
             if kind.kind == kind.wanted:
                 name, applied = "total", ""
             share = Share(kind.right, kind.answered)
             figures = (share.seen, share.interval) if kind.answered else (NO_VALUE, NO_VALUE)
-            cells = (done, *figures, applied) if wide else (*figures, applied)
-            table.add_row(Text(name, "bold"), *map(Text, cells))
+            rows.append(GridRow((name, CHANGES.get(kind.kind, ""), *figures, applied)))
+        figures = frozenset((heading, "95% interval", "applied to"))
+        heads = ("kind", "what was done", heading, "95% interval", "applied to")
+        short = tuple(GridRow((row.cells[0], *row.cells[2:])) for row in rows)
         console.print()
-        console.print(table)
+        print_grid(
+            console,
+            Grid(heads, tuple(rows), figures),
+            Grid((heads[0], *heads[2:]), short, figures),
+        )
     if test.local_calls:
         console.print(Text(f"\n{count(test.local_calls, 'call')} to a local model, at no cost"))
     if test.calls or test.failed or test.unasked:

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import click
 import numpy as np
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from ragstone._internal.text import count
 from ragstone.cli.options import STORE, json_file, option
@@ -20,6 +18,7 @@ from ragstone.errors import UsageError
 from ragstone.evaluation.judge_testing.again import judge_variances
 from ragstone.reports.format import NO_VALUE
 from ragstone.reports.tables import STDOUT
+from ragstone.reports.terminal import print_table
 from ragstone.results.calibration import FEWEST, Calibration
 from ragstone.results.compare.comparison import choose_metrics, compare
 from ragstone.results.run import Run
@@ -305,13 +304,11 @@ def _print(
         f"To show a difference of {detect} between two systems on the same questions with "
         f"{power:.0%} power, at the 5% level{tests}:"
     )
-    table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
-    for head in ("metric", "spread", "questions", "judgments", "labels"):
-        table.add_column(head, justify="left" if head == "metric" else "right")
+    rows: list[Sequence[str]] = []
     for name, each in plan.items():
         labels = NO_VALUE if each.labels is None else f"{each.labels:,} of {each.judged:,}"
-        table.add_row(name, f"{each.spread:.2f}", f"{each.questions:,}", f"{each.repeats}", labels)
-    console.print(table)
+        rows.append((name, f"{each.spread:.2f}", f"{each.questions:,}", f"{each.repeats}", labels))
+    print_table(console, ("metric", "spread", "questions", "judgments", "labels"), rows)
     console.print()
     spread = "measured between the two runs"
     if not ids:

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from struct import error, unpack_from
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from zlib import crc32
 
 from ragstone._internal.files import read_parts, unpacked_limit
@@ -18,6 +18,7 @@ from ragstone._internal.text import one_line
 from ragstone.datasets.blocks import IN_MEMORY, Block, FileRows
 from ragstone.datasets.table import File, Record, Row, Table
 from ragstone.errors import InputError, Problem, UsageError
+from ragstone.types.row import LazySequence
 
 if TYPE_CHECKING:
     from polars import DataFrame, DataType
@@ -168,7 +169,7 @@ class ParquetRows(FileRows):
         return part
 
 
-class _Columns(Sequence[Record]):
+class _Columns(LazySequence[Record]):
     """The rows of a frame, each made when it is read; the first one has a number."""
 
     def __init__(self, frame: "DataFrame", number: int) -> None:
@@ -177,14 +178,8 @@ class _Columns(Sequence[Record]):
     def __len__(self) -> int:
         return self.frame.height
 
-    @overload
-    def __getitem__(self, index: int) -> Record: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Record]: ...
-    def __getitem__(self, index: int | slice) -> Record | Sequence[Record]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
-        return Record(self._number + index, self.frame.row(index, named=True))
+    def at(self, place: int) -> Record:
+        return Record(self._number + place, self.frame.row(place, named=True))
 
 
 def _python_size(frame: "DataFrame") -> int:

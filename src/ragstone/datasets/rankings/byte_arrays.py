@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar, overload
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ragstone.types.row import LazySequence
 
 Integers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
@@ -278,7 +280,7 @@ class GrowingArray(Generic[S]):
 T = TypeVar("T")
 
 
-class Lazy(Sequence[T]):
+class Lazy(LazySequence[T]):
     """`size` items, each made from its position when it is read, and not stored."""
 
     def __init__(self, size: int, make: Callable[[int], T]) -> None:
@@ -287,14 +289,6 @@ class Lazy(Sequence[T]):
     def __len__(self) -> int:
         return self._size
 
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-    def __getitem__(self, index: int | slice) -> T | list[T]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(self._size))]
-        place = index + self._size if index < 0 else index
-        if not 0 <= place < self._size:
-            raise IndexError(f"item {index} of {self._size}")
+    def at(self, place: int) -> T:
+        """Make the item at a place."""
         return self._make(place)

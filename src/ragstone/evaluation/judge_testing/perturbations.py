@@ -358,28 +358,8 @@ _REMOVALS = (
     (re.compile(r"\bcannot\b"), "can"),
     (re.compile(r"\b(is|are|was|were|could|would|should|does|do|did|has|have|had)n['’]t\b"), r"\1"),
     (re.compile(r"\bcan['’]t\b"), "can"),
-    (
-        re.compile(
-            r"\b((?:ist|sind|war|waren|wird|werden|kann|können|hat|haben)(?: \w+)?) nicht\b"
-        ),
-        r"\1",
-    ),
-    (re.compile(r"\bn(?:e |['’])(\w+) pas\b"), r"\1"),
-    (re.compile(r"\bno (es|son|era|está|están|tiene|puede|pueden)\b"), r"\1"),
-    (re.compile(r"\bnon (è|sono|era|ha|può|possono)\b"), r"\1"),
-    (re.compile(r"\bnão (é|são|era|tem|pode|podem)\b"), r"\1"),
-    (re.compile(r"\b(is|zijn|was|kan|kunnen|heeft|hebben) niet\b"), r"\1"),
-    (re.compile(r"不(是|会|能|可以|需要)"), r"\1"),
 )
-_INSERTIONS = (
-    (re.compile(rf"\b({_HELPERS})\b(?! not)"), r"\1 not", "en"),
-    (re.compile(r"\b(ist|sind|war|waren|wird|werden|kann|können)\b"), r"\1 nicht", "de"),
-    (re.compile(r"\b(es|son|era|está|están|tiene|puede|pueden)\b"), r"no \1", "es"),
-    (re.compile(r"(?<=\s)(è|sono|era|ha|può|possono)\b"), r"non \1", "it"),
-    (re.compile(r"(?<=\s)(é|são|era|tem|pode|podem)\b"), r"não \1", "pt"),
-    (re.compile(r"\b(is|zijn|was|kan|kunnen)\b"), r"\1 niet", "nl"),
-    (re.compile(r"(?<!不)(是|会|能|可以)"), r"不\1", "zh"),
-)
+_INSERTION = re.compile(rf"\b({_HELPERS})\b(?! not)")
 _HARDLY = re.compile(r"\b(?:hardly|scarcely|barely)\b", re.IGNORECASE)
 _NE = re.compile(r"\b(?:ne\s|n['’])", re.IGNORECASE)
 """French `ne ... plus` denies, but `plus` alone means `more`; Italian `ne` means `of it`."""
@@ -400,7 +380,7 @@ _DENIALS: Mapping[str, str] = MappingProxyType(
 
 
 def invert_negation(claim: str, material: Material) -> str | None:
-    """Remove a negation; if there is none, insert one or deny the whole claim."""
+    """Remove an English negation; if there is none, insert one or deny the whole claim."""
     for pattern, plain in _REMOVALS:
         if pattern.search(claim):
             return pattern.sub(plain, claim, count=1)
@@ -413,9 +393,8 @@ def invert_negation(claim: str, material: Material) -> str | None:
         negations = negations.union(*(language_of(name).negations for name in _DENIALS))
     if forms & negations or _HARDLY.search(claim) or (language.name == "fr" and _NE.search(claim)):
         return None
-    for pattern, denied, name in _INSERTIONS:
-        if name == language.name and pattern.search(claim):
-            return pattern.sub(denied, claim, count=1)
+    if language.name == "en" and _INSERTION.search(claim):
+        return _INSERTION.sub(r"\1 not", claim, count=1)
     if language.name not in _DENIALS:
         return None
     first = WORD.match(claim)
