@@ -116,6 +116,8 @@ async def test_their_objects_are_read(target, fields: dict[str, object]) -> None
         (Document("t", str(uuid4())), None),
         (Document("t", uuid4().hex), None),
         (Document("t", source="file.pdf"), None),
+        ({"page_content": "t", "metadata": {"doc_uri": "d"}, "id": None}, "d"),
+        ({"page_content": "t", "metadata": None, "id": "own"}, "own"),
         (NodeWithScore("t"), None),
     ],
 )

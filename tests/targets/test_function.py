@@ -151,7 +151,7 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
         ({"response": 5}, "rag: expected the response to be text, got 5"),
         ({"contexts": "text"}, "rag: expected contexts to be a list, got text"),
         ({"contexts": [object()]}, "rag: item 1 of contexts: text: must be text"),
-        ({"contexts": [{"page_content": "a"}]}, "rag: item 1 of contexts has no text"),
+        ({"contexts": [{"content": "a"}]}, "rag: item 1 of contexts has no text"),
         ({"ranking": [{"id": None}]}, "rag: item 1 of ranking has no id"),
         ({"ranking": ["A", None, "R"]}, "rag: item 2 of ranking is null or missing; "),
         ({"contexts": [None, "a"]}, "rag: item 1 of contexts is null or missing; "),

@@ -90,18 +90,10 @@ def sample_of(
     return Sample.model_validate({**dict(sample), **fields})
 
 
-def retrieved(trace: Any) -> list[dict[str, object]] | None:
+def retrieved(trace: Any) -> list[object] | None:
     """Return the documents of a trace's spans of type RETRIEVER; None if it has no such span."""
     spans = trace.search_spans(span_type="RETRIEVER") if trace is not None else ()
-    found: list[dict[str, object]] = []
-    for span in spans:
-        for item in cast("list[Any]", span.outputs or []):
-            is_plain = isinstance(item, Mapping)
-            parts = cast("Mapping[str, Any]", item if is_plain else vars(item))
-            metadata = cast("Mapping[str, object]", parts.get("metadata") or {})
-            name = parts.get("id") or metadata.get("doc_uri") or metadata.get("id")
-            found.append({"text": parts.get("page_content", ""), "id": name})
-    return found if spans else None
+    return [item for span in spans for item in span.outputs or ()] if spans else None
 
 
 def feedback_of(score: Score) -> dict[str, Any] | None:

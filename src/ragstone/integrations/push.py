@@ -18,6 +18,7 @@ from pydantic_core import from_json
 from ragstone._internal.http import Client, Connection
 from ragstone._internal.rate_limit import Limits
 from ragstone._internal.text import quoted
+from ragstone.datasets.columns import plain_name
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.redaction import remember
 from ragstone.results.run import Run
@@ -220,7 +221,7 @@ def traced_scores(
     for row in run.rows:
         trace = _trace_of(row.sample, platform, tag)
         counts.untraced += trace is None
-        session = _tag(row.sample, "sessionid") or ""
+        session = _tags(row.sample).get("sessionid", "")
         about = {"ragstone_run": run_id, "sample": row.sample.id}
         for name, score in row.scores.items():
             if score.value is None:
@@ -286,19 +287,17 @@ async def push(
 def _trace_of(sample: Sample, platform: Platform, tag: str | None) -> str | None:
     if tag is not None:
         return str(sample.tags[tag]) if tag in sample.tags else None
-    tags = (_tag(sample, name) for name in platform.trace_tags)
+    tags = [_tags(sample).get(name) for name in platform.trace_tags]
     own = sample.id if _is_id(sample.id) else None
     # a run of LangSmith has its own id, beside that of its trace
     first = [own, *tags] if isinstance(platform, LangSmith) else [*tags, own]
     return next(filter(None, first), None)
 
 
-def _tag(sample: Sample, plain: str) -> str | None:
-    """Return a tag by its name without case and underscores, also if it is in an object."""
-    for name, value in sample.tags.items():
-        if name.rpartition(".")[2].replace("_", "").casefold() == plain and value:
-            return str(value)
-    return None
+def _tags(sample: Sample) -> Mapping[str, str]:
+    """Return the tags by their plain names, which for parts of objects are those of the parts."""
+    tags = sample.tags.items()
+    return {plain_name(name.rpartition(".")[2]): str(value) for name, value in tags if value}
 
 
 def _is_id(text: str) -> bool:

@@ -23,7 +23,7 @@ FIELD_OF: Mapping[str, str] = MappingProxyType(
 """Name in a mapping -> Sample field."""
 INPUTS = ("query", "question", "input", "chat_history")
 """Names of what chains were given, which they return too."""
-_IDS = ("id", "doc_id", "document_id", "point_id")
+_IDS = ("id", "doc_id", "document_id", "point_id", "doc_uri")
 """Names of an id in a document's metadata."""
 
 
@@ -116,6 +116,8 @@ def _are_documents(value: object) -> bool:
 
 
 def _is_document(item: object) -> bool:
+    if isinstance(item, Mapping):  # as JSON
+        return "page_content" in item
     return hasattr(item, "page_content") or hasattr(item, "node")
 
 
@@ -135,14 +137,18 @@ def _document(item: Any) -> Mapping[str, object]:
     its own id, but not a random UUID: these libraries give such ids to texts without an id, and
     then no id would match the relevant ones.
     """
-    inner: Any = getattr(item, "node", item)
-    text = inner.get_content() if inner is not item else item.page_content
-    ids = {str(inner.metadata[name]) for name in _IDS if inner.metadata.get(name) is not None}
-    own = getattr(inner, "node_id", None) or getattr(inner, "id", None)
-    if not ids and own is not None and not _is_random(own):
-        ids = {own}
+    if node := getattr(item, "node", None):
+        text, own, metadata = node.get_content(), node.node_id, node.metadata
+    else:
+        names = ("page_content", "id", "metadata")
+        is_plain = isinstance(item, Mapping)
+        text, own, metadata = (item.get(n) if is_plain else getattr(item, n, None) for n in names)
+    known = cast("Mapping[str, object]", metadata or {})
+    ids = {str(known[name]) for name in _IDS if known.get(name) is not None}
+    if not ids and own is not None and not _is_random(str(own)):
+        ids = {str(own)}
     found = {"text": text, "id": ids.pop() if len(ids) == 1 else None}
-    score = getattr(item, "score", None)
+    score: Any = getattr(cast("object", item), "score", None)
     return found if score is None else {**found, "score": float(score)}
 
 
