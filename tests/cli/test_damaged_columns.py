@@ -1,4 +1,4 @@
-"""Damaged Parquet files end with exit code 2 and the name of the file."""
+"""Damaged Parquet, Arrow and Feather files end with exit code 2 and the name of the file."""
 
 import random
 from pathlib import Path
@@ -31,6 +31,7 @@ COMMANDS = {
     "rank --qrels {} --ranking good.parquet": RANKING,
     "rank --qrels good.parquet --ranking {}": RANKING,
 }
+KINDS = (".parquet", ".arrow", ".feather")
 VALUES = {
     "binary": b"\xff\xfe",
     "object": {"a": 1},
@@ -40,9 +41,14 @@ VALUES = {
 }
 
 
-def content(frame: polars.DataFrame, folder: Path) -> bytes:
-    path = folder / "good.parquet"
-    frame.write_parquet(path, compression="uncompressed")
+def content(frame: polars.DataFrame, kind: str, folder: Path) -> bytes:
+    path = folder / f"good{kind}"
+    if kind == ".parquet":
+        frame.write_parquet(path, compression="uncompressed")
+    elif kind == ".arrow":
+        frame.write_ipc_stream(path)
+    else:
+        frame.write_ipc(path)
     return path.read_bytes()
 
 
@@ -57,24 +63,26 @@ def check(ragstone: Command, command: str, name: str, codes: set[int], what: str
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_damaged_bytes(ragstone: Command, command: str, tmp_path: Path) -> None:
+    content(RANKING, ".parquet", tmp_path)
     choose, found = random.Random(command), list[str]()
-    good = content(COMMANDS[command], tmp_path)
-    middle = len(good) // 3
-    damaged = {
-        "half": good[: len(good) // 2],
-        "shorter chunk": good[:middle] + good[middle + 50 :],
-        "end only": good[-200:],
-    }
-    for number in range(12):
-        changed = bytearray(good)
-        for place in choose.sample(range(len(good)), 1 + number % 4):
-            changed[place] ^= 1 << choose.randrange(8)
-        damaged[f"flipped {number}"] = bytes(changed)
-    content(RANKING, tmp_path)
-    for what, bytes_ in damaged.items():
-        (tmp_path / "bad.parquet").write_bytes(bytes_)
-        codes = {0, 2} if "flipped" in what else {2}
-        found += check(ragstone, command, "bad.parquet", codes, what)
+    for kind in KINDS:
+        good, name = content(COMMANDS[command], kind, tmp_path), f"bad{kind}"
+        middle = len(good) // 3
+        damaged = {
+            "half": good[: len(good) // 2],
+            "shorter chunk": good[:middle] + good[middle + 50 :],
+            "end only": good[-200:],
+        }
+        for number in range(12):
+            changed = bytearray(good)
+            for place in choose.sample(range(len(good)), 1 + number % 4):
+                changed[place] ^= 1 << choose.randrange(8)
+            damaged[f"flipped {number}"] = bytes(changed)
+        content(RANKING, ".parquet", tmp_path)
+        for what, bytes_ in damaged.items():
+            (tmp_path / name).write_bytes(bytes_)
+            codes = {0, 2} if "flipped" in what else {2}
+            found += check(ragstone, command, name, codes, f"{kind} {what}")
     assert not found, "\n".join(found)
 
 
@@ -85,6 +93,6 @@ def test_columns_of_another_type(ragstone: Command, command: str, tmp_path: Path
         for what, value in VALUES.items():
             name = f"{what.replace(' ', '-')}.parquet"
             frame.with_columns(polars.Series(column, [value] * N)).write_parquet(tmp_path / name)
-            content(RANKING, tmp_path)
+            content(RANKING, ".parquet", tmp_path)
             found += check(ragstone, command, name, {0, 2}, f"{column} {what}")
     assert not found, "\n".join(found)

@@ -162,15 +162,19 @@ FRAMES: dict[str, Callable[[], pl.DataFrame]] = {
 
 
 def pack(frame: pl.DataFrame, path: Path) -> str:
-    frame.write_parquet(path, compression="zstd", row_group_size=frame.height)
+    if path.suffix == ".parquet":
+        frame.write_parquet(path, compression="zstd", row_group_size=frame.height)
+    else:
+        frame.write_ipc(path, compression="zstd", record_batch_size=frame.height)
     assert path.stat().st_size < 2**20
     return path.name
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 @pytest.mark.parametrize("kind", FRAMES)
-def test_columns(tmp_path: Path, kind: str) -> None:
+def test_columns(tmp_path: Path, kind: str, suffix: str) -> None:
     frame = FRAMES[kind]()
-    name = pack(frame, tmp_path / "bomb.parquet")
+    name = pack(frame, tmp_path / f"bomb{suffix}")
     message = refused(tmp_path, "run", name, "-m", "exact_match", "--no-store", "--no-export")
     assert name in message
     if "query_id" in frame.columns:

@@ -10,7 +10,7 @@ import pytest
 
 from ragstone.datasets import Shard, blocks, load, samples_of, shards
 from ragstone.datasets.export import WRITERS, write_samples
-from ragstone.datasets.formats.parquet import groups
+from ragstone.datasets.formats.packed import groups
 from ragstone.datasets.rows import FileSamples
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Sample
@@ -23,7 +23,26 @@ ROWS = [
 
 
 def columns(path: Path) -> None:
-    polars.DataFrame(ROWS).write_parquet(path, row_group_size=25)
+    frame = polars.DataFrame(ROWS)
+    if path.suffix == ".parquet":
+        frame.write_parquet(path, row_group_size=25)
+    elif path.suffix == ".feather":
+        frame.write_ipc(path, record_batch_size=25)
+    elif path.suffix == ".arrow":
+        content = b""
+        for n in (0, 25, 50):  # one stream of several batches, which polars joins
+            polars.DataFrame(ROWS[n : n + 25], schema=frame.schema).write_ipc_stream(path)
+            stream = path.read_bytes()
+            ((start, end),) = (group.span for group in groups(stream, parquet=False, value=0))
+            content += stream[start if n else 0 : end]
+        path.write_bytes(content + stream[end:])
+    else:
+        path.mkdir()
+        names = [f"[{n}]*.arrow" for n in range(3)]
+        for n, name in enumerate(names):
+            frame[25 * n : 25 * n + 25].write_ipc_stream(path / name)
+        state = {"_data_files": [{"filename": name} for name in names]}
+        (path / "state.json").write_text(json.dumps(state), encoding="utf-8")
 
 
 def text(path: Path) -> None:
@@ -35,7 +54,10 @@ def text(path: Path) -> None:
 FORMATS: dict[str, Callable[[Path], None]] = {
     "a.jsonl": text,
     "a.csv": text,
-    "a[1].parquet": columns,
+    "a.parquet": columns,
+    "a[1].feather": columns,
+    "a.arrow": columns,
+    "folder": columns,
 }
 """Name of a file that can be read in blocks -> the function that writes it."""
 
@@ -44,7 +66,7 @@ FORMATS: dict[str, Callable[[Path], None]] = {
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "IN_MEMORY", -1)
     monkeypatch.setattr(blocks.FileRows, "size", 100)
-    monkeypatch.setattr("ragstone.datasets.formats.parquet.IN_MEMORY", -1)
+    monkeypatch.setattr("ragstone.datasets.formats.arrow.IN_MEMORY", -1)
 
 
 @pytest.fixture(params=FORMATS)
@@ -114,29 +136,33 @@ def test_files_of_other_tools_in_blocks(tmp_path: Path, request: pytest.FixtureR
         assert {row.index: row.failures for row in parts if row.failures} == known.failures
 
 
+def changed(path: Path) -> Path:
+    return path / "[2]*.arrow" if path.is_dir() else path
+
+
 def overwrite(path: Path) -> None:
-    content = bytearray(path.read_bytes())
+    content = bytearray(changed(path).read_bytes())
     content[len(content) // 3] ^= 1
-    path.write_bytes(content)
+    changed(path).write_bytes(content)
 
 
 def cut(path: Path) -> None:
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
+    content = changed(path).read_bytes()
+    changed(path).write_bytes(content[: len(content) // 2])
 
 
 def delete(path: Path) -> None:
-    path.unlink()
+    changed(path).unlink()
 
 
 def test_a_file_that_changes_after_it_was_checked(file: Path, small_blocks: None) -> None:
     for change in (overwrite, cut, delete):
         dataset = load(file)
-        content = file.read_bytes()
+        content = changed(file).read_bytes()
         change(file)
         with pytest.raises(UsageError, match=r"changed while it was read; |cannot be read: "):
             list(dataset.samples)
-        file.write_bytes(content)
+        changed(file).write_bytes(content)
         assert len(list(dataset.samples)) == 60
 
 
@@ -158,7 +184,7 @@ def test_the_limit_reads_no_later_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     polars.DataFrame(ROWS).write_parquet(path, row_group_size=20)
     content = path.read_bytes()
-    first, second, _ = groups(content, value=1)
+    first, second, _ = groups(content, parquet=True, value=1)
     start, end = second.span
     path.write_bytes(content[:start] + bytes(end - start) + content[end:])
     with pytest.raises(InputError, match="cannot read the columns"):

@@ -259,7 +259,7 @@ def test_a_document_that_is_judged_twice_in_a_line_of_json_is_told(
 def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.datasets.rankings.parquet.AT_ONCE", 2)
+    monkeypatch.setattr("ragstone.datasets.rankings.arrow.AT_ONCE", 2)
     frame = pl.DataFrame(
         {"q": [1, 1, 1, 2], "pid": ["b", "z", "a", "c"], "points": [2.0, 1.5, 1.0, 1.0]}
     )
@@ -285,12 +285,16 @@ def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(
         RankingEvaluation.of(known, Plan(columns={"doc": "pid"}, metrics=("mrr",)))
 
 
-def test_the_case_of_a_suffix_does_not_matter(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["run.PARQUET", "run.Arrow"])
+def test_the_case_of_a_suffix_does_not_matter(name: str, tmp_path: Path) -> None:
     known = written(tmp_path, "qrels", QRELS)
     frame = pl.DataFrame({"qid": ["q1", "q1"], "docno": ["z", "a"]})
-    frame.write_parquet(tmp_path / "run.PARQUET")
-    run = RankingEvaluation.of(known, Plan(metrics=("mrr",))).run(tmp_path / "run.PARQUET")
-    assert values(run) == {"q1": 0.5, "q2": 0.0}
+    write = frame.write_parquet if name == "run.PARQUET" else frame.write_ipc
+    write(tmp_path / name)
+    assert values(RankingEvaluation.of(known, Plan(metrics=("mrr",))).run(tmp_path / name)) == {
+        "q1": 0.5,
+        "q2": 0.0,
+    }
 
 
 def test_a_null_or_nan_in_columns_is_told_with_its_row(tmp_path: Path) -> None:
@@ -355,8 +359,8 @@ def test_lines_that_end_with_carriage_returns_alone_are_refused(end: str, tmp_pa
 def test_without_scores_the_rows_are_the_ranking(tmp_path: Path) -> None:
     known = written(tmp_path, "qrels", QRELS)
     frame = pl.DataFrame({"qid": ["q1", "q1", "q2"], "docno": ["z", "a", "c"]})
-    frame.write_parquet(tmp_path / "run.parquet")
-    run = RankingEvaluation.of(known, Plan(metrics=("mrr",))).run(tmp_path / "run.parquet")
+    frame.write_ipc(tmp_path / "run.arrow")
+    run = RankingEvaluation.of(known, Plan(metrics=("mrr",))).run(tmp_path / "run.arrow")
     assert values(run) == {"q1": 0.5, "q2": 1.0}
 
 

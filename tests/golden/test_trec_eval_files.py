@@ -106,11 +106,11 @@ def as_lines(folder: Path, judged: Qrels, ran: Ran) -> tuple[Path, Path]:
 def as_columns(folder: Path, judged: Qrels, ran: Ran) -> tuple[Path, Path]:
     grades = [(q, d, g) for q, known in judged.items() for d, g in known.items()]
     frame = pl.DataFrame(grades, schema=["query_id", "doc_id", "relevance"], orient="row")
-    frame.write_parquet(folder / "qrels.parquet")
+    frame.write_ipc(folder / "qrels.arrow")
     rows = [(q, d, s) for q, r in ran.items() for d, s in r.items()]
     frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
     frame.write_parquet(folder / "run.parquet")
-    return folder / "qrels.parquet", folder / "run.parquet"
+    return folder / "qrels.arrow", folder / "run.parquet"
 
 
 def as_beir(folder: Path, judged: Qrels, ran: Ran) -> tuple[Path, Path]:

@@ -26,8 +26,11 @@ class Block(NamedTuple):
     Attributes:
         place: the place of its first row in the data set, from 0.
         line: the number of its first row or line in messages.
-        start, end: its bytes; in Parquet files, those of all rows that are stored together.
+        start, end: its bytes; in files of columns, those of all rows that are stored together.
         checksum: CRC-32 of its bytes.
+        file: the number of its file, if there are several.
+        first: in files of columns, the place of its first row in its file.
+        before: in streams of columns, other bytes that it needs.
     """
 
     place: int
@@ -36,6 +39,9 @@ class Block(NamedTuple):
     start: int
     end: int
     checksum: int
+    file: int = 0
+    first: int = 0
+    before: Sequence[tuple[int, int]] = ()
 
 
 class FileRows(LazySequence[Row]):

@@ -27,8 +27,9 @@ from ragstone.datasets.columns import (
     resolve_fields,
     unused_columns,
 )
+from ragstone.datasets.formats import arrow as columnar
 from ragstone.datasets.formats import csv as delimited
-from ragstone.datasets.formats import excel, parquet
+from ragstone.datasets.formats import excel
 from ragstone.datasets.formats import json as jsons
 from ragstone.datasets.formats import yaml as yaml_file
 from ragstone.datasets.frames import Model
@@ -49,7 +50,7 @@ LOADERS: Mapping[str, Callable[[File, int | None], Table]] = MappingProxyType(
         ".ndjson": jsons.read_lines,
         ".yaml": yaml_file.read,
         ".yml": yaml_file.read,
-        ".parquet": parquet.read,
+        **dict.fromkeys(columnar.SUFFIXES, columnar.read),
     }
 )
 """Suffix -> reader; workbooks are separate, because they have sheets."""
@@ -92,11 +93,12 @@ def load(
     seed: int = 0,
     queries: bool = True,
 ) -> Dataset:
-    """Read a file of rows: a workbook, CSV, JSON, JSON Lines, YAML or Parquet.
+    """Read a file of rows: a workbook, CSV, JSON, JSON Lines, YAML, or Arrow's columns.
 
-    Exports of other tools are detected by their field names. `columns` is Sample field -> column,
-    if the names differ; `limit` reads only the first rows, `sample` draws that many rows at random,
-    in the order of the file: the same for the same `seed`. Without `queries` rows need no query.
+    Exports of other tools are detected by their field names. A folder may be one that Hugging
+    Face datasets saved. `columns` is Sample field -> column, if the names differ; `limit` reads
+    only the first rows, `sample` draws that many rows at random, in the order of the file: the same
+    for the same `seed`. Without `queries` rows need no query.
 
     Raises:
         UsageError: the file, sheet or column does not exist, the format is not supported, or
@@ -187,8 +189,11 @@ def read_table(
     path: Path, *, sheet: str | None = None, limit: int | None = None
 ) -> tuple[File, Table]:
     """Return a file and its rows, before they are interpreted; some formats read only `limit`."""
-    if sheet is not None and path.suffix.lower() in LOADERS:
+    is_folder = columnar.is_folder(path)
+    if sheet is not None and (is_folder or path.suffix.lower() in LOADERS):
         raise UsageError(f"{path.name} has no sheets; remove --sheet {sheet}")
+    if is_folder:
+        return columnar.read_folder(path, limit)
     file = File.at(path)
     if file.suffix == UNFINISHED:
         fix = "run the same `ragstone collect` command again to finish it"

@@ -291,20 +291,21 @@ _CONTROLS = bytes({*range(1, 32)} - set(b"\t\n\r\f\x1b"))
 
 @dataclass(frozen=True)
 class File:
-    """A data file: its name without folders, and its bytes, which are read when they are needed."""
+    """A data file: its name without folders, and its bytes, which are read when they are needed.
+
+    `parts` are the files of a folder, which follow each other.
+    """
 
     name: str
     path: Path
+    parts: Sequence[Path] = ()
 
     @classmethod
     def at(cls, path: Path) -> "File":
         """Return the file at a path, or raise a UsageError if there is none that can be read."""
         try:
             if path.is_dir():
-                raise UsageError(
-                    f"{path} is a folder; name a file in it (Hugging Face's data sets have the "
-                    "method `to_parquet`)"
-                )
+                raise UsageError(f"{path} is a folder; name a file in it")
             if path.is_file():
                 path.open("rb").close()
                 return cls(path.name, path.absolute())
@@ -330,8 +331,9 @@ class File:
     def fingerprint(self, end: int | None = None) -> str:
         """Return the SHA-256 of the bytes up to `end`, in hex; by default, of all."""
         digest = sha256()
-        for part in read_parts(self.path, 0, sys.maxsize if end is None else end):
-            digest.update(part)
+        for path in self.parts or (self.path,):
+            for part in read_parts(path, 0, sys.maxsize if end is None else end):
+                digest.update(part)
         return digest.hexdigest()
 
     @property

@@ -22,14 +22,14 @@ from ragstone.cli.options import (
 _FILES = (
     option(
         "--qrels",
-        "Relevance judgments: TREC qrels, .jsonl, .parquet, or a BEIR folder: "
+        "Relevance judgments: TREC qrels, .jsonl, .parquet, .arrow, or a BEIR folder: "
         "--qrels qrels.txt, --qrels scifact/.",
         path="FILE",
         required=True,
     ),
     option(
         "--ranking",
-        "Rankings: a TREC run, .jsonl or .parquet; text files may be .gz or .zst. "
+        "Rankings: a TREC run, .jsonl, .parquet or .arrow; text files may be .gz or .zst. "
         " Repeat the option to compare each ranking with the first, query by query: "
         "--ranking bm25.run --ranking dense.run.",
         path="FILE",

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ragstone.datasets.rankings import jsonl, parquet, qrels, trec
+from ragstone.datasets.rankings import arrow as columnar
+from ragstone.datasets.rankings import jsonl, qrels, trec
 from ragstone.datasets.rankings.byte_arrays import GrowingArray
 from ragstone.datasets.rankings.join import Batch, TieRule, gathered, matched
 from ragstone.datasets.rankings.qrels import Judgments, query_texts
@@ -43,15 +44,15 @@ def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
             return qrels.read_qrels(path, problems)
         case suffix if suffix in _LINES:
             return jsonl.read_qrels(path, problems, columns)
-        case ".parquet":
-            return parquet.read_qrels(path, problems, columns)
+        case suffix if suffix in columnar.SUFFIXES:
+            return columnar.read_qrels(path, problems, columns)
         case _:
             return trec.read_qrels(path, problems)
 
 
 def problems_of(path: Path) -> Problems:
     """Return an empty collection for the problems of a file."""
-    return Problems(path, "row" if _suffix(path) == ".parquet" else "line")
+    return Problems(path, "row" if _suffix(path) in columnar.SUFFIXES else "line")
 
 
 def read_ranking(
@@ -69,8 +70,8 @@ def read_ranking(
     suffix = _suffix(path)
     if suffix in _LINES:
         batches = jsonl.read_ranking(path, problems, columns, on_read, part)
-    elif suffix == ".parquet":
-        batches = parquet.read_ranking(path, problems, columns, on_read, part)
+    elif suffix in columnar.SUFFIXES:
+        batches = columnar.read_ranking(path, problems, columns, on_read, part)
     else:
         batches = trec.read_ranking(path, problems, on_read, part)
     for batch in batches:
@@ -84,8 +85,8 @@ def ranking_parts(path: Path, columns: Mapping[str, str], size: int) -> Sequence
     Parts are bytes of a text file, or rows of a table. A compressed file has none.
     """
     suffix = _suffix(path)
-    if suffix == ".parquet":
-        return parquet.parts(path, columns, size)
+    if suffix in columnar.SUFFIXES:
+        return columnar.parts(path, columns, size)
     if suffix in _LINES:
         return text_parts(path, size, lambda lines: 0 if lines else None)
     return text_parts(path, size, trec.second_query)

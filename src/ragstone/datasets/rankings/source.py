@@ -24,7 +24,7 @@ _NOT_TEXT = {
     b"\xfe\xff": ("this is UTF-16 text", "save it as UTF-8"),
     b"PK\x03\x04": ("this is a zip archive, not text", "unpack it"),
     b"PAR1": ("this is Parquet, not text", "change its extension to .parquet"),
-    b"ARROW1": ("this is an Arrow file, not text", "save it as Parquet"),
+    b"ARROW1": ("this is an Arrow file, not text", "change its extension to .arrow"),
 }
 OnRead = Callable[[int], None]
 """Called with the number of bytes of the file on disk that have been read."""

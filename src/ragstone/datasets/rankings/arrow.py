@@ -1,4 +1,4 @@
-"""Rankings and qrels in Parquet files, one document per row, read by polars."""
+"""Rankings and qrels in Parquet and Arrow files, one document per row, read by polars."""
 
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ragstone._internal.files import check_file, unpacked_limit
 from ragstone._internal.text import listing
-from ragstone.datasets.formats.parquet import column_errors, text_size, unpacked_size
+from ragstone.datasets.formats.packed import column_errors, text_size, unpacked_size
 from ragstone.datasets.rankings.byte_arrays import Integers, Spans, Texts, padded
 from ragstone.datasets.rankings.join import Batch
 from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
@@ -32,6 +32,7 @@ AT_ONCE = 1 << 18
 """Rows that are read at once; more if one query has more."""
 VALUE = 2
 """How many bytes a value of an unpacked column counts, at least."""
+SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 
 
 def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:
@@ -126,12 +127,12 @@ def _frame(
         raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
     import polars as pl  # an extra, and slow to import
 
-    limit = unpacked_limit(path.stat().st_size)
+    is_parquet, limit = path.suffix.lower() == ".parquet", unpacked_limit(path.stat().st_size)
     with column_errors(path.name):
         with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-            if unpacked_size(content, value=VALUE) > limit:
+            if unpacked_size(content, parquet=is_parquet, value=VALUE) > limit:
                 raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
-        scanned = pl.scan_parquet(path)
+        scanned = pl.scan_parquet(path) if is_parquet else pl.scan_ipc(path)
         schema = scanned.collect_schema()
     present = schema.names()
     selected: list[pl.Expr] = []

@@ -1,0 +1,185 @@
+import json
+from contextlib import suppress
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+
+import polars
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragstone.datasets import load
+from ragstone.datasets.formats.arrow import EXTRA
+from ragstone.datasets.formats.packed import unpacked_size
+from ragstone.errors import InputError, UsageError
+from ragstone.types.sample import Context
+
+FRAME = polars.DataFrame(
+    {
+        "user_input": ["q", "r"],
+        "retrieved_contexts": [["a", "b"], None],
+        "retrieved_context_ids": [[1, 2], None],
+        "response": ["x", None],
+        "level": [1, 2],
+    }
+)
+
+
+def saved(folder: Path, *files: str) -> Path:
+    """What `Dataset.save_to_disk` of Hugging Face makes of the frame, in as many files."""
+    folder.mkdir()
+    for number, name in enumerate(files):
+        FRAME[number : number + 1].write_ipc_stream(folder / name)
+    state = {"_data_files": [{"filename": name} for name in files], "_split": None}
+    (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
+    (folder / "dataset_info.json").write_text("{}", encoding="utf-8")
+    return folder
+
+
+def write(frame: polars.DataFrame, path: Path) -> None:
+    if path.suffix == ".parquet":
+        frame.write_parquet(path)
+    elif path.suffix == ".arrow":
+        frame.write_ipc_stream(path)
+    else:
+        frame.write_ipc(path)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
+def test_a_file_of_columns(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    write(FRAME, path)
+    first, second = load(path).samples
+    assert first.contexts == (Context(text="a", id="1"), Context(text="b", id="2"))
+    assert (first.response, first.tags) == ("x", {"level": 1})
+    assert (second.response, second.contexts) == (None, None)
+    assert len(load(path, limit=1).samples) == 1
+
+
+def test_a_folder_that_hugging_face_saved(tmp_path: Path) -> None:
+    names = ("data-00000-of-00002.arrow", "data-00001-of-00002.arrow")
+    folder = saved(tmp_path / "tower", *names)
+    loaded = load(folder)
+    assert [sample.query for sample in loaded.samples] == ["q", "r"]
+    assert loaded.source.name == "tower"
+    content = b"".join((folder / name).read_bytes() for name in names)
+    assert loaded.source.fingerprint == sha256(content).hexdigest()
+
+
+def test_a_folder_of_splits_names_them(tmp_path: Path) -> None:
+    saved(tmp_path / "test", "data.arrow")
+    (tmp_path / "dataset_dict.json").write_text('{"splits": ["test"]}', encoding="utf-8")
+    with pytest.raises(UsageError, match=f"has the splits test; name one: {tmp_path / 'test'}"):
+        load(tmp_path)
+
+
+def test_a_folder_that_is_not_a_data_set(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a folder; name a file in it, or a folder that"):
+        load(tmp_path)
+    with pytest.raises(UsageError, match="has no sheets; remove --sheet One"):
+        load(tmp_path, sheet="One")
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["[]", "{}", '{"_data_files": []}', '{"_data_files": [{"filename": "../../a.arrow"}]}', "x"],
+)
+def test_a_state_that_names_no_files_of_its_folder(tmp_path: Path, state: str) -> None:
+    saved(tmp_path / "d", "a.arrow")
+    (tmp_path / "d" / "state.json").write_text(state, encoding="utf-8")
+    with pytest.raises(InputError, match="does not list the data files"):
+        load(tmp_path / "d")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff" + b"\1" * 50])
+def test_damaged_columns_are_reported(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"cannot read the columns: |there are no rows"):
+        load(path)
+
+
+def test_half_a_file_is_reported(tmp_path: Path) -> None:
+    FRAME.write_parquet(tmp_path / "a.parquet")
+    content = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(content[: len(content) // 2] + content[-20:])
+    with pytest.raises(InputError, match="cannot read the columns"):
+        load(tmp_path / "a.parquet")
+
+
+def test_what_to_install_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FRAME.write_parquet(tmp_path / "a.parquet")
+    monkeypatch.setattr("ragstone.datasets.formats.arrow.find_spec", lambda _: None)
+    with pytest.raises(
+        UsageError, match=f"needs an extra: pip install '{EXTRA}'".replace("[", r"\[")
+    ):
+        load(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
+def test_columns_of_many_rows(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    write(polars.DataFrame({"query": [f"q{n}" for n in range(3000)]}), path)
+    assert [sample.query for sample in load(path).samples] == [f"q{n}" for n in range(3000)]
+
+
+def test_columns_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is measured in tests/cli/test_limits.py."""
+    monkeypatch.setattr("ragstone.datasets.formats.arrow.LARGEST", 50_000)
+    for name in ("a.parquet", "a.arrow", "a.feather"):
+        write(polars.DataFrame({"query": ["x" * 1000] * 2000}), tmp_path / name)
+        with pytest.raises(InputError, match="its columns need more than 50,000 bytes"):
+            load(tmp_path / name)
+
+
+def packed_columns(compression: str, kind: str, height: int) -> bytes:
+    """Write columns of all kinds, most of them texts."""
+    frame = polars.concat([FRAME] * (height // 2 + 1))[:height].with_columns(
+        nothing=None,
+        truth=True,
+        inner=polars.struct("user_input", "level"),
+        category=polars.col("user_input").cast(polars.Categorical),
+        text=polars.format("{} {}", polars.int_range(height), polars.lit("x" * 99)),
+    )
+    file, level = BytesIO(), polars.CompatLevel.oldest()
+    if kind == "parquet":
+        frame.write_parquet(file, compression=compression, row_group_size=300)
+    elif kind == "stream":
+        frame.write_ipc_stream(file, compression=compression, compat_level=level)
+    else:
+        frame.write_ipc(file, compression=compression, compat_level=level, record_batch_size=300)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "stream", "file"])
+def test_the_unpacked_size_is_read_from_the_metadata(kind: str) -> None:
+    plain = packed_columns("uncompressed", kind, 3000)
+    size = unpacked_size(plain, parquet=kind == "parquet", value=0)
+    assert 0.9 * len(plain) < size < len(plain)
+    for compression in ("lz4", "zstd"):
+        packed = packed_columns(compression, kind, 3000)
+        assert len(packed) < size / 2
+        known = unpacked_size(packed, parquet=kind == "parquet", value=0)
+        assert known == pytest.approx(size, rel=0.01)
+        assert unpacked_size(packed, parquet=kind == "parquet", value=1000) > 9 * 3000 * 1000
+    assert unpacked_size(packed_columns("zstd", kind, 0), parquet=kind == "parquet", value=9) < 999
+
+
+@given(st.sampled_from(["parquet", "stream", "file"]), st.data())
+def test_damaged_metadata_is_a_value_error(kind: str, data: st.DataObject) -> None:
+    content = bytearray(packed_columns("zstd", kind, 100))
+    for _ in range(data.draw(st.integers(1, 5))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    del content[data.draw(st.integers(0, 2 * len(content))) :]
+    with suppress(ValueError):
+        assert unpacked_size(bytes(content), parquet=kind == "parquet", value=8) >= 0
+
+
+def test_the_files_of_a_folder_need_not_fit_into_memory_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = saved(tmp_path / "tower", "a.arrow", "b.arrow")
+    monkeypatch.setattr("ragstone.datasets.formats.arrow.LARGEST", 1500)
+    assert [sample.query for sample in load(folder).samples] == ["q", "r"]
