@@ -159,12 +159,6 @@ def test_one_model_is_not_taken_for_rows() -> None:
             evaluate(cast("Any", single), metrics="faithfulness")
 
 
-def test_a_conversation_is_refused() -> None:
-    turns = SingleTurnSample(user_input=[{"content": "Hi", "type": "human"}])
-    with pytest.raises(UsageError, match="user_input: this is a conversation; write one row per"):
-        evaluate(EvaluationDataset([turns]), metrics="faithfulness")
-
-
 def test_a_data_set_without_test_cases_is_reported() -> None:
     with pytest.raises(UsageError, match="there are no rows"):
         evaluate(Cases(), metrics="faithfulness")

@@ -16,6 +16,7 @@ from ragstone.datasets.blocks import IN_MEMORY, Block, FileRows
 from ragstone.datasets.formats.packed import Group, column_errors, groups, text_size
 from ragstone.datasets.table import File, Record, Row, Table
 from ragstone.errors import InputError, UsageError
+from ragstone.types.row import LazySequence
 
 if TYPE_CHECKING:
     from polars import DataFrame
