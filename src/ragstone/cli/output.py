@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from ragstone._internal.files import check_writable, write_text
 from ragstone._internal.rate_limit import RETRIES, RetryLog
@@ -27,7 +27,7 @@ from ragstone.cli.options import Given
 from ragstone.errors import UsageError
 from ragstone.reports.markdown import no_commands, report_to_github
 from ragstone.reports.tables import STDOUT, check_table, write_claims, write_json, write_rows
-from ragstone.reports.terminal import print_rows, print_run
+from ragstone.reports.terminal import print_pairs, print_rows, print_run
 from ragstone.results.run import Run
 from ragstone.types.gate import share
 from ragstone.types.row import Row
@@ -76,7 +76,6 @@ def progress_bar(
         TextColumn,
         TimeRemainingColumn,
     )
-    from rich.text import Text
 
     class Waiting(ProgressColumn):
         def render(self, task: Task) -> Text:
@@ -177,10 +176,7 @@ def print_estimate(estimate: "Estimate", console: Console) -> None:
             ("calls to local models", f"{span(*estimate.local_calls)} (free; limits do not apply)"),
             ("tokens of local models", span(*estimate.local_tokens)),
         )
-    table = Table.grid(padding=(0, 3, 0, 0))
-    for name, value in lines:
-        table.add_row(name, value)
-    console.print(table)
+    print_pairs(((name, Text(value)) for name, value in lines), console)
     for note in estimate.notes:
         console.print(f"Note: {note}.", markup=False)
 

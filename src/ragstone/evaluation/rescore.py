@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import islice, zip_longest
-from typing import overload
 
 from ragstone._internal.concurrency import finish_in_thread, in_thread
 from ragstone._internal.fields import metric_name, split_threshold
@@ -23,7 +22,7 @@ from ragstone.types.config import ORIGIN, Manifest
 from ragstone.types.gate import Gate
 from ragstone.types.policy import get_policy
 from ragstone.types.reply import Reply
-from ragstone.types.row import TEST_FAILED, Row
+from ragstone.types.row import TEST_FAILED, LazyRows, Row
 from ragstone.types.sample import STAND_INS, in_words
 from ragstone.types.score import NOT_ASSERTED
 
@@ -49,7 +48,7 @@ class TranscriptMissingError(UsageError):
         )
 
 
-class RescoredRows(Sequence[Row]):
+class RescoredRows(LazyRows):
     """Rows scored again by other metrics, each time they are read.
 
     Reading raises CannotRescoreError if a metric asks a question that was not asked, and
@@ -71,14 +70,9 @@ class RescoredRows(Sequence[Row]):
         while some := list(islice(left, BATCH)):
             yield from self._score(some)
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | list[Row]:
-        if isinstance(index, slice):
-            return self._score(self._rows[index])
-        return self._score([self._rows[index]])[0]
+    def at(self, place: int) -> Row:
+        """Score the row at a place again."""
+        return self._score([self._rows[place]])[0]
 
     def __repr__(self) -> str:
         return f"<{len(self)} rows of run {self._run_id}, scored again>"

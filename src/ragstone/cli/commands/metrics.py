@@ -9,10 +9,7 @@ from typing import cast
 
 import click
 from pydantic import TypeAdapter
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from ragstone.cli.options import PLUGIN, load_plugins, option
@@ -20,12 +17,10 @@ from ragstone.cli.parse import config_of
 from ragstone.errors import UsageError
 from ragstone.metrics import GROUPS, Metric, catalogue, get, select
 from ragstone.metrics.registry import OURS, origin
+from ragstone.reports.terminal import Grid, GridRow, print_grid, print_pairs
 from ragstone.types.policy import POLICIES
 from ragstone.types.sample import in_words
 from ragstone.types.score import MetricInfo
-
-WIDE = 110
-"""Columns of a terminal that shows the metrics as a table; a narrower one shows a list."""
 
 NOTES = (
     "calls: judge calls per sample, with default parameters and an empty cache.",
@@ -36,30 +31,14 @@ NOTES = (
 
 def print_catalogue(console: Console) -> None:
     """Print all metrics: what each measures, needs and costs, its range and direction."""
-    table = Table(box=SIMPLE, pad_edge=False, header_style="bold")
-    table.add_column("metric", no_wrap=True, overflow="fold")
-    table.add_column("what it measures", overflow="fold")
-    table.add_column("needs", max_width=24, overflow="fold")
-    table.add_column("calls", overflow="fold")
-    table.add_column("range", no_wrap=True, overflow="fold")
-    table.add_column("better", no_wrap=True, overflow="fold")
+    rows: list[GridRow] = []
     for info in catalogue().values():
         place = _origin(info.name)
-        source = [] if place == OURS else [f"from {place}"]
-        needs, values = ", ".join(map(in_words, info.needs)), _range(info)
-        calls = str(info.calls or "none")
-        if console.width >= WIDE:
-            description = "\n".join([info.description, *source])
-            cells = (info.name, description, needs, calls, values, info.better)
-            table.add_row(*map(Text, cells))
-            continue
-        console.print(Text(info.name, "bold"))
-        lines = [info.description, f"needs {needs}"] if needs else [info.description]
-        lines += [f"calls: {calls}; {values}, {info.better} is better", *source]
-        for line in lines:
-            console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2), expand=False))
-    if console.width >= WIDE:
-        console.print(table)
+        description = info.description if place == OURS else f"{info.description} (from {place})"
+        needs, calls = ", ".join(map(in_words, info.needs)), str(info.calls or "none")
+        rows.append(GridRow((info.name, description, needs, calls, _range(info), info.better)))
+    heads = ("metric", "what it measures", "needs", "calls", "range", "better")
+    print_grid(console, Grid(heads, tuple(rows), prose=frozenset(("what it measures", "needs"))))
     for note in NOTES:
         console.print(Text(note))
 
@@ -167,23 +146,18 @@ def _print_definition(
         "from": _origin(info.name),
     }
     console.print(Text(str(metric), "bold"))
-    console.print(_grid(facts))
+    _print_facts(facts, console)
     if parameters:
         console.print(Text("\nparameters", "bold"))
-        console.print(_grid({name: _described(each) for name, each in parameters.items()}))
+        _print_facts({name: _described(each) for name, each in parameters.items()}, console)
     text = cleandoc(metric.__doc__ or "No description.")
     if max(map(len, text.splitlines())) > console.width:
         text = _WRAPPED.sub(" ", text)
     console.print(Text(f"\n{text}"))
 
 
-def _grid(facts: Mapping[str, str]) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for about, words in facts.items():
-        grid.add_row(Text(f"  {about}"), Text(words))
-    return grid
+def _print_facts(facts: Mapping[str, str], console: Console) -> None:
+    print_pairs(((f"  {about}", Text(words)) for about, words in facts.items()), console)
 
 
 def _parameters(metric: Metric) -> dict[str, Schema]:

@@ -2,15 +2,13 @@
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from ragstone.errors import Cause
+from ragstone.reports.terminal import print_pairs
 from ragstone.types.claim import Label
 from ragstone.types.policy import POLICIES, PRESETS, Policy, PolicyOutcome
 from ragstone.types.score import State
-
-WIDE = 180
-"""Columns of a terminal that shows a table; a narrower one shows a list for each policy."""
 
 
 def _shown(outcome: PolicyOutcome, cause: str = "") -> str:
@@ -74,22 +72,11 @@ def command() -> None:
     ragstone run answers.jsonl -m faithfulness --policy ragas
     """
     console = Console(highlight=False)
-    if console.width >= WIDE:
-        table = Table(
-            "situation", *POLICIES, title="Policies", title_justify="left", show_lines=True
-        )
-        columns = [outcomes(policy) for policy in POLICIES.values()]
-        for situation in columns[0]:
-            table.add_row(situation, *(column[situation] for column in columns))
-        console.print(table)
-    else:
-        for policy in POLICIES.values():
-            console.print(f"{policy.name}: {policy.source}", markup=False)
-            lines = Table.grid(padding=(0, 2))
-            for situation, outcome in outcomes(policy).items():
-                lines.add_row("", situation, outcome)
-            console.print(lines)
-            console.print()
+    for policy in POLICIES.values():
+        console.print(f"{policy.name}: {policy.source}", markup=False)
+        found = outcomes(policy).items()
+        print_pairs(((f"  {about}", Text(outcome)) for about, outcome in found), console)
+        console.print()
     for note in (*NOTES, ""):
         console.print(note, markup=False)
     for name, settings in PRESETS.items():
