@@ -167,16 +167,6 @@ def test_what_was_missed_is_shown_and_all_that_was_tried_is_in_the_json(ragstone
     assert "missed" not in ragstone("judge", "test", "--n", "30", "--no-store", "--show", "0").out
 
 
-def test_a_smaller_test_leaves_the_larger_one(ragstone, rows: str, tmp_path: Path) -> None:
-    ragstone("judge", "test", rows)
-    said = ragstone("judge", "test", rows, "--n", "1")
-    assert said.code == 0
-    assert "contains a larger test of the same data (2 claims, " in said.err
-    assert "this test has only 1" in said.err
-    (tmp_path / rows).write_text(json.dumps(ROWS[0]))
-    assert "Saved to" in ragstone("judge", "test", rows).err
-
-
 def test_a_judge_that_supports_nothing_fails_the_test(ragstone, tmp_path: Path) -> None:
     row = {"query": "q", "response": "The Tarn is red today.", "contexts": ["Entry costs 5 euros."]}
     (tmp_path / "odd.jsonl").write_text(json.dumps(row))

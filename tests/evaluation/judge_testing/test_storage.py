@@ -9,7 +9,6 @@ from ragstone.evaluation.fingerprint import judge_key
 from ragstone.evaluation.judge_testing.result import (
     FILE,
     JudgeTest,
-    SaveResult,
     TrialResult,
     load_test,
     save_test,
@@ -38,23 +37,11 @@ def test_of_one_data_the_newest_test_of_each_judge_is_kept() -> None:
     assert [path.name for path in FILE.parent.iterdir()] == [FILE.name]
 
 
-def test_a_smaller_test_of_the_same_data_does_not_take_the_place_of_a_larger_one() -> None:
-    large = TEST.model_copy(update={"claims": 60, "fingerprint": "f"})
-    save_test("a", large)
-    small = large.model_copy(update={"claims": 1})
-    assert save_test("a", small) == SaveResult(larger=large)
-    assert load_test("a") == large
-    assert save_test("b", small) == SaveResult()  # another judge
-    changed = small.model_copy(update={"fingerprint": "g"})
-    assert save_test("a", changed) == SaveResult()
-    assert load_test("a") == changed
-
-
 def test_tests_of_several_data_are_kept_and_the_largest_is_told() -> None:
     large = TEST.model_copy(update={"claims": 60})
     small = TEST.model_copy(update={"data": "e", "claims": 1})
     for test in (large, small):
-        assert save_test("a", test) == SaveResult()
+        assert save_test("a", test) is None
     assert load_test("a") == large
 
 
@@ -75,11 +62,10 @@ def test_a_file_that_cannot_be_read_is_as_none_and_set_aside() -> None:
         FILE.write_text(f"{{ {n}")
         assert load_test("a") is None
         aside = save_test("a", TEST)
-        assert aside == SaveResult(FILE.with_name(f"judge-tests.unread-{n}.json"))
-        assert aside.backup is not None
-        assert aside.backup.read_text() == f"{{ {n}"
+        assert aside == FILE.with_name(f"judge-tests.unread-{n}.json")
+        assert aside.read_text() == f"{{ {n}"
         assert load_test("a") == TEST
-    assert save_test("b", TEST) == SaveResult()
+    assert save_test("b", TEST) is None
 
 
 def test_a_file_that_may_not_be_read_is_not_written_over() -> None:

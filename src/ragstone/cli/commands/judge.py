@@ -656,22 +656,13 @@ def _run(
 
 def _save(key: str, result: JudgeTest) -> None:
     try:
-        saved = save_test(key, result)
+        backup = save_test(key, result)
     except OSError as error:
         click.echo(f"The result could not be saved to {FILE}: {error}", err=True)
         return
-    if saved.backup:
+    if backup:
         click.echo(
-            f"{FILE} could not be read (written by another version?); it was renamed to "
-            f"{saved.backup}",
+            f"{FILE} could not be read (written by another version?); it was renamed to {backup}",
             err=True,
         )
-    if larger := saved.larger:
-        click.echo(
-            f"Not saved: {FILE} contains a larger test of the same data "
-            f"({count(larger.claims, 'claim')}, {larger.at:%Y-%m-%d}); this test has only "
-            f"{result.claims:,}. Reports show the larger one.",
-            err=True,
-        )
-    else:
-        click.echo(f"Saved to {FILE}: reports of runs with this judge will show it.", err=True)
+    click.echo(f"Saved to {FILE}: reports of runs with this judge will show it.", err=True)

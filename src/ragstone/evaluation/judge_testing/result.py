@@ -4,7 +4,6 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -166,19 +165,6 @@ LOCK_TIMEOUT = 10.0
 _TESTS: TypeAdapter[dict[str, JudgeTest]] = TypeAdapter(dict[str, JudgeTest])
 
 
-@dataclass(frozen=True)
-class SaveResult:
-    """The result of saving a test.
-
-    Attributes:
-        backup: where an unreadable file was moved.
-        larger: the stored test of the same data with more claims, which was not replaced.
-    """
-
-    backup: Path | None = None
-    larger: JudgeTest | None = None
-
-
 def load_test(key: str) -> JudgeTest | None:
     """Return the judge's stored test with the most claims; the newest of equal ones."""
     tests: Mapping[str, JudgeTest] = {}
@@ -188,11 +174,10 @@ def load_test(key: str) -> JudgeTest | None:
     return max(own, key=lambda test: (test.claims, test.at), default=None)
 
 
-def save_test(key: str, test: JudgeTest) -> SaveResult:
+def save_test(key: str, test: JudgeTest) -> Path | None:
     """Save a test, without its single claims, in place of an older one of this judge and data.
 
-    An older test with more claims is not replaced, unless the data changed. An unreadable file is
-    moved to a backup.
+    An unreadable file is moved to a backup, whose path is returned.
     """
     FILE.parent.mkdir(parents=True, exist_ok=True)
     with lock_file(FILE.with_suffix(".lock"), timeout=LOCK_TIMEOUT):
@@ -205,13 +190,9 @@ def save_test(key: str, test: JudgeTest) -> SaveResult:
             names = (FILE.with_name(f"{FILE.stem}.unread-{n}.json") for n in itertools.count(1))
             before, backup = {}, next(name for name in names if not name.exists())
             FILE.replace(backup)
-        name = f"{key}{_BETWEEN}{test.data}"
-        older = before.get(name)
-        if older and older.fingerprint == test.fingerprint and older.claims > test.claims:
-            return SaveResult(backup, older)
-        tests = {**before, name: test.model_copy(update={"tried": ()})}
+        tests = {**before, f"{key}{_BETWEEN}{test.data}": test.model_copy(update={"tried": ()})}
         text = json.dumps(_TESTS.dump_python(tests, mode="json"), ensure_ascii=True, indent=1)
         with NamedTemporaryFile("w", dir=FILE.parent, suffix=".part", delete=False) as file:
             file.write(text)
         Path(file.name).replace(FILE)
-    return SaveResult(backup)
+    return backup
