@@ -1,4 +1,4 @@
-"""Grouping: which rows are not independent, because they share a query, contexts or a source."""
+"""Grouping: which rows are not independent, such as those that share a query or contexts."""
 
 from array import array
 from collections.abc import Mapping, Sequence

@@ -212,7 +212,7 @@ class RunSummaryBuilder:
     be pickled, and has about 9 bytes per row and metric, and 30 bytes per row.
 
     `cluster` is the tag that groups rows for the intervals; `id` groups none. By default, rows that
-    share a query, contexts or a source are grouped.
+    share a query, contexts, a source or a conversation are grouped.
 
     Attributes:
         scores: metric name -> the counts of its scores.

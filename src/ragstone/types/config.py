@@ -329,7 +329,10 @@ class Plan(JudgePlan, ClaimPlan):
     or 10%.
     """
     cluster: str | None = _setting(
-        "Results", None, metavar="TAG", default_text="rows that share a query, contexts or a source"
+        "Results",
+        None,
+        metavar="TAG",
+        default_text="rows that share a query, contexts, a source or a conversation",
     )
     """Tag of rows that belong together (a source, a conversation); confidence intervals resample
     them together. `id` treats rows as independent.

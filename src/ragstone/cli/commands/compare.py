@@ -35,8 +35,8 @@ _PARAMS: Sequence[click.Parameter] = (
     option(
         "--cluster",
         "Treat rows with the same value of this tag as one unit: questions about one source "
-        "are not independent. By default, rows that share a query, contexts or a source are one "
-        "unit; `id` treats rows as independent.",
+        "are not independent. By default, rows that share a query, contexts, a source or a "
+        "conversation are one unit; `id` treats rows as independent.",
         metavar="TAG",
     ),
     option("--top", "Number of samples and claims to list in each section.", least=0, default=TOP),

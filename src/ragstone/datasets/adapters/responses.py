@@ -54,6 +54,8 @@ def response_record(
     }
     if sample.reference_claims is not None:
         record["reference_claims"] = list(sample.reference_claims)
+    if sample.history is not None:
+        record["history"] = [each.model_dump() for each in sample.history]
     if sample.tags:
         record["tags"] = dict(sample.tags)
     if failures:
