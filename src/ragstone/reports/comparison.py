@@ -93,23 +93,7 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
     if not changes:
         yield Line("the runs have no metrics in common", Tone.BAD)
         return
-    heads = ("metric", "A", "B", "B - A", "interval", "finding")
-    tones = {Finding.BETTER: Tone.GOOD, Finding.WORSE: Tone.BAD}
-    rows = tuple(
-        GridRow(
-            (
-                each.metric,
-                decimal(each.mean_a),
-                decimal(each.mean_b),
-                signed(each.difference),
-                interval(each.interval),
-                each.finding.value,
-            ),
-            tones.get(each.finding, Tone.PLAIN),
-        )
-        for each in changes
-    )
-    yield Grid(heads, rows, figures=frozenset(heads[1:-1]))
+    yield difference_grid(changes)
     yield Line("A and B are means over the pairs that both runs scored")
     if known := sorted({each.confidence for each in changes if each.interval and each.confidence}):
         levels = " to ".join(
@@ -127,6 +111,27 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
             yield _corrected(each.metric, found)
     if lower := [each.metric for each in changes if not each.higher_is_better]:
         yield Line(f"lower is better: {_list(lower, most=20)}")
+
+
+def difference_grid(changes: Sequence[MetricChange]) -> Grid:
+    """Return the means of each metric, their difference, and what it shows."""
+    heads = ("metric", "A", "B", "B - A", "interval", "finding")
+    tones = {Finding.BETTER: Tone.GOOD, Finding.WORSE: Tone.BAD}
+    rows = tuple(
+        GridRow(
+            (
+                each.metric,
+                decimal(each.mean_a),
+                decimal(each.mean_b),
+                signed(each.difference),
+                interval(each.interval),
+                each.finding.value,
+            ),
+            tones.get(each.finding, Tone.PLAIN),
+        )
+        for each in changes
+    )
+    return Grid(heads, rows, figures=frozenset(heads[1:-1]))
 
 
 def _corrected(metric: str, found: CorrectedDifference) -> Line:

@@ -2,22 +2,24 @@
 
 import sys
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
+from markupsafe import Markup
+
 from ragstone._internal.files import check_writable
 from ragstone._internal.notebook import in_notebook, show_html
 from ragstone._internal.text import count, one_line
 from ragstone.datasets.frames import Frame
 from ragstone.errors import UsageError
-from ragstone.reports.comparison import verdict
+from ragstone.reports.comparison import Line, difference_grid, verdict
 from ragstone.reports.excel import check_output, write_workbooks
 from ragstone.reports.facts import correction_lines, gate_state, partial_notice
-from ragstone.reports.format import decimal, interval, signed
+from ragstone.reports.format import decimal, interval
 from ragstone.reports.html import write_html
 from ragstone.reports.html.charts import forest, gauge
 from ragstone.reports.html.templates import render
@@ -25,9 +27,8 @@ from ragstone.reports.insights import focus_metric, worst_samples
 from ragstone.reports.junit import write_junit
 from ragstone.reports.markdown import write_markdown
 from ragstone.reports.tables import as_frame, claims_table, samples_table
-from ragstone.reports.terminal import Tone
+from ragstone.reports.terminal import Grid, GridRow, Tone
 from ragstone.results.compare.comparison import Comparison, find_regressions
-from ragstone.results.compare.metric_change import Finding
 from ragstone.results.run import Run
 
 
@@ -104,22 +105,6 @@ MAX_NAME = 60
 
 
 @dataclass(frozen=True)
-class CardLine:
-    """A sentence; the tone is `good`, `bad` or ""."""
-
-    words: str
-    tone: str = ""
-
-
-@dataclass(frozen=True)
-class CardRow:
-    """A line of the table; a cell that is Markup or None is a plot. The tone is the last one's."""
-
-    cells: tuple[str | None, ...]
-    tone: str = ""
-
-
-@dataclass(frozen=True)
 class CardSample:
     """A sample, and why it is listed."""
 
@@ -128,22 +113,6 @@ class CardSample:
     query: str
     why: str = ""
     evidence: str = ""
-
-
-@dataclass(frozen=True)
-class Card:
-    """What a notebook shows for a run or a comparison; all texts are cut, and then escaped."""
-
-    title: str
-    subtitle: str
-    lines: tuple[CardLine, ...]
-    heads: tuple[str, ...]
-    figures: frozenset[str]
-    rows: tuple[CardRow, ...]
-    more: str
-    samples_title: str
-    samples: tuple[CardSample, ...]
-    hint: str = ""
 
 
 def _cut(text: str, limit: int = MAX_TEXT) -> str:
@@ -157,29 +126,27 @@ def _more(left: int, noun: str) -> str:
 def run_html(run: Run) -> str:
     """Return a run's scores, gates and worst samples as HTML for a notebook: at most 60 kB."""
     manifest = run.manifest
-    lines = [CardLine(partial_notice(run), "bad")] if run.partial else []
+    lines = [Line(partial_notice(run), Tone.BAD)] if run.partial else []
     for result in run.gates():
-        good = result.passed and not run.troubles
-        lines.append(
-            CardLine(f"gate {gate_state(run, result)}: {result}", "good" if good else "bad")
-        )
-    lines += [CardLine(trouble, "bad") for trouble in run.troubles if not run.partial]
+        tone = Tone.GOOD if result.passed and not run.troubles else Tone.BAD
+        lines.append(Line(f"gate {gate_state(run, result)}: {result}", tone))
+    lines += [Line(trouble, Tone.BAD) for trouble in run.troubles if not run.partial]
     for line in correction_lines(run.summary()):
-        lines.append(CardLine(line.text, "bad" if line.alarming else ""))
+        lines.append(Line(line.text, Tone.BAD if line.alarming else Tone.PLAIN))
 
-    rows: list[CardRow] = []
+    rows: list[GridRow] = []
     for name, summary in [*run.summary().items()][:MAX_ROWS]:
         info = run.metrics[name]
         cells = (
             _cut(name, MAX_NAME) + ("" if info.higher_is_better else " (lower is better)"),
             decimal(summary.mean),
             interval(summary.interval),
-            gauge(summary.mean, summary.interval, info.range),
+            gauge(summary.mean, summary.interval, info.range) or Markup(),
             f"{summary.scored:,}",
             f"{summary.undefined:,}",
             f"{summary.failed:,}",
         )
-        rows.append(CardRow(cells, "bad" if summary.failed else ""))
+        rows.append(GridRow(cells, Tone.BAD if summary.failed else Tone.PLAIN))
 
     focus = focus_metric(run)
     samples = tuple(
@@ -195,46 +162,34 @@ def run_html(run: Run) -> str:
     judge = f", judge {manifest.judge}" if manifest.judge else ""
     heads = ("metric", "mean", "95% interval", "plot", "scored", "undefined", "failed")
     return _render(
-        Card(
-            title=f"{count(len(run.rows), 'row')} of {_cut(manifest.source.name, 80)}",
-            subtitle=_cut(f"run {manifest.run_id}{judge}"),
-            lines=tuple(lines),
-            heads=heads,
-            figures=frozenset(heads) - {"metric", "plot"},
-            rows=tuple(rows),
-            more=_more(len(run.metrics) - MAX_ROWS, "metric"),
-            samples_title=f"Worst by {_cut(focus, MAX_NAME)}" if focus else "",
-            samples=samples,
-            hint="run.show() has every sample; run.to_pandas() has the scores as a frame.",
-        )
+        lines,
+        Grid(heads, tuple(rows), figures=frozenset(heads) - {"metric", "plot"}),
+        title=f"{count(len(run.rows), 'row')} of {_cut(manifest.source.name, 80)}",
+        subtitle=_cut(f"run {manifest.run_id}{judge}"),
+        more=_more(len(run.metrics) - MAX_ROWS, "metric"),
+        samples_title=f"Worst by {_cut(focus, MAX_NAME)}" if focus else "",
+        samples=samples,
+        hint="run.show() has every sample; run.to_pandas() has the scores as a frame.",
     )
 
 
 def comparison_html(comparison: Comparison) -> str:
     """Return differences, their significance and the largest drops as HTML: at most 60 kB."""
-    line = verdict(find_regressions(comparison))
-    tones = {Tone.GOOD: "good", Tone.BAD: "bad"}
-    lines = [CardLine(line.words, tones.get(line.tone, ""))]
+    lines = [verdict(find_regressions(comparison))]
     if comparison.judge_changed:
         words = "The judge or its settings changed, so differences may come from the judge."
-        lines.append(CardLine(words, "bad"))
+        lines.append(Line(words, Tone.BAD))
     for change in comparison.changes:
         a, b = (_cut(str(value), 80) for value in (change.a, change.b))
-        lines.append(CardLine(f"changed: {change.name}, {a} in A, {b} in B"))
+        lines.append(Line(f"changed: {change.name}, {a} in A, {b} in B"))
 
-    rows: list[CardRow] = []
-    plots = forest(comparison.metric_changes[:MAX_ROWS])
-    for each in comparison.metric_changes[:MAX_ROWS]:
-        tone = {Finding.BETTER: "good", Finding.WORSE: "bad"}.get(each.finding, "")
-        figures = (decimal(each.mean_a), decimal(each.mean_b), signed(each.difference))
-        cells = (
-            _cut(each.metric, MAX_NAME),
-            *figures,
-            interval(each.interval),
-            plots and plots.rows.get(each.metric),
-            each.finding.value,
-        )
-        rows.append(CardRow(cells, tone))
+    changes = comparison.metric_changes[:MAX_ROWS]
+    grid, plots = difference_grid(changes), forest(changes)
+    rows: list[GridRow] = []
+    for change, row in zip(changes, grid.rows, strict=True):
+        plot = (plots and plots.rows.get(change.metric)) or Markup()
+        cells = (_cut(change.metric, MAX_NAME), *row.cells[1:-1], plot, row.cells[-1])
+        rows.append(replace(row, cells=cells))
 
     drops = sorted(
         ((change, each.metric) for each in comparison.sample_changes for change in each.worst),
@@ -249,24 +204,20 @@ def comparison_html(comparison: Comparison) -> str:
         )
         for change, metric in drops[:3]
     )
-    heads = ("metric", "A", "B", "B - A", "interval", "plot", "finding")
     return _render(
-        Card(
-            title=f"A {_cut(comparison.a, 80)} to B {_cut(comparison.b, 80)}",
-            subtitle=f"{count(len(comparison.pairing.pairs), 'pair')} of samples",
-            lines=tuple(lines),
-            heads=heads,
-            figures=frozenset(heads[1:5]),
-            rows=tuple(rows),
-            more=_more(len(comparison.metric_changes) - MAX_ROWS, "metric"),
-            samples_title="Largest drops",
-            samples=samples,
-        )
+        lines,
+        Grid((*grid.heads[:-1], "plot", grid.heads[-1]), tuple(rows), figures=grid.figures),
+        title=f"A {_cut(comparison.a, 80)} to B {_cut(comparison.b, 80)}",
+        subtitle=f"{count(len(comparison.pairing.pairs), 'pair')} of samples",
+        more=_more(len(comparison.metric_changes) - MAX_ROWS, "metric"),
+        samples_title="Largest drops",
+        samples=samples,
     )
 
 
-def _render(card: Card) -> str:
-    shown = [replace(line, words=_cut(line.words)) for line in card.lines[:MAX_LINES]]
-    if rest := _more(len(card.lines) - MAX_LINES, "line"):
-        shown.append(CardLine(rest))
-    return render("notebook.html", card=replace(card, lines=tuple(shown)))
+def _render(lines: Sequence[Line], grid: Grid, *, hint: str = "", **shown: object) -> str:
+    """Render what is shown of a run or a comparison; all texts are cut, and then escaped."""
+    cut = [replace(line, words=_cut(line.words)) for line in lines[:MAX_LINES]]
+    if rest := _more(len(lines) - MAX_LINES, "line"):
+        cut.append(Line(rest))
+    return render("notebook.html", lines=cut, grid=grid, hint=hint, **shown)
