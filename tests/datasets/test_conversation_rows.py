@@ -86,6 +86,11 @@ def test_conversations_of_all_file_types(tmp_path: Path) -> None:
         assert len(load(tmp_path / name, limit=1).samples) == 1
 
 
+def test_ids_are_read_as_in_other_rows() -> None:
+    rows = [{"id": name, "messages": [ASK, TOLD | {5: "odd"}]} for name in (0, 5.0, " a ", None)]
+    assert [sample.id for sample in read(*rows)] == ["0/1", "5/1", "a/1", "4/1"]
+
+
 def test_a_ragas_file_has_both_kinds(tmp_path: Path) -> None:
     human = [langchain("human", "q"), langchain("ai", "a")]
     rows = [
@@ -127,6 +132,8 @@ def test_an_open_question_has_the_fields_of_the_row() -> None:
             {"messages": CHAT, "turns": CHAT},
             "the row has two conversations, 'messages' and 'turns'; remove one",
         ),
+        ({"id": 1e17, "messages": CHAT}, "only 15 digits are stored"),
+        ({"id": [1], "messages": CHAT}, "this is a list, not text"),
         ({"query": "q", "history": "before"}, "expected a list of messages, each with role and"),
         ({"query": "q", "history": [MORE]}, "two messages of the user follow each other"),
     ],

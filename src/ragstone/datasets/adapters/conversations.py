@@ -11,7 +11,14 @@ from ragstone._internal.text import count
 from ragstone.datasets.blocks import FileRows
 from ragstone.datasets.columns import ALIASES, FIELD_OF, PART_OF, Layout, plain_name
 from ragstone.datasets.table import Record, Row, Table, Unreadable, records_in
-from ragstone.datasets.values import Plain, object_in, spelled, spelled_ids
+from ragstone.datasets.values import (
+    Plain,
+    normalize_cell,
+    object_in,
+    sample_id,
+    spelled,
+    spelled_ids,
+)
 from ragstone.errors import Problem
 
 _ANSWERING = frozenset(
@@ -87,7 +94,7 @@ def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
             if turns:
                 turns[-1].response = text
         for name, value in message.items():
-            of = FIELD_OF.get(plain_name(name))
+            of = FIELD_OF.get(plain_name(str(name)))
             if turns and of in IN_MESSAGES and value is not None:
                 turns[-1].fields[of] = value
     return turns
@@ -177,12 +184,15 @@ def _turn_rows(
     """Yield a row for each turn of a record's conversation, or what is wrong with it."""
     values, fields = record.values, layout.fields
     names = {**fields, **chosen}
-    name = str(values.get(fields.get("id", "")) or number)
+    given = values.get(fields.get("id", ""))
+    name = str(number if given is None else given)
 
     def problem(seen: str, fix: str) -> Problem:
         return Problem(seen, fix, row=record.row, column=column, sample_id=name)
 
     try:
+        cell = normalize_cell(given)
+        name = name if cell is None else sample_id(cell)
         turns = turns_in(messages_in(values[column]) or ())
     except ValueError as error:
         yield problem(str(error), "")
