@@ -151,7 +151,8 @@ class RowProgress:
             minutes = max(1, round(left * seconds / self.done / 60))
             text = f"{self.done:,} of {count(self.total, 'row')} done"
             text += f", {self.failed:,} failed" if self.failed else ""
-            text += f"; {60 * self.done / seconds:.3g} per minute"
+            rate = 60 * self.done / seconds
+            text += f"; {rate:{',.0f' if rate > 10 else '.2g'}} per minute"
             text += f", {left:,} left, about {minutes:,} min"
         if retries := made.count - self.retries:
             text += f"; {retries:,} retried, last: {quoted(made.reason)}"
