@@ -4,14 +4,14 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragstone._internal.text import count
 from ragstone.results.stats.intervals import FEW, effective
-from ragstone.types.sample import Tags
+from ragstone.types.sample import Context, Tags
 
 INDEPENDENT = "id"
 """The value of `--cluster` for which every row is a group of its own."""
@@ -35,20 +35,6 @@ Keys = NDArray[np.int64]
 
 _Link = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Rows that share a value with others, and the number of that value."""
-
-
-class HasText(Protocol):
-    """A context."""
-
-    @property
-    def text(self) -> str:
-        """Its text; empty if only its id is known."""
-        ...
-
-    @property
-    def id(self) -> str | None:
-        """Its id."""
-        ...
 
 
 class RowKeys:
@@ -78,7 +64,7 @@ class RowKeys:
             found.setdefault(self._kind(tag), []).append(padded)
         return found
 
-    def add(self, query: str, contexts: Sequence[HasText] | None, tags: Tags) -> None:
+    def add(self, query: str, contexts: Sequence[Context] | None, tags: Tags) -> None:
         """Add the next row."""
         self._rows += 1
         if self.cluster is not None:

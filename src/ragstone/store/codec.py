@@ -17,7 +17,7 @@ from ragstone.types.row import Row
 
 T = TypeVar("T")
 
-_ROW: TypeAdapter[Row] = TypeAdapter(Row)
+ROW: TypeAdapter[Row] = TypeAdapter(Row)
 _EXCHANGES: TypeAdapter[tuple[Exchange, ...]] = TypeAdapter(tuple[Exchange, ...])
 
 
@@ -49,7 +49,7 @@ def encode_row(row: Row, *, transcript: bool = True) -> Texts:
 
 def encode_body(row: Row) -> str:
     """Return a row without its exchanges as JSON."""
-    return to_text(_ROW, row, exclude={"exchanges"})
+    return to_text(ROW, row, exclude={"exchanges"})
 
 
 def _without_texts(exchange: Exchange) -> Exchange:
@@ -74,7 +74,7 @@ def decode_row(texts: Texts, *, values: bool = True) -> Row:
                 adapter = adapter_of(exchange.kind)
                 outcome = replace(outcome, value=adapter.validate_python(outcome.value))
         exchanges.append(replace(exchange, outcome=outcome))
-    return replace(from_text(_ROW, texts.body), exchanges=tuple(exchanges) if values else found)
+    return replace(from_text(ROW, texts.body), exchanges=tuple(exchanges) if values else found)
 
 
 def to_text(adapter: TypeAdapter[T], value: T, *, exclude: set[str] | None = None) -> str:

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from ragstone._internal.text import format_validation_errors, one_line
-from ragstone.store.codec import Texts, checksum, decode_row, from_text
+from ragstone.store.codec import ROW, Texts, checksum, decode_row, from_text
 from ragstone.store.errors import DamagedRunError, StoreError
 from ragstone.store.run_info import check_stored
 from ragstone.store.schema import ROWS, TEXTS
@@ -91,6 +91,10 @@ class StoredRows(LazyRows):
             with row_errors(self._name, place):
                 value = from_text(adapter, texts.body)
             yield value
+
+    def without_exchanges(self) -> Iterator[Row]:
+        """Yield the rows without their exchanges."""
+        return self.read_as(ROW)
 
     def _all(self) -> Iterator[tuple[int, Texts]]:
         last, count = -1, 0

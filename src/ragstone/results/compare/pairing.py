@@ -3,87 +3,23 @@
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol, Self, overload, runtime_checkable
+from typing import NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
 
 from ragstone.results.grouping import RowKeys
 from ragstone.results.metric_summary import FAILED, SCORED, STATES, UNDEFINED
 from ragstone.results.run import Run
-from ragstone.types.claim import Label, Texts
-from ragstone.types.row import Row
-from ragstone.types.sample import Message, Tags, with_history
+from ragstone.types.claim import Label
+from ragstone.types.row import LazyRows, Row
+from ragstone.types.sample import with_history
 from ragstone.types.score import Score, State
 
 LISTED = 3
 """Ids that a report lists."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeClaim:
-    """The part of a JudgedClaim that a comparison reads."""
-
-    text: str
-    label: Label
-    against: Texts = "contexts"
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeScore:
-    """The part of a Score that a comparison reads."""
-
-    state: State
-    value: float | None = None
-    claims: tuple[OutcomeClaim, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeContext:
-    """The part of a Context that a comparison reads."""
-
-    text: str = ""
-    id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeSample:
-    """The part of a Sample that a comparison reads."""
-
-    id: str
-    query: str
-    history: tuple[Message, ...] | None = None
-    contexts: tuple[OutcomeContext, ...] | None = None
-    tags: Tags = field(default_factory=dict[str, str | int | float | bool | None])
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The part of a Row that a comparison reads; fields have the same names."""
-
-    sample: OutcomeSample
-    scores: Mapping[str, OutcomeScore] = field(default_factory=dict[str, OutcomeScore])
-
-
-OUTCOME: TypeAdapter[Outcome] = TypeAdapter(Outcome)
-"""Reads an outcome from the JSON of a row, about four times as fast as the row."""
-
-
-@runtime_checkable
-class Readable(Protocol):
-    """Rows that are stored as JSON, and can be read in part."""
-
-    def read_as(self, adapter: TypeAdapter[Outcome], /) -> Iterable[Outcome]:
-        """Yield the rows as the adapter reads them."""
-        ...
-
-
-def outcomes_of(run: Run) -> Iterable[Row | Outcome]:
-    """Return what a comparison reads of the rows, without making rows if that is possible."""
-    return run.rows.read_as(OUTCOME) if isinstance(run.rows, Readable) else run.rows
 
 
 _LABELS = tuple(Label)
@@ -131,7 +67,7 @@ class MetricColumn:
         self._labels = bytearray()
         self._ends = array("q", [0])
 
-    def add(self, score: Score | OutcomeScore | None) -> None:
+    def add(self, score: Score | None) -> None:
         """Add the score of the next row; None if the metric was not computed."""
         state = State.UNDEFINED if score is None else score.state
         self._states.append(STATES.index(state))
@@ -185,8 +121,9 @@ class Columns:
         """Read the rows of a run once, without storing them."""
         columns = cls(metrics, cluster=cluster)
         if (rows := run.columns) is None:
-            for outcome in outcomes_of(run):
-                columns.add(outcome)
+            whole = run.rows
+            for row in whole.without_exchanges() if isinstance(whole, LazyRows) else whole:
+                columns.add(row)
             return columns
         columns.ids.extend(map(hash, rows.ids))
         columns.queries.extend(map(query_key, rows.queries))
@@ -194,7 +131,7 @@ class Columns:
             column.extend(*rows.column(name))
         return columns
 
-    def add(self, row: Row | Outcome) -> None:
+    def add(self, row: Row) -> None:
         """Add the next row."""
         sample = row.sample
         self.ids.append(hash(sample.id))
