@@ -45,7 +45,7 @@ function formatBrief(value) {
 }
 
 function formatInteger(value) {
-  return value.toLocaleString("en");
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ","); // toLocaleString takes 0.1 s at first
 }
 
 function formatCount(number, noun) {

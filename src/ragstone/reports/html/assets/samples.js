@@ -15,7 +15,7 @@ function metricTitles() {
   return Object.fromEntries(metricHeads().map((head) => [head.dataset.metric, head.textContent.trim()]));
 }
 
-/** Hide the columns of metrics that are not chosen, in the list and in the tables of tags. */
+/** Hide the columns of metrics that are not chosen, in the tables of tags and the list's head. */
 function updateColumns() {
   const boxes = [...document.querySelectorAll("#columns input")];
   if (!boxes.length) return;
@@ -86,7 +86,6 @@ function showList() {
       ? formatCount(view.total, "sample")
       : `${formatInteger(view.matched)} of ${formatCount(view.total, "sample")} match`;
   document.querySelector("#rows-table tbody").replaceChildren(...view.rows.map(tableRow));
-  updateColumns();
   updateHeads();
   updatePager();
   addSeenTags();
@@ -94,7 +93,8 @@ function showList() {
 
 function tableRow(row) {
   const link = element("a", { href: `#sample=${row.place}` }, truncate(row.query, 160));
-  const cells = metricHeads().map((head) => {
+  const shown = metricHeads().filter((head) => !head.hidden);
+  const cells = shown.map((head) => {
     const score = row.scores[head.dataset.metric];
     const level = score ? (levelOf(score, head) ?? "") : "";
     const attributes = { class: `number ${level}`, "data-metric": head.dataset.metric };
@@ -280,7 +280,10 @@ function addListeners(source) {
     view.offset += LIMIT * Number(event.target.dataset.step ?? 0);
     refresh(source).then(() => byId("samples").scrollIntoView());
   });
-  byId("columns")?.addEventListener("change", updateColumns);
+  byId("columns")?.addEventListener("change", () => {
+    updateColumns();
+    showList();
+  });
   document.querySelectorAll("button[data-sort]").forEach((button) => {
     button.addEventListener("click", () => sortBy(source, button.dataset.sort));
   });
@@ -303,6 +306,7 @@ async function start() {
   addListeners(source);
   const sort = byId("rows-table").dataset.sort ?? "";
   Object.assign(view, { sort, order: worstFirst(sort) });
+  updateColumns();
   await refresh(source);
   if (placeFromAddress() !== null) await showAddress(source);
 }
