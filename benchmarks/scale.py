@@ -159,7 +159,7 @@ def measure(
         child = subprocess.Popen(
             [sys.executable, __file__, "--child", engine, str(data)],
             cwd=folder,
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": ""},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=(Path(folder) / "messages").open("w"),
