@@ -258,4 +258,4 @@ def test_no_composed_reply_is_read_wrongly(
         if found != truth:
             wrong.append(f"{truth} was read as {found}:\n{text}")
     assert not wrong, f"{len(wrong)} of {cases}\n" + "\n\n".join(wrong[:10])
-    assert right > tried // (4 if read is _verdicts else 40)  # grades are read as JSON only
+    assert right > tried // 8

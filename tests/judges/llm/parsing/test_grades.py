@@ -111,11 +111,24 @@ def test_a_grade_that_cannot_be_read_is_malformed(last: object, said: str) -> No
     assert (failure.cause, failure.message) == (Cause.MALFORMED, said)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. Relevant\n2. Irrelevant\n3. Relevant",
+        "[1] Yes: it says so.\n[2] No - another subject.\n[3] **yes**",
+        "Context 1: relevant (it says it)\nContext 2: not relevant\nContext 3: useful",
+        "My grades:\n3) yes\n2) no, since I cannot find it\n1) yes",
+    ],
+)
+def test_numbered_lines_are_read_unless_only_json_will_do(text: str) -> None:
+    assert grades_of(text) == [True, False, True]
+    assert failure_of(text, strict_json=True).cause is Cause.MALFORMED
+
+
 @each_case(
     "text",
     [
         "All three contexts are relevant.",
-        "1. Relevant\n2. Irrelevant\n3. Relevant",
         "Relevant. Irrelevant. Relevant.",
         "Yes\nNo\nYes",
         "1. yes, but only partly\n2. it is relevant\n3. no doubt of it",
@@ -129,6 +142,11 @@ def test_nothing_is_guessed(text: str) -> None:
     assert failure_of(text).cause is Cause.MALFORMED
 
 
+def test_a_line_without_a_grade_beside_lines_with_one_is_malformed() -> None:
+    failure = failure_of("1. Relevant\n2. Perhaps\n3. Irrelevant")
+    assert (failure.cause, failure.message) == (Cause.MALFORMED, "'Perhaps' is not a grade")
+
+
 def test_a_refusal_is_one_where_nothing_was_read() -> None:
     assert failure_of("I'm sorry, but I cannot grade these.").cause is Cause.REFUSAL
     assert failure_of("I cannot assess this.\n1. Yes").cause is Cause.REFUSAL
@@ -139,6 +157,13 @@ def test_json_of_a_text_that_was_shown_is_no_grade() -> None:
     assert grades_of(f"{quoting}\n{reply(entry(1, False))}", 1) == [False]
     failure = failure_of(quoting, 1)
     assert (failure.cause, "only repeats" in failure.message) == (Cause.MALFORMED, True)
+
+
+def test_nor_is_a_numbered_line_of_one() -> None:
+    shown = ("Rules:\n1. No, you may not.",)
+    with pytest.raises(JudgeFailureError) as caught:
+        parse_grades(RawReply("[1] No, you may not.", shown=shown), ("",), of="contexts")
+    assert caught.value.cause is Cause.MALFORMED
 
 
 TWO = ("It lasts 20 hours.", "It is red.")

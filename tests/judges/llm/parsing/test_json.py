@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from tests.cases import each_case
@@ -7,6 +8,7 @@ from tests.judges.llm.parsing.raw_reply import raw
 from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.items import ItemFormat, json_items
 from ragstone.judges.llm.parsing.json import RawReply
+from ragstone.judges.llm.parsing.labels import LabelPattern
 from ragstone.judges.llm.parsing.responses import parse_claims
 from ragstone.judges.llm.parsing.verdicts import parse_verdicts
 from ragstone.judges.llm.tasks import (
@@ -19,12 +21,16 @@ from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError
 
+ANY = re.compile("")
+LABELS = LabelPattern({"yes": True, "no": False}, side=bool)
 FORMAT = ItemFormat(
     lists=("first", "second"),
     labels=("label",),
     numbers=(),
     texts=(),
     words={"yes": True, "no": False},
+    label=LABELS,
+    line=ANY,
 )
 
 

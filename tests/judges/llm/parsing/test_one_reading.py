@@ -141,11 +141,22 @@ def test_json_that_the_text_around_it_may_change_is_never_read(frame: str) -> No
     "text",
     [
         *(json.dumps({"verdicts": ENTRIES}).replace("]}", "],}"), json.dumps(json.dumps(ENTRIES))),
+        *(
+            json.dumps(dict(enumerate(LABELS, 1))),
+            json.dumps({"verdicts": {f"claim_{n}": x for n, x in enumerate(LABELS, 1)}}),
+        ),
         json.dumps([{**entry, "reason": "a\nb"} for entry in ENTRIES]).replace("\\n", "\n"),
+        "First: SUPPORTED\nSecond: CONTRADICTED\nThird: NOT_ENOUGH_INFO",
+        "Third claim: NOT_ENOUGH_INFO\nFirst claim: SUPPORTED\nSecond claim: CONTRADICTED",
+        "Claim two: CONTRADICTED\nClaim one: SUPPORTED\nClaim three: NOT_ENOUGH_INFO",
         *("C2: CONTRADICTED\nC1: SUPPORTED\nC3: NOT_ENOUGH_INFO", LIST.replace(". ", ". Label: ")),
         "\n\n".join(f"Claim {n}\nReason: so.\nLabel: {x}" for n, x in enumerate(LABELS, 1)),
+        json.dumps(
+            [{**ENTRIES[n], "claim": x} for n, x in ((2, "third"), (0, "one"), (1, "Claim two"))]
+        ),
         f"<think>1. CONTRADICTED</think>{LIST}",
         f"<|channel|>final<|message|>{LIST}<|return|>",
+        f"{LIST}\n\nClaim 2 is contradicted. The tower stands in Paris.",
     ],
 )
 def test_verdicts_with_one_reading_are_read(text: str) -> None:
@@ -192,8 +203,6 @@ def test_verdicts_with_one_reading_are_read(text: str) -> None:
         "- claim: 3\n  label: SUPPORTED\n- claim: 1\n  label: SUPPORTED\n- claim: 2\n  label: no",
         "The paint\nVerdict: no\nThe city\nVerdict: yes\nThe year\nVerdict: no",
         json.dumps({str(n): {"claim": 4 - n, "label": x} for n, x in enumerate(LABELS, 1)}),
-        "First: SUPPORTED\nSecond: CONTRADICTED\nThird: NOT_ENOUGH_INFO",
-        f"{LIST}\n\nClaim 2 is contradicted. The tower stands in Paris.",
     ],
 )
 def test_verdicts_with_two_possible_readings_are_never_read(text: str) -> None:
@@ -203,7 +212,10 @@ def test_verdicts_with_two_possible_readings_are_never_read(text: str) -> None:
 @each_case(
     "text",
     [
+        "1. Relevant\n2. Relevant\n3. Relevant\n\nCorrection: 2 is not relevant.",
         '[{"relevant": 1}, {"relevant": 1}, {"relevant": 1}]\n| 1 | Relevance:** 0 |',
+        "1. Relevant (same topic only)\n2. Irrelevant\n3. Relevant",
+        *(f"{heading}\n1. Yes\n2. No\n3. Yes" for heading in ("Is it irrelevant?", "Off topic:")),
         *(
             json.dumps([{"number": n, **fields} for n in (1, 2, 3)])
             for fields in ({"relevant": True, "irrelevant": True}, {"irrelevant": False})
@@ -248,6 +260,10 @@ def test_a_list_of_claims_has_one_reading(form: str) -> None:
 @pytest.mark.parametrize(
     ("read", "text"),
     [
+        (rating, "Level: 4\n\nOn reflection: 2"),
+        (rating, "Level: 4\n\nNever mind."),
+        (rating, "My first guess:\nLevel: 4"),
+        (abstention, "ABSTAINS\n\nThe opposite is true."),
         (explanation, "{'explanation': 'All is well.'}"),
         (explanation, "null"),
         (explanation, "Lo siento, no puedo ayudar con eso."),

@@ -162,11 +162,19 @@ def test_verdicts_are_put_in_order_by_the_claims_they_repeat() -> None:
     assert labels_of(json.dumps({"statements": entries})) == [S, C, N]
 
 
+def test_a_paraphrased_claim_is_told_by_its_place() -> None:
+    texts = ("Twenty hours is how long the battery lasts.", CLAIMS[1], "")
+    entries = [{"statement": text, "verdict": "yes"} for text in texts]
+    assert labels_of(json.dumps({"statements": entries})) == [S, S, S]
+
+
 @pytest.mark.parametrize("places", [(1, 1, 2), (1, 0, None), (None, 2, None)])
-def test_texts_that_are_not_the_claims_are_a_mismatch(places: tuple[int | None, ...]) -> None:
+def test_a_claim_repeated_in_anothers_place_is_a_mismatch(places: tuple[int | None, ...]) -> None:
     texts = ["something else" if n is None else CLAIMS[n] for n in places]
     entries = [{"statement": text, "verdict": "yes"} for text in texts]
     text = json.dumps({"statements": entries})
+    if places == (None, 2, None):
+        assert "verdict 2 repeats the text of another claim" in failure_of(text).message
     assert failure_of(text).cause is Cause.COUNT_MISMATCH
 
 
@@ -447,7 +455,7 @@ def test_a_reply_with_two_readings_has_no_verdict(text: str) -> None:
     [
         ("1. Supported: yes", True),
         ("1. **Supported:** yes, context 1 has it", True),
-        ("1. Supported - the context says so, in other words", True),
+        ("1. Supported - the context says so, but in other words", True),
         ("1. Not supported. No context has it.", False),
         ("<think>1. yes</think>1. no", False),
         ('{"verdicts": [{"claim": 1, "label": "yes"}]}\n</think>\n1. Not supported', False),
@@ -465,7 +473,7 @@ def test_a_reply_with_one_reading_is_read(text: str, supported: bool) -> None:
 
 
 @pytest.mark.parametrize("key", ["claimId", "claim_no", "idx", "position", "claim", "#"])
-@pytest.mark.parametrize("form", ["C{}", "[{}]", "claim_{}", "#{}", "{}"])
+@pytest.mark.parametrize("form", ["C{}", "[{}]", "claim_{}", "{}/2", "#{}", "{}"])
 def test_numbers_in_many_forms_give_the_order(key: str, form: str) -> None:
     entries = [{key: form.format(2), "label": "no"}, {key: form.format(1), "label": "yes"}]
     question = VerifyClaims(claims=("It is red.", "It is old."), contexts=("A context.",))
@@ -476,33 +484,43 @@ def test_numbers_in_many_forms_give_the_order(key: str, form: str) -> None:
 @pytest.mark.parametrize(
     "numbers", [("b", "a"), ("II", "I"), ("eleven", "x"), ({"id": 2}, {"id": 1})]
 )
+@pytest.mark.parametrize("key", ["claim", "ref"])
 def test_items_with_numbers_that_cannot_be_read_are_not_taken_by_position(
-    numbers: tuple[object, object],
+    key: str, numbers: tuple[object, object]
 ) -> None:
-    entries = [{"claim": number, "label": "yes"} for number in numbers]
+    entries = [{key: number, "label": "yes"} for number in numbers]
     question = VerifyClaims(claims=("It is red.", "It is old."), contexts=("A context.",))
-    with pytest.raises(JudgeFailureError, match="the verdicts of 2 claims are numbered"):
+    with pytest.raises(JudgeFailureError, match=r"the numbers of the verdicts in .* are ambiguous"):
         parse_verdicts(raw(json.dumps(entries), question), question)
 
 
-@pytest.mark.parametrize("key", ["context_id", "passage", "confidence_level", "chunk"])
+@pytest.mark.parametrize(
+    "key", ["context_id", "passage", "rank", "priority", "confidence_level", "ref", "chunk"]
+)
 @pytest.mark.parametrize("values", [(2, 1), (1, 0)])
-def test_other_numbers_give_no_order(key: str, values: tuple[int, int]) -> None:
+def test_a_key_of_unknown_meaning_gives_no_order(key: str, values: tuple[int, int]) -> None:
     question = VerifyClaims(claims=("It is red.", "It is old."), contexts=("A context.",))
     entries = [
         {"label": label, key: value} for label, value in zip(("yes", "no"), values, strict=True)
     ]
     expected = [Label.SUPPORTED, Label.CONTRADICTED]
-    numbered = [{**entry, "claim": n} for n, entry in enumerate(entries, 1)]
-    for each in (entries, numbered):
-        verdicts = parse_verdicts(raw(json.dumps(each), question), question)
+    try:
+        verdicts = parse_verdicts(raw(json.dumps(entries), question), question)
+    except JudgeFailureError:
+        assert key in ("ref", "rank", "priority")
+    else:
         assert [verdict.label for verdict in verdicts] == expected
+    numbered = [{**entry, "claim": n} for n, entry in enumerate(entries, 1)]
+    verdicts = parse_verdicts(raw(json.dumps(numbered), question), question)
+    assert [verdict.label for verdict in verdicts] == expected
 
 
-@pytest.mark.parametrize("key", ["rank", "priority", "ref", "status", "remark", "claim_text"])
-def test_a_key_of_unknown_meaning_makes_a_verdict_unreadable(key: str) -> None:
-    failure = failure_of(reply({**item(1, "yes"), key: "x"}), ONE)
-    assert failure.cause is Cause.MALFORMED
+@pytest.mark.parametrize("key", ["content", "claim_text", "claimText", "original_claim", "input"])
+def test_claims_repeated_under_any_key_give_the_order(key: str) -> None:
+    question = VerifyClaims(claims=("It is red.", "It is old."), contexts=("A context.",))
+    entries = [{key: "It is old.", "label": "no"}, {key: "It is red.", "label": "yes"}]
+    verdicts = parse_verdicts(raw(json.dumps(entries), question), question)
+    assert [verdict.label for verdict in verdicts] == [Label.SUPPORTED, Label.CONTRADICTED]
 
 
 @pytest.mark.parametrize("heading", ["### Claim {}", "**Claim {}**: it", "Claim {}", "Claim {}:"])

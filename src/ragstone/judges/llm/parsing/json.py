@@ -110,14 +110,10 @@ _CELL = re.compile(r"\|[^|]*\||[:=|–—-][\s*\"'`]*[0-9]+[\s*\"'`.|)\]]*$")
 """A row of a table, or a number as a value."""
 _RUNS_ON = re.compile(r"[ \t`\"'*]*(?:[,;][ \t]*\w|[a-z])")
 """The rest of a sentence that quotes what is before it."""
-OTHER_KEYS = frozenset(
-    "confidence score probability certainty rating evidence quote quotes source sources page"
-    " line context contexts contextnumber reason explanation rationale justification reasoning"
-    " thoughts analysis summary".split()
-)
-"""Keys of an item, or of a list of items, that are neither its number nor its label."""
-NUMBER_KEYS = ("", *"number no num nr index idx position pos item n id".split())
-"""Keys of the number of any item."""
+_TRUSTED = re.compile("correct|valid|accurate|accepted|confirmed|final|^true")
+_DISTRUSTED = re.compile("negat|invert|revers|wrong|incorrect|invalid|draft|reject|retract")
+"""Flags that set an object aside: the first if they are false, the others if they are true."""
+_REMARK = re.compile("note|comment|remark|correct|edit|update")
 
 
 def storable(text: str) -> str:
@@ -180,13 +176,22 @@ def text_at(fields: Mapping[str, object], *keys: str) -> str | None:
     return None
 
 
+def is_withdrawn(fields: Mapping[str, object]) -> bool:
+    """Return whether another field of an object sets it aside, such as `"valid": false`."""
+    for key, value in fields.items():
+        if isinstance(value, bool) and (_DISTRUSTED if value else _TRUSTED).search(key):
+            return True
+        if isinstance(value, str) and _REMARK.search(key) and is_reconsidered(value):
+            return True
+    return False
+
+
 def texts_at(entries: Sequence[object], *keys: str) -> tuple[str, ...] | None:
-    """Return the text of each entry: a text, or an object with one and known keys; else None."""
+    """Return the text of each entry, which is a text or has one under a key; else None."""
     texts: list[str] = []
-    known = OTHER_KEYS.union(keys, NUMBER_KEYS)
     for entry in entries:
         text = text_at(entry, *keys) if is_object(entry) else entry
-        if not isinstance(text, str) or (is_object(entry) and not entry.keys() <= known):
+        if not isinstance(text, str) or (is_object(entry) and is_withdrawn(entry)):
             return None
         texts.append(storable(text))
     return tuple(texts)

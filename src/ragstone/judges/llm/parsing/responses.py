@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ragstone._internal.text import quoted
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsing.items import number_at, reason_at
+from ragstone.judges.llm.parsing.items import REASON_LINE, number_at, reason_at
 from ragstone.judges.llm.parsing.json import (
     YES_OR_NO,
     RawReply,
@@ -20,6 +20,7 @@ from ragstone.judges.llm.parsing.json import (
     text_at,
     texts_at,
 )
+from ragstone.judges.llm.parsing.labels import LabelPattern
 from ragstone.types.claim import GeneratedQueries, Rating
 
 _LISTED = re.compile(
@@ -39,8 +40,21 @@ PLACEHOLDER = re.compile(
 _FEWEST_LETTERS = 8
 """Letters of the shortest explanation."""
 _ABSTAINS: Mapping[str, bool] = MappingProxyType({"abstains": True, "answers": False})
+_LABEL = LabelPattern(_ABSTAINS, side=bool)
+_ANSWER = re.compile(
+    r"(?:^|[.,:;=–—-])\W*(?:yes|no|not|true|false|nein|non)\W*(?:$|[.,;!\n])", re.IGNORECASE
+)
+_NAME = re.compile(r"[\s*_#\"'`]*label[\s*_\"'`]*:[\s*_\"'`]*", re.IGNORECASE)
 _LABEL_KEY = re.compile(r"(?:final|revised|corrected)?(?:label|verdict)?")
 _LEVEL_KEY = re.compile(r"(?:final|revised|corrected|overall)?(?:level|rating|score)?")
+_LEVEL_NEXT = re.compile(
+    r"(?:level|rating|score|rate|^)[^0-9\n.]{0,20}([0-9]{1,4})\b", re.IGNORECASE | re.MULTILINE
+)
+_LEVEL_WORD = re.compile(r"level|rating|score", re.IGNORECASE)
+_LEVEL_LINE = re.compile(
+    r"[\s*_\"'`#-]*(?:level|rating)(?:-|(?=[0-9])|[\s*_\"'`.:=()#]+)(-?[0-9]{1,9})[\s*_\"'`.)]*",
+    re.IGNORECASE,
+)
 _LEVEL = re.compile(r"\s*(?:(?:level|rating)(?:\s*:\s*|\s+|-))?(-?[0-9]{1,9})\.?\s*", re.IGNORECASE)
 
 
@@ -144,7 +158,7 @@ def parse_queries(reply: RawReply) -> GeneratedQueries:
 
 
 def parse_abstention(reply: RawReply) -> bool:
-    """Return whether a response abstains; JSON only."""
+    """Return whether a response abstains."""
 
     def accept(value: object) -> bool | None:
         if not is_object(value):
@@ -157,14 +171,25 @@ def parse_abstention(reply: RawReply) -> bool:
             read.add(_flag(value, *flags))
         return read.pop() if len(read) == 1 else None
 
-    def disagrees(_abstains: bool, _before: str, after: str) -> bool:
-        return re.search("abstain|answers", after, re.IGNORECASE) is not None
+    def plain(answer: str) -> bool | None:
+        """Return the one label at the start, perhaps after `Label:` if no shown text has that."""
+        name = _NAME.match(answer)
+        label = _LABEL.match(answer, name.end() if name else 0)
+        if name and label and any(answer[: label.end(1)] in other for other in reply.shown):
+            return None
+        rest = answer[label.end(1) :] if label else ""
+        if _ANSWER.search(rest) or may_change("", "".join(rest.partition("\n")[1:]), reply.shown):
+            return None
+        labels = {word for word in _ABSTAINS if re.search(rf"\b{word}\b", answer, re.IGNORECASE)}
+        return _ABSTAINS[label[1].lower()] if label and len(labels) == 1 else None
 
-    return parse_value(reply, accept, lambda _: None, disagrees)
+    return parse_value(
+        reply, accept, plain, lambda value, _, after: _LABEL.revised_in(after, {1: value})
+    )
 
 
 def parse_rating(reply: RawReply) -> Rating:
-    """Return a level and the reason for it; JSON only."""
+    """Return a level and the reason for it."""
 
     def accept(value: object) -> Rating | None:
         if not is_object(value):
@@ -174,10 +199,25 @@ def parse_rating(reply: RawReply) -> Rating:
         level = levels.pop() if len(levels) == 1 else None
         return None if level is None else Rating(level=level, reason=reason_at(value))
 
-    def disagrees(_rating: Rating, _before: str, after: str) -> bool:
-        return re.search("[0-9]", after) is not None
+    def plain(answer: str) -> Rating | None:
+        """Return the level of the one line `Level: 4` that no shown text has."""
+        others = [line for line in answer.splitlines() if not REASON_LINE.match(line)]
+        lines = [line for line in others if _LEVEL_WORD.search(line)]
+        place = others.index(lines[0]) if lines else 0
+        before, after = "\n".join(others[:place]), "\n".join(["", *others[place + 1 :]])
+        if may_change(before, after, reply.shown):
+            return None
+        matches = [_LEVEL_LINE.fullmatch(line) for line in lines]
+        levels = {int(match[1]) if match else None for match in matches}
+        level = levels.pop() if len(levels) == 1 else None
+        repeats = any(line.strip() in other for line in lines for other in reply.shown)
+        return None if level is None or repeats else Rating(level=level)
 
-    return parse_value(reply, accept, lambda _: None, disagrees)
+    def disagrees(value: Rating, _before: str, after: str) -> bool:
+        levels = {int(level) for level in _LEVEL_NEXT.findall(after)}
+        return not levels <= {value.level}
+
+    return parse_value(reply, accept, plain, disagrees)
 
 
 def _flag(fields: Mapping[str, object], yes: Sequence[str], no: Sequence[str]) -> bool | None:

@@ -1,7 +1,8 @@
-"""Verdicts on claims, as models write them: JSON, else plain text."""
+"""Verdicts on claims, as models write them."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -17,16 +18,11 @@ from ragstone.judges.llm.parsing.items import (
     in_order,
     number_keys,
     parse_items,
-    sides_of,
+    plain_item,
+    plain_items,
 )
-from ragstone.judges.llm.parsing.json import (
-    YES_OR_NO,
-    RawReply,
-    is_reconsidered,
-    is_refusal,
-    may_change,
-    read_word,
-)
+from ragstone.judges.llm.parsing.json import RawReply, is_reconsidered, is_refusal, read_word
+from ragstone.judges.llm.parsing.labels import LabelPattern, number_of, numbered_pattern
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import PartialVerdict
@@ -49,6 +45,7 @@ _WORDS = {
 _LABELS: Mapping[str, Label] = MappingProxyType(
     {word: label for label, words in _WORDS.items() for word in words.split(", ")}
 )
+_SIDES = {Label.SUPPORTED: 2, Label.PARTIALLY_SUPPORTED: 1}
 _VERDICTS = ItemFormat(
     lists=("verdicts", "statements", "claims", "results", "labels"),
     labels=(
@@ -58,17 +55,46 @@ _VERDICTS = ItemFormat(
     numbers=number_keys("claim", "statement"),
     texts=("statement", "claim", "text", "fact"),
     words={**_LABELS, **{label.value: label for label in Label}},
+    label=LabelPattern(
+        {word: label for word, label in _LABELS.items() if word != "support"},
+        side=lambda label: _SIDES.get(label, 0),
+    ),
+    line=numbered_pattern("claim", "statement", "verdict"),
     side=lambda label: label is Label.SUPPORTED,
     quoted=True,
 )  # fmt: skip
+_MARKER = re.compile(r"final verdicts? for each (?:statement|claim) in order\s*:", re.IGNORECASE)
+_VERDICT = re.compile(
+    r"\b(verdict|label)(?:\s+(?:for\s+)?(?:(?:claim|statement)\s+)?#?([0-9]{1,4}))?\**\s*:\**\s*"
+    r"((?:(?!\b(?:verdict|label)\b).)*)",
+    re.IGNORECASE,
+)
+_VERDICT_LEAD = re.compile(
+    r"(?:^|[.!?)\]|–—-])[\s*_#]*"
+    r"(?:(?:final|overall|my|the|claim|statement|#?[0-9]{1,4}[.):]*)\s+)*\**$",
+    re.IGNORECASE,
+)
+"""The end of the text before a verdict that nothing quotes or introduces."""
+_CLAIM = re.compile(
+    r"\b(?:claim|statement)[\s_#:]*(?:[0-9]|one|two|three|four|five|[a-e]\b)", re.IGNORECASE
+)
+"""Names a claim."""
+_OTHER_NUMBER = re.compile(
+    r"\W*(?:[a-z]+[\s_.#-]*)?[0-9]{1,4}(?:st|nd|rd|th|\s*/)?\b.{0,30}verdict", re.IGNORECASE
+)
+"""A verdict after a number in a form that is not read."""
+_REASON = re.compile(r"\s*\**(?:reason|reasoning|explanation|rationale)\b", re.IGNORECASE)
 
 
 def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ...]:
     """Return the verdicts of a reply: exactly one per claim, in the claims' order."""
     expected = len(question.claims)
-    items = parse_items(
-        reply, expected, _VERDICTS, lambda text: _plain_verdicts(text, reply.shown), _numbered
-    )
+
+    @cache
+    def is_shown(letters: str) -> bool:
+        return any(letters in _letters(other) for other in reply.shown)
+
+    items = parse_items(reply, expected, _VERDICTS, lambda text: _plain_verdicts(text, is_shown))
     finders: dict[int, QuoteFinder] = {}
 
     def verdict_of(item: _Item) -> Verdict | None:
@@ -124,171 +150,63 @@ def find_evidence(
     return tuple(found)
 
 
-_DOUBTS = re.compile(
-    r"(?:\b(?:but|assuming|supposing|provided|however|though|although|except|unless|yet|partial"
-    r"|partially|partly|mostly|not|no|nor|never|none|nothing|neither|without|hardly|barely"
-    r"|unclear|only|rather|instead|nope|wrong|incorrect|untrue|false"
-    r"|aber|jedoch|allerdings|nicht|nur|nein|doch|falsch|mais|cependant|sauf|pas|non|faux"
-    r"|pero|aunque|salvo|falso|mas|porém|exceto|ma|però|tranne|maar|niet|но|однако|кроме|не|нет)\b"
-    r"|n['’]t\b|[,(]\s*(?:if|when)\b|[✗✘❌])",
-    re.IGNORECASE,
-)
-"""Words that limit or deny an affirmative label before them."""
-_VALUE = re.compile(
-    r"[\s*\"'`.:;,()\[\]–—=-]*(?>[0-9]+(?:[.,][0-9]+)*)\s*(?:%|/|percent|of\b)"
-    r"|[\s*\"'`]*[:=–—-][\s*\"'`]*(?>[0-9]+(?:[.,][0-9]+)*)[\s*\"'`]*(?:$|[.;)](?:\s|$))",
-    re.IGNORECASE,
-)
-"""A number right after a label, as its value."""
-_ANSWER = re.compile(
-    r"[\s*\"'`]*[:=–—-]+[\s*\"'`]*(?:yes|no|true|false)(?=[\s*\"'`]*(?:[.,;!)]|$))", re.IGNORECASE
-)
-_AFFIRMED = re.compile(r"\b(?:yes|true|correct|ja|oui|sí|да)\b", re.IGNORECASE)
-_NOTHING = re.compile(
-    r"(?:\b(?:nothing|none|nor|neither|without|not|never|no)|n['’]t)\b[^.;:]*$", re.IGNORECASE
-)
-_PLAIN = sorted((w for w in _LABELS if not w.isdigit() and w != "support"), key=len, reverse=True)
-_START = re.compile(
-    rf"[*\"'`]*({'|'.join(_PLAIN).replace(' ', '[-_ ]')})[*\"'`]*\s*(?:$|[.:;(\[–—]|-\s|,)",
-    re.IGNORECASE,
-)
-"""A label at the start of a text; a lone 1 is the number of a claim or a footnote."""
-_NUMBERED = re.compile(
-    r"\s*(?:(?:[-*•]|#{1,6})\s+)?\*{0,3}(?:(?:claim|statement|verdict|[cs])[\s_]*)?[#(\[]?"
-    r"([0-9]{1,4})(?:[.):\]]+|\s+[-–—]|\*+\s*:|\**\s*$)(?![0-9])\**\s*(.*)",
-    re.IGNORECASE,
-)
-"""A numbered line: `1. ...`, `Claim 1: ...`."""
-_MARKER = re.compile(r"final verdicts? for each (?:statement|claim) in order\s*:", re.IGNORECASE)
-_VERDICT = re.compile(
-    r"\b(?:verdict|label)(?:\s+(?:for\s+)?(?:(?:claim|statement)\s+)?#?([0-9]{1,4}))?\**\s*:\**\s*"
-    r"((?:(?!\b(?:verdict|label)\b[\w\s#*]{0,30}:).)*)",
-    re.IGNORECASE,
-)
-_VERDICT_LEAD = re.compile(
-    r"(?:^|[.!?)\]|–—-])[\s*_#]*"
-    r"(?:(?:final|overall|my|the|claim|statement|#?[0-9]{1,4}[.):]*)\s+)*\**$",
-    re.IGNORECASE,
-)
-"""The end of the text before a verdict that nothing quotes or introduces."""
-_REASON = re.compile(
-    r"[ \t]+\S|[-*• ]*(?:reason|reasoning|explanation|rationale|evidence|quote)s?\b", re.IGNORECASE
-)
-"""A line that belongs to the item beside it."""
-_LETTER = re.compile(r"[^\W\d_]")
-_FOOTNOTE = re.compile(r"[1-9][0-9]{0,2}")
-_SHORT = 12
-"""Letters of a line that may occur in a text that was shown by chance."""
-_MOST_LINES = 5_000
-"""Lines of the longest plain text that is read."""
-
-
-def _plain_verdicts(text: str, shown: Sequence[str]) -> tuple[_Item, ...] | None:
-    """Return the verdicts of a text; None if it has none, or another line may change them.
+def _plain_verdicts(text: str, is_shown: Callable[[str], bool]) -> tuple[_Item, ...] | None:
+    """Return the verdicts of a text; None if it has none or refuses.
 
     They follow `Final verdict for each statement in order:`, else `Verdict:`, else a line's
-    number. Every other line has a reason, or only words that cannot change a verdict.
+    number. A reason may read like a refusal: only the other lines count.
     """
-    if text.count("\n") > _MOST_LINES:
+    lines = text.splitlines()
+    others = (
+        line
+        for line in lines
+        if not (_VERDICTS.line.fullmatch(line) or _VERDICT.search(line) or _REASON.match(line))
+    )
+    if is_refusal("\n".join(others)):
         return None
-    before, *after = _MARKER.split(text)
-    lines = [line for line in (after or [before])[0].splitlines() if line.strip(" *")]
-    items = _numbered(lines)
-    named = _named_verdicts(lines)
-    if len(after) > 1 or named is None or (named and any(item.value for item in items)):
+    items: list[_Item] = []
+    parts = _MARKER.split(text)
+    if len(parts) == 2 and not (items := list(plain_items(parts[1].splitlines(), _VERDICTS))):
+        pieces = [piece.strip(" *\t\r\n") for piece in re.split(r"[.,;\n]", parts[1])]
+        items = [
+            Item(None, piece[:200], None if piece.isdigit() else read_word(piece, _LABELS))
+            for piece in pieces
+            if piece
+        ]
+    numbered = list(plain_items(lines, _VERDICTS))
+    named = _named_verdicts(lines, is_shown) if not items else []
+    if named is None or (named and any(item.value for item in numbered)):
         return None
-    own = {line for line in lines if _NUMBERED.fullmatch(line) or _VERDICT.search(line)}
-    if after and not any(item.value for item in items):
-        pieces = [piece.strip(" *\t") for line in lines for piece in re.split("[.,;]", line)]
-        labels = {piece: read_word(piece, _LABELS) for piece in pieces if not piece.isdigit()}
-        items = [Item(None, piece[:200], labels.get(piece)) for piece in pieces if piece]
-        own = set(lines)
-    items = named or items
-    others = [line for line in lines if line not in own and not _REASON.match(line)]
-    drafts = [item for item in _numbered(before) if item.value] if after else []
-    heading = [line for line in before.splitlines() if after and not _NUMBERED.fullmatch(line)]
-    if (
-        not any(item.value for item in items)
-        or any(_repeats(line, shown) for line in own)
-        or any(_VERDICTS.named.search(line) for line in others)
-        or is_refusal("\n".join(heading))
-        or any(is_reconsidered(line) for line in lines if line not in own)
-        or may_change("", "\n".join(["", *others]), shown)
-        or (drafts and sides_of(drafts, _VERDICTS) != sides_of(items, _VERDICTS))
-    ):
-        return None
-    reasons = [item.reason for item in items if item.reason and _side(item.value)]
-    if may_change("", "\n".join(["", *reasons]), shown) or not all(
-        _LETTER.search(reason) or _FOOTNOTE.fullmatch(reason) for reason in reasons
-    ):  # a share or a symbol may be another answer
-        return None
-    return tuple(items)
+    items = items or named or numbered
+    return tuple(items) if any(item.value for item in items) else None
 
 
-def _repeats(line: str, shown: Sequence[str]) -> bool:
-    """Return whether a line, or what it numbers, is a part of a text that was shown."""
-    numbered = _NUMBERED.fullmatch(line)
-    parts = [part.strip().casefold() for part in (line, numbered[2] if numbered else "")]
-    texts = [text.casefold() for text in shown]
-    whole = any(parts[0] in map(str.strip, text.splitlines()) for text in texts)
-    return whole or any(len(part) > _SHORT and part in text for part in parts for text in texts)
-
-
-def _numbered(text: str | Iterable[str]) -> tuple[_Item, ...]:
-    """Return the items on the numbered lines of a text."""
-    lines = text.splitlines() if isinstance(text, str) else text
-    found = filter(None, map(_NUMBERED.fullmatch, lines))
-    return tuple(_plain_item(int(line[1]), line[2]) for line in found)
-
-
-def _named_verdicts(lines: Sequence[str]) -> list[_Item] | None:
+def _named_verdicts(lines: Sequence[str], is_shown: Callable[[str], bool]) -> list[_Item] | None:
     """Return the verdicts after `Verdict:` or `Label:`; None if their claims are not clear."""
-    number, named, others = None, list[_Item](), list[str]()
-    for line in lines:
-        if begin := _NUMBERED.fullmatch(line):
-            number = int(begin[1])
+    number, named, own = None, list[_Item](), set[int]()
+    for place, line in enumerate(lines):
+        if begin := _VERDICTS.line.fullmatch(line):
+            number = number_of(begin[1])
+        elif _OTHER_NUMBER.match(line):
+            return None
         verdicts = list(_VERDICT.finditer(line))
-        if not verdicts:
-            others.append(line)
+        if verdicts and is_reconsidered(line):
+            return None
         for verdict in verdicts:
-            lead = line[max(0, verdict.start() - 80) : verdict.start()]
-            number = int(verdict[1]) if verdict[1] else number
-            if not _VERDICT_LEAD.search(lead) or (number is None and re.search("[0-9]", lead)):
+            own.add(place)
+            item = plain_item(int(verdict[2]) if verdict[2] else number, verdict[3], _VERDICTS)
+            if item.value and is_shown(_letters(verdict[1] + (item.written or ""))):
+                return None  # the reply may quote it
+            if not _VERDICT_LEAD.search(line[max(0, verdict.start() - 80) : verdict.start()]):
                 return None
-            named.append(_plain_item(number, verdict[2]))
+            named.append(item)
             number = None
     if len(named) > 1 and any(item.number is None for item in named):
-        in_place = all(item.number is None for item in named) and all(map(_REASON.match, others))
-        return named if in_place else None
+        between = (lines[place] for place in range(min(own), max(own)) if place not in own)
+        reasons = all(not line.strip() or _REASON.match(line) for line in between)
+        return named if reasons and not any(map(_CLAIM.search, lines)) else None
     return named
 
 
-def _plain_item(number: int | None, text: str) -> _Item:
-    """Return the item of a text that starts with its label.
-
-    After it, a reason may follow. It must not answer again, take the label back, or name a label
-    of another side; after an affirmative label, it must not limit or deny anything either.
-    """
-    text = text.strip()
-    unclear = Item[Label](number, text[:200])
-    if not (label := _START.match(text)):
-        return unclear
-    value = read_word(label[1], _LABELS)
-    rest, side = text[label.end(1) :], _side(value)
-    answer = _ANSWER.match(rest)
-    if answer and not (side and _AFFIRMED.search(answer[0])):  # `Entailment: no`
-        return unclear
-    if _VALUE.match(rest) or is_reconsidered(rest) or (_DOUBTS if side else _AFFIRMED).search(rest):
-        return unclear
-    for other in _VERDICTS.named.finditer(rest):
-        named = other[0].lower() not in YES_OR_NO
-        denied = _NOTHING.search(rest, max(0, other.start() - 40), other.start())
-        if named and not denied and _side(read_word(other[0], _LABELS)) != side:
-            return unclear
-    reason = rest.strip(" -–—:;.()[]*\"'`")
-    return Item(number, label[1], value, reason or None)
-
-
-def _side(label: Label | None) -> int:
-    """Return 0 unless the label affirms a claim, or a part of it."""
-    return {Label.SUPPORTED: 2, Label.PARTIALLY_SUPPORTED: 1}.get(label, 0) if label else 0
+def _letters(text: str | None) -> str:
+    return "".join(filter(str.isalnum, text or "")).casefold()
