@@ -271,7 +271,7 @@ _DASHES = frozenset("-–—")
 def contexts(value: Plain) -> tuple[Context, ...]:
     """Return texts in order, from a list of texts or objects, or from one text.
 
-    A text that spells a list is that list; any other is one context, and `""` is no context.
+    A text that spells a list is that list; any other is one context; `""` means that there is none.
     """
     if isinstance(value, str):
         start = value.lstrip()
