@@ -167,6 +167,14 @@ def test_what_was_missed_is_shown_and_all_that_was_tried_is_in_the_json(ragstone
     assert "missed" not in ragstone("judge", "test", "--n", "30", "--no-store", "--show", "0").out
 
 
+def test_a_smaller_test_says_which_larger_one_it_replaced(ragstone, rows: str) -> None:
+    assert "replaced" not in ragstone("judge", "test", rows).err
+    said = ragstone("judge", "test", rows, "--n", "1")
+    assert said.code == 0
+    assert f"It replaced a test of {rows} with 2 claims; this one has 1." in said.err
+    assert "replaced" not in ragstone("judge", "test", rows).err
+
+
 def test_a_judge_that_supports_nothing_fails_the_test(ragstone, tmp_path: Path) -> None:
     row = {"query": "q", "response": "The Tarn is red today.", "contexts": ["Entry costs 5 euros."]}
     (tmp_path / "odd.jsonl").write_text(json.dumps(row))

@@ -11,6 +11,8 @@ LONGEST = 300
 
 def test_every_record_has_a_title_a_status_and_an_entry_in_the_index() -> None:
     index = (FOLDER / "README.md").read_text(encoding="utf-8")
+    numbers = [path.name[:4] for path in FOLDER.glob("[0-9]*.md")]
+    assert len(numbers) == len(set(numbers)), "two records have the same number"
     for path in sorted(FOLDER.glob("[0-9]*.md")):
         text = path.read_text(encoding="utf-8")
         title = re.match(r"# (\d+)\. (.+)\n\nStatus: (accepted|superseded by \d{4})\b", text)

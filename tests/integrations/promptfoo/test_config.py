@@ -379,8 +379,36 @@ def test_a_misspelled_assertion_type_is_an_error(read, kind: str, place: str) ->
 
 
 @pytest.mark.parametrize(
+    ("kind", "meant"),
+    [
+        ("faithfulness", "context-faithfulness"),
+        ("not-faithfulness", "context-faithfulness"),
+        ("Relevance", "context-relevance"),
+        ("recall", "context-recall"),
+        ("context_recall", "context-recall"),
+        ("answer_relevancy", "answer-relevance"),
+        ("response_relevancy", "answer-relevance"),
+    ],
+)
+def test_a_type_without_its_prefix_or_named_like_our_metric_is_an_error(
+    read, kind: str, meant: str
+) -> None:
+    with pytest.raises(InputError, match=f"did you mean {meant}"):
+        read(**asserting(FAITHFUL, {"type": kind, "threshold": 0.9}))
+
+
+@pytest.mark.parametrize(
     "kind",
-    ["contains", "similar:dot", "conversation-relevance", "assert-set", "promptfoo:redteam:x"],
+    [
+        "contains",
+        "similar:dot",
+        "bleu",
+        "factuality",
+        "search-rubric",
+        "conversation-relevance",
+        "assert-set",
+        "promptfoo:redteam:x",
+    ],
 )
 def test_an_assertion_type_of_promptfoo_is_skipped(read, kind: str) -> None:
     found = read(**asserting(FAITHFUL, {"type": kind}))

@@ -8,7 +8,7 @@ from tests.cases import add_run
 
 from ragstone.metrics import get
 from ragstone.reports.viewer import cache as summaries
-from ragstone.reports.viewer.cache import AsyncCache, Summaries, cache_key
+from ragstone.reports.viewer.cache import AsyncCache, Summaries, cache_key, history
 from ragstone.store import Store, resume
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -118,3 +118,36 @@ def test_of_a_finished_run_the_same_is_told_and_of_an_unfinished_one_not_for_lon
     now[0] += 2
     assert cache_key(finished) == before[0]
     assert cache_key(unfinished) != before[1]
+
+
+def test_only_runs_of_the_same_rows_share_a_chart(served, tmp_path: Path) -> None:
+    with Store.open(served.place, reading=True) as other:
+        plain = other.info("run-a").manifest
+    store = Store.open(tmp_path / "runs.db")
+
+    def add(run_id: str, *, identity: dict[str, str] | None = None, **fields: object) -> None:
+        plan = {key: fields.pop(key) for key in ("limit", "sheet") if key in fields}
+        update = {
+            "run_id": run_id,
+            "source": plain.source.model_copy(update=fields),
+            "plan": plain.plan.model_copy(update=plan),
+            "identity": identity or {},
+        }
+        add_run(store, plain.model_copy(update=update), METRICS, fingerprint=run_id)
+        store.finish(run_id, extras={}, summary={"metrics": {"hit@5": {"mean": 0.5}}})
+
+    in_memory = {"name": "samples", "fingerprint": None}
+    for number in (1, 2):
+        add(f"file-{number}")
+        add(f"list-{number}", identity={"data fingerprint": "ab"}, **in_memory)
+        add(f"unknown-{number}", **in_memory)
+    add("changed", fingerprint="cd")
+    add("drawn", sample="10 rows, seed 0")
+    add("first", limit=10)
+    add("sheet", sheet="second")
+    add("list-3", identity={"data fingerprint": "cd"}, **in_memory)
+
+    charts = {info.id: history(store, info, str) for info in store.runs(limit=100)}
+    linked = {name: found["hit@5"] for name, found in charts.items() if found}
+    assert set(linked) == {"file-1", "file-2", "list-1", "list-2"}
+    assert all(chart.count("<circle") == 2 for chart in linked.values())

@@ -1,3 +1,8 @@
+from dataclasses import replace
+
+import numpy as np
+
+from ragstone.reports.html.charts import scatter
 from ragstone.reports.viewer.pairs import CELLS, DIFFED, Part, dots, find_pair, word_diff
 from ragstone.results.compare.comparison import compare
 from ragstone.store import Store
@@ -55,3 +60,18 @@ def test_pairs_of_equal_scores_share_a_dot_that_leads_to_the_first(served) -> No
     assert [(dot.a, dot.b, dot.pairs, dot.link) for dot in found] == expected
     assert found[0].words == "6 samples: 0.00 in A, 1.00 in B"
     assert len(found) <= CELLS**2
+
+
+def test_pairs_that_got_better_worse_or_neither_share_no_dot(served) -> None:
+    """Their scores are too close to be drawn apart, but the chart counts them."""
+    with Store.open(served.place, reading=True) as store:
+        comparison = compare(store.load("run-a"), store.load("run-b"))
+    a, b = np.array([0.5, 0.5, 0.5, 0, 1]), np.array([0.495, 0.5, 0.505, 0, 1])
+    scores = comparison.scores["faithfulness"]
+    scores = replace(scores, places=scores.places[:5], a=a, b=b)
+    found = list(dots(replace(comparison, scores={"faithfulness": scores}), "faithfulness", str))
+    assert sorted((dot.a, dot.b, dot.pairs) for dot in found) == sorted(
+        zip(a, b, [1] * 5, strict=True)
+    )
+    chart = scatter(found, (0, 1), title="", higher_is_better=True)
+    assert "5 pairs: 1 better, 1 worse in B" in chart

@@ -2,12 +2,14 @@
 
 import asyncio
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
 from tests.cases import add_run
 from tests.reports.ranked import ranked_run
+from tests.reports.viewer.conftest import keep, manifest, row
 
 from ragstone.metrics import get
 from ragstone.reports.viewer import views as pages
@@ -116,6 +118,20 @@ def test_two_runs_are_compared_what_changed_first(served) -> None:
     assert "B - A +0.5000, interval " in text
     assert '<svg class="scatter"' in text
     assert 'href="/compare/sample?a=run-a&amp;b=run-b&amp;metric=faithfulness&amp;row=0"' in text
+
+
+def test_runs_are_compared_if_a_metric_has_no_scores_in_one(view, tmp_path: Path) -> None:
+    runs = {"a": [row(i, supported=i > 5) for i in range(12)]}
+    none = {"hit@5": Score.failed("timeout", "too slow")}
+    runs["b"] = [replace(each, scores={**each.scores, **none}) for each in runs["a"]]
+    with Store.open(tmp_path / "runs.db") as store:
+        for name, rows in runs.items():
+            keep(store, manifest(name), rows)
+    with view(tmp_path / "runs.db") as served:
+        for path in ("/compare?a=a&b=b", "/compare?a=b&b=a", "/runs/b"):
+            answer = served.get(path)
+            assert answer.status == 200
+            assert ">None<" not in answer.text
 
 
 def test_a_sample_of_two_runs_is_shown_side_by_side(served) -> None:

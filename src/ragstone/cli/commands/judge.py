@@ -656,7 +656,7 @@ def _run(
 
 def _save(key: str, result: JudgeTest) -> None:
     try:
-        backup = save_test(key, result)
+        older, backup = save_test(key, result)
     except OSError as error:
         click.echo(f"The result could not be saved to {FILE}: {error}", err=True)
         return
@@ -666,3 +666,6 @@ def _save(key: str, result: JudgeTest) -> None:
             err=True,
         )
     click.echo(f"Saved to {FILE}: reports of runs with this judge will show it.", err=True)
+    if older and older.claims > result.claims:
+        replaced = f"a test of {result.data} with {count(older.claims, 'claim')}"
+        click.echo(f"It replaced {replaced}; this one has {result.claims:,}.", err=True)

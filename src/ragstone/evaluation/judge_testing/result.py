@@ -174,10 +174,10 @@ def load_test(key: str) -> JudgeTest | None:
     return max(own, key=lambda test: (test.claims, test.at), default=None)
 
 
-def save_test(key: str, test: JudgeTest) -> Path | None:
+def save_test(key: str, test: JudgeTest) -> tuple[JudgeTest | None, Path | None]:
     """Save a test, without its single claims, in place of an older one of this judge and data.
 
-    An unreadable file is moved to a backup, whose path is returned.
+    Returns the replaced test, and the path of the backup to which an unreadable file was moved.
     """
     FILE.parent.mkdir(parents=True, exist_ok=True)
     with lock_file(FILE.with_suffix(".lock"), timeout=LOCK_TIMEOUT):
@@ -190,9 +190,10 @@ def save_test(key: str, test: JudgeTest) -> Path | None:
             names = (FILE.with_name(f"{FILE.stem}.unread-{n}.json") for n in itertools.count(1))
             before, backup = {}, next(name for name in names if not name.exists())
             FILE.replace(backup)
-        tests = {**before, f"{key}{_BETWEEN}{test.data}": test.model_copy(update={"tried": ()})}
+        name = f"{key}{_BETWEEN}{test.data}"
+        tests = {**before, name: test.model_copy(update={"tried": ()})}
         text = json.dumps(_TESTS.dump_python(tests, mode="json"), ensure_ascii=True, indent=1)
         with NamedTemporaryFile("w", dir=FILE.parent, suffix=".part", delete=False) as file:
             file.write(text)
         Path(file.name).replace(FILE)
-    return backup
+    return before.get(name), backup

@@ -50,7 +50,7 @@ GRADING: Mapping[str, type] = MappingProxyType(
 )
 """Keys of a `grading` or `ragas` block -> their types."""
 MISSPELLED = 0.85
-"""Similarity from which a type is one of METRICS, misspelled; others are skipped."""
+"""Similarity from which a type is one that we know, misspelled; others are skipped."""
 APIS = ("chat", "responses", "messages", "embedding", "embeddings")
 """Parts of a provider id that name an API: `openai:responses:gpt-4o`."""
 OTHER_APIS = ("completion", "assistant", "realtime", "moderation", "image", "agents")
@@ -64,6 +64,12 @@ LEGACY = "promptfoo"
 KEYS = "set API keys in the environment, such as OPENAI_API_KEY"
 INSTEAD = "run `promptfoo eval -o results.json` and pass results.json to ragstone"
 _OURS = frozenset(METRICS.values())
+_MEANT = {
+    name: kind
+    for kind, metric in METRICS.items()
+    for name in (metric, kind.removeprefix("context-"), kind)
+}
+"""Type, type without its prefix, or our metric -> the type that is meant."""
 
 Thing = Mapping[str, object]
 NOTHING: Thing = MappingProxyType({})
@@ -181,8 +187,9 @@ def assertion_problems(assertion: Thing, at: str) -> Iterator[str]:
     kind = str(assertion.get("type"))
     plain = kind.removeprefix("not-")
     if plain not in METRICS:
-        if near := get_close_matches(kind.lower(), METRICS, n=1, cutoff=MISSPELLED):
-            seen = f"{kind!r:.80} is not an assertion type of promptfoo; did you mean {near[0]}?"
+        if near := get_close_matches(plain.lower(), _MEANT, n=1, cutoff=MISSPELLED):
+            fix = f"did you mean {_MEANT[near[0]]}?"
+            seen = f"{kind!r:.80} is not an assertion type of promptfoo; {fix}"
             yield f"{at}: {seen}"
         elif "$ref" in assertion:
             yield f"{at}: $ref is not supported; write the assertion out, or {INSTEAD}"

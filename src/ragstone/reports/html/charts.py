@@ -253,7 +253,7 @@ def scatter(dots: Sequence[Dot], ends: Ends, *, title: str, higher_is_better: bo
     svg.add("line", "zero", x1=left, x2=left + size, y1=top + size, y2=top)
     better = worse = 0
     for dot in sorted(dots, key=lambda each: -each.pairs):
-        gain = (dot.b - dot.a) * (1 if higher_is_better else -1)
+        gain = round(dot.b - dot.a, 12) * (1 if higher_is_better else -1)
         better, worse = better + dot.pairs * (gain > 0), worse + dot.pairs * (gain < 0)
         svg.add(
             "circle",

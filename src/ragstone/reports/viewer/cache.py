@@ -17,6 +17,7 @@ from ragstone.reports.html.charts import Point, line
 from ragstone.reports.runs_table import run_entry
 from ragstone.store import RunInfo, Store, running_runs
 from ragstone.store.search import summarize
+from ragstone.types.config import Manifest
 
 T = TypeVar("T")
 
@@ -172,17 +173,18 @@ def list_runs(store: Store, limit: int = DEFAULT_RUNS) -> tuple[list[dict[str, o
 
 
 def history(store: Store, info: RunInfo, link: Callable[[str], str]) -> dict[str, Markup]:
-    """Return a chart of each metric over the finished runs of the same data, the oldest first.
+    """Return a chart of each metric over the finished runs of the same rows, the oldest first.
 
-    Metrics of one run only have none. `link` returns the address of a run.
+    Metrics of one run only have none, nor has data without a fingerprint. `link` returns the
+    address of a run.
 
     Raises:
         StoreError: the store cannot be read.
     """
     found: dict[str, list[Point]] = {}
+    data = _data_key(info.manifest)
     for other in reversed(store.runs(limit=DEFAULT_RUNS)):
-        sources = other.manifest.source, info.manifest.source
-        if len({(source.name, source.fingerprint) for source in sources}) > 1:
+        if data is None or _data_key(other.manifest) != data:
             continue
         summary = cast("Mapping[str, Mapping[str, Mapping[str, object]]]", other.summary or {})
         metrics = summary.get("metrics") or dict[str, Mapping[str, object]]()
@@ -200,3 +202,15 @@ def history(store: Store, info: RunInfo, link: Callable[[str], str]) -> dict[str
         for name, metric in info.metrics.items()
         if len(found.get(name, ())) > 1
     }
+
+
+def _data_key(manifest: Manifest) -> Hashable | None:
+    """Return a key of the rows that a run evaluates; None if they have no fingerprint.
+
+    Rows in memory and judgments have theirs in the identity of the run only.
+    """
+    source, plan, known = manifest.source, manifest.plan, manifest.identity
+    found = known.get("data fingerprint") or known.get("judgements fingerprint")
+    fingerprint = source.fingerprint or found
+    key = source.name, fingerprint, source.sample, plan.limit, plan.sheet
+    return key if fingerprint else None

@@ -21,7 +21,7 @@ from ragstone.types.sample import Context
 DIFFED = 2000
 """Words of a text that are compared; the time grows with their square."""
 CELLS = 50
-"""Dots in a row of a chart; pairs whose scores are closer share a dot."""
+"""Dots in a row of a chart; pairs that are closer and changed in the same direction share a dot."""
 _WORD = re.compile(r"\s*\S+|\s+$")
 
 
@@ -73,7 +73,8 @@ def dots(comparison: Comparison, metric: str, link: Callable[[int], str]) -> Ite
     order = worst_first(scores, higher_is_better=_is_higher_better(comparison, metric))
     values = np.column_stack((scores.a, scores.b))[order]
     span = float(values.max() - values.min()) or 1.0
-    cells = np.round(values / span * CELLS)
+    signs = np.sign(np.round(values[:, 1] - values[:, 0], 12))
+    cells = np.column_stack((np.round(values / span * CELLS), signs))
     _, firsts, numbers = np.unique(cells, axis=0, return_index=True, return_counts=True)
     rows = comparison.pairing.pairs.places[scores.places[order[firsts]], 0]
     for (a, b), number, row in zip(
