@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from tests.cases import each_case
 
-from ragstone.errors import Cause, RagstoneError, UsageError
+from ragstone.errors import CallError, Cause, RagstoneError, UsageError
 from ragstone.evaluation.runner import evaluate
 from ragstone.integrations.mlflow import feedback_of, retrieved, sample_of, scorer
 from ragstone.types.sample import Context, Sample
@@ -43,13 +43,28 @@ def test_documents_of_the_trace_are_the_contexts_if_there_are_no_others() -> Non
     document = SimpleNamespace(page_content="t", metadata={"doc_uri": "d"}, id=None)
     plain = {"page_content": "u", "metadata": {}, "id": "e"}
     trace = SimpleNamespace(search_spans=lambda **_: [SimpleNamespace(outputs=[document, plain])])
-    documents = retrieved(trace)
-    found = sample_of({"query": "q"}, "a", None, documents=documents).contexts
+    found = sample_of({"query": "q"}, "a", None, trace=trace).contexts
     assert found == (Context(text="t", id="d"), Context(text="u", id="e"))
-    own = sample_of({"query": "q"}, {"contexts": ["own"]}, None, documents=documents)
+    own = sample_of({"query": "q"}, {"contexts": ["own"]}, None, trace=trace)
     assert own.contexts == (Context(text="own"),)
     assert retrieved(None) is None
     assert retrieved(SimpleNamespace(search_spans=lambda **_: [])) is None
+
+
+def traced(*outputs: object) -> SimpleNamespace:
+    spans = [SimpleNamespace(outputs=each) for each in outputs]
+    return SimpleNamespace(search_spans=lambda **_: spans)
+
+
+def test_only_lists_of_a_retriever_are_contexts() -> None:
+    assert sample_of("q", "a", None, trace=traced(None)).contexts is None  # it failed
+    assert sample_of("q", "a", None, trace=traced([])).contexts == ()
+    assert sample_of("q", "a", None, trace=traced(None, ["t"])).contexts == (Context(text="t"),)
+    for outputs in ({"documents": ["t"]}, "text", [5], [None], [{"page": "t"}], 0):
+        with pytest.raises(CallError) as caught:
+            sample_of("q", "a", None, trace=traced(outputs))
+        assert caught.value.cause is Cause.MALFORMED
+        assert sample_of("q", {"contexts": []}, None, trace=traced(outputs)).contexts == ()
 
 
 def test_rows_that_cannot_be_read_are_errors() -> None:

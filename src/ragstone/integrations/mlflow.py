@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any, Unpack, cast
 
 from ragstone.datasets import samples_of
-from ragstone.errors import CallError, RagstoneError, UsageError
+from ragstone.errors import CallError, Cause, RagstoneError, UsageError
 from ragstone.evaluation.runner import ScoringOptions
 from ragstone.evaluation.scorer import Scorer
 from ragstone.metrics import get
@@ -50,7 +50,7 @@ def scorer(metric: str, *, name: str | None = None, **options: Unpack[ScoringOpt
 
     def score(inputs: Any, outputs: Any, expectations: Any = None, trace: Any = None) -> Any:
         try:
-            sample = sample_of(inputs, outputs, expectations, documents=retrieved(trace))
+            sample = sample_of(inputs, outputs, expectations, trace=trace)
             [row] = made.rows([sample])
         except RagstoneError as error:
             code = error.cause.value.upper() if isinstance(error, CallError) else "INVALID_INPUT"
@@ -70,9 +70,9 @@ def scorer(metric: str, *, name: str | None = None, **options: Unpack[ScoringOpt
 
 
 def sample_of(
-    inputs: object, outputs: object, expectations: object, *, documents: object = None
+    inputs: object, outputs: object, expectations: object, *, trace: object = None
 ) -> Sample:
-    """Return what MLflow passes to a scorer as a Sample; `documents` are the last resort.
+    """Return what MLflow passes to a scorer as a Sample; the trace's documents are the last resort.
 
     Raises:
         RagstoneError: it has no query, or a value cannot be read.
@@ -85,15 +85,26 @@ def sample_of(
         row |= {EXPECTED.get(name, name): value for name, value in given.items()}
     fields = {} if outputs is None else answer_fields(outputs)
     sample = samples_of([row], name="inputs and expectations").samples[-1]
-    if documents is not None and fields.get("contexts") is None and sample.contexts is None:
-        fields |= answer_fields({"contexts": documents})
+    if fields.get("contexts") is None and sample.contexts is None:
+        fields |= answer_fields({"contexts": retrieved(trace)})
     return Sample.model_validate({**dict(sample), **fields})
 
 
 def retrieved(trace: Any) -> list[object] | None:
-    """Return the documents of a trace's spans of type RETRIEVER; None if it has no such span."""
+    """Return the documents of a trace's spans of type RETRIEVER; None if none has outputs.
+
+    Raises:
+        CallError: the outputs of a span are not a list.
+    """
     spans = trace.search_spans(span_type="RETRIEVER") if trace is not None else ()
-    return [item for span in spans for item in span.outputs or ()] if spans else None
+    found: list[object] = [span.outputs for span in spans if span.outputs is not None]
+    for outputs in found:
+        if not isinstance(outputs, list | tuple):
+            kind = type(outputs).__name__
+            fix = "return a list of texts or documents, or the contexts with the response"
+            raise CallError(Cause.MALFORMED, f"a RETRIEVER span returned {kind}; {fix}")
+    lists = cast("list[list[object]]", found)
+    return [item for outputs in lists for item in outputs] if lists else None
 
 
 def feedback_of(score: Score) -> dict[str, Any] | None:
