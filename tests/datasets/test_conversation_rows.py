@@ -121,9 +121,9 @@ def test_an_open_question_has_the_fields_of_the_row() -> None:
 @each_case(
     ("row", "message"),
     [
-        ({"messages": [ASK, ASK]}, "two messages of the user follow each other; join them"),
+        ({"messages": [ASK, ASK]}, "two user messages in a row; merge them"),
         ({"messages": [{"role": "narrator", "content": "x"}]}, "unknown message role 'narrator'"),
-        ({"messages": [{"role": "system", "content": "x"}]}, "has no message of the user"),
+        ({"messages": [{"role": "system", "content": "x"}]}, "has no user message"),
         ({"messages": CHAT, "reference": "r"}, "'reference' is a column, and the conversation has"),
         ({"messages": [ASK, TOLD], "response": "r"}, "write response into the message"),
         ({"messages": [ASK, TOLD], "contexts": ["r"]}, "write contexts into the message"),
@@ -135,13 +135,64 @@ def test_an_open_question_has_the_fields_of_the_row() -> None:
         ({"id": 1e17, "messages": CHAT}, "only 15 digits are stored"),
         ({"id": [1], "messages": CHAT}, "this is a list, not text"),
         ({"query": "q", "history": "before"}, "expected a list of messages, each with role and"),
-        ({"query": "q", "history": [MORE]}, "two messages of the user follow each other"),
+        ({"query": "q", "history": [MORE]}, "two user messages in a row"),
+        (
+            {"messages": [ASK, TOLD | {"retrieved_contexts": ["c"]}]},
+            "a message has 'contexts' and 'retrieved_contexts', both contexts; remove one",
+        ),
+        (
+            {"messages": [ASK | {"reference": "r"}, TOLD | {"reference": "s"}]},
+            "two messages of one turn have reference; write it into one of them",
+        ),
     ],
 )
 def test_what_is_not_clear_is_refused(row: dict[str, object], message: str) -> None:
     with pytest.raises(InputError) as caught:
         read(row)
     assert message in str(caught.value)
+
+
+def told(contexts: object) -> dict[str, object]:
+    return TOLD | {"contexts": contexts}
+
+
+def found(contexts: object, role: str = "tool") -> dict[str, object]:
+    return {"role": role, "content": "found", "contexts": contexts}
+
+
+@each_case(
+    ("messages", "first", "second"),
+    [
+        ([ASK, found(["c"]), found("d"), told(["d", "e"]), MORE], "cde", None),
+        ([ASK, found('["c"]'), found([]), found(""), told(None), MORE], "c", None),
+        ([found(["c"], "system"), ASK, found(["d"]), told([]), MORE], "cd", None),
+        ([ASK, told(["c"]), found(["d"], "system"), MORE, found("e")], "c", "de"),
+        ([ASK, told("c"), found(["d"]), told("e"), MORE], "cde", None),
+        ([ASK, told("c"), MORE, told("d"), found("e")], "c", "de"),
+        ([found([], "system"), ASK, told(None), MORE], "", None),
+    ],
+)  # fmt: skip
+def test_contexts_of_several_messages_belong_to_one_turn(messages, first, second) -> None:
+    given = [each.contexts for each in read({"messages": messages})]
+    assert given == [
+        texts if texts is None else tuple(Context(text=text) for text in texts)
+        for texts in (first, second)
+    ]
+
+
+@each_case("blank", [None, "", " "])
+def test_a_blank_tag_does_not_separate_the_turns(blank: object) -> None:
+    samples = read({"id": "a", "messages": CHAT, "conversation_id": blank})
+    assert [each.tags.get("conversation_id") for each in samples] == ["a", "a"]
+
+
+def test_a_conversation_far_down_in_a_large_file_is_refused(tmp_path: Path) -> None:
+    lines = [json.dumps({"id": f"r{n}", "query": "q" * 4200}) for n in range(1001)]
+    path = tmp_path / "a.jsonl"
+    for last in ({"query": CHAT}, {"messages": CHAT}):
+        path.write_text("\n".join([*lines, json.dumps(last)]), encoding="utf-8")
+        with pytest.raises(InputError, match="into the first 1,000 rows: files over 4 MiB"):
+            load(path)
 
 
 def test_a_row_may_have_its_history() -> None:

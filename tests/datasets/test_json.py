@@ -7,6 +7,7 @@ from tests.cases import each_case
 
 from ragstone.datasets import load
 from ragstone.datasets.formats.json import ENVELOPES
+from ragstone.datasets.values import UNSPLIT
 from ragstone.errors import InputError
 
 Write = Callable[[str, str | bytes], Path]
@@ -104,7 +105,7 @@ EXPECTED = (
         ("[{}]", "no query column found; the columns are none; map one with --map query=COLUMN"),
         (
             '[{"query": "a", "turns": [{}]}]',
-            "item 1, column turns: this is a conversation; write one row per turn",
+            f"item 1, column turns: {UNSPLIT}",
         ),
         (
             '[{"query": "a", "level": 1, "tags": {"level": 2}}]',

@@ -285,7 +285,7 @@ class _Row:
                 self.id = str(value)
         for column in self._layout.conversations:
             if self._read(column, lambda turns: turns) not in (None, "", [], {}):
-                self._wrong(column, cells.SEVERAL_TURNS)
+                self._wrong(column, cells.UNSPLIT)
 
         tags = self._tags()
         ambiguous = set(self._layout.ambiguous)  # reported once for all rows

@@ -31,6 +31,10 @@ Plain: TypeAlias = Scalar | list["Plain | None"] | dict[str | int | float, "Plai
 """A value that is not missing, as in JSON, except that an object's names may be numbers."""
 
 SEVERAL_TURNS = "this is a conversation; write one row per turn"
+UNSPLIT = (
+    f"{SEVERAL_TURNS}, or put a conversation into the first 1,000 rows: files over 4 MiB are "
+    "searched for them only there"
+)
 EXACT = 10**15
 """Larger floats (all numbers of Excel are floats) may not be the id that was typed."""
 _DEEPEST = 50
@@ -154,7 +158,7 @@ def query(value: Plain) -> str:
     items = spelled(value)
     messages = items if isinstance(items, list) else []
     if messages and all(isinstance(item, dict) and "content" in item for item in messages):
-        raise ValueError(SEVERAL_TURNS)
+        raise ValueError(UNSPLIT)
     asked = text(value)
     if not asked.strip():
         raise ValueError("the query is blank; fill it in, or delete the row")

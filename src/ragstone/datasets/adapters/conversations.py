@@ -71,11 +71,13 @@ IN_MESSAGES = ("contexts", "ranking", "reference", "reference_claims", "relevanc
 def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
     """Return the turns of a conversation; only the last one may have no response.
 
-    Messages of the system and of tools are ignored. Of several answers in a row the last one
-    counts, because those before it called tools. An unknown role, and two questions in a row, are
-    a ValueError.
+    The texts of the system and of tools are ignored. Of several answers in a row the last one
+    counts, because those before it called tools. Fields of messages between an answer and a
+    question belong to the question. An unknown role, two questions in a row, and two values of a
+    field are a ValueError, but contexts of several messages are joined.
     """
     turns: list[Turn] = []
+    early: list[dict[str, object]] = []
     said: list[Mapping[str, str]] = []
     for message in messages:
         role, text = _role(message), _text(message)
@@ -84,7 +86,7 @@ def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
             raise ValueError(f"unknown message role {role!r}; {expected}")
         if role in ROLES["query"] and text:
             if turns and turns[-1].response is None:
-                raise ValueError("two messages of the user follow each other; join them")
+                raise ValueError("two user messages in a row; merge them")
             turns.append(Turn(text, tuple(said)))
             said.append({"role": "user", "content": text})
         elif role in ROLES["response"] and text:
@@ -93,11 +95,41 @@ def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
             said.append({"role": "assistant", "content": text})
             if turns:
                 turns[-1].response = text
-        for name, value in message.items():
-            of = FIELD_OF.get(plain_name(str(name)))
-            if turns and of in IN_MESSAGES and value is not None:
-                turns[-1].fields[of] = value
+        early.append(_fields(message))
+        if turns and (turns[-1].response is None or (role in ROLES["response"] and text)):
+            _add_fields(turns[-1], early)
+            early = []
+    if turns:
+        _add_fields(turns[-1], early)
     return turns
+
+
+def _fields(message: Mapping[str, object]) -> dict[str, object]:
+    """Return the Sample fields that a message has; two names of one are a ValueError."""
+    names: dict[str, str] = {}
+    for name, value in message.items():
+        of = FIELD_OF.get(plain_name(str(name)))
+        if of not in IN_MESSAGES or value is None:
+            continue
+        if of in names:
+            raise ValueError(f"a message has {names[of]!r} and {name!r}, both {of}; remove one")
+        names[of] = name
+    return {of: message[name] for of, name in names.items()}
+
+
+def _add_fields(turn: Turn, found: Sequence[Mapping[str, object]]) -> None:
+    """Add the fields of messages to their turn; new contexts follow those that it has."""
+    for of, value in chain.from_iterable(each.items() for each in found):
+        known = turn.fields.setdefault(of, value)
+        if known == value:
+            continue
+        if of != "contexts":
+            raise ValueError(f"two messages of one turn have {of}; write it into one of them")
+        texts, more = (
+            each if isinstance(each := spelled(given), list) else [given] if given else []
+            for given in (known, value)
+        )
+        turn.fields[of] = [*texts, *(text for text in more if text not in texts)]
 
 
 def history(value: Plain) -> list[Mapping[str, str]]:
@@ -138,7 +170,7 @@ def history_before(value: object) -> Sequence[Mapping[str, str]] | None:
 CONVERSATION = "conversation_id"
 """The tag of rows that are turns of a conversation."""
 _LOOKED_AT = 1000
-"""Rows of a large file in which conversations are looked for."""
+"""Rows of a large file in which conversations are looked for; UNSPLIT and the docs name it."""
 
 
 def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
@@ -198,7 +230,7 @@ def _turn_rows(
         yield problem(str(error), "")
         return
     if not turns:
-        yield problem("the conversation has no message of the user", "delete the row")
+        yield problem("the conversation has no user message", "delete the row")
         return
     if others := [each for each in layout.conversations if each != column]:
         yield problem(f"the row has two conversations, {column!r} and {others[0]!r}", "remove one")
@@ -216,7 +248,11 @@ def _turn_rows(
             yield problem(seen, f"write {of} into the message that it belongs to")
             return
     left = {fields.get("id"), column, *of_row.values()}
-    rest = {key: value for key, value in values.items() if key not in left}
+    rest = {
+        key: value
+        for key, value in values.items()
+        if key not in left and value is not None and str(value).strip()
+    }
     for place, turn in enumerate(turns, 1):
         whole = {of: values[c] for of, c in of_row.items()} if place == len(turns) else {}
         own = {"id": f"{name}/{place}", "query": turn.query, "response": turn.response}
