@@ -37,8 +37,11 @@ AUTH = {
 class Service:
     """The three platforms' endpoints: `stored` is key of a score -> its value and comment.
 
-    `faults` are statuses to answer first; the trace `unknown` does not exist.
+    `faults` are statuses to answer first; the trace `unknown` does not exist. `body` is the reply
+    to all requests, with the status 200.
     """
+
+    body: str | None = None
 
     def __init__(self, *faults: int, unknown: str = "") -> None:
         self.faults, self.unknown = [*faults], unknown
@@ -57,6 +60,8 @@ class Service:
         self.requests.append(await request.json())
         if not any(request.headers.get(name) == value for name, value in AUTH.values()):
             return web.json_response({"message": "Invalid credentials"}, status=401)
+        if self.body is not None:
+            return web.Response(text=self.body)
         if self.faults:
             status = self.faults.pop(0)
             headers = {"Retry-After": "0"} if status == 429 else {}
@@ -176,6 +181,27 @@ async def test_a_refused_score_does_not_hold_up_the_others(run: Run, name: str) 
     assert any(text in reason for text in ("Invalid request", "do not exist", "Run not found"))
 
 
+@each_case(
+    ("name", "body", "reason"),
+    [
+        *((name, "<html>Sign in</html>", "the reply is not JSON; is this") for name in PLATFORMS),
+        *((name, "{oops", "the reply is not JSON") for name in PLATFORMS),
+        *((name, body, "the reply has no ") for name in PLATFORMS for body in ("", "[]", "{}")),
+        ("langfuse", '{"successes": [], "errors": {"a": 1}}', "the reply has no list 'errors'"),
+        ("langfuse", '{"successes": [], "errors": ["x", "x", "x", "x"]}', "x"),
+        ("phoenix", '{"data": "x"}', "the reply has no list 'data'"),
+    ],
+)
+async def test_replies_of_another_kind_are_refusals(run: Run, name, body, reason) -> None:
+    service = Service()
+    service.body = body
+    counts = await pushed(run, name, service)
+    assert (counts.sent, counts.stopped) == (0, None)
+    [(seen, number)] = counts.refused.items()
+    assert (seen.startswith(reason), number) == (True, 3)
+    assert len(service.requests) == (3 if name == "langsmith" else 1)
+
+
 @each_case("name", PLATFORMS)
 async def test_a_rejected_key_stops_the_push(run: Run, name: str) -> None:
     service = Service()
@@ -206,6 +232,9 @@ def test_failed_scores_are_never_numbers() -> None:
         ("phoenix", {"id": "x", "trace_id": TRACES[1]}, TRACES[1]),
         ("langsmith", {"id": str(UUID(TRACES[0])), "trace_id": "abc"}, str(UUID(TRACES[0]))),
         ("langsmith", {"id": "x", "run_id": "abc"}, "abc"),
+        ("langsmith", {"id": TRACES[0], "run_id": "abc", "trace_id": "def"}, "abc"),
+        ("langsmith", {"id": TRACES[0], "source_run_id": "abc", "trace_id": "def"}, "abc"),
+        ("langsmith", {"id": "x", "trace_id": "abc"}, "abc"),
     ],
 )
 def test_where_the_id_of_a_trace_is(name: str, row: dict[str, object], trace: str | None) -> None:

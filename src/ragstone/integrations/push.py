@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from pydantic_core import from_json
@@ -125,8 +125,12 @@ class Langfuse(Platform):
             event = {"id": str(uuid4()), "type": "score-create", "timestamp": now, "body": body}
             batch.append(event)
         reply = await send("POST", "/api/public/ingestion", {"batch": batch})
-        errors = cast("Mapping[str, Any]", reply).get("errors") if isinstance(reply, dict) else ()
-        return [quoted(str(each.get("message") or each)) for each in errors or ()]
+        _list_in(reply, "successes")
+        refused: list[str] = []
+        for error in _list_in(reply, "errors")[: len(scores)]:
+            known = cast("Mapping[str, object]", error) if isinstance(error, dict) else {}
+            refused.append(quoted(str(known.get("message") or error)))
+        return refused
 
 
 class Phoenix(Platform):
@@ -149,7 +153,7 @@ class Phoenix(Platform):
             made = {"trace_id": score.trace, "name": score.metric, "annotator_kind": kind}
             made |= {"identifier": score.run, "metadata": dict(score.metadata), "result": result}
             data.append(made)
-        await send("POST", "/v1/trace_annotations?sync=true", {"data": data})
+        _list_in(await send("POST", "/v1/trace_annotations?sync=true", {"data": data}), "data")
         return ()
 
 
@@ -159,7 +163,7 @@ class LangSmith(Platform):
     title, default_url = "LangSmith", "https://api.smith.langchain.com"
     urls = ("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT")
     at_once = 1
-    trace_tags = ("runid", "traceid", "sourcerunid")
+    trace_tags = ("runid", "sourcerunid", "traceid")
 
     def headers(self) -> Mapping[str, str]:
         """Return the key, and the workspace if there are several."""
@@ -176,12 +180,25 @@ class LangSmith(Platform):
         made |= {"feedback_source": source}
         made |= {"session_id": score.session} if score.session else {}
         try:
-            await send("POST", "/feedback", made)
+            reply = await send("POST", "/feedback", made)
+            if not isinstance(reply, dict) or "id" not in reply:
+                raise CallError(Cause.MALFORMED, f"the reply has no id; {_FIX}")
         except CallError as error:
             if error.status != 409:
                 raise
             await send("PATCH", f"/feedback/{score.id}", update)
         return ()
+
+
+_FIX = "is this the URL of the API?"
+
+
+def _list_in(reply: object, name: str) -> Sequence[object]:
+    """Return a list that a reply must have; a CallError without it."""
+    found = cast("Mapping[str, object]", reply).get(name) if isinstance(reply, dict) else None
+    if not isinstance(found, list):
+        raise CallError(Cause.MALFORMED, f"the reply has no list {name!r}; {_FIX}")
+    return cast("list[object]", found)
 
 
 PLATFORMS: Mapping[str, type[Platform]] = MappingProxyType(
@@ -258,7 +275,10 @@ async def push(
 
         async def send(method: str, path: str, body: object) -> object:
             reply = await client.send(method, f"{base}{path}", headers=headers, body=body)
-            return from_json(reply.content) if reply.content[:1] == b"{" else None
+            try:
+                return from_json(reply.content) if reply.content.strip() else None
+            except ValueError as error:
+                raise CallError(Cause.MALFORMED, f"the reply is not JSON; {_FIX}") from error
 
         async def send_batch(batch: Sequence[TracedScore]) -> None:
             try:
@@ -267,11 +287,11 @@ async def push(
                 if error.status is None and error.cause in _DOWN:
                     counts.stopped = str(error)
                     return
-                if len(batch) > 1:  # one of them may be the reason
+                if len(batch) > 1 and error.cause is not Cause.MALFORMED:  # one may be the reason
                     for score in batch:
                         await send_batch([score])
                     return
-                refused = [str(error)]
+                refused = [str(error)] * len(batch)
             counts.refused.update(refused)
             counts.sent += len(batch) - len(refused)
 
@@ -290,8 +310,8 @@ def _trace_of(sample: Sample, platform: Platform, tag: str | None) -> str | None
     tags = [_tags(sample).get(name) for name in platform.trace_tags]
     own = sample.id if _is_id(sample.id) else None
     # a run of LangSmith has its own id, beside that of its trace
-    first = [own, *tags] if isinstance(platform, LangSmith) else [*tags, own]
-    return next(filter(None, first), None)
+    first = [*tags[:2], own] if isinstance(platform, LangSmith) else []
+    return next(filter(None, [*first, *tags, own]), None)
 
 
 def _tags(sample: Sample) -> Mapping[str, str]:
