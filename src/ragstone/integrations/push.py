@@ -128,8 +128,9 @@ class Langfuse(Platform):
         _list_in(reply, "successes")
         refused: list[str] = []
         for error in _list_in(reply, "errors")[: len(scores)]:
-            known = cast("Mapping[str, object]", error) if isinstance(error, dict) else {}
-            refused.append(quoted(str(known.get("message") or error)))
+            is_object = isinstance(error, dict)
+            known = cast("Mapping[str, object]", error).get("message") if is_object else None
+            refused.append(quoted(str(known or error)))
         return refused
 
 
