@@ -9,7 +9,7 @@ from tests.cases import each_case
 
 from ragstone.evaluation.runner import evaluate
 from ragstone.targets.factory import FunctionTarget, function_named
-from ragstone.types.sample import Context, Sample
+from ragstone.types.sample import Context, Message, Sample
 
 BOTH = frozenset(("response", "contexts"))
 
@@ -102,6 +102,42 @@ TEXT = (Context(text="Who?"),)
 )  # fmt: skip
 async def test_their_objects_are_read(target, fields: dict[str, object]) -> None:
     assert await fields_of(target) == fields
+
+
+TURN = Sample(
+    id="1",
+    query="And the battery?",
+    history=(Message(role="user", content="Hi"), Message(role="assistant", content="Hello")),
+)
+BEFORE, LAST = TURN.messages[:-1], TURN.messages[-1]
+
+
+@each_case(
+    ("inputs", "given", "notes"),
+    [
+        (("input", "chat_history"), {"input": TURN.query, "chat_history": BEFORE}, 0),
+        (("question", "history"), {"question": TURN.query, "history": BEFORE}, 0),
+        (("messages",), {"messages": [*BEFORE, LAST]}, 0),
+        (("input",), {"input": TURN.query}, 1),
+        ((), TURN.query, 1),
+    ],
+)
+async def test_chains_are_given_the_history_if_they_take_it(inputs, given, notes: int) -> None:
+    seen: list[object] = []
+    chain = RunnableLambda(lambda value: seen.append(value) or "yes", *inputs)
+    target = FunctionTarget("rag", chain, k=5, min_similarity=0.5, timeout=5)
+    assert (await target.ask(TURN, BOTH)).fields == {"response": "yes"}
+    assert seen == [given]
+    assert len(target.notes([TURN])) == notes
+    assert target.notes([TURN.model_copy(update={"history": None})]) == ()
+
+
+def test_a_history_that_is_left_out_is_noted() -> None:
+    rows = [{"messages": [*BEFORE, LAST]}]
+    message = "given questions without the conversation before them; see `messages` in docs"
+    with pytest.warns(UserWarning, match=message):
+        evaluate(rows, metrics="faithfulness", target=QueryEngine())
+    evaluate(rows, metrics="faithfulness", target=lambda messages: {"response": "", "contexts": []})
 
 
 @each_case(

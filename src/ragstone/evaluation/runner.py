@@ -460,6 +460,7 @@ class Evaluation:
         idle = settings_without_effect(
             explicit, named, metrics=effective, target=target, own_judge=own_judge
         )
+        idle += target.notes(dataset.samples) if target is not None else ()
         on_notice = options.get("on_notice")
 
         def announce(line: str) -> None:

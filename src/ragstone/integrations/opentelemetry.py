@@ -340,10 +340,15 @@ def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None
     variables set everything else.
     """
     try:
-        from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider  # an extra
+        from opentelemetry._logs import get_logger_provider  # an extra
+        from opentelemetry._logs._internal import ProxyLoggerProvider
+        from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
     except ImportError as error:
         raise UsageError(NEEDS) from error
     if not isinstance(get_tracer_provider(), ProxyTracerProvider):
+        if isinstance(get_logger_provider(), ProxyLoggerProvider):
+            fix = "set a logger provider, too"
+            _log.warning("scores are log events, and the program does not send them: %s", fix)
         yield OpenTelemetry()
         return
     try:

@@ -21,7 +21,8 @@ FIELD_OF: Mapping[str, str] = MappingProxyType(
     }
 )
 """Name in a mapping -> Sample field."""
-INPUTS = ("query", "question", "input", "chat_history")
+_HISTORIES = ("chat_history", "history")
+INPUTS = ("query", "question", "input", *_HISTORIES)
 """Names of what chains were given, which they return too."""
 _IDS = ("id", "doc_id", "document_id", "point_id", "doc_uri")
 """Names of an id in a document's metadata."""
@@ -57,21 +58,31 @@ class Retriever(Protocol):
 def as_function(target: object) -> object:
     """Return the method of a runnable, a query engine or a retriever; anything else as it is.
 
-    A runnable that takes a mapping with one name for the query is given that.
+    A runnable that takes a mapping with one name for the query is given that, and the history if it
+    has a name for it; one that takes `messages` instead is given the history with the query.
     """
     if isinstance(target, type):
         return target
     invoke = cast("Callable[..., object] | None", getattr(target, "ainvoke", None))
     if invoke is not None:
-        names: list[str] = []
+        inputs: list[str] = []
         with suppress(Exception):  # not every runnable can describe its input
-            schema = cast("Any", target).get_input_jsonschema()
-            names = [name for name in schema.get("properties", ()) if name in INPUTS[:3]]
+            inputs = [*cast("Any", target).get_input_jsonschema().get("properties", ())]
+        names = [name for name in inputs if name in INPUTS[:3]]
+        histories = [name for name in inputs if name in _HISTORIES]
 
         def ask(query: str) -> object:
             return invoke({names[0]: query})
 
-        return ask if len(names) == 1 else invoke
+        def ask_next(query: str, messages: Sequence[object]) -> object:
+            return invoke({names[0]: query, **dict.fromkeys(histories, messages[:-1])})
+
+        def ask_all(messages: Sequence[object]) -> object:
+            return invoke({"messages": messages})
+
+        if not names and "messages" in inputs:
+            return ask_all
+        return invoke if len(names) != 1 else ask_next if histories else ask
     if callable(target):
         return target
     return getattr(target, "query", getattr(target, "retrieve", target))

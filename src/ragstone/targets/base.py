@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ragstone._internal.concurrency import AsyncResource
 from ragstone.types.reply import Failure
@@ -43,11 +44,13 @@ class Target(AsyncResource, ABC):
         name: its name in reports.
         gives: the Sample fields that it can return.
         uses: the settings of a plan that affect its calls.
+        has_history: whether it is given the messages before a question.
     """
 
     name: str
     gives: frozenset[str]
     uses: frozenset[str] = frozenset()
+    has_history: bool = True
 
     def check(self, samples: Sequence[Sample]) -> None:
         """Check before any call that the target can be asked about these samples.
@@ -55,6 +58,13 @@ class Target(AsyncResource, ABC):
         Raises:
             TargetError: its calls cannot depend on them.
         """
+
+    def notes(self, samples: Sequence[Sample]) -> Sequence[str]:
+        """Return what its calls leave out; the first thousand samples are looked at."""
+        if self.has_history or not any(each.history for each in islice(samples, 1000)):
+            return ()
+        fix = "see `messages` in docs/targets.md"
+        return (f"{self.name} is given questions without the conversation before them; {fix}",)
 
     @abstractmethod
     async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:

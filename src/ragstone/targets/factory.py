@@ -61,6 +61,7 @@ class FunctionTarget(Target):
         given = {"k": k, "min_similarity": min_similarity, "threshold": min_similarity}
         self._call, names = _caller(name, function, given)
         self.uses = settings_used(names) | {"delay", "timeout"}
+        self.has_history = not {"messages", "sample"}.isdisjoint(names)
         self._timeout = timeout
         self._limiter = RateLimiter(delay)
 

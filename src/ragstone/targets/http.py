@@ -303,6 +303,7 @@ class HttpTarget(Target):
         settings = {"k": k, "min_similarity": min_similarity, "threshold": min_similarity}
         sent = [name for name in settings if f"{{{name}}}" in described]
         self.uses = settings_used(sent) | {"delay", "timeout", "retries"}
+        self.has_history = "{messages}" in described
         self._description = description
         self._base = description.base or ""
         self._given = {**settings, "base": fill_variables(self._base)}

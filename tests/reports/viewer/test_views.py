@@ -15,7 +15,7 @@ from ragstone.metrics import get
 from ragstone.reports.viewer import views as pages
 from ragstone.store import Store, StoreError, save_ranking
 from ragstone.types.row import Row
-from ragstone.types.sample import Sample
+from ragstone.types.sample import Message, Sample
 from ragstone.types.score import Score
 
 PAGES = ("/", "/runs/run-a", "/runs/run-c", "/compare?a=run-a&b=run-b", "/healthz")
@@ -132,6 +132,21 @@ def test_runs_are_compared_if_a_metric_has_no_scores_in_one(view, tmp_path: Path
             answer = served.get(path)
             assert answer.status == 200
             assert ">None<" not in answer.text
+
+
+def test_a_pair_is_shown_with_the_conversation_before_it(view, tmp_path: Path) -> None:
+    said = (Message(role="user", content="A warranty? <img src=x>"),)
+    with Store.open(tmp_path / "runs.db") as store:
+        for name in ("a", "b"):
+            first, second = row(0, supported=True), row(1, supported=True)
+            sample = first.sample.model_copy(update={"history": said})
+            keep(store, manifest(name), [replace(first, sample=sample), second])
+    with view(tmp_path / "runs.db") as served:
+        texts = [
+            served.get(f"/compare/sample?a=a&b=b&metric=faithfulness&row={n}").text for n in (0, 1)
+        ]
+    assert '<span class="muted">user:</span> A warranty? &lt;img src=x&gt;</p>' in texts[0]
+    assert ["Conversation before" in text for text in texts] == [True, False]
 
 
 def test_a_sample_of_two_runs_is_shown_side_by_side(served) -> None:

@@ -95,9 +95,10 @@ def command(
     part = out.with_name(out.name + ENDING)
     collector = Collector.of(dataset, plan=plan, mode=mode, target=target, part=part, fresh=fresh)
     explicit = explicit_settings(given)
-    for notice in settings_without_effect(
+    idle = settings_without_effect(
         explicit, plan, metrics=(), target=collector.target, own_judge=False
-    ):
+    )
+    for notice in (*idle, *collector.target.notes(dataset.samples)):
         click.echo(notice, err=True)
     with collector.journal as journal:
         if out.exists() and not fresh and not (journal.rows or journal.beyond):

@@ -29,7 +29,7 @@ SCHEMA = ".ragstone/ragstone.schema.json"
 _HEAD = f"""\
 # yaml-language-server: $schema={SCHEMA}
 # Settings of `ragstone run` in this folder. Options on the command line take precedence.
-# A `#` without a blank begins a setting with its default; CAPITALS are placeholders.
+# Delete the `#` of a line like `#k: 5` to change that setting; CAPITALS are placeholders.
 # `ragstone run --help-all` lists all settings. API keys belong in the environment only."""
 _WRAP = TextWrapper(98, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
 
@@ -46,7 +46,8 @@ def command(folder: Path, target: str | None) -> None:
 
     The data set is answers.csv, with answers to evaluate; its rows are examples to replace. With
     --target, it is questions.csv, and rag_api.yaml describes the calls to the API. Existing files
-    are never replaced. The command that is printed last works without changes.
+    are never replaced, except the generated schema for editors in .ragstone. The command that is
+    printed last works without changes.
 
     \b
     ragstone init
