@@ -52,8 +52,6 @@ def recipe(modules: Path, tmp_path: Path) -> Callable[[str], Run]:
         names: dict[str, Any] = {"__name__": "__main__"}
         exec(compile(code, PAGE, "exec"), names)
         assert marker.exists()
-        if client := names.get("client"):
-            client.shutdown()
         return names["run"]
 
     return run
