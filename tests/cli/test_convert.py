@@ -9,7 +9,7 @@ from ragstone.datasets import load
 from ragstone.datasets.export import LONGEST, WRITERS, losses, write_samples
 from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, UsageError
-from ragstone.types.sample import Context, Sample
+from ragstone.types.sample import Context, Message, Sample
 
 EMPTY = "empty values are read back as missing"
 TYPES = "numbers and booleans are read back as text, and blank texts as missing"
@@ -95,6 +95,7 @@ def test_every_difference_is_told() -> None:
         "reference_claims": ("f",),
         "relevance": {"1": 1.0},
         "tags": {"n": 1},
+        "history": (Message(role="user", content="Hi"),),
     }
     given = [Sample(id="a", query="q", **whole)]
     kept = [Sample(id="b", query="p")]

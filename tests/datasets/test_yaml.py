@@ -119,9 +119,11 @@ def test_a_bomb_of_aliases_is_refused_at_once(write: Write, merge: bool):
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
 def test_deep_nesting_is_refused_at_once(write: Write, opening: str):
-    assert problems(write("a.yaml", opening * 100_000)) == [
-        "line 1: lists or objects are nested 60 deep"
-    ]
+    [problem] = problems(write("a.yaml", opening * 100_000))
+    assert problem in {
+        "line 1: lists or objects are nested 60 deep",
+        "line 1: invalid YAML: exceeded maximum nesting depth",  # by newer versions of the parser
+    }
 
 
 @each_case(
