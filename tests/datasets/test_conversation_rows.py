@@ -191,7 +191,7 @@ def test_a_conversation_far_down_in_a_large_file_is_refused(tmp_path: Path) -> N
     path = tmp_path / "a.jsonl"
     for last in ({"query": CHAT}, {"messages": CHAT}):
         path.write_text("\n".join([*lines, json.dumps(last)]), encoding="utf-8")
-        with pytest.raises(InputError, match="into the first 1,000 rows: files over 4 MiB"):
+        with pytest.raises(InputError, match="this row to the first 1,000: a file over 4 MiB"):
             load(path)
 
 

@@ -32,8 +32,8 @@ Plain: TypeAlias = Scalar | list["Plain | None"] | dict[str | int | float, "Plai
 
 SEVERAL_TURNS = "this is a conversation; write one row per turn"
 UNSPLIT = (
-    f"{SEVERAL_TURNS}, or put a conversation into the first 1,000 rows: files over 4 MiB are "
-    "searched for them only there"
+    f"{SEVERAL_TURNS}, or move this row to the first 1,000: a file over 4 MiB is searched for "
+    "conversations only there"
 )
 EXACT = 10**15
 """Larger floats (all numbers of Excel are floats) may not be the id that was typed."""

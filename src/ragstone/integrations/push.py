@@ -30,6 +30,8 @@ LONGEST = 1000
 """Characters of a comment."""
 AT_ONCE = 8
 """Requests at once."""
+OWN_ID = ""
+"""In a list of tags: the id of the row itself."""
 _DOWN = (Cause.TIMEOUT, Cause.RATE_LIMITED, Cause.UNREACHABLE)
 """Causes of errors after which sending stops, unless a server answered with a status below 500."""
 
@@ -65,14 +67,15 @@ class Platform(ABC):
     Attributes:
         urls: the variables with its URL; the first that is set counts.
         at_once: how many scores a request has.
-        trace_tags: the tags with the id of a trace, without case and underscores.
+        trace_tags: the tags with the id of a trace, without case and underscores, in order.
+            `OWN_ID` is the id of the row, if it looks like one.
     """
 
     title: ClassVar[str]
     urls: ClassVar[tuple[str, ...]]
     default_url: ClassVar[str]
     at_once: ClassVar[int] = 100
-    trace_tags: ClassVar[tuple[str, ...]] = ("traceid", "sourcetraceid")
+    trace_tags: ClassVar[tuple[str, ...]] = ("traceid", "sourcetraceid", OWN_ID)
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         remember(environ)
@@ -164,7 +167,7 @@ class LangSmith(Platform):
     title, default_url = "LangSmith", "https://api.smith.langchain.com"
     urls = ("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT")
     at_once = 1
-    trace_tags = ("runid", "sourcerunid", "traceid")
+    trace_tags = ("runid", "sourcerunid", OWN_ID, "traceid")  # a run has an id beside its trace's
 
     def headers(self) -> Mapping[str, str]:
         """Return the key, and the workspace if there are several."""
@@ -308,11 +311,8 @@ async def push(
 def _trace_of(sample: Sample, platform: Platform, tag: str | None) -> str | None:
     if tag is not None:
         return str(sample.tags[tag]) if tag in sample.tags else None
-    tags = [_tags(sample).get(name) for name in platform.trace_tags]
-    own = sample.id if _is_id(sample.id) else None
-    # a run of LangSmith has its own id, beside that of its trace
-    first = [*tags[:2], own] if isinstance(platform, LangSmith) else []
-    return next(filter(None, [*first, *tags, own]), None)
+    known = {**_tags(sample), OWN_ID: sample.id if _is_id(sample.id) else None}
+    return next(filter(None, map(known.get, platform.trace_tags)), None)
 
 
 def _tags(sample: Sample) -> Mapping[str, str]:

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -53,18 +53,19 @@ class WorstSample:
 
 
 def focus_metric(run: Run) -> str | None:
-    """Return the metric to look at first; None without metrics.
+    """Return the metric to look at first; None without metrics."""
+    judged = {name: run.counts.scores[name].judged for name in run.metrics}
+    return focus_of(((gate.metric, bool(gate.passed)) for gate in run.gates()), judged)
 
-    The metric of a failed gate, of any gate, the first judged metric, or the first metric.
+
+def focus_of(gates: Iterable[tuple[str, bool]], judged: Mapping[str, bool]) -> str | None:
+    """Return the metric of a failed gate, of any gate, the first judged one, or the first.
+
+    `gates` are metrics and whether they passed; `judged` is metric -> whether a judge scored it.
     """
-    gates = run.gates()
-    candidates = (
-        *(gate.metric for gate in gates if not gate.passed),
-        *(gate.metric for gate in gates),
-        *(name for name in run.metrics if run.counts.scores[name].judged),
-        *run.metrics,
-    )
-    return next((name for name in candidates if name in run.metrics), None)
+    by_result = [metric for metric, _ in sorted(gates, key=lambda gate: gate[1])]
+    by_kind = sorted(judged, key=lambda name: not judged[name])
+    return next((name for name in (*by_result, *by_kind) if name in judged), None)
 
 
 def worst_rows(run: Run, name: str) -> Iterator[Row]:

@@ -63,11 +63,11 @@ class _Svg:
         """Return the chart; without a title, screen readers skip it for the figures beside it."""
         # the content of an image cannot have links
         role = f'role="{"group" if self._linked else "img"}"' if title else 'aria-hidden="true"'
-        told = f"<title>{_escaped(title)}</title>" if title else ""
-        told += f"<desc>{_escaped(words)}</desc>" if words else ""
+        texts = f"<title>{_escaped(title)}</title>" if title else ""
+        texts += f"<desc>{_escaped(words)}</desc>" if words else ""
         shapes = "".join(self._shapes)
         return Markup(  # noqa: S704 - all texts in it are escaped
-            f'<svg class="{self._kind}" viewBox="{self._box}" {role}>{told}{shapes}</svg>'
+            f'<svg class="{self._kind}" viewBox="{self._box}" {role}>{texts}{shapes}</svg>'
         )
 
 
@@ -119,15 +119,15 @@ def histogram(
         return None
     edges, counts = counted["edges"], counted["counts"]
     low, high = edges[0], edges[-1]
-    svg, told = _Svg("histogram", WIDTH, 74), list[str]()
+    svg, figures = _Svg("histogram", WIDTH, 74), list[str]()
     for start, end, number in zip(edges, edges[1:], counts, strict=False):
         if number:
             left, right = (position(each, low, high, WIDTH) for each in (start, end))
             height = max(_MIN_HEIGHT, number / max(counts) * HEIGHT)
-            told.append(f"{start:g} to {end:g}: {count(number, 'score')}")
+            figures.append(f"{start:g} to {end:g}: {count(number, 'score')}")
             x, width = left + _GAP / 2, max(right - left - _GAP, 1.0)
-            svg.add("rect", "bar", told[-1], x=x, y=HEIGHT - height, width=width, height=height)
-    words = f"{'; '.join(told)}. Mean {decimal(mean)}"
+            svg.add("rect", "bar", figures[-1], x=x, y=HEIGHT - height, width=width, height=height)
+    words = f"{'; '.join(figures)}. Mean {decimal(mean)}"
     svg.add("line", "axis", x1=0, x2=WIDTH, y1=HEIGHT, y2=HEIGHT)
     if interval:
         words += f", 95% interval {decimal(interval[0])} to {decimal(interval[1])}"
@@ -142,10 +142,10 @@ def histogram(
             continue
         mark = float(str(gate["threshold"]))
         x, side = position(mark, low, high, WIDTH), 7 if gate["op"] == ">=" else -7
-        told_gate = f"gate {gate['op']} {mark:g}"
-        svg.add("line", "gate", told_gate, x1=x, x2=x, y1=0, y2=HEIGHT)
-        svg.add("polygon", "gate", told_gate, points=f"{x:g},0 {x + side:g},4 {x:g},8")
-        words += f", {told_gate}"
+        label = f"gate {gate['op']} {mark:g}"
+        svg.add("line", "gate", label, x1=x, x2=x, y1=0, y2=HEIGHT)
+        svg.add("polygon", "gate", label, points=f"{x:g},0 {x + side:g},4 {x:g},8")
+        words += f", {label}"
     x = position(mean, low, high, WIDTH)
     svg.add("line", "mean", x1=x, x2=x, y1=0, y2=63)
     svg.write(f"{low:g}", 0, 72)
@@ -159,13 +159,13 @@ def reliability(bins: Sequence[tuple[float, float, int, int]]) -> Markup | None:
     `bins` have low, high, claims, and those supported. None without any. Bars that reach the line
     from corner to corner are as high as they should be.
     """
-    svg, told = _Svg("histogram", WIDTH, 74), list[str]()
+    svg, figures = _Svg("histogram", WIDTH, 74), list[str]()
     for start, end, n, supported in bins:
         low, high = proportion_interval(supported, n)
         height = max(_MIN_HEIGHT, supported / n * HEIGHT)
-        told.append(f"judge {start:.1f} to {end:.1f}: people support {Share(supported, n)}")
+        figures.append(f"judge {start:.1f} to {end:.1f}: people support {Share(supported, n)}")
         x, width = start * WIDTH + _GAP / 2, (end - start) * WIDTH - _GAP
-        svg.add("rect", "bar", told[-1], x=x, y=HEIGHT - height, width=width, height=height)
+        svg.add("rect", "bar", figures[-1], x=x, y=HEIGHT - height, width=width, height=height)
         x, low, high = x + width / 2, (1 - low) * HEIGHT, (1 - high) * HEIGHT
         svg.add("line", "whisker", x1=x, x2=x, y1=low, y2=high)
     svg.add("line", "mark", x1=0, x2=WIDTH, y1=HEIGHT, y2=0)
@@ -173,7 +173,7 @@ def reliability(bins: Sequence[tuple[float, float, int, int]]) -> Markup | None:
     svg.write("0", 0, 72)
     svg.write("1", WIDTH, 72, "end")
     title = "Share of claims that people support, by the judge's probability"
-    return svg.finish(title, "; ".join(told)) if bins else None
+    return svg.finish(title, "; ".join(figures)) if bins else None
 
 
 @dataclass(frozen=True)
@@ -305,17 +305,17 @@ def line(points: Sequence[Point], ends: Ends, *, title: str) -> Markup:
     svg.add("line", "axis", x1=left, x2=WIDTH, y1=bottom, y2=bottom)
     middles = " ".join(f"{x:g},{y(point.mean):g}" for x, point in zip(xs, points, strict=True))
     svg.add("polyline", "curve", points=middles)
-    told: list[str] = []
+    figures: list[str] = []
     for number, (x, point) in enumerate(zip(xs, points, strict=True)):
-        told.append(f"{point.label}: {decimal(point.mean)} ({interval(point.interval)})")
+        figures.append(f"{point.label}: {decimal(point.mean)} ({interval(point.interval)})")
         css = "point current" if point.is_current else "point"
         radius = 5 if point.is_current else 3
-        svg.add("circle", css, told[-1], link=point.link, cx=x, cy=y(point.mean), r=radius)
+        svg.add("circle", css, figures[-1], link=point.link, cx=x, cy=y(point.mean), r=radius)
         if len(point.label) <= MAX_LABEL and (len(points) <= 8 or not number % 4):
             svg.write(point.label, x, bottom + 14, "middle")
     svg.write(f"{high:g}", left - 8, top + 4, "end")
     svg.write(f"{low:g}", left - 8, bottom, "end")
-    return svg.finish(title, "; ".join(told))
+    return svg.finish(title, "; ".join(figures))
 
 
 OUTCOMES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
@@ -332,11 +332,11 @@ OUTCOMES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
 def outcomes(claims: Mapping[str, int]) -> Markup | None:
     """Draw how many claims have each label, as parts of a bar; None without claims."""
     total = sum(claims.values())
-    svg, told, x = _Svg("outcomes", WIDTH, 12), list[str](), 0.0
+    svg, figures, x = _Svg("outcomes", WIDTH, 12), list[str](), 0.0
     for label, (css, _, words) in OUTCOMES.items():
         if number := claims.get(label, 0):
             width = number / total * WIDTH
-            told.append(f"{number:,} {words} ({number / total:.0%})")
-            svg.add("rect", css, told[-1], x=x, y=0, width=max(width - 1, 1.0), height=12)
+            figures.append(f"{number:,} {words} ({number / total:.0%})")
+            svg.add("rect", css, figures[-1], x=x, y=0, width=max(width - 1, 1.0), height=12)
             x += width
-    return svg.finish("Outcomes of claims", "; ".join(told)) if told else None
+    return svg.finish("Outcomes of claims", "; ".join(figures)) if figures else None

@@ -32,6 +32,7 @@ from ragstone.reports.html.charts import (
     outcomes,
     reliability,
 )
+from ragstone.reports.insights import focus_of
 from ragstone.types.score import Correction
 
 T = TypeVar("T")
@@ -144,16 +145,11 @@ def level(value: float | None, figures: Mapping[str, object]) -> str:
 
 
 def focus(run: Mapping[str, object]) -> str | None:
-    """Return the metric to sort samples by: of a failed gate, of any gate, judged, or the first."""
+    """Return the metric to sort the samples by."""
     metrics = cast("Metrics", run["metrics"])
     gates = cast("Sequence[Mapping[str, object]]", run.get("gates") or ())
-    candidates = (
-        *(str(gate["metric"]) for gate in gates if not gate["passed"]),
-        *(str(gate["metric"]) for gate in gates),
-        *(name for name, figures in metrics.items() if figures.get("family") == "generation"),
-        *metrics,
-    )
-    return next((name for name in candidates if name in metrics), None)
+    judged = {name: figures.get("family") == "generation" for name, figures in metrics.items()}
+    return focus_of(((str(gate["metric"]), bool(gate["passed"])) for gate in gates), judged)
 
 
 class Family(NamedTuple):
