@@ -107,7 +107,7 @@ def test_a_blank_query_is_reported():
     ],
 )
 def test_a_conversation_is_not_a_query(value: object):
-    with pytest.raises(ValueError, match="this is a conversation; write one row per turn, or put"):
+    with pytest.raises(ValueError, match="this is a conversation; write one row per turn, or move"):
         query(value)
 
 
