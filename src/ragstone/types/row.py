@@ -76,9 +76,9 @@ class Row:
         """The causes of the scores that failed for calls that had failed before, by the data."""
         if self.calls or not self.failures:
             return ()
-        told = {(why.cause, why.message) for why in self.failures.values()}
+        recorded = {(why.cause, why.message) for why in self.failures.values()}
         scores = self.scores.values()
-        return tuple(s.cause for s in scores if s.cause and (s.cause, s.reason) in told)
+        return tuple(s.cause for s in scores if s.cause and (s.cause, s.reason) in recorded)
 
     def to_dict(self) -> dict[str, object]:
         """Return the row as plain data, in the stable shape of `--rows`."""
