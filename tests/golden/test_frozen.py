@@ -32,8 +32,10 @@ from ragstone.types.questions import (
     GradeSentences,
     Question,
     RateResponse,
+    RephraseQuery,
     TextSimilarity,
     VerifyClaims,
+    WriteQuestions,
 )
 from ragstone.types.reply import Usage
 
@@ -70,6 +72,9 @@ QUESTIONS: tuple[Question[object], ...] = (
     RateResponse(
         criteria="Right?", levels=LEVELS, query="Why?", response="Because.", reference="Thus."
     ),
+    WriteQuestions(passages=("One.",), type="single"),
+    WriteQuestions(passages=("One.", "Two."), type="multi", count=2, avoid=("Why?",)),
+    RephraseQuery(query="Why?"),
 )
 
 MODEL = {"judge": "openai:gpt-4o-mini"}

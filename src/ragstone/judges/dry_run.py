@@ -11,7 +11,15 @@ from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.local.files import LocalSettings, ModelNotDownloadedError, library
 from ragstone.judges.local.judge import KINDS, EntailmentJudge
 from ragstone.judges.offline.claims import extract_claims
-from ragstone.types.claim import Claim, GeneratedQueries, Grade, Label, Rating, Verdict
+from ragstone.types.claim import (
+    Claim,
+    DraftQuestion,
+    GeneratedQueries,
+    Grade,
+    Label,
+    Rating,
+    Verdict,
+)
 from ragstone.types.questions import (
     DetectAbstention,
     Explain,
@@ -22,7 +30,9 @@ from ragstone.types.questions import (
     GradeSentences,
     Question,
     RateResponse,
+    RephraseQuery,
     VerifyClaims,
+    WriteQuestions,
 )
 from ragstone.types.reply import Reply, Usage
 
@@ -118,6 +128,14 @@ class DryRunJudge(JudgeWrapper):
                 return found, guess.query_tokens * question.count + 15
             case DetectAbstention():
                 return False, 10
+            case WriteQuestions():
+                quotes = tuple(enumerate(question.passages, 1))
+                drafts = tuple(
+                    DraftQuestion(query=f"query {n}", quotes=quotes) for n in range(question.count)
+                )
+                return drafts, (guess.query_tokens + 2 * guess.verdict_tokens) * question.count
+            case RephraseQuery():
+                return f"{question.query} (in other words)", guess.query_tokens + 10
             case _:
                 assert isinstance(question, RateResponse), f"{question} has no guess"
                 return Rating(level=question.levels[0][0]), guess.verdict_tokens

@@ -123,3 +123,18 @@ class GeneratedQueries(FrozenModel):
 
     queries: tuple[str, ...]
     noncommittal: bool
+
+
+class DraftQuestion(FrozenModel):
+    """A question that a judge wrote, before anything about it is checked.
+
+    Attributes:
+        reference: the answer; for an unanswerable question, that the passages do not have it.
+        claims: the facts of the reference, each a sentence that can be checked by itself.
+        quotes: (passage, words) for each fact: the passage's number from 1, and its words.
+    """
+
+    query: str
+    reference: str = ""
+    claims: tuple[str, ...] = ()
+    quotes: tuple[tuple[int | None, str], ...] = ()

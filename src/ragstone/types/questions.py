@@ -12,7 +12,16 @@ from pydantic import Field, TypeAdapter, ValidationError
 from ragstone._internal.fields import FrozenModel
 from ragstone._internal.text import count, format_validation_errors
 from ragstone.errors import Cause, JudgeError, UnknownNameError
-from ragstone.types.claim import BATCH, Claim, GeneratedQueries, Grade, Label, Rating, Verdict
+from ragstone.types.claim import (
+    BATCH,
+    Claim,
+    DraftQuestion,
+    GeneratedQueries,
+    Grade,
+    Label,
+    Rating,
+    Verdict,
+)
 from ragstone.types.reply import (
     NOTHING_SPENT,
     Failure,
@@ -277,3 +286,38 @@ class Explain(Question[str]):
 
     replies: ClassVar = TypeAdapter(str)
     """Texts."""
+
+
+class WriteQuestions(Question[tuple[DraftQuestion, ...]]):
+    """Which test questions do these passages give rise to? At most `count` of them.
+
+    Attributes:
+        type: `single` needs one passage, `multi` and `compare` need all of them, and
+            `unanswerable` is on their subject, but they do not answer it.
+        brief: who asks, and about what; the user's own words.
+        language: the language of query, reference and claims; empty for the passages' own.
+        avoid: queries that exist already.
+    """
+
+    kind: ClassVar[str] = "write_questions"
+
+    passages: tuple[str, ...]
+    type: Literal["single", "multi", "compare", "unanswerable"]
+    count: Annotated[int, Field(ge=1)] = 1
+    brief: str = ""
+    language: str = ""
+    avoid: tuple[str, ...] = ()
+
+    replies: ClassVar = TypeAdapter(tuple[DraftQuestion, ...])
+    """Drafts; none if the passages give rise to no question."""
+
+
+class RephraseQuery(Question[str]):
+    """How would someone else ask this, in other words and with the same meaning?"""
+
+    kind: ClassVar[str] = "rephrase_query"
+
+    query: str
+
+    replies: ClassVar = TypeAdapter(str)
+    """Queries."""

@@ -30,7 +30,9 @@ from ragstone.types.questions import (
     GradeSentences,
     Question,
     RateResponse,
+    RephraseQuery,
     VerifyClaims,
+    WriteQuestions,
 )
 from ragstone.types.reply import Failure
 
@@ -61,6 +63,15 @@ QUESTIONS: dict[str, Question[object]] = {
     "detect_abstention": DetectAbstention(query="How long?", response=RESPONSE),
     "rate_response": RATE,
     "rate_response_all": RATE.varied(contexts=CONTEXTS, reference="20 hours."),
+    "write_questions": WriteQuestions(passages=CONTEXTS, type="single", count=2),
+    "write_questions_all": WriteQuestions(
+        passages=CONTEXTS,
+        type="unanswerable",
+        brief="a buyer who compares {claims}",
+        language="German",
+        avoid=("What colour is it?", "How long\ndoes it last?"),
+    ),
+    "rephrase_query": RephraseQuery(query="How long does it last?"),
 }
 
 

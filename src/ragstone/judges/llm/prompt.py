@@ -48,6 +48,12 @@ PLACEHOLDERS: Mapping[str, Placeholders] = MappingProxyType(
         "generate_queries": _placeholders("response", options="count"),
         "detect_abstention": _placeholders("response", "query"),
         "rate_response": _placeholders("criteria levels response", "query contexts reference"),
+        "write_questions": _placeholders(
+            "passages",
+            "avoid",
+            options="single multi compare unanswerable brief language count",
+        ),
+        "rephrase_query": _placeholders("query"),
     }
 )
 """Kind of question -> the placeholders of its prompt."""

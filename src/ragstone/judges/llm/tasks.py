@@ -14,9 +14,11 @@ from ragstone.judges.llm.parsing.json import RawReply
 from ragstone.judges.llm.parsing.responses import (
     parse_abstention,
     parse_claims,
+    parse_drafts,
     parse_explanation,
     parse_queries,
     parse_rating,
+    parse_rephrased,
 )
 from ragstone.judges.llm.parsing.verdicts import parse_verdicts
 from ragstone.judges.llm.prompt import fenced
@@ -31,7 +33,9 @@ from ragstone.types.questions import (
     GradeContexts,
     GradeSentences,
     RateResponse,
+    RephraseQuery,
     VerifyClaims,
+    WriteQuestions,
 )
 
 Schema: TypeAlias = Mapping[str, object]
@@ -77,6 +81,8 @@ def rating_schema(levels: Sequence[int]) -> Schema:
     return {"title": "rating", **_object(reason=_TEXT, level=level)}
 
 
+_PASSAGE = _object(passage=_NUMBER, quote=_TEXT)
+_DRAFT = _object(query=_TEXT, reference=_TEXT, claims=_list(_TEXT), quotes=_list(_PASSAGE))
 _REASONED = _object(number=_NUMBER, reason=_TEXT, relevant=_YES_NO)
 _GRADE = _object(number=_NUMBER, relevant=_YES_NO)
 
@@ -94,6 +100,8 @@ SCHEMAS: Mapping[str, Schema] = MappingProxyType(
             **_object(label=_label("ANSWERS", "ABSTAINS")),
         },
         "rate_response": rating_schema((1, 2)),
+        "write_questions": {"title": "questions", **_object(questions=_list(_DRAFT))},
+        "rephrase_query": {"title": "rephrased", **_object(query=_TEXT)},
     }
 )
 """Kind of question -> the schema of its reply; the count of queries and the levels are examples."""
@@ -215,6 +223,16 @@ def _rating_texts(question: RateResponse) -> dict[str, str]:
     return {**texts, **empty, **spaced, "criteria": question.criteria, "levels": levels}
 
 
+def _passage_texts(question: WriteQuestions) -> dict[str, str]:
+    """Return the passages, and the queries to avoid after an empty line."""
+    queries = {"queries": _numbered_lines(question.avoid)} if question.avoid else {}
+    texts = fenced({"passages": _numbered_texts(question.passages), **queries})
+    return {
+        "passages": texts["passages"],
+        "avoid": f"\n\n{texts['queries']}" if queries else "",
+    }
+
+
 TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
     {
         ExtractClaims.kind: JudgeTask[ExtractClaims](
@@ -279,6 +297,24 @@ TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
             ),
             parse=lambda reply, _: parse_rating(reply),
             schema=lambda q: rating_schema([level for level, _ in q.levels]),
+        ),
+        WriteQuestions.kind: JudgeTask[WriteQuestions](
+            texts=_passage_texts,
+            shown=lambda q: (*q.passages, *q.avoid),
+            parse=lambda reply, q: parse_drafts(reply)[: q.count],
+            schema=lambda _: SCHEMAS["write_questions"],
+            options=lambda q: {
+                q.type: "",
+                "count": str(q.count),
+                **({"brief": q.brief} if q.brief else {}),
+                **({"language": q.language} if q.language else {}),
+            },
+        ),
+        RephraseQuery.kind: JudgeTask[RephraseQuery](
+            texts=lambda q: fenced({"query": q.query}),
+            shown=lambda q: (q.query,),
+            parse=lambda reply, _: parse_rephrased(reply),
+            schema=lambda _: SCHEMAS["rephrase_query"],
         ),
     }
 )

@@ -17,11 +17,12 @@ from ragstone.judges.llm.parsing.json import (
     may_change,
     parse_value,
     read_word,
+    storable,
     text_at,
     texts_at,
 )
 from ragstone.judges.llm.parsing.labels import LabelPattern
-from ragstone.types.claim import GeneratedQueries, Rating
+from ragstone.types.claim import DraftQuestion, GeneratedQueries, Rating
 
 _LISTED = re.compile(
     r"(?P<indent>\s*)(?:[-*•–]|\**(?:(?:claim|statement|fact)\s+)?[(\[]?(?P<number>[0-9]{1,4})"
@@ -155,6 +156,57 @@ def parse_queries(reply: RawReply) -> GeneratedQueries:
     generated = parse_value(reply, accept, lambda _: None, disagrees)
     _check_filled(generated.queries, reply)
     return generated
+
+
+def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
+    """Return the questions of a reply, each text on one line; JSON only.
+
+    Quotes stay as they are, because they are looked up. A question without a query is left out.
+    """
+
+    def quote(entry: object) -> tuple[int | None, str] | None:
+        if not is_object(entry):
+            return (None, storable(entry)) if isinstance(entry, str) else None
+        words = text_at(entry, "quote", "text")
+        return None if words is None else (number_at(entry, "passage", "context"), words)
+
+    def draft(entry: Mapping[str, object]) -> DraftQuestion | None:
+        claims, quotes = entry.get("claims", []), entry.get("quotes", [])
+        stated = texts_at(claims, "claim", "fact", "text") if is_list(claims) else None
+        if stated is None or not is_list(quotes):
+            return None
+        found = [quote(each) for each in quotes]
+        return DraftQuestion(
+            query=" ".join((text_at(entry, "query", "question") or "").split()),
+            reference=" ".join((text_at(entry, "reference", "answer") or "").split()),
+            claims=tuple(dict.fromkeys(_one_line(stated))),
+            quotes=tuple(each for each in found if each and each[1].strip()),
+        )
+
+    def accept(value: object) -> tuple[DraftQuestion, ...] | None:
+        entries = _only(value, "questions") if is_object(value) else value
+        if not is_list(entries) or not all(map(is_object, entries)):
+            return None
+        drafts = [draft(entry) for entry in filter(is_object, entries)]
+        kept = tuple(each for each in drafts if each is not None)
+        return kept if len(kept) == len(drafts) else None
+
+    drafts = parse_value(reply, accept, lambda _: None)
+    _check_filled([text for each in drafts for text in (each.query, *each.claims)], reply)
+    return tuple(each for each in drafts if each.query)
+
+
+def parse_rephrased(reply: RawReply) -> str:
+    """Return a query in other words; JSON only."""
+
+    def accept(value: object) -> str | None:
+        if not is_object(value):
+            return None
+        return " ".join((text_at(value, "query", "question") or "").split()) or None
+
+    query = parse_value(reply, accept, lambda _: None)
+    _check_filled([query], reply)
+    return query
 
 
 def parse_abstention(reply: RawReply) -> bool:
