@@ -1,0 +1,1 @@
+"""Test sets and the documents behind them."""
