@@ -1,0 +1,86 @@
+from types import MappingProxyType
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cases import each_case
+
+from ragstone.testsets.documents import Chunk, Corpus, Document
+from ragstone.testsets.index import ChunkIndex
+from ragstone.testsets.wording import near_duplicate, vague_wording, wording_leak
+
+
+@each_case(
+    ("one", "other"),
+    [
+        ("How long does the battery last?", "How long will the battery last"),
+        ("Wie lange hält der Akku?", "wie lange hält der Akku"),
+        ("What is it?", "What is it?"),
+        ("電池はどれくらい持ちますか", "電池は どれくらい持ちますか？"),
+    ],
+)
+def test_near_duplicates(one: str, other: str) -> None:
+    assert near_duplicate(one, ["Who pays?", other]) == other
+
+
+@each_case(
+    ("one", "other"),
+    [
+        ("How much is the Tarn 4?", "How much is the Tarn 5?"),
+        ("Which phone can charge wirelessly?", "Which phone cannot charge wirelessly?"),
+        ("How long does the battery last?", "How long does the guarantee last?"),
+        ("What is it?", "Where was he?"),
+    ],
+)
+def test_questions_that_differ_in_a_figure_a_negation_or_a_topic(one: str, other: str) -> None:
+    assert near_duplicate(one, [other]) is None
+
+
+@each_case(
+    "query",
+    [
+        "What does this document require?",
+        "According to the text, who pays?",
+        "What is the main point of the passage?",
+        "Who are the persons mentioned above?",
+        "What does the article say about it, and what the section states?",
+        "Was steht in diesem Abschnitt?",
+        "Wer zahlt laut dem Text?",
+        "Que dit ce texte ?",
+        "¿Qué dice este documento?",
+    ],
+)
+def test_wording_that_refers_to_a_text(query: str) -> None:
+    assert vague_wording(query)
+
+
+@each_case(
+    "query",
+    [
+        "Which documents do I need to travel?",
+        "How do I change the text size?",
+        "Which section of the app shows it?",
+        "Wie lang darf ein Text sein?",
+        "Who wrote the article about Orvane?",
+    ],
+)
+def test_questions_about_texts_are_not_vague(query: str) -> None:
+    assert vague_wording(query) is None
+
+
+def test_the_leak_is_the_share_of_the_rare_words() -> None:
+    texts = [f"The phone number {n} is made of metal." for n in range(20)]
+    texts[0] = "The Qualm coil of the phone charges at 15 W."
+    chunks = tuple(Chunk(f"d#{n}", "d", 0, len(text), "", text) for n, text in enumerate(texts))
+    documents = MappingProxyType({"d": Document("d", "", "")})
+    index = ChunkIndex(Corpus(documents, chunks))
+    query = "How fast does the Qualm coil of a phone fill?"  # rare: fast, qualm, coil, fill
+    assert wording_leak(query, texts[:1], index) == 0.5
+    assert wording_leak(query, texts[1:], index) == 0
+    assert wording_leak("What is the phone?", texts, index) is None
+
+
+@given(st.text(), st.text())
+def test_no_text_breaks_a_check_and_a_question_duplicates_itself(one: str, other: str) -> None:
+    vague_wording(one)
+    assert near_duplicate(one, [one]) == one
+    assert (near_duplicate(one, [other]) is None) == (near_duplicate(other, [one]) is None)
