@@ -27,6 +27,7 @@ from ragstone.types.questions import (
     Explain,
     ExtractClaims,
     ExtractTruths,
+    FindAnswer,
     GenerateQueries,
     GradeContexts,
     GradeSentences,
@@ -75,6 +76,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     WriteQuestions(passages=("One.",), type="single"),
     WriteQuestions(passages=("One.", "Two."), type="multi", count=2, avoid=("Why?",)),
     RephraseQuery(query="Why?"),
+    FindAnswer(query="Why?", contexts=("One.", "Two.")),
 )
 
 MODEL = {"judge": "openai:gpt-4o-mini"}

@@ -10,10 +10,11 @@ from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.batching import MOST, SplitJudge, estimated_tokens, join_outcomes
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.types.claim import Evidence, Grade, Label, Rating, Verdict
+from ragstone.types.claim import Evidence, FoundAnswer, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
     BATCH,
     ExtractClaims,
+    FindAnswer,
     GradeContexts,
     GradeSentences,
     RateResponse,
@@ -200,6 +201,25 @@ async def test_a_context_without_the_end_of_a_sentence_is_cut_all_the_same(text:
     windows = [part.contexts for part in asked(judge)]
     assert "".join("".join(window) for window in windows) == text
     assert all(sum(map(estimated_tokens, window)) <= ROOM for window in windows)
+
+
+async def test_an_answer_is_found_in_the_window_that_has_it() -> None:
+    found = FoundAnswer(
+        found=True,
+        evidence=(Evidence(context=0, start=0, end=4, quote="here", verified=True),),
+    )
+
+    def answer(question: FindAnswer) -> FoundAnswer:
+        return found if question.contexts[0].startswith("here") else FoundAnswer(found=False)
+
+    scripted = ScriptedJudge({"find_answer": answer})
+    judge = SplitJudge(scripted, context_window=100)
+    contexts = ("a" * 180, "here" + "b" * 170)
+    reply = await judge.answer(FindAnswer(query="q", contexts=contexts))
+    assert reply.value.evidence[0].context == 1
+    assert reply.notes == ("the answer was sought in 2 windows",)
+    assert not (await judge.answer(FindAnswer(query="q", contexts=("a",)))).value.found
+    assert len(scripted.asked) == 3
 
 
 async def test_windows_and_batches_together() -> None:

@@ -11,10 +11,11 @@ from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.panel import PanelJudge, tally
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.types.claim import GeneratedQueries, Grade, Label, Rating, Verdict
+from ragstone.types.claim import FoundAnswer, GeneratedQueries, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
     DetectAbstention,
     ExtractClaims,
+    FindAnswer,
     GenerateQueries,
     GradeContexts,
     GradeSentences,
@@ -153,6 +154,14 @@ async def test_abstentions_and_ratings_are_voted_on_too() -> None:
     reply = await panel.answer(asked)
     assert (reply.value.level, reply.usage) == (4, Usage(calls=3))
     assert reply.notes == ("the judges differ by 3 levels: 1, 4, 5",)
+
+
+async def test_the_majority_finds_an_answer() -> None:
+    for votes, found in (("YYN", True), ("YNN", False), ("YN", False)):
+        said = [FoundAnswer(found=vote == "Y", answer=vote) for vote in votes]
+        panel = PanelJudge([ScriptedJudge({"find_answer": each}) for each in said])
+        reply = await panel.answer(FindAnswer(query="q", contexts=("c",)))
+        assert (reply.value.found, len(reply.notes)) == (found, votes == "YN")
 
 
 async def test_queries_are_guessed_by_one() -> None:

@@ -12,8 +12,9 @@ from ragstone._internal.concurrency import together
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
 from ragstone.judges.base import Judge, JudgeWrapper, outcome_of, reply_of
-from ragstone.types.claim import BATCH, Grade, Label, Verdict
+from ragstone.types.claim import BATCH, FoundAnswer, Grade, Label, Verdict
 from ragstone.types.questions import (
+    FindAnswer,
     GradeContexts,
     GradeSentences,
     Question,
@@ -32,6 +33,7 @@ from ragstone.types.reply import (
 
 T = TypeVar("T")
 V = TypeVar("V")
+E = TypeVar("E", Verdict, FoundAnswer)
 
 SHARE = 0.5
 """Share of a context window for contexts: claims, reply and estimation errors need the rest."""
@@ -102,7 +104,8 @@ class SplitJudge(JudgeWrapper):
 
     A claim is verified against every window of contexts: supported in one is supported, else
     contradicted in one is contradicted. A context that is longer than a window is graded in
-    pieces, and relevant if one of them is. Ratings are never split.
+    pieces, and relevant if one of them is. An answer is found if one window has it. Ratings are
+    never split.
     """
 
     def __init__(self, judge: Judge, *, context_window: int) -> None:
@@ -122,6 +125,8 @@ class SplitJudge(JudgeWrapper):
             return cast("Reply[T]", await self._verified(question))
         if isinstance(question, GradeContexts | GradeSentences):
             return cast("Reply[T]", await self._graded(question))
+        if isinstance(question, FindAnswer):
+            return cast("Reply[T]", await self._found(question))
         self._check_room(question)
         return await reply_of(self.judge, question)
 
@@ -166,6 +171,26 @@ class SplitJudge(JudgeWrapper):
             raise JudgeFailureError(outcome)
         notes = [f"the contexts were graded in {len(windows)} windows"] if of_contexts else []
         return replace(outcome, notes=(*outcome.notes, *notes))
+
+    async def _found(self, question: FindAnswer) -> Reply[FoundAnswer]:
+        windows = windows_of(question.contexts, self._room)
+        if len(windows) == 1:
+            return await reply_of(self.judge, question)
+        parts = (
+            question.varied(contexts=tuple(piece.text for piece in window)) for window in windows
+        )
+        outcomes, usage = await _ask(self.judge, parts)
+
+        def joined(replies: Sequence[FoundAnswer]) -> FoundAnswer:
+            placed = map(_placed, replies, windows)
+            return next((each for each in placed if each.found), replies[0])
+
+        outcome = join_outcomes(outcomes, joined, usage)
+        if isinstance(outcome, Failure):
+            raise JudgeFailureError(outcome)
+        return replace(
+            outcome, notes=(*outcome.notes, f"the answer was sought in {len(windows)} windows")
+        )
 
     async def _verified(self, question: VerifyClaims) -> Reply[_Verdicts]:
         if not question.claims:
@@ -257,8 +282,8 @@ def _strongest(verdicts: Sequence[Verdict]) -> Verdict:
     return min(verdicts, key=lambda verdict: _STRONGEST.index(verdict.label))
 
 
-def _placed(verdict: Verdict, window: Sequence[Piece]) -> Verdict:
-    """Return the verdict with its evidence's positions in the whole contexts."""
+def _placed(verdict: E, window: Sequence[Piece]) -> E:
+    """Return a verdict or an answer with its evidence's positions in the whole contexts."""
     if all(piece.start == 0 and piece.context == n for n, piece in enumerate(window)):
         return verdict
     evidence = tuple(

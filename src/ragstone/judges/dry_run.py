@@ -14,6 +14,7 @@ from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import (
     Claim,
     DraftQuestion,
+    FoundAnswer,
     GeneratedQueries,
     Grade,
     Label,
@@ -25,6 +26,7 @@ from ragstone.types.questions import (
     Explain,
     ExtractClaims,
     ExtractTruths,
+    FindAnswer,
     GenerateQueries,
     GradeContexts,
     GradeSentences,
@@ -116,18 +118,19 @@ class DryRunJudge(JudgeWrapper):
                 return facts[: question.limit], tokens
             case Explain():
                 return "", guess.verdict_tokens
-            case GradeContexts():
-                size = len(question.contexts)
-                return (Grade(relevant=True),) * size, guess.grade_tokens * size + 10
-            case GradeSentences():
-                size = len(question.sentences)
-                return (Grade(relevant=True),) * size, BARE_GRADE_TOKENS * size + 10
+            case GradeContexts(contexts=texts) | GradeSentences(sentences=texts):
+                reasoned = isinstance(question, GradeContexts)
+                tokens = guess.grade_tokens if reasoned else BARE_GRADE_TOKENS
+                return (Grade(relevant=True),) * len(texts), tokens * len(texts) + 10
             case GenerateQueries():
                 queries = tuple(f"query {n}" for n in range(1, question.count + 1))
                 found = GeneratedQueries(queries=queries, noncommittal=False)
                 return found, guess.query_tokens * question.count + 15
             case DetectAbstention():
                 return False, 10
+            case FindAnswer():
+                found = FoundAnswer(found=guess is MOST)
+                return found, guess.query_tokens + guess.verdict_tokens
             case WriteQuestions():
                 quotes = tuple(enumerate(question.passages, 1))
                 drafts = tuple(

@@ -12,9 +12,10 @@ from ragstone._internal.concurrency import together
 from ragstone._internal.text import count
 from ragstone.errors import Cause, UsageError
 from ragstone.judges.base import Judge, MultiJudge, outcome_of
-from ragstone.types.claim import Grade, Label, Rating, Verdict
+from ragstone.types.claim import FoundAnswer, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
     DetectAbstention,
+    FindAnswer,
     GradeContexts,
     GradeSentences,
     Question,
@@ -27,7 +28,14 @@ T = TypeVar("T")
 
 VOTED = frozenset(
     kind.kind
-    for kind in (VerifyClaims, GradeContexts, GradeSentences, DetectAbstention, RateResponse)
+    for kind in (
+        VerifyClaims,
+        GradeContexts,
+        GradeSentences,
+        DetectAbstention,
+        FindAnswer,
+        RateResponse,
+    )
 )
 """The kinds of question that all judges of a panel answer."""
 
@@ -41,6 +49,13 @@ def tally(question: Question[T], values: Sequence[object]) -> tuple[object, tupl
         yes = sum(cast("Sequence[bool]", values))
         note = "the judges disagree on whether the response abstains; treated as not abstaining"
         return 2 * yes > len(values), (note,) if 2 * yes == len(values) else ()
+    if isinstance(question, FindAnswer):
+        votes = cast("Sequence[FoundAnswer]", values)
+        yes = sum(vote.found for vote in votes)
+        note = "the judges disagree on whether the contexts have the answer; treated as not found"
+        if 2 * yes == len(votes):
+            return FoundAnswer(found=False), (note,)
+        return next(vote for vote in votes if vote.found == (2 * yes > len(votes))), ()
     if isinstance(question, RateResponse):
         scale = [level for level, _ in question.levels]
         return _rating(cast("Sequence[Rating]", values), scale)

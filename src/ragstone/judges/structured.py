@@ -102,9 +102,13 @@ class ReadableContexts:
         if self.texts == self.contexts:
             return tuple(verdicts)
         return tuple(
-            verdict.model_copy(update={"evidence": tuple(map(self._restored, verdict.evidence))})
+            verdict.model_copy(update={"evidence": self.restore_evidence(verdict.evidence)})
             for verdict in verdicts
         )
+
+    def restore_evidence(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+        """Return evidence that points into the original contexts."""
+        return tuple(map(self._restored, evidence))
 
     def _restored(self, item: Evidence) -> Evidence:
         text = self.contexts[item.context]

@@ -125,6 +125,14 @@ class GeneratedQueries(FrozenModel):
     noncommittal: bool
 
 
+class FoundAnswer(FrozenModel):
+    """Whether contexts answer a query; if so, the answer and the words that it rests on."""
+
+    found: bool
+    answer: str = ""
+    evidence: tuple[Evidence, ...] = ()
+
+
 class DraftQuestion(FrozenModel):
     """A question that a judge wrote, before anything about it is checked.
 

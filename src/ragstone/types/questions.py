@@ -16,6 +16,7 @@ from ragstone.types.claim import (
     BATCH,
     Claim,
     DraftQuestion,
+    FoundAnswer,
     GeneratedQueries,
     Grade,
     Label,
@@ -286,6 +287,18 @@ class Explain(Question[str]):
 
     replies: ClassVar = TypeAdapter(str)
     """Texts."""
+
+
+class FindAnswer(Question[FoundAnswer]):
+    """Do these contexts answer the query? Together or one alone, but completely."""
+
+    kind: ClassVar[str] = "find_answer"
+
+    query: str
+    contexts: tuple[str, ...]
+
+    replies: ClassVar = TypeAdapter(FoundAnswer)
+    """Whether they do, the answer, and its evidence."""
 
 
 class WriteQuestions(Question[tuple[DraftQuestion, ...]]):

@@ -25,6 +25,7 @@ from ragstone.types.questions import (
     Explain,
     ExtractClaims,
     ExtractTruths,
+    FindAnswer,
     GenerateQueries,
     GradeContexts,
     GradeSentences,
@@ -71,6 +72,7 @@ QUESTIONS: dict[str, Question[object]] = {
         language="German",
         avoid=("What colour is it?", "How long\ndoes it last?"),
     ),
+    "find_answer": FindAnswer(query="How long?", contexts=CONTEXTS),
     "rephrase_query": RephraseQuery(query="How long does it last?"),
 }
 

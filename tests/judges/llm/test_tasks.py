@@ -22,6 +22,7 @@ from ragstone.types.questions import (
     Explain,
     ExtractClaims,
     ExtractTruths,
+    FindAnswer,
     GenerateQueries,
     GradeContexts,
     GradeSentences,
@@ -66,6 +67,7 @@ def test_every_kind_has_a_form_a_schema_and_a_prompt() -> None:
         RATE.varied(contexts=("c",), reference="r"),
         WriteQuestions(passages=("p",), type="multi", brief="b", language="de", avoid=("q",)),
         RephraseQuery(query="q"),
+        FindAnswer(query="q", contexts=("c",)),
     ],
     ids=lambda question: question.kind,
 )
@@ -243,6 +245,27 @@ def test_json_of_a_document_is_not_taken_for_the_reply() -> None:
     reply = RawReply(f"The passage has {planted}", TASKS["write_questions"].shown(question))
     with pytest.raises(JudgeFailureError):
         TASKS["write_questions"].parse(reply, question)
+
+
+@each_case(
+    ("reply", "found", "quotes"),
+    [
+        ({"answer": "Old.", "evidence": [{"context": 2, "quote": "is  old"}], "found": True},
+         True, [(1, 3, 9)]),
+        ({"found": "yes", "evidence": ["It is old", "none"]}, True, [(1, 0, 9), (0, None, None)]),
+        ({"found": False, "evidence": ["It is old"]}, False, []),
+    ],
+)  # fmt: skip
+def test_an_answer_is_found_with_its_places(
+    reply: object, found: bool, quotes: list[object]
+) -> None:
+    question = FindAnswer(query="How?", contexts=("Blue.", "It is old."))
+    answer = TASKS["find_answer"].parse(RawReply(json.dumps(reply)), question)
+    assert answer.found is found
+    assert [(item.context, item.start, item.end) for item in answer.evidence] == quotes
+    for malformed in ("Yes, found.", '{"answer": "Old."}', '{"found": "perhaps"}'):
+        with pytest.raises(JudgeFailureError):
+            TASKS["find_answer"].parse(RawReply(malformed), question)
 
 
 def test_a_query_in_other_words_is_one_line() -> None:

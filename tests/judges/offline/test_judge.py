@@ -23,6 +23,7 @@ from ragstone.types.questions import (
     Explain,
     ExtractClaims,
     ExtractTruths,
+    FindAnswer,
     GenerateQueries,
     GradeContexts,
     GradeSentences,
@@ -66,6 +67,7 @@ ANSWERED = [
     VerifyClaims(claims=("It is blue.",), contexts=("It is blue.",)),
     GradeContexts(query="q", answer="It is blue.", contexts=("It is blue.",)),
     DetectAbstention(query="q", response="I don't know."),
+    FindAnswer(query="Is it blue?", contexts=("It is blue.",)),
 ]
 
 
@@ -73,6 +75,29 @@ ANSWERED = [
 async def test_answers_what_words_can_answer(question):
     assert OfflineJudge().takes(question.kind)
     assert (await OfflineJudge().answer(question)).value
+
+
+@each_case(
+    ("query", "context", "quote"),
+    [
+        ("How fast does the Tarn 4 charge?", "It is new. The Tarn 4 charges fast. Now.",
+         "The Tarn 4 charges fast."),
+        ("How fast does the Tarn 4 charge?", "The Tarn 3 charges fast.", None),
+        ("How fast does the Orvane charge? Does the Orvane?", "The phone charges fast.", None),
+        ("Which colour has the box?", "The box is heavy.", None),
+        ("電池の交換費用は？", "電池の交換費用は59ユーロです。", "電池の交換費用は59ユーロです。"),
+        ("What", "Nothing.", None),
+        ("Is it blue?", "", None),
+    ],
+)  # fmt: skip
+async def test_a_context_with_the_words_of_a_query_may_answer_it(query, context, quote):
+    question = FindAnswer(query=query, contexts=("Other text.", context))
+    answer = (await OfflineJudge().answer(question)).value
+    assert answer.found is (quote is not None)
+    assert [(item.context, item.quote) for item in answer.evidence] == (
+        [(1, quote)] if quote else []
+    )
+    assert all(context[item.start : item.end] == item.quote for item in answer.evidence)
 
 
 @each_case(

@@ -48,6 +48,7 @@ PLACEHOLDERS: Mapping[str, Placeholders] = MappingProxyType(
         "generate_queries": _placeholders("response", options="count"),
         "detect_abstention": _placeholders("response", "query"),
         "rate_response": _placeholders("criteria levels response", "query contexts reference"),
+        "find_answer": _placeholders("contexts query"),
         "write_questions": _placeholders(
             "passages",
             "avoid",

@@ -16,6 +16,7 @@ from ragstone.judges.llm.parsing.responses import (
     parse_claims,
     parse_drafts,
     parse_explanation,
+    parse_found,
     parse_queries,
     parse_rating,
     parse_rephrased,
@@ -29,6 +30,7 @@ from ragstone.types.questions import (
     Explain,
     ExtractClaims,
     ExtractTruths,
+    FindAnswer,
     GenerateQueries,
     GradeContexts,
     GradeSentences,
@@ -63,9 +65,8 @@ def _label(*labels: str) -> Schema:
 def verdict_schema(partial: bool) -> Schema:
     """Return the schema of verdicts; PARTIALLY_SUPPORTED is a label only if `partial`."""
     some = ("PARTIALLY_SUPPORTED",) if partial else ()
-    quote = _object(context=_NUMBER, quote=_TEXT)
     label = _label("SUPPORTED", *some, "CONTRADICTED", "NOT_ENOUGH_INFO")
-    verdict = _object(claim=_NUMBER, reason=_TEXT, evidence=_list(quote), label=label)
+    verdict = _object(claim=_NUMBER, reason=_TEXT, evidence=_list(_QUOTE), label=label)
     return {"title": "verdicts", **_object(verdicts=_list(verdict))}
 
 
@@ -81,6 +82,7 @@ def rating_schema(levels: Sequence[int]) -> Schema:
     return {"title": "rating", **_object(reason=_TEXT, level=level)}
 
 
+_QUOTE = _object(context=_NUMBER, quote=_TEXT)
 _PASSAGE = _object(passage=_NUMBER, quote=_TEXT)
 _DRAFT = _object(query=_TEXT, reference=_TEXT, claims=_list(_TEXT), quotes=_list(_PASSAGE))
 _REASONED = _object(number=_NUMBER, reason=_TEXT, relevant=_YES_NO)
@@ -100,6 +102,10 @@ SCHEMAS: Mapping[str, Schema] = MappingProxyType(
             **_object(label=_label("ANSWERS", "ABSTAINS")),
         },
         "rate_response": rating_schema((1, 2)),
+        "find_answer": {
+            "title": "found",
+            **_object(answer=_TEXT, evidence=_list(_QUOTE), found=_YES_NO),
+        },
         "write_questions": {"title": "questions", **_object(questions=_list(_DRAFT))},
         "rephrase_query": {"title": "rephrased", **_object(query=_TEXT)},
     }
@@ -297,6 +303,12 @@ TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
             ),
             parse=lambda reply, _: parse_rating(reply),
             schema=lambda q: rating_schema([level for level, _ in q.levels]),
+        ),
+        FindAnswer.kind: JudgeTask[FindAnswer](
+            texts=lambda q: fenced({"contexts": _numbered_texts(q.contexts), "query": q.query}),
+            shown=lambda q: (*q.contexts, q.query),
+            parse=parse_found,
+            schema=lambda _: SCHEMAS["find_answer"],
         ),
         WriteQuestions.kind: JudgeTask[WriteQuestions](
             texts=_passage_texts,

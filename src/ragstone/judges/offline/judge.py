@@ -40,10 +40,11 @@ from ragstone.judges.offline.words import (
 )
 from ragstone.judges.spec import JudgeOptions
 from ragstone.judges.structured import ReadableContexts
-from ragstone.types.claim import Evidence, Grade, Label, Verdict
+from ragstone.types.claim import Evidence, FoundAnswer, Grade, Label, Verdict
 from ragstone.types.questions import (
     DetectAbstention,
     ExtractClaims,
+    FindAnswer,
     GradeContexts,
     Question,
     VerifyClaims,
@@ -167,6 +168,8 @@ CONTRADICTED = 0.5
 """The probability of contradiction from which a claim is CONTRADICTED."""
 NEARLY = 0.1
 """A context is relevant if its support is at most this much below that of the best context."""
+ANSWERS = 0.75
+"""The share of a query's weight that a context must have to answer it."""
 MAX_CLAIM_SHOWN = 120
 """Characters of a claim in a reason."""
 _COMMAS = str.maketrans("", "", ',、،*_>"“”')
@@ -200,7 +203,8 @@ class OfflineJudge(Judge):
     confidence is that probability, or one minus it for the other verdicts.
     Mentions of sources in a claim are ignored. Paraphrase is missed, and another meaning in the
     same words passes.
-    A context is relevant if it supports a claim of the answer. A response abstains if it has a
+    A context is relevant if it supports a claim of the answer, and answers a query if it has most
+    of the query's words, and all figures and names. A response abstains if it has a
     phrase for that and states nothing. To compare texts, use a SimilarityJudge.
     """
 
@@ -212,7 +216,8 @@ class OfflineJudge(Judge):
     )
     settings = DEFAULTS
     kinds = frozenset(
-        kind.kind for kind in (ExtractClaims, VerifyClaims, GradeContexts, DetectAbstention)
+        kind.kind
+        for kind in (ExtractClaims, VerifyClaims, GradeContexts, DetectAbstention, FindAnswer)
     )
 
     def __init__(self, settings: OfflineSettings = DEFAULTS) -> None:
@@ -239,6 +244,11 @@ class OfflineJudge(Judge):
             return grade_contexts(question.answer, ReadableContexts.of(question.contexts).texts)
         if isinstance(question, DetectAbstention):
             return abstains(question.response)
+        if isinstance(question, FindAnswer):
+            contexts = ReadableContexts.of(question.contexts)
+            answer = find_answer(question.query, contexts.texts)
+            update = {"evidence": contexts.restore_evidence(answer.evidence)}
+            return answer.model_copy(update=update)
         raise QuestionNotSupportedError(
             f"the judge {self.name} compares words, which cannot answer {question.kind}: name "
             "another judge with --model or --judge"
@@ -341,6 +351,37 @@ def grade_contexts(answer: str, contexts: Sequence[str]) -> tuple[Grade, ...]:
             reason = f"another context is closer to: {shown}"
         grades.append(Grade(relevant=bool(near), reason=reason))
     return tuple(grades)
+
+
+def find_answer(query: str, contexts: Sequence[str]) -> FoundAnswer:
+    """Return whether one context may answer a query: it has the query's words.
+
+    That are most of the words with a topic, by weight, and all figures and names. It is a sign,
+    not a proof: a text may have all words of a query, and not the answer.
+    """
+    (claim,) = read_claims([query])
+    topical = {*claim.content, *range(len(claim.figures))}
+    total = sum([claim.terms[term] for term in topical])
+    index = ContextIndex(contexts)
+    best, where = 0.0, -1
+    for number, passage in enumerate(index.passages):
+        stems = {each for sentence in passage.stems for each in sentence}
+        figures = [each for n in range(len(passage.sentences)) for each in passage.figures(n)]
+        found: set[Term] = topical & stems
+        found |= {
+            n for n, each in enumerate(claim.figures) if any(map(each.is_covered_by, figures))
+        }
+        needed = {*claim.names, *range(len(claim.figures))}
+        share = sum([claim.terms[term] for term in found]) / total if total else 0.0
+        if share > best and needed <= found:
+            best, where = share, number
+    if best < ANSWERS:
+        return FoundAnswer(found=False)
+    index = ContextIndex((contexts[where],))
+    match = match_claim(claim, index)
+    assert match is not None, "a passage with words of the query matches it"
+    evidence = _evidence(match, index).model_copy(update={"context": where})
+    return FoundAnswer(found=True, answer=evidence.quote, evidence=(evidence,))
 
 
 def abstains(response: str) -> bool:

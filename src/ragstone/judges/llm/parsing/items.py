@@ -201,23 +201,13 @@ def _item(entry: object, form: ItemFormat[V]) -> Item[V]:
     values = [read_word(label, form.words) for label in labels]
     others, unknown, more = _other_keys(entry, values, form)
     values += more
-    quotes: list[Quote] = []
-    evidence = entry.get("evidence", entry.get("quotes", entry.get("quote")))
-    for each in (evidence if is_list(evidence) else [evidence]) if form.quoted else ():
-        if is_object(each):
-            text = text_at(each, "quote", "text", "evidence")
-            number = number_at(each, "context", "contextnumber", "source")
-        else:
-            text, number = (storable(each) if isinstance(each, str) else None), None
-        if text and text.strip():
-            quotes.append((number, text.strip()))
     return Item(
         number=number_at(entry, *form.numbers),
         written=_as_written(labels[0]) if labels else None,
         value=values[0] if len({form.side(value) for value in values}) == 1 else None,
         reason=reason_at(entry),
         statement=text_at(entry, *form.texts),
-        quotes=tuple(quotes),
+        quotes=tuple(quotes_at(entry)) if form.quoted else (),
         others=tuple(others),
         unknown=tuple(unknown),
     )
@@ -293,6 +283,21 @@ def _as_written(value: object) -> str | None:
     if is_list(value) or is_object(value):
         return "[...]" if is_list(value) else "{...}"
     return storable(value if isinstance(value, str) else json.dumps(value))[:200]
+
+
+def quotes_at(fields: Mapping[str, object]) -> list[Quote]:
+    """Return the quotes of an entry, with the numbers of their contexts if they have one."""
+    quotes: list[Quote] = []
+    evidence = fields.get("evidence", fields.get("quotes", fields.get("quote")))
+    for each in evidence if is_list(evidence) else [evidence]:
+        if is_object(each):
+            text = text_at(each, "quote", "text", "evidence")
+            number = number_at(each, "context", "contextnumber", "source")
+        else:
+            text, number = (storable(each) if isinstance(each, str) else None), None
+        if text and text.strip():
+            quotes.append((number, text.strip()))
+    return quotes
 
 
 def reason_at(fields: Mapping[str, object]) -> str | None:

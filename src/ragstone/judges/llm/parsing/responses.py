@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ragstone._internal.text import quoted
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsing.items import REASON_LINE, number_at, reason_at
+from ragstone.judges.llm.parsing.items import REASON_LINE, number_at, quotes_at, reason_at
 from ragstone.judges.llm.parsing.json import (
     YES_OR_NO,
     RawReply,
@@ -22,7 +22,9 @@ from ragstone.judges.llm.parsing.json import (
     texts_at,
 )
 from ragstone.judges.llm.parsing.labels import LabelPattern
-from ragstone.types.claim import DraftQuestion, GeneratedQueries, Rating
+from ragstone.judges.llm.parsing.verdicts import find_evidence
+from ragstone.types.claim import DraftQuestion, FoundAnswer, GeneratedQueries, Rating
+from ragstone.types.questions import FindAnswer
 
 _LISTED = re.compile(
     r"(?P<indent>\s*)(?:[-*•–]|\**(?:(?:claim|statement|fact)\s+)?[(\[]?(?P<number>[0-9]{1,4})"
@@ -156,6 +158,19 @@ def parse_queries(reply: RawReply) -> GeneratedQueries:
     generated = parse_value(reply, accept, lambda _: None, disagrees)
     _check_filled(generated.queries, reply)
     return generated
+
+
+def parse_found(reply: RawReply, question: FindAnswer) -> FoundAnswer:
+    """Return whether the contexts have the answer, with its quotes looked up; JSON only."""
+
+    def accept(value: object) -> FoundAnswer | None:
+        if not is_object(value) or (found := _flag(value, ("found",), ())) is None:
+            return None
+        evidence = find_evidence(quotes_at(value), question.contexts, {}) if found else ()
+        answer = " ".join((text_at(value, "answer") or "").split()) if found else ""
+        return FoundAnswer(found=found, answer=answer, evidence=evidence)
+
+    return parse_value(reply, accept, lambda _: None)
 
 
 def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
