@@ -120,7 +120,10 @@ class CallError(RagstoneError):
     """A call failed, for this `cause`; the message has the details.
 
     `status` is the HTTP status of the reply, if there was one; `tries` is the number of calls.
+    `lost` is true if a request was sent whose reply is missing or unreadable: it may be charged.
     """
+
+    lost = False
 
     def __init__(
         self, cause: Cause, message: str, *, status: int | None = None, tries: int = 1

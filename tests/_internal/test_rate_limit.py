@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,7 @@ from ragstone._internal.rate_limit import (
     Budget,
     CallResult,
     Limits,
+    PaidCall,
     RateLimiter,
     RetryableError,
     RetryingCaller,
@@ -534,15 +536,70 @@ def test_so_many_calls_begin_and_no_more(calls: int) -> None:
     assert caught.value.tries == 0
 
 
-def test_the_call_that_spends_the_last_cent_is_paid() -> None:
+def test_a_call_starts_if_the_budget_can_pay_for_it() -> None:
     budget = Budget(max_cost=0.5)
-    budget.reserve()
-    budget.charge(0.4)
-    budget.reserve()
-    budget.charge(0.4)
+    assert budget.reserve(0.3)
+    assert not budget.reserve(0.3)  # later
+    budget.release(0.3)
+    budget.charge(0.2)
+    assert budget.reserve(0.3)
+    budget.release(0.3)
+    budget.charge(0.3)
     assert budget.spent == "the budget of $0.5 (--max-cost) is spent"
     with pytest.raises(CallError, match="--max-cost"):
         budget.reserve()
+    budget = Budget(max_cost=0.5)
+    why = r"\$0.5 \(--max-cost\) is too small .*\$0.5000 is left, and it may cost \$0.6000"
+    with pytest.raises(CallError, match=why):
+        budget.reserve(0.6)
+    assert budget.calls == 0
+
+
+async def test_concurrent_calls_wait_for_each_other_and_never_exceed_the_budget() -> None:
+    budget = Budget(max_cost=1.0)
+    caller = RetryingCaller(Limits(concurrency=8, budget=budget))
+    paid: list[float] = []
+    flying = most = 0
+
+    async def call() -> None:
+        nonlocal flying, most
+        flying += 1
+        most = max(most, flying)
+        await asyncio.sleep(0.001)
+        flying -= 1
+
+    async def ask() -> None:
+        with PaidCall(budget, 0.3) as paid_call:
+            await caller.make(call)
+            paid.append(0.06)
+            paid_call.charge(0.06)
+
+    found = await asyncio.gather(*(ask() for _ in range(30)), return_exceptions=True)
+    assert (most, len(paid)) == (3, 12)  # after 12 calls, $0.28 is left
+    assert budget.cost == pytest.approx(sum(paid))
+    assert {str(each)[-60:] for each in found if each} == {
+        "$0.2800 is left, and it may cost $0.3000 with this --max-tokens"[-60:]
+    }
+
+
+async def test_what_a_provider_may_charge_counts_at_its_most() -> None:
+    refused, lost = RetryableError(Cause.UNREACHABLE, "503"), CallError(Cause.TIMEOUT, "late")
+    lost.lost = True
+    budget = Budget(max_cost=10.0)
+    caller = RetryingCaller(Limits(retries=1, budget=budget))
+    for error, cost in ((refused, 0.0), (lost, 1.0), (None, 1.0)):
+
+        async def once(error: CallError | None = error) -> None:
+            if error:
+                raise error
+
+        budget.cost = 0.0
+        with suppress(CallError), PaidCall(budget, 1.0):  # the reply is not read
+            await caller.make(once)
+        assert budget.cost == cost
+    with PaidCall(Budget(max_cost=1.0), 0.5):  # another budget's
+        await caller.make(once)
+    assert budget.cost == 1.0
 
 
 def test_a_cost_that_is_not_known_counts_nothing() -> None:

@@ -354,18 +354,19 @@ def test_a_cost_ends_the_asking_also_where_the_server_tells_no_tokens(judge_serv
         return kit.chat(asked.answer()) | {"usage": None}
 
     judge_server.fault = silent
-    budget = Budget(max_cost=1.0)
+    budget = Budget(max_cost=5.0)
     caller = RetryingCaller(Limits(concurrency=1, budget=budget))
     price = Price((0.001, 0, 0.001, 0))
     model = OpenAICompatibleModel(
         PROVIDERS["openai"], "m", caller=caller, timeout=5, temperature=0, base_url=judge_server.url
     )
-    judge = LlmJudge(model, price=price, budget=budget)
+    judge = LlmJudge(model, price=price, budget=budget, max_tokens=100)
     run = ragstone.evaluate(kit.samples(10), metrics="faithfulness", judge=judge, concurrency=1)
     usage = run.usage()
     assert usage.prompt_tokens == usage.completion_tokens == 0
-    assert usage.cost_usd == pytest.approx(1.0, rel=0.5)
-    assert 2 <= len(judge_server.asked) == usage.calls < 10
+    assert usage.cost_usd is not None
+    assert 1.0 < usage.cost_usd < 5.0
+    assert 2 <= len(judge_server.asked) == usage.calls < 20
     causes = [row.scores["faithfulness"].cause for row in run.rows]
     assert causes[0] is None
     assert causes[-1] is Cause.BUDGET

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import Awaitable
-from itertools import pairwise
+from functools import partial
+from itertools import count, pairwise
 
 import pytest
 from hypothesis import given
@@ -8,11 +9,13 @@ from hypothesis import strategies as st
 
 from ragstone._internal.rate_limit import (
     Limits,
+    PaidCall,
     RateLimiter,
     RetryableError,
     RetryingCaller,
 )
 from ragstone.errors import CallError, Cause, UsageError
+from ragstone.store.errors import StoreError
 from ragstone.store.limits import (
     AHEAD,
     Account,
@@ -28,6 +31,7 @@ class Shared(Account):
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
         super().__init__(max_calls, max_cost)
         self.requests: list[LeaseRequest] = []
+        self.names = count()
         self.loop = asyncio.get_running_loop()
 
     def lease(self, request: LeaseRequest) -> Lease:
@@ -35,7 +39,8 @@ class Shared(Account):
         return self.grant(request, self.loop.time())
 
     def process(self) -> SharedBudget:
-        return SharedBudget(self, self.max_calls, self.max_cost)
+        name = str(next(self.names))
+        return SharedBudget(self, self.max_calls, self.max_cost, process=name)
 
 
 @given(
@@ -45,26 +50,20 @@ class Shared(Account):
             st.sampled_from(["a", "b"]),
             st.integers(0, 9),
             st.sampled_from([0.0, 0.0, 2.0]),
-            st.integers(0, 9),
         ),
         max_size=40,
     ),
     max_calls=st.none() | st.integers(0, 30),
-    max_cost=st.none() | st.integers(0, 30),
 )
-def test_no_requests_exceed_the_budget_or_the_rate(
-    asked: list[tuple[float, str, int, float, int]], max_calls: int | None, max_cost: int | None
+def test_no_requests_exceed_the_calls_or_the_rate(
+    asked: list[tuple[float, str, int, float]], max_calls: int | None
 ) -> None:
-    account, now, ended = Account(max_calls, max_cost), 0.0, 0
+    account, now = Account(max_calls), 0.0
     granted: dict[str, list[float]] = {"a": [], "b": []}
     resumes = {"a": 0.0, "b": 0.0}
-    for after, provider, calls, pause, ends in asked:
+    for after, provider, calls, pause in asked:
         now += after
-        ending = min(ends, account.calls - ended)  # each of them costs a dollar
-        ended += ending
-        request = LeaseRequest(provider, (0.25,) * calls, pause, 0, ending, float(ending))
-        known = ended > 0
-        lease = account.grant(request, now)
+        lease = account.grant(LeaseRequest("p", provider, ((0.25, 0.0),) * calls, pause), now)
         resumes[provider] = max(resumes[provider], now + pause)
         times = [now + wait for wait in lease.waits]
         assert all(time >= resumes[provider] - 1e-9 for time in times)
@@ -72,24 +71,72 @@ def test_no_requests_exceed_the_budget_or_the_rate(
         if calls and not lease.waits:
             assert account.spent
         granted[provider] += times
-        if known and max_cost is not None and lease.waits:
-            assert account.calls <= max_cost
     assert len(granted["a"] + granted["b"]) == account.calls
     assert max_calls is None or account.calls <= max_calls
     for times in granted.values():
         assert all(later - earlier >= 0.25 - 1e-9 for earlier, later in pairwise(times))
 
 
+@given(
+    max_cost=st.integers(0, 30),
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["ask", "ask", "end", "end", "die"]),
+            st.sampled_from(["p", "q", "r"]),
+            st.lists(st.integers(1, 9), min_size=1, max_size=4),
+            st.floats(0, 1),
+        ),
+        max_size=60,
+    ),
+)
+def test_no_order_of_calls_and_deaths_exceeds_the_dollars(
+    max_cost: int, steps: list[tuple[str, str, list[int], float]]
+) -> None:
+    """All calls of the dead, and calls in flight, cost as much as they may."""
+    stored: dict[str, tuple[int, float] | None] = {}
+    spent, charged = 0.0, 0.0
+    names = {name: name for name in "pqr"}
+    flying: dict[str, list[int]] = {name: [] for name in names}
+    for number, (step, which, mosts, share) in enumerate(steps):
+        process = names[which]
+        account = Account(max_cost=max_cost)  # as it is read from the store
+        account.reserved, account.cost = stored, charged
+        calls, ended, cost = (), (0, 0.0), 0.0
+        if step == "die":
+            account.bury(process)
+            spent += sum(flying.pop(process))
+            names[which] = f"{which}{number}"
+            flying[names[which]] = []
+        else:
+            if step == "ask":
+                calls = tuple((0.0, float(most)) for most in mosts)
+            elif flying[process]:
+                most = flying[process].pop()
+                ended, cost = (1, float(most)), share * most
+                spent += cost
+            lease = account.grant(LeaseRequest(process, "", calls, 0.0, 0, ended, cost), 0.0)
+            flying[process] += mosts[: len(lease.waits)]
+            if calls and not lease.waits and not lease.spent:
+                assert any(flying.values())  # something will be released
+        stored, charged = account.reserved, account.cost
+        assert spent + sum(map(sum, flying.values())) <= max_cost + 1e-6
+
+
 def test_what_is_spent_stays_spent() -> None:
     account = Account(max_calls=4)
-    account.grant(LeaseRequest("a", gaps=(0.0,) * 5), 0.0)
-    account.grant(LeaseRequest(unused=2), 0.0)
+    account.grant(LeaseRequest("p", "a", ((0.0, 0.0),) * 5), 0.0)
+    account.grant(LeaseRequest("p", unused=2), 0.0)
     assert "4 calls" in str(account.spent)
+
+
+def test_a_process_that_was_replaced_gets_no_calls() -> None:
     account = Account(max_cost=4.0)
-    account.grant(LeaseRequest("a", gaps=(0.0,) * 3), 0.0)
-    assert account.grant(LeaseRequest("a", gaps=(0.0,), ended=1, cost=1.5), 0.0).waits == []
-    account.grant(LeaseRequest(ended=2), 0.0)
-    assert "$4" in str(account.spent)
+    account.grant(LeaseRequest("p", "a", ((0.0, 3.0),)), 0.0)
+    assert account.grant(LeaseRequest("q", "a", ((0.0, 3.0),)), 0.0) == Lease([], 1, 0.0)
+    account.bury("p")
+    assert "$1.0000 is left" in (account.grant(LeaseRequest("q", "", ((0.0, 3.0),)), 0).spent or "")
+    with pytest.raises(StoreError, match="was replaced"):
+        account.grant(LeaseRequest("p", "a", ((0.0, 1.0),)), 0.0)
 
 
 async def outcomes(*calls: Awaitable[object]) -> list[object]:
@@ -153,7 +200,7 @@ async def test_a_call_that_is_late_is_leased_again() -> None:
     waiting = await leased(account, limiter)
     limiter.pause(AHEAD + 0.5)
     await waiting
-    assert [(len(each.gaps), each.unused) for each in account.requests] == [
+    assert [(len(each.calls), each.unused) for each in account.requests] == [
         (1, 0), (1, 0), (0, 0), (1, 1)
     ]  # fmt: skip
     assert account.calls == 2
@@ -169,23 +216,30 @@ async def test_a_call_that_is_cancelled_is_given_back() -> None:
     assert account.calls == 1
 
 
-async def test_calls_in_progress_count_at_the_mean_cost_also_of_dead_processes() -> None:
+async def test_a_call_waits_for_what_others_reserve_until_they_die() -> None:
     account = Shared(max_cost=1.0)
     first, dead = account.process(), account.process()
     caller = RetryingCaller(Limits(budget=first, provider="a"))
-    limiter = dead.limiter("a", 0.0)
-    for _ in range(3):
-        await limiter.turn()
+    with PaidCall(dead, 0.3) as call:
+        await dead.limiter("a", 0.0).turn(cost=call.most)  # it never ends
+        made: list[float] = []
 
-    async def call() -> None:
-        await asyncio.sleep(0)
+        async def ask() -> None:
+            with PaidCall(first, 0.3) as call:
+                await caller.make(partial(asyncio.sleep, 0.001))
+                made.append(0.1)
+                call.charge(0.1)
 
-    for _ in range(10 - 3):
-        await caller.make(call)
-        first.charge(0.1)
-    with pytest.raises(CallError, match="--max-cost"):
-        await caller.make(call)
-    assert (account.calls, account.ended) == (10, 7)
+        found = await outcomes(*(asyncio.wait_for(ask(), 0.8) for _ in range(8)))
+        assert (len(made), account.reserved["1"]) == (5, (1, 0.3))  # 0.5 and 0.3 are left
+        assert {type(each) for each in found if each} == {TimeoutError}
+        waiting = asyncio.create_task(outcomes(ask(), ask()))
+        await asyncio.sleep(0.3)
+        account.bury("1")
+        assert all("$0.2000 is left" in str(each) for each in await waiting)
+    await first.settle()
+    assert account.reserved == {"0": (0, 0.0), "1": None}
+    assert account.cost == pytest.approx(0.8)
 
 
 async def test_an_error_of_the_account_is_that_of_each_call() -> None:

@@ -50,6 +50,8 @@ _ERRORS: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
     (OSError, Cause.UNREACHABLE, True, "{error}"),
 )
 """aiohttp's error, cause, whether a retry may help, and message; the first match applies."""
+_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
+"""Errors before the request was sent."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,9 @@ class Client:
                         size = f"{longest // 1024**2} MiB"
                         size = size if marks <= most_marks else f"{most_marks:,} values or lines"
                         message = f"{_place(method, url)}: the reply is longer than {size}"
-                        raise CallError(Cause.MALFORMED, message)
+                        too_long = CallError(Cause.MALFORMED, message)
+                        too_long.lost = True
+                        raise too_long
                 latency = (perf_counter() - start) * 1000
                 self._check(response, bytes(received), method, url)
                 self._accepted.add((method, url))
@@ -216,7 +220,9 @@ class Client:
                 absent = isinstance(error, aiohttp.ClientConnectorError) and not self._accepted
                 timed_out = cause is Cause.TIMEOUT and self._connection.retry_timeouts
                 retry = timed_out or (retryable and not absent)
-                return RetryableError(cause, message) if retry else CallError(cause, message)
+                made = RetryableError(cause, message) if retry else CallError(cause, message)
+                made.lost = not isinstance(error, _UNSENT)
+                return made
         raise error
 
 

@@ -4,9 +4,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from math import inf
 from random import uniform
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 from ragstone.errors import CallError, Cause
 
@@ -82,10 +84,15 @@ class AdaptiveLimiter:
                 turn.set_result(None)
 
 
-class Budget:
-    """Limits the calls and dollars of a run: no call starts once either is spent.
+ROUNDING = 1e-9
+"""Dollars by which a sum of costs may be wrong."""
 
-    Calls in progress are still charged, so the total may exceed the budget by their cost.
+
+class Budget:
+    """Limits the calls and dollars of a run: no call starts that may exceed them.
+
+    The highest cost of a call is reserved before it starts, and replaced by its real cost when its
+    reply has arrived; see `PaidCall`.
 
     Attributes:
         max_calls, max_cost: the limits; None for no limit.
@@ -97,6 +104,7 @@ class Budget:
         self.calls, self.cost = 0, 0.0
         self._reserved, self._open = 0.0, 0
         self._too_little: str | None = None
+        self._released = asyncio.Event()
 
     @property
     def spent(self) -> str | None:
@@ -113,35 +121,50 @@ class Budget:
         if spent := self.spent:
             raise CallError(Cause.BUDGET, spent, tries=0)
 
-    def reserve(self, cost: float = 0.0) -> None:
+    def note(self, calls: int, cost: float, spent: str | None) -> None:
+        """Note what other processes have spent of the same budget, and why no call may start."""
+        self.calls, self.cost = max(self.calls, calls), max(self.cost, cost)
+        self._too_little = self._too_little or spent
+
+    def reserve(self, cost: float = 0.0) -> bool:
         """Count a call that is about to start, and reserve its highest cost until `release`.
 
+        Return False if that is more than what is left, but reserved costs may be released.
+
         Raises:
-            CallError: the budget is spent, or what is left of it may not pay for this call. If
-                nothing else is reserved, it counts as spent.
+            CallError: the budget is spent, or this call may cost more than what is left of it.
+                Then it counts as spent.
         """
         self.check()
-        total = self.cost + self._reserved + cost
-        if cost and self.max_cost is not None and total > self.max_cost:
-            few = f"of the budget of ${self.max_cost:g} (--max-cost), too little is left for"
-            few = f"{few} another call, which may cost ${cost:.4f}"
-            self._too_little = None if self._open else few
-            raise CallError(Cause.BUDGET, few, tries=0)
+        left = inf if self.max_cost is None else self.max_cost - self.cost - self._reserved
+        if cost > left + ROUNDING:
+            if self._open:
+                return False
+            self._too_little = (
+                f"the budget of ${self.max_cost:g} (--max-cost) is too small for another call: "
+                f"${left:.4f} is left, and it may cost ${cost:.4f} with this --max-tokens"
+            )
+            self.check()
         self.calls += 1
-        self._open += cost > 0
-        self._reserved += cost
+        if cost:
+            self._open, self._reserved = self._open + 1, self._reserved + cost
+        return True
 
     def release(self, cost: float) -> None:
         """Return what was reserved for a call; `charge` adds what it did cost."""
-        self._open -= cost > 0
-        self._reserved = self._reserved - cost if self._open else 0.0
-
-    def finish(self) -> None:
-        """Note the end of a call, before it is charged."""
+        if cost:
+            self._open -= 1
+            self._reserved = self._reserved - cost if self._open else 0.0
+            self._released.set()
 
     def charge(self, cost_usd: float | None) -> None:
         """Add the cost of a call; None (unknown) adds nothing."""
         self.cost += cost_usd or 0.0
+
+    async def released(self) -> None:
+        """Wait until something is released."""
+        self._released.clear()
+        await self._released.wait()
 
     async def settle(self) -> None:
         """Report what was spent to other processes that share the budget."""
@@ -152,6 +175,52 @@ class Budget:
         return RateLimiter(delay, self)
 
 
+class PaidCall:
+    """A call to a model: its highest cost is reserved during each try, and then its cost charged.
+
+    Use as `with PaidCall(budget, most) as call`; `RetryingCaller` finds it in the context. A reply
+    that cannot be read, and a request that was sent but whose reply is lost, count at their
+    highest cost: the provider may charge them.
+    """
+
+    current: ClassVar[ContextVar["PaidCall | None"]] = ContextVar("paid_call", default=None)
+
+    def __init__(self, budget: Budget, most: float) -> None:
+        self.budget, self.most = budget, most if budget.max_cost is not None else 0.0
+        self.reserved = False
+
+    def __enter__(self) -> Self:
+        self._token = self.current.set(self)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.current.reset(self._token)
+        if self.reserved:
+            self.charge(self.most)
+
+    @classmethod
+    def of(cls, budget: Budget) -> "PaidCall":
+        """Return the current call of a budget; one that costs nothing if there is none."""
+        call = cls.current.get()
+        return call if call and call.budget is budget else cls(budget, 0.0)
+
+    def reserve(self) -> bool:
+        """Reserve the highest cost; see `Budget.reserve`."""
+        self.reserved = self.budget.reserve(self.most)
+        return self.reserved
+
+    def release(self) -> None:
+        """Return what is reserved: the try cost nothing."""
+        if self.reserved:
+            self.budget.release(self.most)
+        self.reserved = False
+
+    def charge(self, cost_usd: float | None) -> None:
+        """Replace what is reserved by a cost; None (unknown) adds nothing."""
+        self.budget.charge(cost_usd)
+        self.release()
+
+
 class RateLimiter:
     """A minimum delay between starts; `pause` stops all starts. Starts are calls of a budget."""
 
@@ -160,11 +229,17 @@ class RateLimiter:
         self._line = asyncio.Lock()
         self._next = 0.0
 
-    async def turn(self, after: float = 0.0) -> None:
-        """Wait until the next start is allowed, first come, first served.
+    async def turn(self, after: float = 0.0, cost: float = 0.0) -> None:
+        """Wait until the next start is allowed, first come, first served; reserve its cost.
 
         The start after it waits `after` seconds, at least `delay`.
         """
+        await self._wait(after)
+        while not self._budget.reserve(cost):
+            await self._budget.released()
+            await self._wait(after)
+
+    async def _wait(self, after: float) -> None:
         loop = asyncio.get_running_loop()
         if self._next <= (now := loop.time()) and not self._line.locked():
             self._next = now + max(self._delay, after)
@@ -172,7 +247,6 @@ class RateLimiter:
             async with self._line:
                 await self._sleep_until()
                 self._next = loop.time() + max(self._delay, after)
-        self._budget.reserve()
 
     async def _sleep_until(self, start: float = 0.0) -> None:
         """Sleep until that time of the loop, and until the end of the pause."""
@@ -294,18 +368,23 @@ class RetryingCaller:
 
     async def _try(self, once: Callable[[], Awaitable[T]], tokens: int) -> T:
         async with self._slots:
-            await self._starts.turn(60 * tokens / self._limits.tpm if self._limits.tpm else 0.0)
+            call = PaidCall.of(self._budget)
+            gap = 60 * tokens / self._limits.tpm if self._limits.tpm else 0.0
+            await self._starts.turn(gap, call.most)
+            call.reserved = True
             started_at = asyncio.get_running_loop().time()
             try:
                 value = await once()
-            except RetryableError as error:
-                _log.debug("try failed: %s", error)
-                if error.cause is Cause.RATE_LIMITED:
-                    self._slots.narrow(started_at)
-                if error.wait:
-                    self._starts.pause(error.wait)
+            except CallError as error:
+                if error.lost:
+                    call.charge(call.most)
+                call.release()
+                if isinstance(error, RetryableError):
+                    _log.debug("try failed: %s", error)
+                    if error.cause is Cause.RATE_LIMITED:
+                        self._slots.narrow(started_at)
+                    if error.wait:
+                        self._starts.pause(error.wait)
                 raise
-            finally:
-                self._budget.finish()
             self._slots.widen()
             return value

@@ -76,6 +76,10 @@ class PartSetup:
         """Return what scores parts in a worker."""
         return PartScorer(self)
 
+    def for_process(self) -> Self:
+        """Return the setup of one process."""
+        return self
+
     @staticmethod
     def describe(part: Part) -> str:
         """Return which bytes or rows a part has, from 1."""

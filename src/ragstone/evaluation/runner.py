@@ -639,9 +639,7 @@ class Evaluation:
 
     async def _record_shard(self, shard: ScoredShard) -> None:
         RETRIES.count += shard.retries
-        calls, cost = shard.spent
-        self.budget.calls = max(self.budget.calls, calls)
-        self.budget.cost = max(self.budget.cost, cost)
+        self.budget.note(*shard.spent)
         for log in shard.logs:
             logging.getLogger(log.name).handle(log)
         if self.finish:

@@ -14,7 +14,7 @@ from logging.handlers import QueueHandler
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from ragstone.errors import UsageError
 from ragstone.types.config import Plan
@@ -79,6 +79,10 @@ class Setup(Protocol[Shard, Scored]):
         """Return what scores shards in a worker."""
         ...
 
+    def for_process(self) -> Self:
+        """Return the setup of one process; if this was that of another, it has died."""
+        ...
+
     def describe(self, shard: Shard, /) -> str:
         """Return which rows a shard has."""
         ...
@@ -124,6 +128,7 @@ class RestartedWorker(ABC, Generic[Shard, Scored]):
             ) from error
 
     def _start(self) -> None:
+        self._setup = self._setup.for_process()
         problem = self._open()
         if isinstance(problem, UsageError):
             raise WorkerError(f"a {self.kind} cannot be set up: {problem}. {self.unusable}")

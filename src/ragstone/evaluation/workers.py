@@ -21,6 +21,7 @@ from itertools import takewhile
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self
+from uuid import uuid4
 
 from ragstone._internal.concurrency import BackgroundLoop, heap_frozen, in_thread, stream
 from ragstone._internal.plugins import plugin_of
@@ -60,6 +61,7 @@ class WorkerSetup:
         secrets: texts that no message or reply may contain; see `redaction`.
         limits: the place of the calls and dollars that all workers share, and the id of the run;
             None without such limits. See `StoredLimits`.
+        process: a name that no other process of the run has.
     """
 
     plan: Plan
@@ -71,12 +73,22 @@ class WorkerSetup:
     folder: str = ""
     secrets: Mapping[str, bool] | None = None
     limits: tuple[str, str] | None = field(default=None, repr=False)
+    process: str = ""
     counts: bool = True
     version: str = VERSION
 
     def scorer(self) -> "ShardScorer":
         """Return what scores shards in a worker."""
         return ShardScorer(self)
+
+    def for_process(self) -> Self:
+        """Return the setup of one process; if this was that of another, it has died."""
+        if self.limits is None:
+            return self
+        if self.process:
+            with closing(StoredLimits(*self.limits)) as limits:
+                limits.bury(self.process)
+        return replace(self, process=uuid4().hex)
 
     def describe(self, shard: Sequence[Row]) -> str:
         """Return which rows a shard has."""
@@ -134,7 +146,8 @@ class ScoredShard:
         records: its rows as the store writes them, in the order they finished.
         failed: for each record, whether one of its scores failed.
         stopped: why the worker stopped before the end of the shard; None if it did not.
-        spent: calls and dollars of all workers, as far as this one knows.
+        spent: calls and dollars of all workers, as far as this one knows, and why no more may be
+            spent.
     """
 
     records: Sequence[Record]
@@ -143,7 +156,7 @@ class ScoredShard:
     stopped: str | None = None
     logs: Sequence[logging.LogRecord] = ()
     retries: int = 0
-    spent: tuple[int, float] = (0, 0.0)
+    spent: tuple[int, float, str | None] = (0, 0.0, None)
 
 
 class ShardScorer:
@@ -166,7 +179,7 @@ class ShardScorer:
         if setup.limits:
             most = setup.plan.max_calls, setup.plan.max_cost
             limits = self._limits.enter_context(closing(StoredLimits(*setup.limits, *most)))
-            self._budget = SharedBudget(limits, *most)
+            self._budget = SharedBudget(limits, *most, process=setup.process)
         self._each_costs = each_row_costs(setup.plan, self.metrics, setup.calls_target)
         self.judge = own or make_judge(setup.plan, asked=asked, budget=self._budget)
         self._opened, self._opening = False, asyncio.Lock()
@@ -206,7 +219,7 @@ class ShardScorer:
                         add(other)
                     break
         await budget.settle()
-        spent = budget.calls, budget.cost
+        spent = budget.calls, budget.cost, budget.spent
         retried = RETRIES.count - retries
         why = breaker.reason
         return ScoredShard(records, counted, failed, why, retries=retried, spent=spent)

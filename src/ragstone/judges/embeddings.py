@@ -16,7 +16,7 @@ from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.providers.base import Embedder, Vectors
-from ragstone.judges.llm.providers.pricing import Price
+from ragstone.judges.llm.providers.pricing import Price, paid_call
 from ragstone.types.questions import Question, TextSimilarity
 from ragstone.types.reply import Failure, JudgeFailureError, Reply, Usage
 
@@ -59,13 +59,14 @@ class EmbeddingJudge(Judge):
             raise JudgeError(Cause.MALFORMED, message, tries=0)
         if len(texts) == 1:
             return cast("Reply[T]", question.reply((1.0,) * len(question.others)))
-        vectors, usage = await self._embedder.embed(texts)
-        cost = None
-        if self._price is not None:  # of an estimate, if the server reports no tokens
-            tokens = usage.prompt_tokens or sum(map(estimated_tokens, texts))
-            cost = self._price.cost(replace(usage, prompt_tokens=tokens))
-        usage = replace(usage, cost_usd=cost)
-        self._budget.charge(cost)
+        with paid_call(self._budget, self._price, texts) as call:
+            vectors, usage = await self._embedder.embed(texts)
+            cost = None
+            if self._price is not None:  # of an estimate, if the server reports no tokens
+                tokens = usage.prompt_tokens or sum(map(estimated_tokens, texts))
+                cost = self._price.cost(replace(usage, prompt_tokens=tokens))
+            usage = replace(usage, cost_usd=cost)
+            call.charge(cost)
         try:
             cosines = dict(zip(texts, _cosines(vectors), strict=True))
         except JudgeError as error:

@@ -189,9 +189,8 @@ class _Maker:
         batches = None
         if self.in_batches:
             price = price and replace(price, share=DISCOUNT)
-            most_price = price if plan.max_cost is not None else None
             folder = self.replies.with_name("batches")
-            batches = BatchSettings(folder, vote, self.budget, most_price, plan.retries)
+            batches = BatchSettings(folder, vote, self.budget, plan.retries)
             caller = RetryingCaller(Limits(concurrency=sys.maxsize, retries=0))
         if self.guess:  # needs no key, only the extra
             if not known:

@@ -5,10 +5,11 @@ import json
 import time
 from collections import deque
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from multiprocessing import parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
@@ -19,6 +20,7 @@ from sqlalchemy.schema import CreateTable
 
 from ragstone._internal.concurrency import in_thread
 from ragstone._internal.rate_limit import Budget, RateLimiter
+from ragstone.errors import CallError
 from ragstone.store.engine import WRITING, create_store_engine, display_name
 from ragstone.store.errors import StoreError, translate_errors
 from ragstone.store.run_info import format_time
@@ -30,8 +32,8 @@ AHEAD = 1.0
 A call that is later than this is leased again, so that delayed calls cannot start all at once.
 """
 
-ROUNDING = 1e-9
-"""Dollars by which sums of costs may be too low."""
+POLL = 0.2
+"""Seconds until a process looks again whether others have released enough for its next call."""
 
 
 @dataclass(frozen=True)
@@ -39,28 +41,37 @@ class LeaseRequest:
     """What a process asks for, and what it has to report.
 
     Attributes:
+        process: a name that no other process has, also if it replaces one that died.
         provider: what the rates are about.
-        gaps: for each call that waits, the least seconds until the call after it.
+        calls: for each call that waits, the least seconds until the call after it, and the dollars
+            that it may cost.
         pause: seconds in which no call to the provider may start.
         unused: leased calls that were not made.
-        ended, cost: calls that ended, and the dollars that they cost.
+        released: calls whose reserved cost is returned, and the sum of those costs.
+        cost: dollars that they did cost.
     """
 
+    process: str = ""
     provider: str = ""
-    gaps: Sequence[float] = ()
+    calls: Sequence[tuple[float, float]] = ()
     pause: float = 0.0
     unused: int = 0
-    ended: int = 0
+    released: tuple[int, float] = (0, 0.0)
     cost: float = 0.0
 
 
 @dataclass(frozen=True)
 class Lease:
-    """For each call that may start, the seconds until then; and what all have spent so far."""
+    """For each call that may start, the seconds until then; and what all have spent so far.
+
+    Attributes:
+        spent: why no call may start; None if some may, now or later.
+    """
 
     waits: Sequence[float]
     calls: int
     cost: float
+    spent: str | None = None
 
 
 class LeaseSource(Protocol):
@@ -72,86 +83,108 @@ class LeaseSource(Protocol):
 
 
 class Account(Budget):
-    """What all processes have spent, and when calls may start.
+    """What all processes have spent and reserved, and when calls may start.
 
-    A call that has not ended counts as much as those that have, on average; also for ever, if its
-    process was killed. What is spent stays spent, even if calls turn out to be cheaper.
+    What is spent stays spent, even if leased calls are not made.
 
     Attributes:
-        ended: the calls that ended, of those that were leased.
+        reserved: process -> its calls whose highest cost is reserved, and the sum of those costs;
+            None if the process has died.
         starts: provider -> when the next call may start.
     """
 
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
         super().__init__(max_calls, max_cost)
-        self.ended = 0
+        self.reserved: dict[str, tuple[int, float] | None] = {}
         self.starts: dict[str, float] = {}
 
     def grant(self, request: LeaseRequest, now: float) -> Lease:
         """Lease calls, and note what the request reports."""
         if not self.spent:
             self.calls -= request.unused
-        self.ended += request.ended
         self.charge(request.cost)
+        held = self.reserved.get(request.process, (0, 0.0))
+        if held is None:
+            raise StoreError(
+                f"the process {request.process} was replaced, because it did not answer"
+            )
+        count, dollars = held[0] - request.released[0], held[1] - request.released[1]
+        others = [held for name, held in self.reserved.items() if held and name != request.process]
+        self._open = count + sum(number for number, _ in others)
+        self._reserved = (dollars if count else 0.0) + sum(most for _, most in others)
         start = max(now + request.pause, self.starts.get(request.provider, now))
         waits: list[float] = []
-        for gap in request.gaps:
-            if self.spent or (waits and start > now + AHEAD):
-                break
-            expected = self.cost * self.calls / self.ended if self.ended else 0.0
-            if self.max_cost is not None and expected > self.max_cost - ROUNDING:
-                self.cost = self.max_cost
-                break
-            self.reserve()
-            waits.append(start - now)
-            start += gap
-        if request.gaps or request.pause:
+        with suppress(CallError):  # a call may cost more than what is left
+            for gap, most in request.calls:
+                if self.spent or (waits and start > now + AHEAD) or not self.reserve(most):
+                    break
+                count, dollars = count + (most > 0), dollars + most
+                waits.append(start - now)
+                start += gap
+        self.reserved[request.process] = (count, dollars if count else 0.0)
+        if request.calls or request.pause:
             self.starts[request.provider] = start
-        return Lease(waits, self.calls, self.cost)
+        return Lease(waits, self.calls, self.cost, self.spent)
+
+    def bury(self, process: str) -> None:
+        """Count what a process that died has reserved as spent: its calls may have been charged."""
+        held = self.reserved.get(process)
+        self.charge(held[1] if held else 0.0)
+        self.reserved[process] = None
 
 
 class SharedBudget(Budget):
     """The budget of several processes; `calls` and `cost` are those of all, at the last lease."""
 
     def __init__(
-        self, source: LeaseSource, max_calls: int | None = None, max_cost: float | None = None
+        self,
+        source: LeaseSource,
+        max_calls: int | None = None,
+        max_cost: float | None = None,
+        *,
+        process: str = "",
     ) -> None:
         super().__init__(max_calls, max_cost)
-        self._source = source
-        self._line = asyncio.Lock()
-        self._unused, self._ended, self._charged = 0, 0, 0.0
+        self._source, self._process = source, process
+        self._lock = asyncio.Lock()
+        self._unused, self._charged = 0, 0.0
+        self._given_back = (0, 0.0)
 
     def limiter(self, provider: str, delay: float) -> RateLimiter:
         """Return what starts the calls of this process to a provider, in turn with all others."""
         return SharedLimiter(provider, delay, self)
 
     async def lease(
-        self, provider: str = "", gaps: Sequence[float] = (), pause: float = 0.0
+        self, provider: str = "", calls: Sequence[tuple[float, float]] = (), pause: float = 0.0
     ) -> Sequence[float]:
         """Lease calls, and report what ended; return the waits of the calls."""
-        async with self._line:
-            ended = self._unused, self._ended, self._charged
-            self._unused, self._ended, self._charged = 0, 0, 0.0
-            request = LeaseRequest(provider, gaps, pause, *ended)
+        async with self._lock:
+            ended = self._unused, self._given_back, self._charged
+            self._unused, self._given_back, self._charged = 0, (0, 0.0), 0.0
+            request = LeaseRequest(self._process, provider, calls, pause, *ended)
             lease = await in_thread(partial(self._source.lease, request))
-            self.calls, self.cost = lease.calls, lease.cost
+            self.note(lease.calls, lease.cost, lease.spent)
         return lease.waits
 
     def charge(self, cost_usd: float | None) -> None:
         """Report the cost of a call with the next lease."""
         self._charged += cost_usd or 0.0
 
-    def finish(self) -> None:
-        """Report the end of a call with the next lease."""
-        self._ended += 1
+    def release(self, cost: float) -> None:
+        """Report the end of a call whose cost was reserved with the next lease."""
+        if cost:
+            count, dollars = self._given_back
+            self._given_back = count + 1, dollars + cost
+            self._released.set()
 
-    def give_back(self) -> None:
+    def give_back(self, cost: float) -> None:
         """Give back a leased call that is not made."""
         self._unused += 1
+        self.release(cost)
 
     async def settle(self) -> None:
         """Report what ended since the last lease."""
-        if self._unused or self._ended:
+        if self._unused or self._given_back[0] or self._charged:
             await self.lease()
 
 
@@ -161,28 +194,28 @@ class SharedLimiter(RateLimiter):
     def __init__(self, provider: str, delay: float, budget: SharedBudget) -> None:
         super().__init__(delay)
         self._provider, self._shared = provider, budget
-        self._waiting: deque[tuple[float, asyncio.Future[float]]] = deque()
+        self._waiting: deque[tuple[tuple[float, float], asyncio.Future[float]]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._pause = 0.0
 
-    async def turn(self, after: float = 0.0) -> None:
+    async def turn(self, after: float = 0.0, cost: float = 0.0) -> None:
         """Wait until the next start is allowed; see `RateLimiter.turn`."""
         loop = asyncio.get_running_loop()
         gap = max(self._delay, after)
         while True:
             granted: asyncio.Future[float] = loop.create_future()
-            self._waiting.append((gap, granted))
+            self._waiting.append(((gap, cost), granted))
             self._begin_leasing()
             try:
                 start = await granted
                 await self._sleep_until(start)
             except asyncio.CancelledError:
                 if granted.done() and not granted.cancelled() and not granted.exception():
-                    self._shared.give_back()
+                    self._shared.give_back(cost)
                 raise
             if not gap or loop.time() - start <= AHEAD:
                 return
-            self._shared.give_back()
+            self._shared.give_back(cost)
 
     def pause(self, seconds: float) -> None:
         """Allow no start for that many seconds, in no process."""
@@ -199,20 +232,25 @@ class SharedLimiter(RateLimiter):
         loop, waiting = asyncio.get_running_loop(), self._waiting
         try:
             while waiting or self._pause:
-                gaps = [gap for gap, granted in waiting if not granted.done()]
+                calls = [call for call, _ in waiting]
                 pause, self._pause = self._pause, 0.0
-                waits = await self._shared.lease(self._provider, gaps, pause)
+                waits = await self._shared.lease(self._provider, calls, pause)
                 now = loop.time()
                 for wait in waits:
-                    while waiting and waiting[0][1].done():  # cancelled
-                        waiting.popleft()
-                    if waiting:
-                        waiting.popleft()[1].set_result(now + wait)
+                    (_, cost), granted = waiting.popleft()
+                    if granted.done():  # cancelled
+                        self._shared.give_back(cost)
                     else:
-                        self._shared.give_back()
-                if len(waits) < len(gaps):
+                        granted.set_result(now + wait)
+                if len(waits) < len(calls):
                     self._shared.check()
-                    await asyncio.sleep(waits[-1])  # nothing may start before
+                    if not waits and (main := parent_process()) and not main.is_alive():
+                        raise StoreError("the main process has ended")  # it would bury the dead
+                    # no more may start in the time of these, or before enough is released
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._shared.released(), max([POLL, *waits[-1:]]))
+                    while waiting and waiting[0][1].done():
+                        waiting.popleft()
         except Exception as error:  # noqa: BLE001 - raised again where it is awaited
             while waiting:
                 if not (granted := waiting.popleft()[1]).done():
@@ -227,7 +265,7 @@ class StoredLimits:
     """What a run has spent, and when its calls may start: one line of a store."""
 
     def __init__(
-        self, place: str, run_id: str, max_calls: int | None, max_cost: float | None
+        self, place: str, run_id: str, max_calls: int | None = None, max_cost: float | None = None
     ) -> None:
         self._run_id, self._limits = run_id, (max_calls, max_cost)
         self._name = display_name(place)
@@ -239,7 +277,7 @@ class StoredLimits:
         self._engine = _engine(place)
         self._connection = self._engine.connect().execution_options(**WRITING)
         of_run = LIMITS.c.run_id == run_id
-        columns = LIMITS.c.calls, LIMITS.c.ended, LIMITS.c.cost_usd, LIMITS.c.starts
+        columns = LIMITS.c.calls, LIMITS.c.cost_usd, LIMITS.c.reserved, LIMITS.c.starts
         self._find = select(*columns).where(of_run)
         if self._engine.dialect.name == "postgresql":
             now = extract("epoch", func.clock_timestamp())
@@ -248,19 +286,32 @@ class StoredLimits:
 
     def lease(self, request: LeaseRequest) -> Lease:
         """Lease calls, in one transaction."""
+        with self._account() as (account, now):
+            return account.grant(request, now)
+
+    def bury(self, process: str) -> None:
+        """Note that a process has died; see `Account.bury`."""
+        with self._account() as (account, _):
+            account.bury(process)
+
+    @contextmanager
+    def _account(self) -> Generator[tuple[Account, float], None, None]:
+        """Give the account and the time, and store the account afterwards."""
         with translate_errors(self._name), self._connection.begin():
             line = self._connection.execute(self._find).one_or_none()
             if line is None:
                 raise StoreError(f"{self._name}: the run {self._run_id} has ended")
             account = Account(*self._limits)
-            account.calls, account.ended, account.cost, starts, *now = line
-            account.starts = json.loads(starts)
+            account.calls, account.cost, reserved, starts, *now = line
+            account.reserved, account.starts = json.loads(reserved), json.loads(starts)
             # without a server, all processes are on one machine, with one monotonic clock
-            lease = account.grant(request, float(now[0]) if now else time.monotonic())
-            starts = json.dumps(account.starts)
-            values = {"calls": account.calls, "ended": account.ended, "cost_usd": account.cost}
-            self._connection.execute(self._change, {**values, "starts": starts})
-        return lease
+            yield account, float(now[0]) if now else time.monotonic()
+            values = {"calls": account.calls, "cost_usd": account.cost}
+            values |= {
+                "reserved": json.dumps(account.reserved),
+                "starts": json.dumps(account.starts),
+            }
+            self._connection.execute(self._change, values)
 
     def close(self) -> None:
         """Close the connection."""
@@ -299,7 +350,7 @@ def shared_limits(place: str | None, run_id: str) -> Generator[str, None, None]:
     old = LIMITS.c.began_at < format_time(now - LEFT_BEHIND)
     removed = LIMITS.delete().where((LIMITS.c.run_id == run_id) | old)
     line = {"run_id": run_id, "began_at": format_time(now)}
-    added = LIMITS.insert().values(**line, calls=0, ended=0, cost_usd=0.0, starts="{}")
+    added = LIMITS.insert().values(**line, calls=0, cost_usd=0.0, reserved="{}", starts="{}")
     try:
         _execute(place, removed, added)
         yield place

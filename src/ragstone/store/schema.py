@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from ragstone.store.engine import SCHEMA, WRITING
 from ragstone.store.errors import StoreError
 
-HEAD = "0005"
+HEAD = "0006"
 """The newest migration; it creates the tables below."""
 
 METADATA = sa.MetaData()
@@ -147,12 +147,12 @@ LIMITS = sa.Table(
     sa.Column("run_id", sa.Text, primary_key=True),
     sa.Column("began_at", sa.Text, nullable=False),
     sa.Column("calls", sa.Integer, nullable=False),
-    sa.Column("ended", sa.Integer, nullable=False),
     sa.Column("cost_usd", sa.Double, nullable=False),
+    sa.Column("reserved", sa.Text, nullable=False),
     sa.Column("starts", sa.Text, nullable=False),
 )
-"""What the workers of a running run have spent: calls that were leased, those that ended, and their
-dollars; and provider -> when the next call may start, as JSON.
+"""What the workers of a running run have spent: calls that were leased, and dollars. As JSON:
+worker -> its calls in flight and what they may cost, and provider -> when the next call may start.
 
 The run itself may not be stored yet.
 """

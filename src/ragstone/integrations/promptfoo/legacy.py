@@ -17,7 +17,7 @@ from ragstone.judges.llm.judge import sentences_asked_for
 from ragstone.judges.llm.prompt import fenced, sections
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel, Provider
-from ragstone.judges.llm.providers.pricing import Price, price_of
+from ragstone.judges.llm.providers.pricing import Price, paid_call, price_of
 from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
@@ -88,14 +88,17 @@ class LegacyJudge(Judge):
             return question.reply(found)
         texts, (system, user) = fenced(_shown(question)), self._texts[question.kind]
         filled = _PLACE.sub(lambda match: texts[match[1]], user)
-        try:
-            completion = await self._model.complete(
-                ModelPrompt(system, filled, SCHEMA, self._max_tokens)
-            )
-        except CallError as error:
-            raise JudgeFailureError(Failure.of(error)) from error
-        cost = self._price.cost(completion.usage) if self._price else None
-        self._budget.charge(cost)
+        shown = system, filled, json.dumps(SCHEMA)
+        with paid_call(self._budget, self._price, shown, self._max_tokens) as call:
+            try:
+                completion = await self._model.complete(
+                    ModelPrompt(system, filled, SCHEMA, self._max_tokens)
+                )
+            except CallError as error:
+                raise JudgeFailureError(Failure.of(error)) from error
+            cost = self._price.cost(completion.usage) if self._price else None
+            if cost is not None:
+                call.charge(cost)
         usage = replace(completion.usage, cost_usd=cost)
         try:
             text = _text(completion)

@@ -23,7 +23,7 @@ from ragstone.judges.llm.prompt import (
     retry_text,
 )
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.llm.providers.pricing import Price
+from ragstone.judges.llm.providers.pricing import Price, paid_call
 from ragstone.judges.llm.tasks import SCHEMAS, TASKS, verdict_schema
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import Claim
@@ -167,13 +167,15 @@ class LlmJudge(Judge):
     async def _attempt(self, question: Question[T], prompt: ModelPrompt) -> Attempt[T]:
         _log.debug("%s %s asks %s:\n%s\n%s", question.kind, question.key[:8], self.name,
                    prompt.system, prompt.user)  # fmt: skip
-        try:
-            completion = await self._model.complete(prompt)
-        except CallError as error:
-            return Attempt(Failure.of(error))
+        texts = prompt.system, prompt.user, json.dumps(prompt.schema)
+        with paid_call(self._budget, self._price, texts, prompt.max_tokens) as call:
+            try:
+                completion = await self._model.complete(prompt)
+            except CallError as error:
+                return Attempt(Failure.of(error))
+            usage = self.priced(completion.usage, prompt, completion.text)
+            call.charge(usage.cost_usd)
         _log.debug("%s %s got:\n%s", question.kind, question.key[:8], completion.text)
-        usage = self.priced(completion.usage, prompt, completion.text)
-        self._budget.charge(usage.cost_usd)
         raw = storable(completion.text[: LONGEST_REPLY + 1])  # a longer one is never parsed
         try:
             value = await parse(completion.text, partial(self._parsed, question, completion))

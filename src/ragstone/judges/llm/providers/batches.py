@@ -36,14 +36,12 @@ from ragstone._internal.rate_limit import (
     RETRIES,
     Budget,
     Limits,
+    PaidCall,
     RetryableError,
     RetryingCaller,
 )
 from ragstone._internal.text import quoted
 from ragstone.errors import CallError, Cause, UsageError
-from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.llm.providers.pricing import Price
-from ragstone.types.reply import Usage
 
 B = TypeVar("B", bound=BaseModel)
 
@@ -85,13 +83,11 @@ class BatchSettings:
     Attributes:
         folder: where they are recorded.
         vote: the number of the judge among those with the same model.
-        price: reserves the highest cost of each request; None if costs are not limited.
     """
 
     folder: Path
     vote: int
     budget: Budget
-    price: Price | None
     retries: int
 
 
@@ -368,14 +364,13 @@ class AnthropicBatches(BatchApi):
 class _Request:
     """A request that waits for its reply.
 
-    `cost` is the highest it may have, and `reserved` what the budget reserves for it.
+    The highest cost of its `call` is reserved from when it is taken until the reply is charged.
     """
 
     id: str
     content: bytes
-    cost: float
+    call: PaidCall
     answer: "asyncio.Future[http.HttpReply]"
-    reserved: float = 0.0
     tries: int = 0
 
 
@@ -411,7 +406,7 @@ class BatchQueue:
 
     def __init__(self, api: BatchApi, judge: str, identity: str, settings: BatchSettings) -> None:
         self.api = api
-        self._judge, self._settings, self._budget = judge, settings, settings.budget
+        self._judge, self._settings = judge, settings
         self._key = sha256(f"{identity} {settings.vote}".encode()).hexdigest()[:16]
         self._seen = Counter[str]()
         self._queue = deque[_Request]()
@@ -463,14 +458,9 @@ class BatchQueue:
         content = http.as_json(body)
         digest = sha256(content).hexdigest()[:32]
         self._seen[digest] += 1
-        cost = None
-        if self._settings.price:
-            limit = body.get("max_tokens") or body.get("max_completion_tokens")
-            most = limit if isinstance(limit, int) else 0
-            prompt = estimated_tokens(content.decode())
-            cost = self._settings.price.cost(Usage(prompt_tokens=prompt, completion_tokens=most))
         answer: asyncio.Future[http.HttpReply] = asyncio.get_running_loop().create_future()
-        request = _Request(f"{digest}-{self._seen[digest]}", content, cost or 0.0, answer)
+        call = PaidCall.of(self._settings.budget)
+        request = _Request(f"{digest}-{self._seen[digest]}", content, call, answer)
         batch = self._earlier.pop(request.id, None)
         if batch and batch.unclaimed is None:
             batch.waiting[request.id] = request
@@ -534,13 +524,11 @@ class BatchQueue:
                 break
             if not request.answer.done():
                 try:
-                    self._budget.reserve(request.cost)
-                except CallError as error:
-                    if self._budget.spent is None:
+                    if not request.call.reserve():
                         break
+                except CallError as error:
                     self._settle(request, error)
                 else:
-                    request.reserved = request.cost
                     taken[request.id] = request
             self._queue.popleft()
         return taken
@@ -663,13 +651,14 @@ class BatchQueue:
     def _again(self, batch: _Batch) -> None:
         """Submit the requests of a batch that was not accepted."""
         for request in batch.waiting.values():
-            self._release(request)
+            request.call.release()
             self._enqueue(request)
         batch.waiting.clear()
 
     def _settle(self, request: _Request, result: bytes | Exception, *, final: bool = False) -> None:
         """Answer a request, or queue it once more if that may help and it is not `final`."""
-        self._release(request)
+        if not isinstance(result, bytes):
+            request.call.release()
         if request.answer.done():
             return
         request.tries += 1
@@ -684,10 +673,6 @@ class BatchQueue:
         else:
             is_usage = isinstance(result, UsageError)
             request.answer.set_exception(UsageError(str(result)) if is_usage else result)
-
-    def _release(self, request: _Request) -> None:
-        self._budget.release(request.reserved)
-        request.reserved = 0.0
 
 
 def _clock(at: float) -> str:

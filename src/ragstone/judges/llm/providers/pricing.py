@@ -1,12 +1,13 @@
 """Prices of models, from the package genai-prices; nothing is looked up online."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from math import inf
 from operator import mul
 from typing import TYPE_CHECKING
 
+from ragstone._internal.rate_limit import Budget, PaidCall
 from ragstone.types.reply import Usage
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 LOCAL = ("ollama", "lmstudio", "vllm")
 """Providers on the user's own machine."""
+
+EXTRA = 1000
+"""Tokens that a provider adds to a prompt, at most: the format of messages, schemas and tools."""
 
 _MILLION = 1_000_000
 
@@ -54,8 +58,35 @@ class Price:
         counts = (prompt - cached, cached, completion - reasoning, reasoning)
         return self.share * sum(map(mul, self.rates, counts))
 
+    def most(self, texts: Iterable[str], completion: int = 0) -> float:
+        """Return the highest cost of a call with these texts and at most so many tokens of reply.
+
+        No tokenizer makes more tokens than a text has bytes.
+        """
+        prompt = EXTRA + sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+        usages = (
+            Usage(prompt_tokens=prompt, completion_tokens=completion),
+            Usage(
+                prompt_tokens=prompt,
+                cached_tokens=prompt,
+                completion_tokens=completion,
+                reasoning_tokens=completion,
+            ),
+        )
+        plain, discounted = map(self.cost, usages)
+        return max(plain or 0.0, discounted or 0.0)
+
 
 FREE = Price()
+
+
+def paid_call(
+    budget: Budget, price: Price | None, texts: Iterable[str], completion: int = 0
+) -> PaidCall:
+    """Return a call with these texts, whose reply has at most so many tokens."""
+    if price is None or budget.max_cost is None:
+        return PaidCall(budget, 0.0)
+    return PaidCall(budget, price.most(texts, completion))
 
 
 @cache

@@ -178,7 +178,7 @@ class PydanticAiModel(Model):
     async def _once(self, prompt: ModelPrompt) -> Completion:
         from pydantic_ai import ModelRequest, UserPromptPart
         from pydantic_ai.direct import model_request
-        from pydantic_ai.exceptions import AgentRunError, UserError
+        from pydantic_ai.exceptions import AgentRunError, ModelAPIError, UserError
 
         settings = {**self._settings, "max_tokens": prompt.max_tokens}
         request = ModelRequest(parts=[UserPromptPart(prompt.user)], instructions=prompt.system)
@@ -197,7 +197,11 @@ class PydanticAiModel(Model):
             self._answered = True
             return made
         except AgentRunError as error:
-            raise self._translated(error) from None
+            failed = self._translated(error)
+            if isinstance(failed, CallError):
+                sent = not isinstance(error, ModelAPIError)
+                failed.lost = sent or failed.cause is Cause.TIMEOUT
+            raise failed from None
         except (UserError, *aws_errors(self.name)) as error:
             message = f"{self.name} cannot be called: {quoted(str(error))}"
             if self._answered:
@@ -206,7 +210,9 @@ class PydanticAiModel(Model):
         except _UNREADABLE as error:
             seen = f"{type(error).__name__}: {quoted(str(error))}"
             message = f"{self.name} sent a reply that its SDK cannot read ({seen})"
-            raise CallError(Cause.MALFORMED, message) from None
+            unreadable = CallError(Cause.MALFORMED, message)
+            unreadable.lost = True
+            raise unreadable from None
 
     def _translated(self, error: "AgentRunError") -> RagstoneError:
         from pydantic_ai import exceptions as foreign
