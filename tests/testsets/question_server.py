@@ -46,7 +46,7 @@ def words_of(text: str) -> str:
 
 
 def sentences_of(text: str) -> list[str]:
-    lines = (line.strip(" *|#-") for line in text.splitlines())
+    lines = (line.strip(" *|#-") for line in text.splitlines() if " > " not in line)  # no headings
     found = [each for line in lines for each in re.split(r"(?<=[.!?]) +", line)]
     return [each for each in found if len(each.split()) >= 4]
 

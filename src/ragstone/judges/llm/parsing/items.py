@@ -292,7 +292,7 @@ def quotes_at(fields: Mapping[str, object]) -> list[Quote]:
     for each in evidence if is_list(evidence) else [evidence]:
         if is_object(each):
             text = text_at(each, "quote", "text", "evidence")
-            number = number_at(each, "context", "contextnumber", "source")
+            number = number_at(each, "context", "contextnumber", "source", "passage")
         else:
             text, number = (storable(each) if isinstance(each, str) else None), None
         if text and text.strip():

@@ -17,7 +17,6 @@ from ragstone.judges.llm.parsing.json import (
     may_change,
     parse_value,
     read_word,
-    storable,
     text_at,
     texts_at,
 )
@@ -179,23 +178,16 @@ def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
     Quotes stay as they are, because they are looked up. A question without a query is left out.
     """
 
-    def quote(entry: object) -> tuple[int | None, str] | None:
-        if not is_object(entry):
-            return (None, storable(entry)) if isinstance(entry, str) else None
-        words = text_at(entry, "quote", "text")
-        return None if words is None else (number_at(entry, "passage", "context"), words)
-
     def draft(entry: Mapping[str, object]) -> DraftQuestion | None:
-        claims, quotes = entry.get("claims", []), entry.get("quotes", [])
+        claims = entry.get("claims", [])
         stated = texts_at(claims, "claim", "fact", "text") if is_list(claims) else None
-        if stated is None or not is_list(quotes):
+        if stated is None:
             return None
-        found = [quote(each) for each in quotes]
         return DraftQuestion(
             query=" ".join((text_at(entry, "query", "question") or "").split()),
             reference=" ".join((text_at(entry, "reference", "answer") or "").split()),
             claims=tuple(dict.fromkeys(_one_line(stated))),
-            quotes=tuple(each for each in found if each and each[1].strip()),
+            quotes=tuple(quotes_at(entry)),
         )
 
     def accept(value: object) -> tuple[DraftQuestion, ...] | None:

@@ -1,0 +1,187 @@
+"""Generated questions as a data set, with their evidence, the rejected ones, and provenance."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import cast
+
+from ragstone._internal.files import write_file, write_text
+from ragstone.datasets.export import write_samples
+from ragstone.errors import UsageError
+from ragstone.testsets.documents import Chunk, Corpus, Span
+from ragstone.testsets.generate import Generated, ProvenQuestion, Rejected
+from ragstone.testsets.known_items import KnownItem
+from ragstone.testsets.noise import MODEL_FREE, query_language
+from ragstone.types.sample import Sample
+
+KNOWN_ITEM = "known_item"
+"""The type of questions that are rare words of a chunk."""
+
+
+def evidence_text(spans: Sequence[Span], corpus: Corpus) -> str:
+    """Return spans as JSON: document, start, end (exclusive) and the document's own text."""
+    return json.dumps(
+        [
+            {
+                "document": span.document,
+                "start": span.start,
+                "end": span.end,
+                "text": span.text(corpus),
+            }
+            for span in spans
+        ],
+        ensure_ascii=False,
+    )
+
+
+def samples_of_generated(generated: Generated, corpus: Corpus) -> list[Sample]:
+    """Return the questions as rows of a data set.
+
+    Relevant chunks have grade 1; an unanswerable question has none. Tags are `type`, `source`,
+    `language`, `persona`, `noise`, `variant_of` (a row's id), `wording_leak` (a share) and
+    `evidence`.
+    """
+    ids: dict[tuple[int, str], str] = {}
+    return [_sample(each, ids, corpus) for each in generated.questions]
+
+
+def _sample(each: ProvenQuestion, ids: dict[tuple[int, str], str], corpus: Corpus) -> Sample:
+    name = ids[each.candidate.number, each.query] = f"q{len(ids) + 1}"
+    documents = dict.fromkeys(span.document for span in each.spans)
+    tags: dict[str, str | float | None] = {
+        "type": each.type,
+        "source": ", ".join(documents),
+        "language": each.candidate.language or query_language(each.query).name,
+        "persona": each.candidate.persona,
+        "noise": each.noise,
+        "variant_of": each.base and ids[each.base.candidate.number, each.base.query],
+        "wording_leak": None if each.leak is None else round(each.leak, 2),
+        "evidence": evidence_text(each.spans, corpus),
+    }
+    return Sample(
+        id=name,
+        query=each.query,
+        reference=each.reference,
+        reference_claims=each.claims,
+        relevance={chunk.id: 1.0 for chunk in each.relevant},
+        tags={name: value for name, value in tags.items() if value not in (None, "")},
+    )
+
+
+def samples_of_items(items: Sequence[KnownItem], corpus: Corpus) -> list[Sample]:
+    """Return known-item queries as rows: without a reference, for retrieval metrics only."""
+    return [
+        Sample(
+            id=f"k{number}",
+            query=item.query,
+            relevance={chunk.id: 1.0 for chunk in item.relevant},
+            tags={
+                "type": KNOWN_ITEM,
+                "source": item.span.document,
+                **({"language": item.language} if item.language else {}),
+                "evidence": evidence_text([item.span], corpus),
+            },
+        )
+        for number, item in enumerate(items, 1)
+    ]
+
+
+def vary_samples(
+    samples: Sequence[Sample], noises: Sequence[str], *, seed: int = 0
+) -> tuple[list[Sample], Mapping[str, int]]:
+    """Return rows with their noisy variants, and noise -> how many rows have no such variant.
+
+    A variant has the row's reference and relevance, the tags `noise` and `variant_of`, and no
+    response, contexts or ranking: those belong to the query as it was.
+    """
+    found: list[Sample] = []
+    without = dict.fromkeys(noises, 0)
+    ids = {sample.id for sample in samples}
+    for sample in samples:
+        found.append(sample)
+        for noise in noises:
+            query = MODEL_FREE[noise](sample.query, f"{seed}")
+            if query is None:
+                without[noise] += 1
+                continue
+            name = f"{sample.id}-{noise}"
+            if name in ids:
+                raise UsageError(
+                    f"there is a row {name!r} already; vary the questions without their variants"
+                )
+            update = {
+                "id": name,
+                "query": query,
+                "tags": {**sample.tags, "noise": noise, "variant_of": sample.id},
+                **dict.fromkeys(("response", "contexts", "ranking")),
+            }
+            found.append(Sample.model_validate({**dict(sample), **update}))
+    return found, without
+
+
+def write_dataset(samples: Sequence[Sample], path: Path) -> None:
+    """Write rows in the format of the file's ending, which replaces the file as a whole."""
+    write_file(path, partial(write_samples, samples, suffix=path.suffix.lower()))
+
+
+def write_rejected(rejected: Iterable[Rejected], path: Path) -> None:
+    """Write the candidates that were not accepted as JSON Lines, with their reasons."""
+    lines: list[str] = []
+    for each in rejected:
+        row: dict[str, object] = {
+            "reason": each.reason,
+            "detail": each.detail,
+            "type": each.candidate.type,
+            "chunks": [chunk.id for chunk in each.candidate.chunks],
+        }
+        if each.draft:
+            row |= each.draft.model_dump(mode="json")
+        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    write_text(path, "".join(lines))
+
+
+def write_chunks(chunks: Sequence[Chunk], path: Path) -> None:
+    """Write chunks as JSON Lines with `id`, `text`, `document` and `title`, to be indexed."""
+    rows = (
+        {"id": each.id, "text": each.text, "document": each.document, "title": each.heading}
+        for each in chunks
+    )
+    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def document_hashes(corpus: Corpus) -> list[dict[str, object]]:
+    """Return the name, the SHA-256 and the number of chunks of each document."""
+    return [
+        {"name": name, "sha256": each.sha256, "chunks": len(corpus.by_document[name])}
+        for name, each in corpus.documents.items()
+    ]
+
+
+def provenance_path(path: Path) -> Path:
+    """Return the path of the file with the provenance of a data set, beside it."""
+    return path.with_name(f"{path.stem}.provenance.json")
+
+
+def write_provenance(record: Mapping[str, object], path: Path) -> None:
+    """Write where a data set came from beside it, with the SHA-256 of the data set's file."""
+    digest = sha256(path.read_bytes()).hexdigest()
+    text = json.dumps({**record, "file": path.name, "sha256": digest}, indent=2, ensure_ascii=False)
+    write_text(provenance_path(path), text + "\n")
+
+
+def check_replaceable(path: Path) -> None:
+    """Check that a file does not exist, or is one that was generated and not changed since."""
+    if not path.exists():
+        return
+    try:
+        record: object = json.loads(provenance_path(path).read_text(encoding="utf-8"))
+        known = cast("Mapping[str, object]", record)["sha256"] if isinstance(record, dict) else None
+    except (OSError, ValueError, KeyError):
+        known = None
+    if known != sha256(path.read_bytes()).hexdigest():
+        raise UsageError(
+            f"{path} exists, and was not generated or was changed since; choose another file with "
+            "-o, or delete it"
+        )

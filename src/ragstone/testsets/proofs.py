@@ -1,0 +1,123 @@
+"""Proofs about a question: what its judge is asked, and what the replies show."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from ragstone._internal.text import one_line
+from ragstone.errors import Cause
+from ragstone.judges.base import Judge, outcome_of
+from ragstone.testsets.documents import Chunk
+from ragstone.testsets.index import ChunkIndex
+from ragstone.types.claim import Label
+from ragstone.types.questions import FindAnswer, Question, VerifyClaims
+from ragstone.types.reply import NOTHING_SPENT, Failure
+
+T = TypeVar("T")
+
+OTHERS = 10
+"""Chunks that are searched for another answer: those that share most rare words."""
+WHOLE = 50
+"""Chunks that must not answer an unanswerable question."""
+ROUNDS = 3
+"""How many other chunks with an answer are looked for."""
+
+
+class UnprovenError(Exception):
+    """A proof failed: the reason in a few words, and details.
+
+    Attributes:
+        cause: why the judge did not answer; None if it did.
+    """
+
+    def __init__(self, reason: str, detail: str = "", cause: Cause | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.detail, self.cause = reason, detail, cause
+
+
+def shown_text(chunk: Chunk) -> str:
+    """Return a chunk's text as a judge reads it: after its headings, unless it begins with them."""
+    last = chunk.heading.rpartition(" > ")[2]
+    return chunk.text if last in chunk.text[: len(last) + 10] else f"{chunk.heading}\n{chunk.text}"
+
+
+class Prover:
+    """Asks a judge for proofs, and adds up what they cost."""
+
+    def __init__(self, index: ChunkIndex, judge: Judge) -> None:
+        self.index, self.judge = index, judge
+        self.usage = NOTHING_SPENT
+
+    async def ask(self, question: Question[T]) -> T:
+        """Return the judge's reply.
+
+        Raises:
+            UnprovenError: the judge did not answer.
+        """
+        outcome = await outcome_of(self.judge, question)
+        self.usage += outcome.usage
+        if isinstance(outcome, Failure):
+            raise UnprovenError(
+                "without a reply",
+                f"{question.kind}: {outcome.cause}: {one_line(outcome.message, 300)}",
+                outcome.cause,
+            )
+        return outcome.value
+
+    async def check_support(self, claims: Sequence[str], texts: Sequence[str]) -> None:
+        """Check that texts support every claim."""
+        verdicts = await self.ask(VerifyClaims(claims=tuple(claims), contexts=tuple(texts)))
+        for claim, verdict in zip(claims, verdicts, strict=True):
+            if verdict.label is not Label.SUPPORTED:
+                reason = f": {verdict.reason}" if verdict.reason else ""
+                raise UnprovenError("unsupported", f"{verdict.label}: {claim!r}{reason}")
+
+    async def check_answer(self, query: str, reference: str) -> None:
+        """Check that a reference answers its query."""
+        found = await self.ask(FindAnswer(query=query, contexts=(reference,)))
+        if not found.found:
+            raise UnprovenError("reference off topic", reference)
+
+    async def check_insufficient(self, query: str, chunk: Chunk) -> None:
+        """Check that a chunk alone does not answer a query."""
+        if found := await self.finds(query, [chunk]):
+            answer = one_line(found[0], 200)
+            raise UnprovenError("one span is enough", f"{chunk.id} alone has an answer: {answer}")
+
+    async def finds(self, query: str, chunks: Sequence[Chunk]) -> tuple[str, Chunk] | None:
+        """Return the answer that chunks have, and the chunk of its evidence; None without one."""
+        if not chunks:
+            return None
+        found = await self.ask(FindAnswer(query=query, contexts=tuple(map(shown_text, chunks))))
+        if not found.found:
+            return None
+        places = [each.context for each in found.evidence if each.verified]
+        return found.answer or "", chunks[places[0] if places else 0]
+
+    async def check_unanswerable(self, query: str) -> None:
+        """Check that no chunk of the corpus answers a query: the WHOLE nearest are searched."""
+        hits = [hit.chunk for hit in self.index.search(query, WHOLE)]
+        rest = {chunk.id: chunk for chunk in (*hits, *self.index.corpus.chunks)}
+        nearest = list(rest.values())[:WHOLE]
+        if found := await self.finds(query, nearest):
+            answer, chunk = found
+            raise UnprovenError("answerable", f"{chunk.id} has an answer: {one_line(answer, 200)}")
+
+    async def other_answers(
+        self, query: str, claims: Sequence[str], known: Sequence[Chunk]
+    ) -> list[Chunk]:
+        """Return chunks beside the known ones that answer a query and support all claims."""
+        ids = {chunk.id for chunk in known}
+        hits = self.index.search(query, OTHERS + len(known))
+        left = [hit.chunk for hit in hits if hit.chunk.id not in ids][:OTHERS]
+        found: list[Chunk] = []
+        for _ in range(ROUNDS):
+            if (answer := await self.finds(query, left)) is None:
+                break
+            chunk = answer[1]
+            left = [each for each in left if each.id != chunk.id]
+            verdicts = await self.ask(
+                VerifyClaims(claims=tuple(claims), contexts=(shown_text(chunk),))
+            )
+            if all(verdict.label is Label.SUPPORTED for verdict in verdicts):
+                found.append(chunk)
+        return found
