@@ -104,13 +104,13 @@ def test_many_may_open_a_new_store_at_once(place: str) -> None:
     assert said == [("0\n", "")] * 4
 
 
-def test_a_store_that_is_up_to_date_opens_without_alembic(tmp_path: Path) -> None:
-    Store.open(tmp_path / "runs.db").close()
+def test_a_store_that_is_new_or_up_to_date_opens_without_alembic(tmp_path: Path) -> None:
     code = OPENING + "\nprint('alembic' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "runs.db")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "0\nFalse\n"
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / "runs.db")],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout == "0\nFalse\n"

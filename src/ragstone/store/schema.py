@@ -1,4 +1,4 @@
-"""The tables of the store; `migrations/` creates them step by step."""
+"""The tables of the store; `migrations/` brings those of older versions up to date."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from ragstone.store.engine import SCHEMA, WRITING
 from ragstone.store.errors import StoreError
 
 HEAD = "0006"
-"""The newest migration; it creates the tables below."""
+"""The newest migration; it leads to the tables below."""
 
 METADATA = sa.MetaData()
 
@@ -184,7 +184,15 @@ def migrate(engine: sa.Engine, name: str) -> None:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
             if not sa.inspect(connection).has_schema(SCHEMA):
                 connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
-        if _version(connection, name) != HEAD:
+        version = _version(connection, name)
+        if version is None:  # all at once: migrations take ten times as long
+            METADATA.create_all(connection, checkfirst=False)
+            connection.exec_driver_sql(
+                f"CREATE TABLE {_VERSIONS} (version_num VARCHAR(32) NOT NULL, "
+                f"CONSTRAINT {_VERSIONS}_pkc PRIMARY KEY (version_num))"
+            )
+            connection.exec_driver_sql(f"INSERT INTO {_VERSIONS} VALUES ('{HEAD}')")  # noqa: S608 - constants
+        elif version != HEAD:
             upgrade(connection)
 
 
