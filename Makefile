@@ -1,7 +1,7 @@
 # One command checks everything: `make check`. PYTHON names the interpreter that has the tools.
 PYTHON ?= python
 
-.PHONY: check quick format lint types contracts size docs test fast slow coverage lock
+.PHONY: check quick format lint types contracts size docs test fast random slow coverage lock
 
 check: lint types contracts size docs test
 
@@ -33,8 +33,10 @@ test:
 fast:
 	$(PYTHON) -m pytest -q -n auto -m "not slow"
 
-slow:  ## what the README's test command leaves out: slow tests, and more random examples
-	$(PYTHON) -m pytest -q -n auto -m "not slow" tests/golden tests/properties
+random:  ## the property tests; in CI with more examples than the README's command
+	$(PYTHON) -m pytest -q -m "not slow" tests/properties tests/golden/test_trec_eval_files.py
+
+slow:  ## the tests that the README's command leaves out
 	$(PYTHON) -m pytest -n auto --dist loadgroup -m slow
 
 coverage:  ## what the fast tests run of src, the least covered files first

@@ -14,7 +14,7 @@ mapfile -t commands < <(awk '/^```sh$/ {inside = 1; next} /^```$/ {inside = 0} i
 for command in "${commands[@]}"; do
   echo "== $command"
   start=$SECONDS
-  env -u CI HOME="$work/home" PATH="$(dirname "$(command -v python3)"):/usr/bin:/bin" bash -c "$command"
+  env -u CI -u PYTHONDONTWRITEBYTECODE HOME="$work/home" PATH="$(dirname "$(command -v python3)"):/usr/bin:/bin" bash -c "$command"
   echo "== took $((SECONDS - start)) s"
 done
 ls -l results
