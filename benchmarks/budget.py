@@ -96,15 +96,19 @@ class Server:
 
 
 def workers(engine: str) -> list[int]:
-    """Return the processes of workers."""
+    """Return the processes of this program's workers."""
     if engine == "processes":
         return [child.pid or 0 for child in active_children()]
+    parents: dict[int, int] = {}
     found: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
+            stat = (folder / "stat").read_text().rpartition(") ")[2].split()
+            parents[int(folder.name)] = int(stat[1])
             if (folder / "cmdline").read_bytes().startswith(b"ray::RayScorer"):
                 found.append(int(folder.name))
-    return found
+    # a worker is a child of Ray's node, which is a child of this process
+    return [each for each in found if parents.get(parents[each]) == os.getpid()]
 
 
 def kill(engine: str, server: Server, ended: Event, pick: random.Random) -> None:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("ray")
 
 
 def test_two_workers_of_which_one_is_killed_find_what_one_process_finds(
-    ray, module_file, caplog
+    ray, module_file, caplog, capsys
 ) -> None:
     module_file("ray_judge.py", JUDGE)
     sys.path.insert(0, str(Path.cwd()))
@@ -44,6 +44,9 @@ def test_two_workers_of_which_one_is_killed_find_what_one_process_finds(
     assert bare(run).replace("worded", "offline") == bare(alone)
     assert "a Ray worker died" in caplog.text
     assert "scored again" in caplog.text
+    printed = capsys.readouterr()
+    assert printed.out == ""  # Ray prints the death there, where results may be
+    assert "(raylet)" in printed.err
     assert ray.is_initialized()
 
 

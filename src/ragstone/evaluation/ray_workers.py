@@ -2,12 +2,14 @@
 
 import logging
 import os
+import sys
+import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TextIO, cast
 
 from ragstone._internal.text import one_line, public_url
 from ragstone.errors import UsageError
@@ -52,16 +54,36 @@ def ray_workers(
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # before the import
     ray: Any = import_module("ray")
     connects = not ray.is_initialized()
-    if connects:
-        _connect(ray, number)  # not in another thread: with its end, Linux would end Ray
-    try:
-        gpus = 0.0
-        if any(name.startswith(f"{LOCAL}:") for name in single_names(setup.plan.judge)):
-            gpus = min(1.0, ray.cluster_resources().get("GPU", 0) / number)
-        yield partial(RayWorker[Shard, Scored], ray, setup, gpus=gpus)
-    finally:
+    with _ray_messages_on_stderr():
         if connects:
-            ray.shutdown()
+            _connect(ray, number)  # not in another thread: with its end, Linux would end Ray
+        try:
+            gpus = 0.0
+            if any(name.startswith(f"{LOCAL}:") for name in single_names(setup.plan.judge)):
+                gpus = min(1.0, ray.cluster_resources().get("GPU", 0) / number)
+            yield partial(RayWorker[Shard, Scored], ray, setup, gpus=gpus)
+        finally:
+            if connects:
+                ray.shutdown()
+
+
+@contextmanager
+def _ray_messages_on_stderr() -> Generator[None, None, None]:
+    """Send what Ray's threads print to standard error: results may be on standard output."""
+    stdout = sys.stdout
+
+    class Output:
+        def __getattr__(self, name: str) -> object:
+            is_ray = threading.current_thread().name.startswith("ray_")
+            return getattr(sys.stderr if is_ray else stdout, name)
+
+    replaced = cast("TextIO", Output())
+    sys.stdout = replaced
+    try:
+        yield
+    finally:
+        if sys.stdout is replaced:
+            sys.stdout = stdout
 
 
 def _connect(ray: Any, number: int) -> None:
@@ -109,6 +131,7 @@ class RayWorker(RestartedWorker[Shard, Scored]):
                 "(%g free). Stop other jobs, add machines, or set fewer --workers",
                 *(PATIENCE, *cpus),
             )
+            self._check_nodes()
         return self._received(ready)
 
     def _ask(self, shard: Shard) -> Scored | Exception:
@@ -122,7 +145,16 @@ class RayWorker(RestartedWorker[Shard, Scored]):
             raise
         except errors.RayError as error:
             text = " ".join(str(error).split())
+            self._check_nodes()
             raise DeadWorkerError(one_line(text.partition("because ")[2] or text, 300)) from error
+
+    def _check_nodes(self) -> None:
+        """Check that a machine of Ray's is left; a cluster may get new ones."""
+        if "RAY_ADDRESS" not in os.environ and not any(n["Alive"] for n in self._ray.nodes()):
+            raise WorkerError(
+                "Ray has ended, because one of its processes was killed or its machine failed; "
+                "`ragstone resume` continues with the rows that are stored"
+            )
 
     def stop(self, *, at_once: bool) -> None:
         """End the actor; it closes its judge unless it has to end at once."""

@@ -258,6 +258,7 @@ class StoreRecorder(Recorder):
                     partial=partial or run.counts.over_budget,
                     stopped=stopped,
                     summary=run.to_dict(),
+                    counts=run.counts,
                 )
         if self._closes:
             self._store.close()

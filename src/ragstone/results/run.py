@@ -83,9 +83,12 @@ class Run:
         """The counts of the rows; computed once."""
         if self.columns is not None:
             return self.columns.count_rows()
-        return self.known_counts or RunSummaryBuilder.of(
-            self.rows, self.metrics, cluster=self.manifest.plan.cluster
-        )
+        if self.known_counts:
+            return self.known_counts
+        known = self.rows.counts() if isinstance(self.rows, LazyRows) else None
+        if isinstance(known, RunSummaryBuilder) and known.rows == len(self.rows):
+            return known
+        return RunSummaryBuilder.of(self.rows, self.metrics, cluster=self.manifest.plan.cluster)
 
     def __repr__(self) -> str:
         means = [

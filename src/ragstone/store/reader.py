@@ -9,10 +9,12 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from ragstone._internal.text import format_validation_errors, one_line
+from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store.codec import ROW, Texts, checksum, decode_row, from_text
+from ragstone.store.counts import VERSION, decode_counts
 from ragstone.store.errors import DamagedRunError, StoreError
 from ragstone.store.run_info import check_stored
-from ragstone.store.schema import ROWS, TEXTS
+from ragstone.store.schema import COUNTS, ROWS, TEXTS
 from ragstone.store.writer import Record
 from ragstone.types.row import LazyRows, Row
 
@@ -66,6 +68,15 @@ class StoredRows(LazyRows):
         query = select(func.max(ROWS.c.place)).where(ROWS.c.run == self._run)
         with self._reading() as connection:
             return connection.execute(query).scalar() == len(self) - 1
+
+    def counts(self) -> RunSummaryBuilder | None:
+        """Return the counts of a finished run; None if this version has not stored them."""
+        query = select(COUNTS.c.counts).where(
+            COUNTS.c.run == self._run, COUNTS.c.version == VERSION
+        )
+        with self._reading() as connection:
+            stored = connection.execute(query).scalar()
+        return None if stored is None else decode_counts(stored)
 
     def at(self, place: int) -> Row:
         """Return the row at a place of the stored rows."""

@@ -27,7 +27,7 @@ from ragstone.store.run_info import (
     seal,
     sort_time,
 )
-from ragstone.store.schema import NEWEST, RUNS, UNDER_WAY, WHOLE
+from ragstone.store.schema import COUNTS, NEWEST, RUNS, UNDER_WAY, WHOLE
 from ragstone.store.store import Store
 from ragstone.types.config import Manifest
 
@@ -73,6 +73,7 @@ def resume(store: Store, manifest: Manifest) -> None:
     with store.transaction() as connection:
         number = find_run_number(connection, manifest.run_id, store=store.name)
         connection.execute(RUNS.update().where(RUNS.c.number == number).values(values))
+        connection.execute(COUNTS.delete().where(COUNTS.c.run == number))
         seal(connection, number)
 
 

@@ -141,6 +141,15 @@ LABELS = sa.Table(
 )
 """Verdicts of people on claims; `claim` is -1 for the whole response."""
 
+COUNTS = sa.Table(
+    "counts",
+    METADATA,
+    _of_run(),
+    sa.Column("version", sa.Text, nullable=False),
+    sa.Column("counts", sa.LargeBinary, nullable=False),
+)
+"""What the summary of a finished run needs of its rows, as counted by that version of ragstone."""
+
 LIMITS = sa.Table(
     "limits",
     METADATA,

@@ -12,7 +12,9 @@ from sqlalchemy import Connection, Engine, select
 
 from ragstone.errors import Cause
 from ragstone.results.run import Run
+from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store.codec import to_text
+from ragstone.store.counts import VERSION, encode_counts
 from ragstone.store.engine import WRITING, create_store_engine, display_name
 from ragstone.store.errors import (
     DamagedRunError,
@@ -37,7 +39,7 @@ from ragstone.store.run_info import (
     seal,
     sort_time,
 )
-from ragstone.store.schema import NEWEST, ROWS, RUNS, SCORES, WHOLE, is_current, migrate
+from ragstone.store.schema import COUNTS, NEWEST, ROWS, RUNS, SCORES, WHOLE, is_current, migrate
 from ragstone.store.writer import RowWriter
 from ragstone.types.config import Manifest
 from ragstone.types.label import Label
@@ -192,8 +194,11 @@ class Store:
         stopped: str | None = None,
         partial: bool = False,
         summary: Mapping[str, object] | None = None,
+        counts: RunSummaryBuilder | None = None,
     ) -> None:
         """Store the summary of a run; a `partial` run stays unfinished, to be resumed.
+
+        The `counts` of its rows are stored too, so that `Run.counts` need not read them again.
 
         A run that another process has finished stays as it is.
 
@@ -211,6 +216,11 @@ class Store:
             line["rows"] = None if partial else count_rows(connection, number)[0]
             if connection.execute(RUNS.update().where(*unfinished).values(line)).rowcount:
                 seal(connection, number)
+                encoded = encode_counts(counts) if counts and not partial else None
+                if encoded is not None:
+                    connection.execute(COUNTS.delete().where(COUNTS.c.run == number))
+                    counted = {"run": number, "version": VERSION, "counts": encoded}
+                    connection.execute(COUNTS.insert().values(counted))
 
     def done(self, run_id: str, *, retry_failed: bool = False) -> RowIndexSet:
         """Return the places of the finished rows: stored, and not incomplete due to a budget.

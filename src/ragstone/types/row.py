@@ -121,6 +121,10 @@ class LazyRows(LazySequence[Row]):
 
     stored = False
 
+    def counts(self) -> object:
+        """Return the counts that a summary needs, if they are known without reading the rows."""
+        return None
+
     def without_exchanges(self) -> Iterable[Row]:
         """Yield the rows, if possible without their exchanges, in less time."""
         return self

@@ -1,4 +1,4 @@
-"""What the calls of workers may cost, while they are made."""
+"""What the calls of workers may cost while they are made, and the counts of finished runs."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,14 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Make the table again: its rows belong to runs in progress."""
+    """Make the table of limits again: its rows belong to runs in progress."""
+    owner = sa.ForeignKey("runs.number", ondelete="CASCADE")
+    op.create_table(
+        "counts",
+        sa.Column("run", sa.Integer, owner, primary_key=True, autoincrement=False),
+        sa.Column("version", sa.Text, nullable=False),
+        sa.Column("counts", sa.LargeBinary, nullable=False),
+    )
     op.drop_table("limits")
     op.create_table(
         "limits",
