@@ -142,7 +142,8 @@ def found_answer(query: str, contexts: Sequence[str]) -> dict[str, object]:
     if UNKNOWN in query or not found:
         return {"found": False, "answer": "", "evidence": []}
     place = next(n for n, text in enumerate(known, 1) if keys[0] in text)
-    quote = next(each for each in sentences_of(contexts[place - 1]) if keys[0] in words_of(each))
+    sentences = sentences_of(contexts[place - 1])
+    quote = next((each for each in sentences if keys[0] in words_of(each)), contexts[place - 1])
     evidence = [{"context": place, "quote": quote}]
     return {"found": True, "answer": quote, "evidence": evidence}
 

@@ -64,7 +64,7 @@ def _sample(each: ProvenQuestion, ids: dict[tuple[int, str], str], corpus: Corpu
         id=name,
         query=each.query,
         reference=each.reference,
-        reference_claims=each.claims,
+        reference_claims=each.claims or None,
         relevance={chunk.id: 1.0 for chunk in each.relevant},
         tags={name: value for name, value in tags.items() if value not in (None, "")},
     )

@@ -20,6 +20,8 @@ WHOLE = 50
 """Chunks that must not answer an unanswerable question."""
 ROUNDS = 3
 """How many other chunks with an answer are looked for."""
+NO_REPLY, OVER_BUDGET = "without a reply", "over budget"
+"""Reasons that are not about the question."""
 
 
 class UnprovenError(Exception):
@@ -57,7 +59,7 @@ class Prover:
         self.usage += outcome.usage
         if isinstance(outcome, Failure):
             raise UnprovenError(
-                "without a reply",
+                OVER_BUDGET if outcome.cause is Cause.BUDGET else NO_REPLY,
                 f"{question.kind}: {outcome.cause}: {one_line(outcome.message, 300)}",
                 outcome.cause,
             )

@@ -2,7 +2,18 @@
 
 import click
 
+from ragstone.cli.commands.generate import generate, vary
+
 
 @click.group(name="questions")
 def command() -> None:
-    """Check test sets against the documents that they are about."""
+    """Write test sets from documents.
+
+    \b
+    ragstone questions generate docs/ --n 100 --model gpt-4o-mini -o questions.xlsx
+    ragstone questions vary questions.xlsx -o noisy.xlsx
+    """
+
+
+command.add_command(generate)
+command.add_command(vary)

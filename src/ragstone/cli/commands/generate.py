@@ -1,0 +1,429 @@
+"""`ragstone questions generate` and `vary`: test sets from documents, and noisy variants."""
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import click
+from rich.console import Console
+
+from ragstone._internal.concurrency import finish_in_thread
+from ragstone._internal.rate_limit import Budget
+from ragstone._internal.text import count, listing, one_line
+from ragstone.cli import INTERRUPTED, TOO_MUCH_FAILED
+from ragstone.cli.options import (
+    CONFIG,
+    JUDGE,
+    LIMITS,
+    READING,
+    Given,
+    GroupedCommand,
+    explicit_settings,
+    json_file,
+    option,
+    pairs_of,
+    typed_settings,
+)
+from ragstone.cli.output import check_extension, check_files, progress_bar, write_document
+from ragstone.cli.parse import config_of
+from ragstone.datasets import load
+from ragstone.datasets.export import check_format
+from ragstone.errors import UnknownNameError, UsageError
+from ragstone.evaluation.effects import check_judge_settings
+from ragstone.evaluation.fingerprint import VERSION, judge_setup
+from ragstone.evaluation.judge_testing.runner import estimate_usage
+from ragstone.judges.base import Judge
+from ragstone.judges.dry_run import LEAST, MOST, Guess
+from ragstone.judges.factory import make_judge
+from ragstone.judges.spec import OFFLINE, is_free
+from ragstone.reports.format import dollars
+from ragstone.reports.tables import STDOUT
+from ragstone.testsets.candidates import SHARES, parse_types
+from ragstone.testsets.documents import CHUNK_WORDS, Corpus, read_documents
+from ragstone.testsets.generate import (
+    NOISES,
+    Generated,
+    Generator,
+    QuestionRequest,
+    planned_questions,
+)
+from ragstone.testsets.index import ChunkIndex
+from ragstone.testsets.known_items import known_items
+from ragstone.testsets.noise import MODEL_FREE
+from ragstone.testsets.output import (
+    check_replaceable,
+    document_hashes,
+    provenance_path,
+    samples_of_generated,
+    samples_of_items,
+    vary_samples,
+    write_chunks,
+    write_dataset,
+    write_provenance,
+    write_rejected,
+)
+from ragstone.testsets.proofs import NO_REPLY
+from ragstone.types.config import Plan
+from ragstone.types.questions import Question
+from ragstone.types.reply import Usage
+from ragstone.types.sample import Sample
+
+OUT = Path("questions.jsonl")
+SHOWN = 5
+"""Documents without a question that are named."""
+
+_DOCUMENTS = (
+    option(
+        "--chunk-words",
+        "Words of a chunk, about. Rows of .jsonl and .parquet files are chunks already.",
+        least=20,
+        default=CHUNK_WORDS,
+    ),
+    option("--chunks", "Write the chunks with their ids, to be indexed.", path="FILE.jsonl"),
+)
+_QUESTIONS = (
+    option("-n --n", "Number of questions.", least=1, default=100),
+    option(
+        "--types",
+        "Types with their shares.  [default: "
+        + ",".join(f"{name}={share:g}" for name, share in SHARES.items())
+        + "]",
+        metavar="TYPE=SHARE,...",
+    ),
+    option("--brief", "What the questions are about, or for.", metavar="TEXT"),
+    option(
+        "--persona",
+        "Who asks. Several personas take turns.",
+        multiple=True,
+        metavar="TEXT",
+    ),
+    option(
+        "--languages",
+        "Languages of the questions, which take turns: en,de.  [default: that of the documents]",
+        metavar="LANGUAGE,...",
+    ),
+    option(
+        "--noise",
+        f"Kinds of noise of noisy questions: {','.join(NOISES)}.  [default: all]",
+        metavar="KIND,...",
+    ),
+    option("--seed draw", "Seed of all random choices.", type=int, default=0, metavar="N"),
+    CONFIG,
+    option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True),
+)
+_RESULT = (
+    option(
+        "-o --output",
+        f"The file to write: .jsonl, .json, .csv or .xlsx.  [default: {OUT}]",
+        path="FILE",
+    ),
+    option(
+        "--rejected",
+        "Where to write rejected candidates with their reasons.  [default: FILE-rejected.jsonl]",
+        path="FILE.jsonl",
+    ),
+    json_file("counts and reasons"),
+)
+_NEED_A_MODEL = ("types", "brief", "persona", "languages", "noise", "rejected")
+"""Options without effect on known-item queries."""
+
+
+@click.command(
+    name="generate",
+    cls=GroupedCommand,
+    params=[
+        click.Argument(["documents"], metavar="DOCS...", nargs=-1, required=True,
+                       type=click.Path(path_type=Path)),
+    ],
+    groups={
+        "Documents": _DOCUMENTS,
+        "Questions": _QUESTIONS,
+        "Judge": JUDGE,
+        "Limits": LIMITS,
+        "Result": _RESULT,
+    },
+    brief=True,
+    epilog="Exit codes: 0 success; 2 usage or input error; 3 fewer questions than asked for, or "
+    "over budget; 130 interrupted.",
+)  # fmt: skip
+def generate(**given: Any) -> None:
+    """Write a test set from documents; each question is kept only with its proofs.
+
+    DOCS are files and folders of text, Markdown, HTML, PDF and docx, or .jsonl and .parquet files
+    of chunks with ids. An LLM writes questions from chunks, with references. A question is kept if
+    its quotes are verbatim, its reference is supported by them, multi-hop questions need both
+    chunks, and no chunk answers an unanswerable one. The other candidates are written to another
+    file, with reasons.
+
+    Without an LLM, the queries are rare words of one chunk each, for retrieval metrics only.
+    After an interruption, run the same command again: replies are cached.
+
+    \b
+    ragstone questions generate docs/ --n 100 --model gpt-4o-mini --dry-run
+    ragstone questions generate docs/ --n 100 --model gpt-4o-mini -o questions.xlsx
+    ragstone questions generate docs/ --types single=60,unanswerable=40 --languages en,de
+    ragstone questions generate docs/ --judge offline
+    """
+    plan = config_of(given["config"]).plan(typed_settings(given))
+    check_judge_settings(explicit_settings(given), plan)
+    out: Path = given["output"] or OUT
+    check_format(out.suffix)
+    free = is_free(plan.judge)
+    rejected = given["rejected"] or (None if free else out.with_name(f"{out.stem}-rejected.jsonl"))
+    for name, path in ("--rejected", rejected), ("--chunks", given["chunks"]):
+        if path is not None and path.suffix.lower() != ".jsonl":
+            raise UsageError(f"{name} {path}: it is written as JSON Lines; name a .jsonl file")
+    check_extension("json", given["file"] or STDOUT)
+    files = (out, given["chunks"], given["file"])
+    check_files(*files, inputs=given["documents"], written=[*filter(None, [rejected]),
+                provenance_path(out)])  # fmt: skip
+    check_replaceable(out)
+    corpus = read_documents(given["documents"], chunk_words=given["chunk_words"])
+    for note in corpus.notes:
+        click.echo(f"Note: {note}", err=True)
+    if given["chunks"] and not given["dry_run"]:
+        write_chunks(corpus.chunks, given["chunks"])
+    command = _Generation(given, plan, corpus, out, rejected)
+    sys.exit(command.known_items() if free else command.questions())
+
+
+class _Generation:
+    """One call of the command."""
+
+    def __init__(
+        self, given: Given, plan: Plan, corpus: Corpus, out: Path, rejected: Path | None
+    ) -> None:
+        self.given, self.plan, self.corpus = given, plan, corpus
+        self.out, self.rejected = out, rejected
+        self.index = ChunkIndex(corpus)
+        self.size = (
+            f"{count(len(corpus.chunks), 'chunk')} of {count(len(corpus.documents), 'document')}"
+        )
+
+    def known_items(self) -> int:
+        """Write known-item queries, and return the exit code."""
+        given, n = self.given, self.given["n"]
+        typed = [f"--{name}" for name in _NEED_A_MODEL if given[name]]
+        if typed or self.plan.judge != OFFLINE:
+            where = f"{', '.join(typed)}: " if typed else ""
+            raise UsageError(
+                f"{where}the judge {self.plan.judge} writes no questions; name an LLM with "
+                f"--model, or use --judge {OFFLINE} without these options to get known-item "
+                "queries: rare words of a chunk"
+            )
+        if given["dry_run"]:
+            click.echo(f"Dry run: known-item queries from {self.size} take no calls.")
+            return 0
+        items = known_items(self.index, n, seed=given["draw"])
+        if not items:
+            raise UsageError(
+                f"{self.size} have no rare words for a query; add documents, or name an LLM"
+            )
+        used = {item.span.document for item in items}
+        empty = [name for name in self.corpus.documents if name not in used]
+        self._write(samples_of_items(items, self.corpus), {"known_items": len(items)})
+        said = f"{len(items):,} of {n:,} known-item queries"
+        write_document(given["file"], {"questions": len(items), "requested": n, "result": said})
+        click.echo(
+            f"wrote {self.out}: {said}. They are rare words of one chunk each, for retrieval "
+            "metrics only: there are no references, and people ask otherwise.",
+            err=given["file"] == STDOUT,
+        )
+        _print_empty(empty)
+        if len(items) < n:
+            more = f"the rare words of {self.size} make no more queries"
+            click.echo(f"Exit code {TOO_MUCH_FAILED}: {more}", err=True)
+            return TOO_MUCH_FAILED
+        return 0
+
+    def questions(self) -> int:
+        """Write questions with an LLM, and return the exit code."""
+        given, plan = self.given, self.plan
+        request = QuestionRequest(
+            given["n"],
+            parse_types(given["types"]) if given["types"] else SHARES,
+            brief=one_line(given["brief"] or ""),
+            personas=tuple(map(one_line, given["persona"])),
+            languages=_names(given["languages"]),
+            noises=_names(given["noise"]) or NOISES,
+            seed=given["draw"],
+        )
+        estimate = f"{count(request.n, 'question')} from {self.size}, {self._estimate(request)}"
+        if given["dry_run"]:
+            click.echo(f"Dry run: no calls were made. {estimate}")
+            return 0
+        click.echo(estimate, err=True)
+        if not plan.cache:
+            click.echo("With --no-cache, an interrupted command starts again.", err=True)
+        budget = Budget(plan.max_calls, plan.max_cost)
+        judge = make_judge(plan, asked=[request.kinds], budget=budget)
+        if refused := [kind for kind in request.kinds if not judge.takes(kind)]:
+            raise UsageError(
+                f"the judge {judge.name} does not take {', '.join(refused)}; name an LLM with "
+                "--model"
+            )
+        generator = Generator(self.index, judge, request, plan=plan)
+        interrupted = False
+        with progress_bar(Console(stderr=True), "proving") as update:
+            try:
+                finish_in_thread(
+                    partial(
+                        generator.run,
+                        concurrency=plan.concurrency,
+                        spent=lambda: budget.spent,
+                        on_candidate=lambda done, of: update(completed=done, total=of),
+                    )
+                )
+            except KeyboardInterrupt:
+                interrupted = True
+        stopped = "it was interrupted" if interrupted else budget.spent
+        generated = generator.result(stopped=stopped)
+        return self._finish(generated, judge, interrupted=interrupted)
+
+    def _finish(self, generated: Generated, judge: Judge, *, interrupted: bool) -> int:
+        """Write and print what was generated, and return the exit code."""
+        given, request = self.given, generated.request
+        if generated.questions:
+            record: dict[str, object] = {
+                "judge": judge.name,
+                "judge_setups": {
+                    kind: judge_setup(self.plan, judge, [kind]) for kind in request.kinds
+                },
+                "types": request.counts,
+                "brief": request.brief,
+                "personas": request.personas,
+                "languages": request.languages,
+                "noises": request.noises,
+                "result": str(generated),
+                "rejected": generated.reasons,
+                "documents_without_questions": generated.empty,
+            }
+            self._write(samples_of_generated(generated, self.corpus), record)
+        if self.rejected and generated.rejected:
+            write_rejected(generated.rejected, self.rejected)
+        document = {
+            "questions": len(generated.questions),
+            "requested": request.n,
+            "types": dict(Counter(each.type for each in generated.questions)),
+            "missing": generated.missing,
+            "rejected": generated.reasons,
+            "result": str(generated),
+            "calls": generated.usage.calls,
+            "cost_usd": generated.usage.cost_usd,
+        }
+        write_document(given["file"], document)
+        to_error = given["file"] == STDOUT
+        written = f"wrote {self.out}: " if generated.questions else "nothing was written: "
+        click.echo(f"{written}{generated}", err=to_error)
+        _print_empty(generated.empty)
+        if generated.rejected and self.rejected:
+            rejects = count(len(generated.rejected), "rejected candidate")
+            click.echo(f"{rejects}, with reasons: {self.rejected}", err=True)
+            failed = [each for each in generated.rejected if each.reason == NO_REPLY]
+            if failed:
+                click.echo(f"First {NO_REPLY}: {failed[0].detail}", err=True)
+        cached = f", {generated.usage.cached:,} cached" if generated.usage.cached else ""
+        cost = generated.usage.cost_usd
+        priced = "price unknown" if cost is None else f"about {dollars(cost)}"
+        click.echo(f"{count(generated.usage.calls, 'call')}{cached}, {priced}", err=True)
+        if interrupted:
+            kept = (
+                "run the same command again to continue" if self.plan.cache else "replies are lost"
+            )
+            click.echo(f"Interrupted; {kept}.", err=True)
+            return INTERRUPTED
+        if generated.complete:
+            click.echo(f"Evaluate with: ragstone run {self.out} --api-url URL", err=True)
+            return 0
+        click.echo(f"Exit code {TOO_MUCH_FAILED}: fewer questions than asked for", err=True)
+        return TOO_MUCH_FAILED
+
+    def _write(self, samples: Sequence[Sample], record: dict[str, object]) -> None:
+        write_dataset(samples, self.out)
+        common = {
+            "ragstone": VERSION,
+            "n": self.given["n"],
+            "seed": self.given["draw"],
+            "chunk_words": self.given["chunk_words"],
+            "documents": document_hashes(self.corpus),
+        }
+        write_provenance({**common, **record}, self.out)
+
+    def _estimate(self, request: QuestionRequest) -> str:
+        """Return the calls and cost, in words; makes no calls."""
+
+        def usage(guess: Guess) -> Usage:
+            judge = make_judge(self.plan, asked=[request.kinds], guess=guess)
+            questions = planned_questions(self.index, request, most=guess is MOST)
+            asked = cast("Iterator[Question[object]]", questions)
+            return asyncio.run(estimate_usage(judge, asked))
+
+        least, most = usage(LEAST), usage(MOST)
+        text = f"about {least.calls:,} to {most.calls:,} calls to {self.plan.judge}"
+        if least.cost_usd is None or most.cost_usd is None:
+            return f"{text}, price unknown"
+        return f"{text}, {dollars(least.cost_usd)} to {dollars(most.cost_usd)} (an estimate)"
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name for part in (text or "").split(",") if (name := part.strip()))
+
+
+def _print_empty(names: Sequence[str]) -> None:
+    if names:
+        documents = f"{count(len(names), 'document')} gave no question"
+        click.echo(f"{documents}: {listing(names, SHOWN)}", err=True)
+
+
+@click.command(
+    name="vary",
+    params=[
+        click.Argument(["data"]),
+        option(
+            "--noise",
+            f"Kinds of noise: {','.join(MODEL_FREE)}.",
+            default=",".join(MODEL_FREE),
+            metavar="KIND,...",
+        ),
+        option("--seed draw", "Seed of all random choices.", type=int, default=0, metavar="N"),
+        *(each for each in READING if each.name not in ("seed", "sample")),
+        option("-o --output", "The file to write.", path="FILE", required=True),
+    ],
+)
+def vary(**given: Any) -> None:
+    """Add noisy variants to the questions in DATA: typing errors, keywords only. No model is used.
+
+    A variant has its question's reference and relevance, and the tags `noise` and `variant_of`:
+    compare the scores of pairs. Names and figures stay as they are.
+
+    \b
+    ragstone questions vary questions.xlsx --noise typos,keywords -o noisy.xlsx
+    """
+    out: Path = given["output"]
+    check_format(out.suffix)
+    check_files(out, inputs=[given["data"]])
+    noises = _names(given["noise"])
+    for noise in noises:
+        if noise not in MODEL_FREE:
+            raise UnknownNameError("kind of noise without a model", noise, MODEL_FREE)
+    if not noises:
+        raise UsageError(f"--noise is blank; use {','.join(MODEL_FREE)}")
+    dataset = load(
+        given["data"],
+        sheet=given["sheet"],
+        columns=pairs_of(given["columns"]),
+        limit=given["limit"],
+    )
+    samples, without = vary_samples(dataset.samples, noises, seed=given["draw"])
+    made = len(samples) - len(dataset.samples)
+    for noise, rows in without.items():
+        if rows:
+            click.echo(f"{noise}: not possible for {count(rows, 'row')}", err=True)
+    if not made:
+        raise UsageError(f"{given['data']}: no row has a noisy variant; nothing was written")
+    write_dataset(samples, out)
+    click.echo(f"wrote {out}: {count(len(dataset.samples), 'row')} and {count(made, 'variant')}")

@@ -1,0 +1,257 @@
+"""`ragstone questions generate` and `vary`, with a judge on a real socket."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cases import each_case
+from tests.testsets.question_server import QuestionServer, write_documents
+
+from ragstone.datasets import load
+from ragstone.testsets.documents import read_documents
+
+MODEL = ("--model", "m", "--max-retries", "0")
+
+
+@pytest.fixture
+def server(ragstone, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[QuestionServer]:
+    found = QuestionServer()
+    found.start()
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", found.url)
+    write_documents(tmp_path / "docs")
+    yield found
+    found.stop()
+
+
+def lines(name: str) -> list[dict]:
+    return [json.loads(line) for line in Path(name).read_text(encoding="utf-8").splitlines()]
+
+
+@each_case("suffix", [".jsonl", ".json", ".csv", ".xlsx"])
+def test_a_set_is_ready_to_be_run(ragstone, server: QuestionServer, suffix: str) -> None:
+    name = f"set{suffix}"
+    said = ragstone("questions", "generate", "docs", "--n", "20", *MODEL, "-o", name)
+    assert said.code == 0, said.err
+    assert said.out == f"wrote {name}: 20 of 20\n"
+    assert "20 questions from 48 chunks of 6 documents, about " in said.err
+    rows = load(name).samples
+    assert Counter(row.tags["type"] for row in rows) == {
+        "single": 8, "multi": 4, "compare": 2, "unanswerable": 3, "noisy": 3,
+    }  # fmt: skip
+    corpus = read_documents("docs")
+    for row in rows:
+        for span in json.loads(str(row.tags["evidence"])):
+            text = corpus.documents[span["document"]].text
+            assert text[span["start"] : span["end"]] == span["text"]
+        assert row.relevance is not None
+        assert (row.relevance == {}) == (row.reference_claims is None)
+    record = json.loads(Path("set.provenance.json").read_text(encoding="utf-8"))
+    assert (record["judge"], record["seed"], record["n"]) == ("openai:m", 0, 20)
+    assert [each["name"] for each in record["documents"]] == [*corpus.documents]
+    assert [each["sha256"] for each in record["documents"]] == [
+        each.sha256 for each in corpus.documents.values()
+    ]
+    assert len(record["judge_setups"]) == 4
+
+
+def test_fewer_are_explained_and_kept_aside(ragstone, server: QuestionServer) -> None:
+    def fault(asked):
+        bad = asked.kind == "verify" and "Price" in (asked.fence("claims") or "")
+        return (
+            {"verdicts": [{"claim": n, "label": "CONTRADICTED"} for n in (1, 2)]} if bad else None
+        )
+
+    server.fault = fault
+    args = ("docs", "--n", "96", "--types", "single=1", *MODEL)  # all sentences
+    said = ragstone("questions", "generate", *args, "--json", "counts.json")
+    assert said.code == 3
+    counts = json.loads(Path("counts.json").read_text(encoding="utf-8"))
+    made = counts["questions"]
+    assert 30 <= made <= 84  # twelve are about a price, others near duplicates
+    assert said.out.startswith(f"wrote questions.jsonl: {made} of 96: ")
+    assert f"missing: {96 - made} single" in said.out
+    rejected = lines("questions-rejected.jsonl")
+    assert dict(Counter(each["reason"] for each in rejected)) == counts["rejected"]
+    wrong = [each for each in rejected if each["reason"] == "unsupported"]
+    assert all("Price" in each["reference"] for each in wrong)
+    assert wrong[0]["detail"].startswith("CONTRADICTED: ")
+
+
+def test_nothing_proven_writes_no_file(ragstone, server: QuestionServer) -> None:
+    server.fault = lambda asked: "I am not sure." if asked.kind == "write" else None
+    said = ragstone("questions", "generate", "docs", "--n", "5", *MODEL)
+    assert said.code == 3
+    assert said.out.startswith("nothing was written: 0 of 5: 12 without a reply")
+    assert "write_questions: malformed" in said.err
+    assert not Path("questions.jsonl").exists()
+    assert Path("questions-rejected.jsonl").exists()
+
+
+def test_a_spent_budget_keeps_what_is_proven_and_the_next_call_continues(
+    ragstone, server: QuestionServer
+) -> None:
+    args = ("questions", "generate", "docs", "--n", "30", *MODEL)
+    said = ragstone(*args, "--max-calls", "60")
+    assert said.code == 3
+    assert "the budget of 60 calls (--max-calls) is spent" in said.out
+    assert 0 < len(load("questions.jsonl").samples) < 30
+    assert ragstone(*args).out == "wrote questions.jsonl: 30 of 30\n"
+    assert max(Counter(each.prompt for each in server.asked).values()) == 1
+
+
+def test_a_dry_run_makes_no_calls(ragstone, server: QuestionServer) -> None:
+    said = ragstone("questions", "generate", "docs", *MODEL, "--dry-run", "--chunks", "c.jsonl")
+    assert said.code == 0, said.err
+    assert said.out.startswith("Dry run: no calls were made. 100 questions from 48 chunks")
+    assert not server.asked
+    assert not Path("c.jsonl").exists()
+
+
+def test_chunks_can_be_indexed_and_read_again(ragstone, server: QuestionServer) -> None:
+    args = ("--n", "6", *MODEL, "--types", "single=1")
+    assert ragstone("questions", "generate", "docs", *args, "--chunks", "c.jsonl").code == 0
+    chunks = lines("c.jsonl")
+    assert [each["id"] for each in chunks] == [*read_documents("docs").by_id]
+    said = ragstone("questions", "generate", "c.jsonl", *args, "-o", "again.jsonl")
+    assert said.code == 0, said.err
+    assert {key for row in load("again.jsonl").samples for key in row.relevance or ()} <= {
+        each["id"] for each in chunks
+    }
+
+
+def test_a_file_of_somebody_else_is_not_replaced(ragstone, server: QuestionServer) -> None:
+    out = Path("questions.jsonl")
+    out.write_text("{}", encoding="utf-8")
+    args = ("questions", "generate", "docs", "--n", "3", *MODEL)
+    refused = ragstone(*args)
+    assert refused.code == 2
+    assert "was not generated or was changed since" in refused.err
+    assert not server.asked
+    out.unlink()
+    assert ragstone(*args).code == ragstone(*args).code == 0
+    out.write_text(out.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert ragstone(*args).code == 2
+
+
+@each_case(
+    ("arguments", "why"),
+    [
+        (("nothing",), "there is no file or folder nothing"),
+        (("empty",), "there are no documents"),
+        (("docs", "--types", "single=0", *MODEL), "the shares add up to 0"),
+        (("docs", "--types", "many=1", *MODEL), "no type of question named 'many'"),
+        (("docs", "--noise", "typo", *MODEL), "did you mean 'typos'"),
+        (("docs", "--types", "single=1"), "--types: the judge offline writes no questions"),
+        (("docs", "--judge", "local:none"), "the judge local:none writes no questions"),
+        (("docs", "--judge", "offline,openai:m"), "offline"),
+        (("docs", *MODEL, "-o", "docs/set.jsonl"), "docs, an input folder"),
+        (("docs", *MODEL, "-o", "set.pdf"), ".pdf cannot be written"),
+        (("docs", *MODEL, "--chunks", "c.csv"), "name a .jsonl file"),
+        (("docs", *MODEL, "-o", "a.jsonl", "--rejected", "a.jsonl"), "would be written twice"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_any_call(
+    ragstone, server: QuestionServer, arguments: tuple[str, ...], why: str
+) -> None:
+    Path("empty").mkdir(exist_ok=True)
+    said = ragstone("questions", "generate", *arguments)
+    assert (said.code, said.out) == (2, "")
+    assert why in said.err
+    assert not server.asked
+
+
+def test_without_a_model_the_queries_are_rare_words(ragstone, server: QuestionServer) -> None:
+    said = ragstone("questions", "generate", "docs", "--n", "12", "-o", "k.xlsx")
+    assert said.code == 0, said.err
+    assert said.out.startswith("wrote k.xlsx: 12 of 12 known-item queries. They are rare words")
+    rows = load("k.xlsx").samples
+    assert {row.tags["type"] for row in rows} == {"known_item"}
+    assert all(row.relevance and row.reference is None for row in rows)
+    many = ragstone("questions", "generate", "docs", "--n", "5000", "-o", "k2.jsonl")
+    assert many.code == 3
+    assert "make no more queries" in many.err
+    assert not server.asked
+
+
+def test_variants_are_paired(ragstone, tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "query": "How long does the battery of the Tarn 4 last?", "reference": "Long.",
+         "relevance": {"7": 2}, "response": "Very.", "tier": "easy"},
+        {"id": "b", "query": "X?"},
+    ]  # fmt: skip
+    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    said = ragstone("questions", "vary", "own.jsonl", "-o", "noisy.jsonl")
+    assert said.code == 0, said.err
+    assert said.out == "wrote noisy.jsonl: 2 rows and 2 variants\n"
+    assert "typos: not possible for 1 row" in said.err
+    samples = {row.id: row for row in load("noisy.jsonl").samples}
+    assert [*samples] == ["a", "a-typos", "a-keywords", "b"]
+    keywords = samples["a-keywords"]
+    assert keywords.query == "long battery Tarn 4 last"
+    assert (keywords.reference, keywords.relevance) == ("Long.", {"7": 2})
+    assert keywords.tags == {"tier": "easy", "noise": "keywords", "variant_of": "a"}
+    assert keywords.response is None
+    assert samples["a"].response == "Very."
+    again = ragstone("questions", "vary", "noisy.jsonl", "-o", "more.jsonl")
+    assert again.code == 2
+    assert "there is a row 'a-typos' already" in again.err
+    bad = ragstone("questions", "vary", "own.jsonl", "-o", "x.jsonl", "--noise", "paraphrase")
+    assert "known: keywords, typos" in bad.err
+
+
+def start(server: QuestionServer, folder: Path) -> "subprocess.Popen[str]":
+    environment = {**os.environ, "OPENAI_BASE_URL": server.url}
+    words = ["-m", "ragstone", "questions", "generate", "docs", "--n", "40", *MODEL]
+    return subprocess.Popen(
+        [sys.executable, *words],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(server: QuestionServer, replies: int, process: "subprocess.Popen[str]") -> None:
+    while len(server.finished) < replies:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+
+
+def test_after_a_crash_only_the_calls_in_flight_are_repeated(
+    ragstone, server: QuestionServer, tmp_path: Path
+) -> None:
+    server.delay = 0.03
+    for replies in (30, 90):
+        with start(server, tmp_path) as process:
+            wait_for(server, replies, process)
+            process.kill()
+    with start(server, tmp_path) as process:
+        out, err = process.communicate()
+    assert (process.returncode, out) == (0, "wrote questions.jsonl: 40 of 40\n"), err
+    repeated = Counter(each.prompt for each in server.asked)
+    assert sum(repeated.values()) - len(repeated) <= 2 * 8  # two crashes, eight at once
+    crashed = Path("questions.jsonl").read_bytes()
+    server.delay = 0.0
+    assert ragstone("questions", "generate", "docs", "--n", "40", *MODEL, "--no-cache").code == 0
+    assert Path("questions.jsonl").read_bytes() == crashed
+
+
+def test_ctrl_c_keeps_what_is_proven(server: QuestionServer, tmp_path: Path) -> None:
+    server.delay = 0.05
+    with start(server, tmp_path) as process:
+        wait_for(server, 60, process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert process.returncode == 130, err
+    assert "it was interrupted" in out
+    assert "Interrupted; run the same command again to continue." in err
+    assert 0 < len(load("questions.jsonl").samples) < 40
