@@ -4,8 +4,9 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import unwrap
@@ -13,6 +14,7 @@ from pathlib import Path
 from ssl import SSLContext
 from time import perf_counter
 from types import CodeType, FunctionType
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -318,6 +320,38 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 def own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away after each test the secrets that it used."""
     monkeypatch.setattr(redaction, "_known", {})
+
+
+Fork = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def fork() -> Iterator[Fork]:
+    """Run `ragstone ARGS`, or another program, in a process; it starts in a few milliseconds."""
+    command = [sys.executable, str(Path(__file__).with_name("forking.py"))]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
+
+        def run(
+            *arguments: str,
+            folder: Path,
+            program: str = "ragstone",
+            home: Path | None = None,
+            environment: Mapping[str, str] | None = None,
+        ) -> dict[str, Any]:
+            case = {
+                "arguments": arguments,
+                "folder": str(folder),
+                "program": program,
+                "home": home and str(home),
+                "environment": dict(os.environ if environment is None else environment),
+            }
+            process.stdin.write(json.dumps(case) + "\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
+
+        yield run
+        process.stdin.close()
 
 
 @pytest.fixture(scope="session")

@@ -4,22 +4,19 @@ Each kind is tried with a third of the commands; HYPOTHESIS_PROFILE=deep tries a
 with exit code 2 and a message, and no file is left.
 """
 
-import json
 import os
 import re
 import shutil
 import socket
 import stat
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
 import pytest
-from tests.cli import in_child
 from tests.cli.test_runs import made
+from tests.conftest import Fork
 
 from ragstone.store import Store, export
 
@@ -204,22 +201,17 @@ def home() -> Iterator[Path]:
 
 
 def outcomes(
-    home: Path, cases: list[tuple[list[str], Path]], environments: Iterable[dict[str, str]] = ()
+    fork: Fork,
+    home: Path,
+    cases: list[tuple[list[str], Path]],
+    environments: Iterable[dict[str, str]] = (),
 ) -> list[dict[str, object]]:
     """Run commands in folders, with other variables in the environment if there are any."""
-    given = [
-        {"arguments": words, "folder": str(folder), "environment": environment or {}}
+    common = {**os.environ, "COLUMNS": "200", "HOME": str(home), "TMPDIR": "/tmp"}
+    return [
+        fork(*words, folder=folder, home=home, environment=common | (environment or {}))
         for (words, folder), environment in zip_longest(cases, environments)
     ]
-    done = subprocess.run(
-        [sys.executable, "-B", in_child.__file__, str(home)],
-        input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def faults(kind: str, words: list[str], result: dict[str, object], codes: set[int]) -> list[str]:
@@ -253,9 +245,9 @@ PARTS = 8
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_a_bad_path_is_refused(home: Path, part: int) -> None:
+def test_a_bad_path_is_refused(fork: Fork, home: Path, part: int) -> None:
     some = ALL[part::PARTS]
-    results = outcomes(home, [(words, home) for _, words in some])
+    results = outcomes(fork, home, [(words, home) for _, words in some])
     found = []
     for (kind, words), result in zip(some, results, strict=True):
         found += faults(kind, words, result, {0, 2, 3} if kind in USABLE else {2})

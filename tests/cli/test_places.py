@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.test_paths import INPUTS, OUTPUTS, faults, home, outcomes
+from tests.conftest import Fork
 
 __all__ = ["home"]
 pytestmark = [
@@ -61,12 +62,12 @@ def commands(text: str, home: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["gone", "shut"])
-def test_a_working_folder_that_is_deleted_or_locked(home: Path, kind: str) -> None:
+def test_a_working_folder_that_is_deleted_or_locked(fork: Fork, home: Path, kind: str) -> None:
     folder = home / kind
     if kind == "shut":
         folder.mkdir()
     fine, not_fine = commands(FROM_ELSEWHERE, home), commands(NEEDS_A_FOLDER, home)
-    results = outcomes(home, [(line.split(), folder) for line in (*fine, *not_fine)])
+    results = outcomes(fork, home, [(line.split(), folder) for line in (*fine, *not_fine)])
     found = []
     for line, result in zip((*fine, *not_fine), results, strict=True):
         some = kind == "gone" and line in fine
@@ -77,13 +78,13 @@ def test_a_working_folder_that_is_deleted_or_locked(home: Path, kind: str) -> No
 
 
 @pytest.mark.parametrize("kind", FOLDERS)
-def test_a_folder_of_ragstone_that_cannot_be_used(home: Path, kind: str) -> None:
+def test_a_folder_of_ragstone_that_cannot_be_used(fork: Fork, home: Path, kind: str) -> None:
     folder = home / kind
     folder.mkdir()
     (folder / "data.jsonl").write_text((home / "data.jsonl").read_text())
     FOLDERS[kind](folder / ".ragstone")
     fine, not_fine = commands(FROM_ELSEWHERE, home), commands(NEEDS_A_FOLDER, home)
-    results = outcomes(home, [(line.split(), folder) for line in (*fine, *not_fine)])
+    results = outcomes(fork, home, [(line.split(), folder) for line in (*fine, *not_fine)])
     found = []
     for line, result in zip((*fine, *not_fine), results, strict=True):
         found += faults(kind, line.split(), result, {0} if line in fine else {0, 2})
@@ -112,7 +113,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("command", VALUES)
-def test_a_bad_path_in_a_config_file(home: Path, command: str) -> None:
+def test_a_bad_path_in_a_config_file(fork: Fork, home: Path, command: str) -> None:
     cases: list[tuple[str, list[str], Path]] = []
     for number, line in enumerate(VALUES[command]):
         for kind in KINDS:
@@ -123,7 +124,7 @@ def test_a_bad_path_in_a_config_file(home: Path, command: str) -> None:
             (folder / "data.jsonl").write_text((home / "data.jsonl").read_text())
             (folder / "ragstone.yaml").write_text(line.replace(f"@{suffix}", path) + "\n")
             cases.append((f"{line} {kind}", command.split(), folder))
-    results = outcomes(home, [case[1:] for case in cases])
+    results = outcomes(fork, home, [case[1:] for case in cases])
     found = []
     for (kind, words, _), result in zip(cases, results, strict=True):
         missing = kind == "store: @.db missing" and command != "runs list"
@@ -131,21 +132,21 @@ def test_a_bad_path_in_a_config_file(home: Path, command: str) -> None:
     assert not found, "\n".join(found)
 
 
-def test_a_bad_path_of_a_local_model(home: Path) -> None:
+def test_a_bad_path_of_a_local_model(fork: Fork, home: Path) -> None:
     words = ["run", "data.jsonl", "-m", "faithfulness", "--no-store", "--no-export", "--judge"]
     cases = [([*words, f"local:{home}/{INPUTS[kind]}"], home) for kind in KINDS]
     found = []
-    for kind, result in zip(KINDS, outcomes(home, cases), strict=True):
+    for kind, result in zip(KINDS, outcomes(fork, home, cases), strict=True):
         found += faults(kind, words, result, {2})
     assert not found, "\n".join(found)
 
 
-def test_a_bad_path_of_a_job_summary(home: Path) -> None:
+def test_a_bad_path_of_a_job_summary(fork: Fork, home: Path) -> None:
     words = ["run", "data.jsonl", "-m", "exact_match", "--no-store", "--no-export"]
     kinds = {kind: path for kind, path in OUTPUTS.items() if kind not in ("NUL", "no text")}
     places = [f"{home}/{path}" for path in kinds.values()]
     environments = [{"GITHUB_ACTIONS": "1", "GITHUB_STEP_SUMMARY": place} for place in places]
-    results = outcomes(home, [(words, home)] * len(kinds), environments)
+    results = outcomes(fork, home, [(words, home)] * len(kinds), environments)
     found = []
     for kind, result in zip(kinds, results, strict=True):
         found += faults(kind, words, result, {0})
@@ -155,7 +156,7 @@ def test_a_bad_path_of_a_job_summary(home: Path) -> None:
     assert not found, "\n".join(found)
 
 
-def test_promptfoo_files_are_refused(home: Path) -> None:
+def test_promptfoo_files_are_refused(fork: Fork, home: Path) -> None:
     texts = ["prompts: file://@", "tests: file://@", "tests: [{vars: {query: file://@}}]"]
     texts += ["tests: [file://@]", "providers: [file://@]"]
     config = home / "promptfoo.yaml"
@@ -166,6 +167,6 @@ def test_promptfoo_files_are_refused(home: Path) -> None:
             config.write_text(text.replace("@", f"{home}/{INPUTS[kind]}") + "\n")
             cases.append((["run", config.name, "--no-store", "--no-export"], home))
     found = []
-    for (words, _), result in zip(cases, outcomes(home, cases), strict=True):
+    for (words, _), result in zip(cases, outcomes(fork, home, cases), strict=True):
         found += faults("file://", words, result, {2})
     assert not found, "\n".join(found)

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from tests.cli.test_paths import outcomes
 from tests.cli.test_runs import made
+from tests.conftest import Fork
 from tests.store.test_runs import ranked
 
 from ragstone.store import Store, StoreError, export, save_ranking, tag
@@ -69,14 +70,14 @@ def fill(place: str, home: Path) -> None:
     made(place)
 
 
-def check(place: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def check(fork: Fork, place: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the commands on a store that cannot be changed."""
     monkeypatch.setenv("RAGSTONE_STORE", place)
     reading, writing = (text.strip().splitlines() for text in (READING, WRITES))
     lines = [*reading, *writing]
     cases = [(line.format(place=place).split(), home) for line in lines]
     found: list[str] = []
-    for line, result in zip(lines, outcomes(home, cases), strict=True):
+    for line, result in zip(lines, outcomes(fork, home, cases), strict=True):
         text = f"{result['out']}{result['err']}"
         part = "the store is read-only" if line in writing else NOBODY if "nobody" in line else ""
         left = [name for name in result["left"] if not name.startswith("out/")]
@@ -117,47 +118,51 @@ def protect(path: Path, *, files: bool = True, folder: bool = True) -> None:
 
 @posix
 @pytest.mark.parametrize("kind", ["file", "folder", "both", "in use", "remains of a log"])
-def test_a_read_only_file(kind: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_file(
+    kind: str, fork: Fork, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = fill_file(home, *(("-wal", "-shm") if kind == "in use" else ()))
     if kind == "remains of a log":
         Path(f"{path}-wal").touch()
     protect(path, files=kind != "folder", folder=kind != "file")
-    check(str(path), home, monkeypatch)
+    check(fork, str(path), home, monkeypatch)
 
 
 @posix
 def test_a_log_that_cannot_be_read_is_explained(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    fork: Fork, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = fill_file(home, "-wal")
     protect(path)
     monkeypatch.setenv("RAGSTONE_STORE", str(path))
-    (done,) = outcomes(home, [(["runs", "list"], home)])
+    (done,) = outcomes(fork, home, [(["runs", "list"], home)])
     assert done["code"] == 2
     assert f"no files can be created in its folder {path.parent}" in str(done["err"])
     assert "runs.db-wal" in str(done["err"])
 
 
 @posix
-def test_a_read_only_mount(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_mount(fork: Fork, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = fill_file(home)
     mount = ["mount", "--bind", "-o", "ro", str(path.parent), str(path.parent)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("nothing can be mounted here")
     try:
-        check(str(path), home, monkeypatch)
+        check(fork, str(path), home, monkeypatch)
     finally:
         subprocess.run(["umount", str(path.parent)], check=True)
 
 
 @posix
-def test_an_older_read_only_file_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_read_only_file_is_refused(
+    fork: Fork, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (home / "store").mkdir()
     path = home / "store/runs.db"
     shutil.copy(Path(__file__).parent / "older" / "0002.db", path)
     protect(path)
     monkeypatch.setenv("RAGSTONE_STORE", str(path))
-    (done,) = outcomes(home, [(["runs", "list"], home)])
+    (done,) = outcomes(fork, home, [(["runs", "list"], home)])
     assert done["code"] == 2
     assert "the store is read-only" in str(done["err"])
     assert "must be upgraded" in str(done["err"])
@@ -186,23 +191,23 @@ def let_read(server: SimpleNamespace) -> None:
 
 
 def test_a_user_who_may_only_read(
-    reader: str, server: SimpleNamespace, home: Path, monkeypatch: pytest.MonkeyPatch
+    reader: str, server: SimpleNamespace, fork: Fork, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(server.url, home)
     server.query("UPDATE ragstone.runs SET tag = 'one' WHERE tag = 'first'")
     let_read(server)
-    check(reader, home, monkeypatch)
+    check(fork, reader, home, monkeypatch)
 
 
 def test_a_server_that_is_a_read_only_copy(
-    reader: str, server: SimpleNamespace, home: Path, monkeypatch: pytest.MonkeyPatch
+    reader: str, server: SimpleNamespace, fork: Fork, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(server.url, home)
     server.query("UPDATE ragstone.runs SET tag = 'one' WHERE tag = 'first'")
     server.query("GRANT ALL ON SCHEMA ragstone TO reader")
     server.query("GRANT ALL ON ALL TABLES IN SCHEMA ragstone TO reader")
     server.query("ALTER ROLE reader SET default_transaction_read_only TO on")
-    check(reader, home, monkeypatch)
+    check(fork, reader, home, monkeypatch)
 
 
 def test_older_tables_of_a_user_who_may_only_read(reader: str, server: SimpleNamespace) -> None:

@@ -12,6 +12,7 @@ from threading import Thread
 from xml.etree import ElementTree
 
 import pytest
+from tests.conftest import Fork
 
 PLUGINS = ("pytest_asyncio.plugin", "xdist", "ragstone.integrations.pytest.plugin")
 INI = """
@@ -43,26 +44,30 @@ class Project:
     """A folder with tests."""
 
     path: Path
+    fork: Fork
 
     def write(self, name: str, text: str) -> None:
         (self.path / name).write_text(text, encoding="utf-8")
 
-    def run(self, *arguments: str, **environment: str) -> Ran:
-        """Run pytest there, with no setting or key of this machine."""
+    def run(self, *arguments: str, anew: bool = False, **environment: str) -> Ran:
+        """Run pytest there, with no setting or key of this machine, in a new process or a fork."""
         inherited = {name: value for name, value in os.environ.items() if name not in OURS}
         plugins = [part for plugin in PLUGINS for part in ("-p", plugin)]
         xml = self.path / "report.xml"
-        said = subprocess.run(
-            [sys.executable, "-m", "pytest", *plugins, f"--junitxml={xml}", "-q", *arguments],
-            cwd=self.path,
-            env=inherited | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "100"} | environment,
-            capture_output=True,
-            text=True,
-        )
+        own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "100"}
+        words = (*plugins, f"--junitxml={xml}", "-q", *arguments)
+        given = inherited | own | environment
+        if anew:
+            command = [sys.executable, "-m", "pytest", *words]
+            done = subprocess.run(command, cwd=self.path, env=given, capture_output=True, text=True)
+            code, text = done.returncode, done.stdout + done.stderr
+        else:
+            ended = self.fork(*words, program="pytest", folder=self.path, environment=given)
+            code, text = ended["code"], ended["out"] + ended["err"]
         cases = ElementTree.parse(xml).iter("testcase") if xml.exists() else ()
         return Ran(
-            said.returncode,
-            said.stdout + said.stderr,
+            code,
+            text,
             {case.attrib["name"]: _outcome(case) for case in cases},
         )
 
@@ -74,21 +79,21 @@ def _outcome(case: ElementTree.Element) -> tuple[str, str]:
     return "passed", ""
 
 
-def new_project(path: Path) -> Project:
-    project = Project(path)
+def new_project(path: Path, fork: Fork) -> Project:
+    project = Project(path, fork)
     project.write("pytest.ini", INI)
     return project
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return new_project(tmp_path)
+def project(tmp_path: Path, fork: Fork) -> Project:
+    return new_project(tmp_path, fork)
 
 
 @pytest.fixture(scope="module")
-def lasting_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def lasting_project(tmp_path_factory: pytest.TempPathFactory, fork: Fork) -> Project:
     """One project for all tests of a file."""
-    return new_project(tmp_path_factory.mktemp("project"))
+    return new_project(tmp_path_factory.mktemp("project"), fork)
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -203,7 +203,7 @@ def test_nothing_heavy_is_imported():
 
 def test_a_session_that_asks_for_nothing_imports_one_file(project: Any) -> None:
     project.write("test_unused.py", UNUSED)
-    ran = project.run()
+    ran = project.run(anew=True)
     assert ran.code == 0, ran.text
     assert " ragstone ==" not in ran.text
 
