@@ -186,14 +186,15 @@ def test_variants_are_paired(ragstone, tmp_path: Path) -> None:
         {"id": "a", "query": "How long does the battery of the Tarn 4 last?", "reference": "Long.",
          "relevance": {"7": 2}, "response": "Very.", "tier": "easy"},
         {"id": "b", "query": "X?"},
+        {"id": "c", "query": "How long does it last?", "variant_of": "a"},
     ]  # fmt: skip
     (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     said = ragstone("questions", "vary", "own.jsonl", "-o", "noisy.jsonl")
     assert said.code == 0, said.err
-    assert said.out == "wrote noisy.jsonl: 2 rows and 2 variants\n"
+    assert said.out == "wrote noisy.jsonl: 3 rows and 2 variants\n"
     assert "typos: not possible for 1 row" in said.err
     samples = {row.id: row for row in load("noisy.jsonl").samples}
-    assert [*samples] == ["a", "a-typos", "a-keywords", "b"]
+    assert [*samples] == ["a", "a-typos", "a-keywords", "b", "c"]
     keywords = samples["a-keywords"]
     assert keywords.query == "long battery Tarn 4 last"
     assert (keywords.reference, keywords.relevance) == ("Long.", {"7": 2})

@@ -1,8 +1,10 @@
 import re
+from pathlib import Path
 
 import pytest
 
-from ragstone.demo.questions import Flaw, Line, Passage, corpus
+from ragstone.demo.questions import Flaw, Line, Passage, corpus, write_manuals
+from ragstone.testsets.documents import read_documents
 
 SPELLED = {
     word: str(number)
@@ -30,6 +32,13 @@ def test_there_are_enough_passages_with_ids_and_source_files():
     assert 8 <= len({passage.source for passage in passages}) <= 12
     assert all(passage.source.endswith(".pdf") for passage in passages)
     assert all(3 <= len(passage.lines) <= 5 for passage in passages)
+
+
+def test_the_manuals_have_a_section_for_each_passage(tmp_path: Path):
+    write_manuals(tmp_path / "manuals")
+    chunks = read_documents(tmp_path / "manuals").chunks
+    assert len(chunks) == len(corpus())
+    assert all(any(passage.text in chunk.text for chunk in chunks) for passage in corpus())
 
 
 def test_passages_are_in_the_order_of_their_ids():

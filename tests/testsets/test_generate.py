@@ -15,6 +15,7 @@ from tests.testsets.question_server import Asked, QuestionServer, write_document
 from ragstone._internal.rate_limit import Budget
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.judges.factory import make_judge
+from ragstone.judges.offline import OfflineJudge
 from ragstone.testsets.candidates import MOST
 from ragstone.testsets.documents import read_documents
 from ragstone.testsets.generate import (
@@ -22,10 +23,10 @@ from ragstone.testsets.generate import (
     Generator,
     QuestionRequest,
     find_spans,
+    generate_questions,
     planned_questions,
 )
 from ragstone.testsets.index import ChunkIndex
-from ragstone.testsets.output import samples_of_generated
 from ragstone.testsets.proofs import UnprovenError
 from ragstone.types.claim import DraftQuestion
 from ragstone.types.config import Plan
@@ -64,7 +65,7 @@ async def generated(
 def check_proven(result: Generated, folder: str = "docs") -> None:
     """Check that every row has verbatim spans, and chunks that exist."""
     corpus = read_documents(folder)
-    for sample in samples_of_generated(result, corpus):
+    for sample in result.samples:
         evidence = json.loads(str(sample.tags["evidence"]))
         assert evidence
         for span in evidence:
@@ -85,7 +86,7 @@ async def test_as_many_as_asked_for(server: QuestionServer) -> None:
     assert result.empty == ()
     assert result.usage.calls == len(server.asked)
     check_proven(result)
-    rows = {row.id: row for row in samples_of_generated(result, read_documents("docs"))}
+    rows = {row.id: row for row in result.samples}
     assert [*rows] == [f"q{number}" for number in range(1, 61)]
     assert len({row.query for row in rows.values()}) == 60
     for row in rows.values():
@@ -302,6 +303,16 @@ async def test_a_dry_run_counts_the_calls_of_a_run(server: QuestionServer) -> No
     most = len(list(planned_questions(index, request, most=True)))
     await generated(server, request)
     assert least <= len(server.asked) <= most == MOST * least
+
+
+def test_from_python(server: QuestionServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    result = generate_questions("docs", QuestionRequest(6), judge="openai:m", max_calls=100)
+    assert (str(result), len(result.samples)) == ("6 of 6", 6)
+    few = generate_questions("docs", QuestionRequest(60), judge="openai:m", max_calls=20)
+    assert "the budget of 20 calls" in str(few)
+    with pytest.raises(UsageError, match="the judge offline does not take write_questions"):
+        generate_questions("docs", QuestionRequest(6), judge=OfflineJudge())
 
 
 def test_what_cannot_be_asked_for() -> None:

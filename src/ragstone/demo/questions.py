@@ -5,6 +5,7 @@ generate text: it answers with paraphrased lines. Some lines contain injected er
 which sentences of its answers are wrong, and how.
 """
 
+from collections import defaultdict
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -15,6 +16,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from ragstone._internal.fields import FrozenModel
+from ragstone._internal.files import write_text
 from ragstone.datasets.formats.yaml import Loader
 from ragstone.types.sample import Context, Sample
 
@@ -75,6 +77,16 @@ def corpus() -> tuple[Passage, ...]:
         for passage in manual["passages"]
     ]
     return tuple(sorted(passages, key=lambda passage: passage.id))
+
+
+def write_manuals(folder: Path) -> None:
+    """Write the manuals as Markdown, one file each with a section per passage."""
+    sections: defaultdict[str, list[str]] = defaultdict(list)
+    for passage in corpus():
+        sections[Path(passage.source).stem].append(f"## {passage.title}\n\n{passage.text}\n")
+    for name, parts in sections.items():
+        title = name.replace("-", " ").capitalize()
+        write_text(folder / f"{name}.md", "\n".join([f"# {title}\n", *parts]))
 
 
 DATASET = Path(__file__).with_name("qr_smartphone_dataset.xlsx")

@@ -5,21 +5,26 @@ not depend on which reply came first.
 """
 
 import itertools
+import json
 import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice, takewhile
+from os import PathLike
 from random import Random
 from typing import TypeAlias, TypeVar
 
-from ragstone._internal.concurrency import together, working
+from ragstone._internal.concurrency import finish_in_thread, together, working
+from ragstone._internal.rate_limit import Budget
 from ragstone._internal.sentences import QuoteFinder, split_sentences
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.judges.base import Judge
+from ragstone.judges.factory import make_judge
 from ragstone.judges.offline.words import word_lists
 from ragstone.testsets.candidates import (
     LONGEST_QUERY,
@@ -33,7 +38,7 @@ from ragstone.testsets.candidates import (
     counts_of,
     grouped,
 )
-from ragstone.testsets.documents import Chunk, Span
+from ragstone.testsets.documents import Chunk, Corpus, Span, read_documents
 from ragstone.testsets.index import ChunkIndex
 from ragstone.testsets.noise import MODEL_FREE, query_language
 from ragstone.testsets.proofs import OTHERS, WHOLE, Prover, UnprovenError, shown_text
@@ -47,6 +52,7 @@ from ragstone.types.questions import (
     WriteQuestions,
 )
 from ragstone.types.reply import Usage
+from ragstone.types.sample import Sample
 
 T = TypeVar("T")
 
@@ -157,11 +163,44 @@ class Generated:
     """
 
     request: QuestionRequest
+    corpus: Corpus = field(repr=False, compare=False)
     questions: tuple[ProvenQuestion, ...]
     rejected: tuple[Rejected, ...]
     empty: tuple[str, ...]
     usage: Usage
     stopped: str | None = None
+
+    @property
+    def samples(self) -> list[Sample]:
+        """The questions as rows of a data set.
+
+        Relevant chunks have grade 1; an unanswerable question has none. Tags are `type`, `source`,
+        `language`, `persona`, `noise`, `variant_of` (a row's id), `wording_leak` (a share) and
+        `evidence` (JSON).
+        """
+        ids = {each: f"q{number}" for number, each in enumerate(self.questions, 1)}
+        found: list[Sample] = []
+        for each, name in ids.items():
+            tags: dict[str, str | float | None] = {
+                "type": each.type,
+                "source": ", ".join(dict.fromkeys(span.document for span in each.spans)),
+                "language": each.candidate.language or query_language(each.query).name,
+                "persona": each.candidate.persona,
+                "noise": each.noise,
+                "variant_of": each.base and ids[each.base],
+                "wording_leak": None if each.leak is None else round(each.leak, 2),
+                "evidence": evidence_text(each.spans, self.corpus),
+            }
+            sample = Sample(
+                id=name,
+                query=each.query,
+                reference=each.reference,
+                reference_claims=each.claims or None,
+                relevance={chunk.id: 1.0 for chunk in each.relevant},
+                tags={tag: value for tag, value in tags.items() if value not in (None, "")},
+            )
+            found.append(sample)
+        return found
 
     @property
     def complete(self) -> bool:
@@ -188,6 +227,68 @@ class Generated:
         why = ", ".join(f"{number:,} {reason}" for reason, number in self.reasons.items())
         parts = [f"{made:,} of {n:,}: {why}" if why else f"{made:,} of {n:,}", f"missing: {short}"]
         return "; ".join([*parts, self.stopped] if self.stopped else parts)
+
+
+def evidence_text(spans: Sequence[Span], corpus: Corpus) -> str:
+    """Return spans as JSON: document, start, end (exclusive) and the document's own text."""
+    return json.dumps(
+        [
+            {
+                "document": span.document,
+                "start": span.start,
+                "end": span.end,
+                "text": span.text(corpus),
+            }
+            for span in spans
+        ],
+        ensure_ascii=False,
+    )
+
+
+def generate_questions(
+    docs: str | PathLike[str] | Iterable[str | PathLike[str]] | Corpus,
+    request: QuestionRequest,
+    *,
+    judge: str | Judge,
+    concurrency: int = 8,
+    max_calls: int | None = None,
+    max_cost: float | None = None,
+) -> Generated:
+    """Write a test set from documents; each question is kept only with its proofs.
+
+    Replies are cached as by `ragstone.evaluate`: the same call continues after an interruption.
+
+    Args:
+        docs: a folder, files, or documents that were read before.
+        request: the number of questions, and their types.
+        judge: an LLM, or its name, such as `openai:gpt-4o-mini`; it writes and proves.
+        concurrency: how many candidates are written at once.
+        max_calls: the most calls of a judge that is given by its name; then what is proven so far
+            is returned.
+        max_cost: the same in US dollars.
+
+    Raises:
+        UsageError: the documents cannot be read, or the judge does not write questions.
+    """
+    corpus = docs if isinstance(docs, Corpus) else read_documents(docs)
+    plan = Plan() if isinstance(judge, Judge) else Plan.of({"judge": judge})
+    budget = Budget(max_calls, max_cost)
+    if not isinstance(judge, Judge):
+        judge = make_judge(plan, asked=[request.kinds], budget=budget)
+    check_takes(judge, request)
+    generator = Generator(ChunkIndex(corpus), judge, request, plan=plan)
+    run = partial(generator.run, concurrency=concurrency, spent=lambda: budget.spent)
+    finish_in_thread(run)
+    return generator.result(stopped=budget.spent)
+
+
+def check_takes(judge: Judge, request: QuestionRequest) -> None:
+    """Check that a judge takes all kinds of question of a request."""
+    if refused := [kind for kind in request.kinds if not judge.takes(kind)]:
+        raise UsageError(
+            f"the judge {judge.name} does not take {', '.join(refused)}; name an LLM, such as "
+            "openai:gpt-4o-mini"
+        )
 
 
 class Generator:
@@ -256,6 +357,7 @@ class Generator:
         documents = {span.document for each in questions for span in each.spans}
         return Generated(
             self.request,
+            self.index.corpus,
             tuple(questions),
             tuple(self._rejected),
             tuple(name for name in self.index.corpus.documents if name not in documents),

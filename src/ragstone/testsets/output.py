@@ -1,4 +1,4 @@
-"""Generated questions as a data set, with their evidence, the rejected ones, and provenance."""
+"""Files of generated questions: the data set, rejected candidates, chunks, and provenance."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,64 +10,14 @@ from typing import cast
 from ragstone._internal.files import write_file, write_text
 from ragstone.datasets.export import write_samples
 from ragstone.errors import UsageError
-from ragstone.testsets.documents import Chunk, Corpus, Span
-from ragstone.testsets.generate import Generated, ProvenQuestion, Rejected
+from ragstone.testsets.documents import Chunk, Corpus
+from ragstone.testsets.generate import Rejected, evidence_text
 from ragstone.testsets.known_items import KnownItem
-from ragstone.testsets.noise import MODEL_FREE, query_language
+from ragstone.testsets.noise import MODEL_FREE
 from ragstone.types.sample import Sample
 
 KNOWN_ITEM = "known_item"
 """The type of questions that are rare words of a chunk."""
-
-
-def evidence_text(spans: Sequence[Span], corpus: Corpus) -> str:
-    """Return spans as JSON: document, start, end (exclusive) and the document's own text."""
-    return json.dumps(
-        [
-            {
-                "document": span.document,
-                "start": span.start,
-                "end": span.end,
-                "text": span.text(corpus),
-            }
-            for span in spans
-        ],
-        ensure_ascii=False,
-    )
-
-
-def samples_of_generated(generated: Generated, corpus: Corpus) -> list[Sample]:
-    """Return the questions as rows of a data set.
-
-    Relevant chunks have grade 1; an unanswerable question has none. Tags are `type`, `source`,
-    `language`, `persona`, `noise`, `variant_of` (a row's id), `wording_leak` (a share) and
-    `evidence`.
-    """
-    ids: dict[tuple[int, str], str] = {}
-    return [_sample(each, ids, corpus) for each in generated.questions]
-
-
-def _sample(each: ProvenQuestion, ids: dict[tuple[int, str], str], corpus: Corpus) -> Sample:
-    name = ids[each.candidate.number, each.query] = f"q{len(ids) + 1}"
-    documents = dict.fromkeys(span.document for span in each.spans)
-    tags: dict[str, str | float | None] = {
-        "type": each.type,
-        "source": ", ".join(documents),
-        "language": each.candidate.language or query_language(each.query).name,
-        "persona": each.candidate.persona,
-        "noise": each.noise,
-        "variant_of": each.base and ids[each.base.candidate.number, each.base.query],
-        "wording_leak": None if each.leak is None else round(each.leak, 2),
-        "evidence": evidence_text(each.spans, corpus),
-    }
-    return Sample(
-        id=name,
-        query=each.query,
-        reference=each.reference,
-        reference_claims=each.claims or None,
-        relevance={chunk.id: 1.0 for chunk in each.relevant},
-        tags={name: value for name, value in tags.items() if value not in (None, "")},
-    )
 
 
 def samples_of_items(items: Sequence[KnownItem], corpus: Corpus) -> list[Sample]:
@@ -93,15 +43,16 @@ def vary_samples(
 ) -> tuple[list[Sample], Mapping[str, int]]:
     """Return rows with their noisy variants, and noise -> how many rows have no such variant.
 
-    A variant has the row's reference and relevance, the tags `noise` and `variant_of`, and no
-    response, contexts or ranking: those belong to the query as it was.
+    Rows that are variants themselves have none. A variant has the row's reference and relevance,
+    the tags `noise` and `variant_of`, and no response, contexts or ranking: those belong to the
+    query as it was.
     """
     found: list[Sample] = []
     without = dict.fromkeys(noises, 0)
     ids = {sample.id for sample in samples}
     for sample in samples:
         found.append(sample)
-        for noise in noises:
+        for noise in noises if "variant_of" not in sample.tags else ():
             query = MODEL_FREE[noise](sample.query, f"{seed}")
             if query is None:
                 without[noise] += 1

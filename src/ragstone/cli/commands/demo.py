@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from ragstone.cli.evaluate import evaluated
 from ragstone.cli.options import NO_STORE, RESULTS, STORE, option, store_files
 from ragstone.cli.output import outputs_of
 from ragstone.cli.parse import store_option_value
-from ragstone.demo.questions import DATASET
+from ragstone.demo.questions import DATASET, write_manuals
 from ragstone.demo.server import Variant, make_service, running, serve
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.targets.factory import get_target
@@ -89,15 +90,18 @@ def _served(retriever: str) -> Generator[str, None, None]:
             default=0.0,
         ),
         option("--seed", "Random seed for --noise.", type=int, default=0),
+        option("--manuals", "Also write the manuals as Markdown files.", path="FOLDER"),
     ],
 )
-def server_command(host: str, port: int, retriever: str, noise: float, seed: int) -> None:
+def server_command(
+    host: str, port: int, retriever: str, noise: float, seed: int, manuals: Path | None
+) -> None:
     """Serve the demo RAG system over HTTP.
 
     A small RAG service over the manuals of a fictional phone, with some injected errors.
 
     \b
-    ragstone demo-server --port 8000
+    ragstone demo-server --port 8000 --manuals manuals
     ragstone run --metric all --k 5                  in another terminal
     """
 
@@ -105,5 +109,8 @@ def server_command(host: str, port: int, retriever: str, noise: float, seed: int
         click.echo(f"The demo RAG system answers at {url} (Ctrl-C stops it).")
         click.echo(f"Evaluate it from another terminal: ragstone run --api-url {url}")
 
+    if manuals is not None:
+        write_manuals(manuals)
+        click.echo(f"The manuals are in {manuals}.")
     service = make_service(retriever, noise=noise, seed=seed)
     serve(service, host=host, port=port, ready=print_url)

@@ -49,6 +49,7 @@ from ragstone.testsets.generate import (
     Generated,
     Generator,
     QuestionRequest,
+    check_takes,
     planned_questions,
 )
 from ragstone.testsets.index import ChunkIndex
@@ -58,7 +59,6 @@ from ragstone.testsets.output import (
     check_replaceable,
     document_hashes,
     provenance_path,
-    samples_of_generated,
     samples_of_items,
     vary_samples,
     write_chunks,
@@ -261,11 +261,7 @@ class _Generation:
             click.echo("With --no-cache, an interrupted command starts again.", err=True)
         budget = Budget(plan.max_calls, plan.max_cost)
         judge = make_judge(plan, asked=[request.kinds], budget=budget)
-        if refused := [kind for kind in request.kinds if not judge.takes(kind)]:
-            raise UsageError(
-                f"the judge {judge.name} does not take {', '.join(refused)}; name an LLM with "
-                "--model"
-            )
+        check_takes(judge, request)
         generator = Generator(self.index, judge, request, plan=plan)
         interrupted = False
         with progress_bar(Console(stderr=True), "proving") as update:
@@ -302,7 +298,7 @@ class _Generation:
                 "rejected": generated.reasons,
                 "documents_without_questions": generated.empty,
             }
-            self._write(samples_of_generated(generated, self.corpus), record)
+            self._write(generated.samples, record)
         if self.rejected and generated.rejected:
             write_rejected(generated.rejected, self.rejected)
         document = {
