@@ -9,8 +9,6 @@ import html
 import json
 import re
 import shutil
-import subprocess
-import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from urllib.request import urlopen
 from zipfile import ZipFile, is_zipfile
 
 import pytest
+from tests.conftest import Fork
 
 import ragstone
 from ragstone.errors import RagstoneError
@@ -624,7 +623,7 @@ def test_18_8_the_password_of_a_proxy_is_nowhere(
 
 @pytest.mark.parametrize("part", ["good", "error", "reason"])
 def test_18_8_no_secret_is_in_a_span(
-    part: str, search: Search, echo: Echo, monkeypatch: pytest.MonkeyPatch
+    part: str, fork: Fork, search: Search, echo: Echo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("OPENAI_API_KEY", "RAG_KEY", "SOME_WORD"):
         monkeypatch.setenv(name, KEY)
@@ -645,9 +644,8 @@ def test_18_8_no_secret_is_in_a_span(
             monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"api-key={PASSWORD}")
             monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
             for words in (judge, ("--target", "target.yaml"), ("--no-export",)):
-                command = [sys.executable, "-m", "ragstone", *_JUDGED, *words, "--otel"]
-                done = subprocess.run(command, cwd=search.folder, capture_output=True, check=False)
-                outputs[f"{len(outputs)}: {words[0]}"] = done.stdout + done.stderr
+                ended = fork(*_JUDGED, *words, "--otel", folder=search.folder)
+                outputs[f"{len(outputs)}: {words[0]}"] = ended["out"] + ended["err"]
     found = search.places({**outputs, "spans": b"".join(spans).decode("latin-1")})
     assert spans
     assert not found, f"{len(found)} leaks\n" + "\n".join(found[:60])

@@ -1,6 +1,7 @@
 """Line 7 of issue 18: what is written is there completely, or not at all."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 Command = Callable[..., object]
+ROOT = Path(__file__).parents[2]
 
 pytestmark = [
     pytest.mark.slow,
@@ -19,11 +21,13 @@ pytestmark = [
 RUNNING = """
 import os, resource, signal, sys, json
 from pathlib import Path
+from tests.forking import import_all
 from ragstone.__main__ import main
 
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
+import_all()
 for words in json.loads(sys.argv[2]):
     pid = os.fork()
     if not pid:
@@ -93,6 +97,7 @@ def test_a_file_is_written_completely_or_not_at_all(how: str, folder: Path) -> N
     done = subprocess.run(
         [sys.executable, "-c", RUNNING, how, json.dumps(commands)],
         cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=True,
