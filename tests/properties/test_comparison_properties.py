@@ -154,6 +154,7 @@ def rough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone.results.stats.paired_tests.NODES", 20)
 
 
+@pytest.mark.slow  # a simulation
 def test_two_runs_of_the_same_system_are_not_told_apart(rough: None) -> None:
     comparisons = [simulated(pair) for pair in range(200)]
     alarms = sum(any(m.significant for m in each.metric_changes) for each in comparisons)

@@ -250,6 +250,7 @@ def test_contexts_that_chain_across_two_runs_do_not_merge_all_pairs(runs: RUNS) 
     assert found.metric_changes[0].p < 0.001
 
 
+@pytest.mark.slow  # a simulation
 def test_several_responses_to_a_source_are_covered_by_default(runs: RUNS) -> None:
     """95% intervals covered 88% if rows were taken as independent; benchmarks/ has more."""
     rng = np.random.default_rng(13)

@@ -77,6 +77,7 @@ def test_five_queries_worse_and_none_better_is_no_contradiction(runs: RUNS) -> N
     assert moved.interval == (pytest.approx(-0.238, abs=0.01), 0)
 
 
+@pytest.mark.slow  # a simulation
 def test_the_interval_and_the_finding_never_disagree(
     runs: RUNS, monkeypatch: pytest.MonkeyPatch
 ) -> None:

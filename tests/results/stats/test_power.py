@@ -68,6 +68,7 @@ def test_a_good_judge_and_more_questions_save_labels() -> None:
     assert labels_needed(500, 1000, 0.6, spread=0.1) > fair + 30, "scores that hardly vary"
 
 
+@pytest.mark.slow  # a simulation
 def test_planned_labels_show_the_corrected_difference_in_four_of_five_cases() -> None:
     rng = np.random.default_rng(10)
     good = np.array([0.6, 0.7245])  # scores of 0 and 1, whose differences have this spread
