@@ -130,7 +130,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "plan": "Plan how many questions and labels a comparison needs.",
         "metrics": "List the metrics, or print one metric's definition.",
         "policies": "Show how each policy handles each situation.",
-        "questions": "Write test sets from documents.",
+        "questions": "Write test sets from documents, and check them.",
         "collect": "Save a RAG system's answers to judge later.",
         "validate": "Check data files and report all problems.",
         "convert": "Write a data set in another format.",

@@ -1,23 +1,49 @@
-"""The wording of questions: near duplicates, words copied from the chunk, vague references."""
+"""The wording of questions: near duplicates, copied words, vague references, answers in queries."""
 
+import math
 import re
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import NamedTuple
 
+from ragstone.judges.offline.matching import find_names
 from ragstone.judges.offline.words import (
     UNKNOWN,
     guess_language,
     lazy_pattern,
     split_forms,
+    split_words,
     stem,
 )
 from ragstone.testsets.index import ChunkIndex, terms_of
+from ragstone.types.sample import Sample
 
 ALIKE = 0.8
 """Share of the words with a topic of two near duplicates that both have, at least."""
 RARE = 0.1
 """Share of the chunks that have a rare word, at most."""
 
+TYPO = 0.8
+"""How similar the letters of two words must be to be the same with a typing error."""
+
+_ASKING = frozenset(
+    "who whom whose when where why how many much long often far old fast wer wen wem wann wo wohin "
+    "warum wieso wie viel viele lange oft qui quand ou pourquoi comment combien quien cuando donde "
+    "como cuanto cuantos cuanta cuantas".split()
+)
+_POLITE = frozenset(map(stem, "please tell kindly bitte svp".split()))
+_POLAR = frozenset(
+    "is are was were am do does did can could will would has have had should may might must isn't "
+    "aren't don't doesn't didn't can't won't ist sind war waren hat haben kann konnen darf muss "
+    "wird werden gibt est sont peut es son puede hay tiene".split()
+)
+_CHOICE = frozenset("or oder whether ob".split())
+_PRONOUNS = frozenset(
+    "it its they them their he him his she her this that these those er ihn ihm dessen dies il ils "
+    "elle elles cela ca eso esto ella ellos ellas".split()
+)
 _EN = "document|text|passage|excerpt|context|chunk|article|paragraph|section|snippet"
 _DE = "dokument|text|abschnitt|auszug|kontext|passage|artikel|textstelle|absatz"
 _FR = "document|texte|passage|extrait|contexte|article|paragraphe"
@@ -49,24 +75,104 @@ def topic_terms(text: str) -> frozenset[str]:
     return frozenset(stem(form) for form in forms if form not in plain)
 
 
-def near_duplicate(query: str, others: Iterable[str]) -> str | None:
-    """Return the first of the others that asks nearly the same; None if none does.
+def likeness(one: str, other: str) -> float:
+    """Return the share of their words with a topic that two queries share, in [0, 1].
 
-    Both have the same figures, and most of their words with a topic. Whether other words have the
-    same meaning is not known.
+    It is 0 if they have other figures, names or question words. Words with a typing error count as
+    the same. Whether other words have the same meaning is not known.
     """
-    own = topic_terms(query)
-    figures = {term for term in own if any(map(str.isdigit, term))}
-    for other in others:
-        terms = topic_terms(other)
-        if figures != {term for term in terms if any(map(str.isdigit, term))}:
+    first, second = _words_of(one), _words_of(other)
+    if first.asking != second.asking or first.figures != second.figures:
+        return 0.0
+    left, right = first.terms - second.terms, second.terms - first.terms
+    shared = len(first.terms & second.terms)
+    for term in sorted(left):
+        if misspelt := next((each for each in sorted(right) if _is_typo(term, each)), None):
+            left, right = left - {term}, right - {misspelt}
+            shared += 1
+    if not (first.names | second.names).isdisjoint(left | right):
+        return 0.0
+    every = len(first.terms) + len(second.terms) - shared
+    return shared / every if every else float(one.split() == other.split())
+
+
+class _Words(NamedTuple):
+    """Words of a query that must agree in duplicates.
+
+    Attributes:
+        asking: question words, such as `when`; not `which` and `what`, which are the same.
+    """
+
+    terms: frozenset[str]
+    figures: frozenset[str]
+    names: frozenset[str]
+    asking: frozenset[str]
+
+
+@lru_cache(maxsize=1 << 12)
+def _words_of(query: str) -> _Words:
+    words = split_words(query)
+    forms = [word.form for word in words]
+    language = guess_language(query, forms)
+    terms = topic_terms(query) - _POLITE
+    return _Words(
+        terms,
+        frozenset(term for term in terms if any(map(str.isdigit, term))),
+        frozenset(stem(forms[number]) for number in find_names(words, language)),
+        _ASKING.intersection(forms),
+    )
+
+
+def _is_typo(one: str, other: str) -> bool:
+    """Return whether two stems may be the same word, one of them with a typing error."""
+    if min(len(one), len(other)) < 4 or abs(len(one) - len(other)) > 1 or one[0] != other[0]:
+        return False
+    return SequenceMatcher(None, one, other).ratio() >= TYPO
+
+
+def near_duplicate(query: str, others: Iterable[str]) -> str | None:
+    """Return the first of the others that asks nearly the same; None if none does."""
+    return next((other for other in others if likeness(query, other) >= ALIKE), None)
+
+
+def duplicates(samples: Sequence[Sample]) -> Mapping[int, tuple[str, float]]:
+    """Return the place of each row that repeats an earlier one -> the other's id, their likeness.
+
+    Rows with the tag `variant_of` repeat another on purpose.
+    """
+    found: dict[int, tuple[str, float]] = {}
+    frequency = Counter(term for sample in samples for term in topic_terms(sample.asked))
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place, sample in enumerate(samples):
+        if "variant_of" in sample.tags:
             continue
-        every = own | terms
-        if not every and query.split() == other.split():
-            return other
-        if every and len(own & terms) >= ALIKE * len(every):
-            return other
-    return None
+        terms = sorted(topic_terms(sample.asked), key=lambda term: (frequency[term], term))
+        # Two queries that are alike share one of their rarest terms, unless it is misspelt.
+        rarest = terms[: len(terms) - math.ceil(ALIKE * len(terms)) + 2] or [""]
+        near = sorted({other for term in rarest for other in places[term]})
+        alike = [(likeness(sample.asked, samples[other].asked), -other) for other in near]
+        if alike and (best := max(alike))[0] >= ALIKE:
+            found[place] = samples[-best[1]].id, best[0]
+        for term in rarest:
+            places[term].append(place)
+    return found
+
+
+def answer_in_query(query: str, reference: str) -> bool:
+    """Return whether a query has all words of its answer; yes-no questions and choices may."""
+    forms = split_forms(query)
+    if not forms or forms[0] in _POLAR or not _CHOICE.isdisjoint(forms):
+        return False
+    answer = topic_terms(reference)
+    return bool(answer) and answer <= topic_terms(query)
+
+
+def unclear_pronoun(query: str) -> str | None:
+    """Return a pronoun that nothing in the query explains, such as in `How long does it last?`."""
+    found = _words_of(query)
+    if found.names or found.figures or len(found.terms) > 2:
+        return None
+    return next((form for form in split_forms(query) if form in _PRONOUNS), None)
 
 
 def wording_leak(query: str, texts: Iterable[str], index: ChunkIndex) -> float | None:
@@ -80,6 +186,22 @@ def wording_leak(query: str, texts: Iterable[str], index: ChunkIndex) -> float |
         return None
     present = {term for text in texts for term in terms_of(text)}
     return len(rare & present) / len(rare)
+
+
+def longest_copy(query: str, texts: Iterable[str]) -> float:
+    """Return the share of a query's words that follow each other in a text in the same way."""
+    own = terms_of(query)
+    best = 0
+    for text in texts:
+        words = terms_of(text)
+        places = defaultdict[str, list[int]](list)
+        for place, term in enumerate(words):
+            places[term].append(place)
+        runs: dict[int, int] = {}  # end of a run in the text -> its length
+        for term in own:
+            runs = {place: runs.get(place - 1, 0) + 1 for place in places.get(term, ())}
+            best = max(best, *runs.values(), 0)
+    return best / len(own) if own else 0.0
 
 
 def vague_wording(query: str) -> str | None:

@@ -126,11 +126,15 @@ class GeneratedQueries(FrozenModel):
 
 
 class FoundAnswer(FrozenModel):
-    """Whether contexts answer a query; if so, the answer and the words that it rests on."""
+    """Whether contexts answer a query; if so, the answer and the words that it rests on.
+
+    `confidence` (0 to 1) is null unless the judge has one.
+    """
 
     found: bool
     answer: str = ""
     evidence: tuple[Evidence, ...] = ()
+    confidence: float | None = Field(default=None, ge=0, le=1)
 
 
 class DraftQuestion(FrozenModel):

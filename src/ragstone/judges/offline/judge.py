@@ -168,8 +168,8 @@ CONTRADICTED = 0.5
 """The probability of contradiction from which a claim is CONTRADICTED."""
 NEARLY = 0.1
 """A context is relevant if its support is at most this much below that of the best context."""
-ANSWERS = 0.75
-"""The share of a query's weight that a context must have to answer it."""
+ANSWERS = 0.6
+"""The share of a query's weight that a context must have to answer it; it is the confidence."""
 MAX_CLAIM_SHOWN = 120
 """Characters of a claim in a reason."""
 _COMMAS = str.maketrans("", "", ',、،*_>"“”')
@@ -366,11 +366,12 @@ def find_answer(query: str, contexts: Sequence[str]) -> FoundAnswer:
     best, where = 0.0, -1
     for number, passage in enumerate(index.passages):
         stems = {each for sentence in passage.stems for each in sentence}
-        figures = [each for n in range(len(passage.sentences)) for each in passage.figures(n)]
         found: set[Term] = topical & stems
-        found |= {
-            n for n, each in enumerate(claim.figures) if any(map(each.is_covered_by, figures))
-        }
+        if claim.figures:
+            stated = [each for n in range(len(passage.sentences)) for each in passage.figures(n)]
+            for n, each in enumerate(claim.figures):
+                if any(map(each.is_covered_by, stated)):
+                    found.add(n)
         needed = {*claim.names, *range(len(claim.figures))}
         share = sum([claim.terms[term] for term in found]) / total if total else 0.0
         if share > best and needed <= found:
@@ -381,7 +382,8 @@ def find_answer(query: str, contexts: Sequence[str]) -> FoundAnswer:
     match = match_claim(claim, index)
     assert match is not None, "a passage with words of the query matches it"
     evidence = _evidence(match, index).model_copy(update={"context": where})
-    return FoundAnswer(found=True, answer=evidence.quote, evidence=(evidence,))
+    sure = round(min(best, 1.0), DECIMALS)
+    return FoundAnswer(found=True, answer=evidence.quote, evidence=(evidence,), confidence=sure)
 
 
 def abstains(response: str) -> bool:

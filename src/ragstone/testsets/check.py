@@ -1,0 +1,569 @@
+"""Checks a test set against its documents: answers, relevant ids, types and wording of its rows."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from os import PathLike
+from types import MappingProxyType
+from typing import Literal, TypeAlias, TypeVar
+
+from ragstone._internal.concurrency import finish_in_thread, working
+from ragstone._internal.text import count, listing, one_line
+from ragstone.datasets import load, samples_of
+from ragstone.judges.base import Judge, RouterJudge, outcome_of
+from ragstone.judges.factory import make_judge
+from ragstone.judges.offline import OfflineJudge
+from ragstone.judges.offline.judge import abstains
+from ragstone.testsets.documents import Chunk, Corpus, Span, read_documents
+from ragstone.testsets.index import ChunkIndex
+from ragstone.testsets.wording import (
+    answer_in_query,
+    duplicates,
+    longest_copy,
+    unclear_pronoun,
+    vague_wording,
+    wording_leak,
+)
+from ragstone.types.claim import Evidence, Label, Verdict
+from ragstone.types.config import Plan
+from ragstone.types.questions import (
+    ExtractClaims,
+    FindAnswer,
+    GradeContexts,
+    Question,
+    VerifyClaims,
+)
+from ragstone.types.reply import NOTHING_SPENT, Failure, Usage
+from ragstone.types.sample import Sample
+
+T = TypeVar("T")
+
+NEAR = 5
+"""Chunks beside the listed ones in which an answer is sought."""
+DEEP = 50
+"""Chunks in which the answer to an unanswerable question is sought."""
+ALONE = 3
+"""Chunks that are tried one by one for a question that should need several."""
+SURE = 0.75
+"""Confidence from which a verdict against a row is an error; below, it may be a warning."""
+LEAK = 0.8
+"""Share of a query's rare words in its chunks from which a warning is given."""
+COPY = 0.5
+"""Share of a query's words that its chunk has in the same order, for the same warning."""
+SHOWN = 160
+"""Characters shown of a claim or a query in a message."""
+
+_FIGURE = re.compile(r"\d+")
+"""A figure that a claim has and no chunk makes an unsupported claim an error."""
+KINDS = (ExtractClaims.kind, VerifyClaims.kind, GradeContexts.kind, FindAnswer.kind)
+"""The kinds of question that a check asks."""
+Severity: TypeAlias = Literal["error", "warning"]
+RowType: TypeAlias = Literal["single", "multi", "unanswerable"]
+Status: TypeAlias = Literal["valid", "corrected", "rejected"]
+
+CHECKS: Mapping[str, str] = MappingProxyType(
+    {
+        "unsupported": "the reference is not supported by the documents",
+        "answerable": "it should be unanswerable, but the documents have an answer",
+        "one_chunk": "it should need several chunks, but one is enough",
+        "wrong_id": "a listed chunk does not have the answer",
+        "unknown_id": "a listed id is in none of the documents",
+        "duplicate": "it repeats another query",
+        "answer_in_query": "the query has the answer",
+        "vague": "the query cannot be understood by itself",
+        "not_checked": "the judge did not answer",
+        "other_chunk": "a chunk that is not listed has the answer too",
+        "leak": "the query copies the words of its chunk",
+    }
+)
+"""Check -> what a finding of it means."""
+CORRECTED = frozenset(("wrong_id", "unknown_id"))
+"""Checks whose errors disappear with other relevant ids."""
+TYPE_TAGS = ("type", "question_type", "query_type", "synthesizer_name")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with a row.
+
+    Attributes:
+        row: the id of the row.
+        check: one of CHECKS.
+        severity: rows with an error are not valid.
+        evidence: places in the documents that show it.
+    """
+
+    row: str
+    check: str
+    severity: Severity
+    message: str
+    evidence: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True)
+class RowCheck:
+    """What was found out about a row.
+
+    Attributes:
+        type: what kind of question it should be.
+        support: the places that support its reference.
+        relevance: its relevance with the errors corrected; None if it is right, or cannot be
+            corrected.
+        leak: the share of the query's rare words that its chunks have; None without any.
+    """
+
+    sample: Sample
+    type: RowType
+    findings: tuple[Finding, ...] = ()
+    support: tuple[Span, ...] = ()
+    relevance: Mapping[str, float] | None = None
+    leak: float | None = None
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings that make the row invalid."""
+        return tuple(each for each in self.findings if each.severity == "error")
+
+    @property
+    def status(self) -> Status:
+        """Whether it is valid, valid with another relevance, or rejected."""
+        if not self.errors:
+            return "valid"
+        correctable = all(each.check in CORRECTED for each in self.errors)
+        return "corrected" if correctable and self.relevance else "rejected"
+
+    @property
+    def corrected(self) -> Sample:
+        """The row with its relevance corrected."""
+        if self.relevance is None:
+            return self.sample
+        return self.sample.model_copy(update={"relevance": MappingProxyType(dict(self.relevance))})
+
+
+@dataclass(frozen=True)
+class SetCheck:
+    """The check of a test set, its rows in order.
+
+    Attributes:
+        name: of the test set.
+        judge, description: the judge that decided, and what it is.
+        notes: what concerns the whole set, such as ids that match no chunk.
+    """
+
+    name: str
+    corpus: Corpus
+    judge: str
+    description: str
+    rows: tuple[RowCheck, ...]
+    notes: tuple[str, ...] = ()
+    usage: Usage = NOTHING_SPENT
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, in the order of the rows."""
+        return tuple(finding for row in self.rows for finding in row.findings)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Check -> the number of rows with such a finding; errors first."""
+        found = Counter(check for row in self.rows for check in {f.check for f in row.findings})
+        return {check: found[check] for check in CHECKS if found[check]}
+
+    def with_status(self, *statuses: Status) -> list[RowCheck]:
+        """Return the rows with one of these statuses."""
+        return [row for row in self.rows if row.status in statuses]
+
+
+def check_questions(
+    data: str | PathLike[str] | Iterable[Sample | Mapping[str, object]],
+    docs: str | PathLike[str] | Iterable[str | PathLike[str]] | Corpus,
+    *,
+    judge: str | Judge = "offline",
+    concurrency: int = 8,
+) -> SetCheck:
+    """Check a test set against the documents that it is about.
+
+    Args:
+        data: a file that `ragstone.load` reads, or rows.
+        docs: a folder, files, or documents that were read before.
+        judge: a judge, or its name. `offline` needs no model and compares words.
+        concurrency: how many rows are checked at once.
+
+    Raises:
+        UsageError: a file does not exist, the judge is unknown or its key is missing.
+        InputError: the test set or a document is invalid; it has every problem.
+    """
+    dataset = load(data) if isinstance(data, str | PathLike) else samples_of(data, name="questions")
+    corpus = docs if isinstance(docs, Corpus) else read_documents(docs)
+    one = judge if isinstance(judge, Judge) else make_judge(Plan(judge=judge), asked=[KINDS])
+    run = partial(
+        check_samples,
+        dataset.samples,
+        corpus,
+        one,
+        name=dataset.source.name,
+        concurrency=concurrency,
+    )
+    return finish_in_thread(run)
+
+
+async def check_samples(
+    samples: Sequence[Sample],
+    corpus: Corpus,
+    judge: Judge,
+    *,
+    name: str,
+    concurrency: int,
+    on_row: Callable[[int, int], None] = lambda _done, _total: None,
+) -> SetCheck:
+    """Check rows; `on_row` is called with the number of finished rows, and of all.
+
+    Kinds of question that the judge does not take are answered by words.
+    """
+    words = OfflineJudge()
+    decides = not isinstance(judge, OfflineJudge)
+    routes = {kind: words for kind in KINDS if not judge.takes(kind)}
+    judge = RouterJudge(routes, judge) if routes else judge
+    notes, ids_known = _set_notes(samples, corpus)
+    repeated = duplicates(samples)
+    checker = _Checker(ChunkIndex(corpus), judge, ids_known=ids_known, decides=decides)
+    rows: list[RowCheck | None] = [None] * len(samples)
+
+    async def check(numbered: tuple[int, Sample]) -> None:
+        number, sample = numbered
+        rows[number] = await checker.check(sample, repeated.get(number))
+
+    async with judge, working(enumerate(samples), check, concurrency=concurrency) as done:
+        number = 0
+        async for _ in done:
+            number += 1
+            on_row(number, len(samples))
+    return SetCheck(
+        name,
+        corpus,
+        judge.name,
+        judge.description,
+        tuple(row for row in rows if row),
+        (*corpus.notes, *notes),
+        checker.usage,
+    )
+
+
+def _set_notes(samples: Sequence[Sample], corpus: Corpus) -> tuple[list[str], bool]:
+    """Return what concerns the whole set, and whether any relevant id is in the corpus."""
+    notes: list[str] = []
+    if not any(sample.reference or sample.reference_claims for sample in samples):
+        notes.append(
+            "no row has a reference, so it is only checked whether the relevant chunks have an "
+            "answer"
+        )
+    ids = {name for sample in samples for name in sample.relevance or ()}
+    known = any(map(corpus.find, ids))
+    if ids and not known:
+        notes.append(
+            f"none of the {count(len(ids), 'relevant id')} is a chunk or a document, so ids were "
+            f"not checked: the test set has {listing(sorted(ids), 3)}, and the chunks are named "
+            f"{listing([chunk.id for chunk in corpus.chunks[:3]])}"
+        )
+    if not ids and not any(sample.relevance is not None for sample in samples):
+        notes.append("no row has relevant ids, so the chunks with the answers were searched for")
+    return notes, known
+
+
+def type_of(sample: Sample) -> RowType:
+    """Return what kind of question a row should be.
+
+    Its tag `type` decides (also that of other tools), then an empty relevance, then a reference
+    that states that there is no answer.
+    """
+    named = " ".join(str(sample.tags.get(name) or "") for name in TYPE_TAGS).casefold()
+    squeezed = "".join(filter(str.isalpha, named))
+    if any(word in squeezed for word in ("unanswer", "outofscope", "noanswer", "nocontext")):
+        return "unanswerable"
+    if any(word in squeezed for word in ("multi", "compar", "bridge")):
+        return "multi"
+    if sample.relevance is not None and not any(grade > 0 for grade in sample.relevance.values()):
+        return "unanswerable"
+    if sample.reference and abstains(sample.reference):
+        return "unanswerable"
+    return "single"
+
+
+class _UncheckedError(Exception):
+    """The judge did not answer; its text is the cause."""
+
+
+@dataclass
+class _Shown:
+    """Chunks as a judge reads them: each after its heading."""
+
+    chunks: Sequence[Chunk]
+
+    @cached_property
+    def _headings(self) -> list[str]:
+        return [
+            "" if not each.heading or each.text.startswith("#") else f"{each.heading}\n"
+            for each in self.chunks
+        ]
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(
+            heading + chunk.text for heading, chunk in zip(self._headings, self.chunks, strict=True)
+        )
+
+    def spans(self, evidence: Iterable[Evidence]) -> Iterator[Span]:
+        """Yield the places of verified quotes in the documents."""
+        for item in evidence:
+            if item.start is not None and item.end is not None:
+                chunk, shift = self.chunks[item.context], len(self._headings[item.context])
+                start, end = max(0, item.start - shift), max(0, item.end - shift)
+                if start < end:
+                    yield Span(chunk.document, chunk.start + start, chunk.start + end)
+
+
+@dataclass
+class _Row:
+    """A row while it is checked."""
+
+    sample: Sample
+    type: RowType
+    listed: Mapping[str, tuple[Chunk, ...]]
+    claims: tuple[str, ...] = ()
+    findings: list[Finding] = field(default_factory=list[Finding])
+    support: list[Span] = field(default_factory=list[Span])
+    relevance: dict[str, float] | None = None
+
+    def add(
+        self, check: str, message: str, evidence: Iterable[Span] = (), severity: Severity = "error"
+    ) -> None:
+        found = tuple(dict.fromkeys(evidence))
+        self.findings.append(Finding(self.sample.id, check, severity, message, found))
+
+    @property
+    def reference(self) -> str:
+        """The reference as a text; empty without one."""
+        claims = " ".join(self.sample.reference_claims or ())
+        return (self.sample.reference or claims).strip()
+
+
+class _Checker:
+    """Checks rows. Without a judge that `decides`, relevant ids are only replaced, not refined."""
+
+    def __init__(self, index: ChunkIndex, judge: Judge, *, ids_known: bool, decides: bool) -> None:
+        self.usage = NOTHING_SPENT
+        self._decides = decides
+        self._index, self._corpus, self._judge = index, index.corpus, judge
+        self._ids_known = ids_known
+
+    async def check(self, sample: Sample, repeated: tuple[str, float] | None) -> RowCheck:
+        """Check one row."""
+        graded = [name for name, grade in (sample.relevance or {}).items() if grade > 0]
+        listed = {name: self._corpus.find(name) for name in graded} if self._ids_known else {}
+        row = _Row(sample, type_of(sample), {name: each for name, each in listed.items() if each})
+        if unknown := [name for name, chunks in listed.items() if not chunks]:
+            row.add("unknown_id", f"no chunk or document is named {listing(unknown, 5)}")
+        leak = self._check_wording(row, repeated)
+        if row.type == "unanswerable":
+            steps = (self._check_unanswerable,)
+        else:
+            steps = (self._check_support, self._check_relevance, self._check_several)
+        try:
+            for step in steps:
+                await step(row)
+        except _UncheckedError as error:
+            row.add("not_checked", f"not checked: {error}")
+        return RowCheck(
+            sample, row.type, tuple(row.findings), tuple(row.support), row.relevance, leak
+        )
+
+    def _check_wording(self, row: _Row, repeated: tuple[str, float] | None) -> float | None:
+        """Check what needs no judge, and return the share of rare words."""
+        sample = row.sample
+        if repeated is not None:
+            same = repeated[1] == 1
+            words = "the same" if same else "nearly the same"
+            message = f"it asks {words} as row {one_line(repeated[0], 60)!r}"
+            row.add("duplicate", message, severity="error" if same else "warning")
+        if sample.history is None:
+            if words := vague_wording(sample.query):
+                row.add("vague", f"{words!r} is clear only to a reader of the text")
+            elif words := unclear_pronoun(sample.query):
+                row.add("vague", f"{words!r} may refer to anything", severity="warning")
+        if row.type != "unanswerable" and answer_in_query(sample.query, row.reference):
+            row.add("answer_in_query", f"all of {one_line(row.reference, SHOWN)!r} is in the query")
+        chunks = [chunk for found in row.listed.values() for chunk in found]
+        if not chunks:
+            return None
+        texts = [chunk.text for chunk in chunks]
+        leak = wording_leak(sample.query, texts, self._index)
+        if leak is not None and leak >= LEAK and longest_copy(sample.query, texts) >= COPY:
+            names = listing([chunk.id for chunk in chunks], 2)
+            message = f"it copies words of {names}, with {leak:.0%} of its rare words"
+            row.add("leak", message, severity="warning")
+        return leak
+
+    async def _ask(self, question: Question[T]) -> T:
+        outcome = await outcome_of(self._judge, question)
+        self.usage += outcome.usage
+        if isinstance(outcome, Failure):
+            raise _UncheckedError(f"{outcome.cause}: {one_line(outcome.message, 200)}")
+        return outcome.value
+
+    async def _check_unanswerable(self, row: _Row) -> None:
+        listed = [chunk for found in row.listed.values() for chunk in found]
+        hits = self._index.search(row.sample.asked, DEEP)
+        few = self._corpus.chunks if len(self._corpus.chunks) <= DEEP else ()
+        found = (*listed, *(hit.chunk for hit in hits), *few)
+        chunks = list({each.id: each for each in found}.values())
+        if not chunks:
+            return
+        shown = _Shown(chunks)
+        answer = await self._ask(FindAnswer(query=row.sample.asked, contexts=shown.texts))
+        if answer.found:
+            spans = list(shown.spans(answer.evidence))
+            where = listing(dict.fromkeys(chunks[each.context].id for each in answer.evidence), 3)
+            text = one_line(answer.answer, SHOWN)
+            sure = answer.confidence is None or answer.confidence >= SURE
+            words = "answers it" if sure else "may answer it"
+            row.add(
+                "answerable",
+                f"{where or 'the documents'} {words}: {text!r}",
+                spans,
+                "error" if sure else "warning",
+            )
+
+    def _near(self, row: _Row, n: int = NEAR) -> list[Chunk]:
+        """Return the chunks nearest to the query and the reference that are not listed."""
+        listed = {chunk.id for found in row.listed.values() for chunk in found}
+        hits = self._index.search(f"{row.sample.asked}\n{row.reference}", n + len(listed))
+        return [hit.chunk for hit in hits if hit.chunk.id not in listed][:n]
+
+    def _best(self, row: _Row) -> list[Chunk]:
+        """Return the listed chunks; of a long document, those nearest to the row."""
+        chunks: list[Chunk] = []
+        for found in row.listed.values():
+            if len(found) > 2 * NEAR:
+                text = f"{row.sample.asked}\n{row.reference}"
+                hits = self._index.search(text, len(self._corpus.chunks))
+                inside = {chunk.id for chunk in found}
+                found = [hit.chunk for hit in hits if hit.chunk.id in inside][: 2 * NEAR]
+            chunks += found
+        return chunks
+
+    async def _check_support(self, row: _Row) -> None:
+        """Check that the documents support each claim of the reference."""
+        if not row.reference:
+            return
+        row.claims = row.sample.reference_claims or ()
+        if not row.claims:
+            asked = ExtractClaims(query=row.sample.asked, response=row.reference)
+            found = await self._ask(asked)
+            row.claims = tuple(claim.text for claim in found) or (row.reference,)
+        best: dict[str, tuple[Verdict, _Shown]] = {}
+        for chunks in (self._best(row), self._near(row)):
+            left = [claim for claim in row.claims if not _is_supported(best.get(claim))]
+            if left and chunks:
+                shown = _Shown(chunks)
+                question = VerifyClaims(claims=tuple(left), contexts=shown.texts)
+                for claim, verdict in zip(left, await self._ask(question), strict=True):
+                    before = best.get(claim)
+                    if before is None or verdict.label is not Label.NOT_ENOUGH_INFO:
+                        best[claim] = verdict, shown
+        for claim in row.claims:
+            judged = best.get(claim)
+            if judged is None:
+                row.add("unsupported", f"no chunk shares a word with {one_line(claim, SHOWN)!r}")
+                continue
+            verdict, shown = judged
+            spans = list(shown.spans(verdict.evidence))
+            if verdict.label is Label.SUPPORTED:
+                row.support += spans
+                continue
+            contradicted = verdict.label is Label.CONTRADICTED
+            figures = {figure for text in shown.texts for figure in _FIGURE.findall(text)}
+            sure = (
+                contradicted
+                or verdict.confidence is None
+                or verdict.confidence >= SURE
+                or not figures.issuperset(_FIGURE.findall(claim))
+            )
+            words = "the documents contradict" if contradicted else "the documents do not support"
+            reason = f": {one_line(verdict.reason, SHOWN)}" if verdict.reason else ""
+            row.add(
+                "unsupported",
+                f"{words} {one_line(claim, SHOWN)!r}{reason}",
+                spans,
+                "error" if sure else "warning",
+            )
+
+    async def _check_relevance(self, row: _Row) -> None:
+        """Check that the listed chunks have the answer, and find others that have it."""
+        chunks, others = self._best(row), self._near(row)
+        every = [*chunks, *others]
+        if not every or any(f.check == "unsupported" for f in row.findings):
+            return
+        held: dict[str, str | None] = {}
+        shown = _Shown(every)
+        if row.reference:
+            question = GradeContexts(
+                query=row.sample.asked, answer=row.reference, contexts=shown.texts
+            )
+            grades = await self._ask(question)
+            held = {c.id: g.reason for c, g in zip(every, grades, strict=True) if g.relevant}
+            places = [(span.document, span.start) for span in row.support]
+            for chunk in chunks:
+                if any(
+                    name == chunk.document and chunk.start <= at < chunk.end for name, at in places
+                ):
+                    held.setdefault(chunk.id, None)
+        elif chunks:
+            answer = await self._ask(
+                FindAnswer(query=row.sample.asked, contexts=_Shown(chunks).texts)
+            )
+            if answer.found:
+                return
+            answer = await self._ask(FindAnswer(query=row.sample.asked, contexts=shown.texts))
+            held = {every[each.context].id: None for each in answer.evidence if answer.found}
+        more = [chunk for chunk in others if chunk.id in held]
+        wrong = [name for name, found in row.listed.items() if not any(c.id in held for c in found)]
+        kept = {name: (row.sample.relevance or {})[name] for name in row.listed}
+        elsewhere = listing([chunk.id for chunk in more], 3)
+        if wrong and (self._decides or len(wrong) == len(row.listed)):
+            kept = {name: grade for name, grade in kept.items() if name not in wrong}
+            instead = f"; {elsewhere} has it" if more else ""
+            row.add("wrong_id", f"{listing(wrong, 3)} does not have the answer{instead}")
+        elif wrong:
+            message = f"{listing(wrong, 3)} shares few words with the answer"
+            row.add("wrong_id", message, severity="warning")
+        elif more and row.listed:
+            row.add("other_chunk", f"{elsewhere} has the answer too", severity="warning")
+        if more and (self._decides or not kept):
+            kept |= {chunk.id: 1.0 for chunk in more}
+        if kept and kept != row.sample.relevance:
+            row.relevance = kept
+
+    async def _check_several(self, row: _Row) -> None:
+        """Check that no chunk alone is enough for a question of type multi."""
+        if row.type != "multi":
+            return
+        chunks = [*self._best(row), *self._near(row)]
+        for chunk in chunks[: max(ALONE, len(self._best(row)))]:
+            shown = _Shown([chunk])
+            if row.claims:
+                verdicts = await self._ask(VerifyClaims(claims=row.claims, contexts=shown.texts))
+                enough = all(each.label is Label.SUPPORTED for each in verdicts)
+                evidence = [item for each in verdicts for item in each.evidence]
+            else:
+                question = FindAnswer(query=row.sample.asked, contexts=shown.texts)
+                answer = await self._ask(question)
+                enough, evidence = answer.found, list(answer.evidence)
+            if enough:
+                row.add("one_chunk", f"{chunk.id} alone has the answer", shown.spans(evidence))
+                return
+
+
+def _is_supported(judged: tuple[Verdict, _Shown] | None) -> bool:
+    return judged is not None and judged[0].label is Label.SUPPORTED

@@ -1,0 +1,213 @@
+import json
+
+import pytest
+from tests.testsets.test_index import corpus_of
+
+from ragstone.errors import Cause, UsageError
+from ragstone.judges.offline import OfflineJudge
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.testsets import check_questions
+from ragstone.testsets.check import CHECKS, check_samples, type_of
+from ragstone.testsets.documents import Chunk, Corpus, Document
+from ragstone.types.claim import Claim, Evidence, FoundAnswer, Grade, Label, Verdict
+from ragstone.types.reply import Failure
+from ragstone.types.sample import Sample
+
+TEXTS = {
+    "charge": "The Tarn 4 charges at up to 45 W with the Orvane charger. It takes 58 minutes.",
+    "battery": "The battery is glued in. A service point replaces it for 59 euros in one day.",
+    "water": "The Tarn 4 is water resistant to 1.5 metres for 30 minutes.",
+    "camera": "The main camera of the Tarn 4 has 50 megapixels and an optical stabiliser.",
+    "sim": "The tray holds two nano SIM cards, and the phone has no slot for memory cards.",
+}
+CORPUS = Corpus(
+    {name: Document(name, text, "") for name, text in TEXTS.items()},
+    tuple(Chunk(name, name, 0, len(text), "", text) for name, text in TEXTS.items()),
+)
+
+
+def row(query: str, reference: str | None, *ids: str, **tags: str) -> Sample:
+    relevance = None if ids == ("?",) else dict.fromkeys(ids, 1.0)
+    name = f"{query[:30]} {reference} {ids}"
+    return Sample(id=name, query=query, reference=reference, relevance=relevance, tags=tags)
+
+
+def found_in(*rows: Sample, corpus: Corpus = CORPUS, judge=None):
+    check = check_questions(list(rows), corpus, judge=judge or "offline")
+    assert {finding.check for finding in check.findings} <= CHECKS.keys()
+    for finding in check.findings:
+        assert all(span.text(corpus).strip() for span in finding.evidence)
+    return check
+
+
+def kinds(check) -> list[list[tuple[str, str]]]:
+    return [[(f.check, f.severity) for f in row.findings] for row in check.rows]
+
+
+GOOD = row("How many watts does the Tarn 4 take?", "The Tarn 4 charges at up to 45 W.", "charge")
+MULTI = row(
+    "What does a new battery cost, and how many megapixels has the Tarn 4?",
+    "A service point replaces the battery for 59 euros. "
+    "The main camera of the Tarn 4 has 50 megapixels.",
+    "battery",
+    "camera",
+    type="multi-hop",
+)
+
+
+def test_good_rows_have_no_findings_and_show_their_support() -> None:
+    check = found_in(
+        GOOD, MULTI, row("Which colours are sold?", "Not stated.", type="Unanswerable")
+    )
+    assert kinds(check) == [[], [], []]
+    assert [each.status for each in check.rows] == ["valid"] * 3
+    assert [span.text(CORPUS) for span in check.rows[0].support] == [
+        "The Tarn 4 charges at up to 45 W with the Orvane charger."
+    ]
+    assert {span.document for span in check.rows[1].support} == {"battery", "camera"}
+
+
+def test_each_error_is_found_offline_with_its_evidence() -> None:
+    for sample, wanted in (
+        (row("How many watts does the Tarn 4 take?", "The Tarn 4 charges at up to 65 W.", "charge"),
+         ("unsupported", "error")),
+        (row("What sleeps there?", "Penguins sleep on the frozen lake near a harbour.", "battery"),
+         ("unsupported", "error")),
+        (row("How many watts does the Tarn 4 take?", "The Tarn 4 charges at up to 45 W.", "water"),
+         ("wrong_id", "error")),
+        (row("How long is the Tarn 4 resistant to cold salty water?", None),
+         ("answerable", "warning")),
+        (row("Is the Tarn 4 water resistant to 1.5 metres?", None), ("answerable", "error")),
+        (row("How many megapixels has the camera of the Tarn 4?",
+             "The main camera of the Tarn 4 has 50 megapixels.", "camera", "sim", type="multi_hop"),
+         ("one_chunk", "error")),
+        (row("What does the document say about the SIM tray?",
+             "The tray holds two nano SIM cards.", "sim"), ("vague", "error")),
+        (row("How long does it take?", "It takes 58 minutes.", "charge"), ("vague", "warning")),
+        (row("What happens when the glued in battery is 59 euros?", "59 euros", "battery"),
+         ("answer_in_query", "error")),
+        (row("The phone has no slot for memory cards, has it?",
+             "The phone has no slot for memory cards.", "sim"), ("leak", "warning")),
+        (row("How many SIM cards fit?", "The tray holds two nano SIM cards.", "sim", "gone"),
+         ("unknown_id", "error")),
+    ):  # fmt: skip
+        check = found_in(GOOD, sample)
+        assert wanted in kinds(check)[1], (sample.query, kinds(check)[1])
+        assert kinds(check)[0] == []
+
+
+def test_relevant_ids_are_corrected() -> None:
+    moved = row("How many watts does the Tarn 4 take?", "The Tarn 4 charges at up to 45 W.", "sim")
+    extra = row("How many SIM cards fit?", "The tray holds two nano SIM cards.", "sim", "gone")
+    none = row("What does it cost to replace a battery?",
+               "A service point replaces the battery for 59 euros.", "?")  # fmt: skip
+    check = found_in(moved, extra, none)
+    assert [each.status for each in check.rows] == ["corrected", "corrected", "valid"]
+    found = [each.corrected.relevance for each in check.rows]
+    assert found == [{"charge": 1.0}, {"sim": 1.0}, {"battery": 1.0}]
+    assert check.rows[0].sample.relevance == {"sim": 1.0}
+
+
+def test_a_relevant_id_may_be_a_document() -> None:
+    texts = ["The Tarn 4 charges at up to 45 W.", "The battery is glued in."]
+    chunks = (Chunk("a#1", "a", 0, 33, "", texts[0]), Chunk("a#2", "a", 35, 59, "", texts[1]))
+    corpus = Corpus({"a": Document("a", "\n\n".join(texts), "")}, chunks)
+    sample = row("How many watts does the Tarn 4 take?", "The Tarn 4 charges at up to 45 W.", "a")
+    assert kinds(found_in(sample, corpus=corpus)) == [[]]
+
+
+def test_repeated_queries_are_found_but_not_variants() -> None:
+    def named(name: str, query: str, **tags: str) -> Sample:
+        return Sample(id=name, query=query, tags=tags)
+
+    check = found_in(
+        named("1", "How fast does the Tarn 4 charge?"),
+        named("2", "how fast does the tarn 4 chagre"),
+        named("3", "Please tell me how fast the Tarn 4 charges."),
+        named("4", "How fast does the Tarn 5 charge?"),
+        named("5", "When does the Tarn 4 charge?"),
+        named("6", "How fast does the Tarn 4 charge?", variant_of="1"),
+    )
+    repeated = {f.row: f.severity for f in check.findings if f.check == "duplicate"}
+    assert repeated == {"2": "error", "3": "error"}
+
+
+def test_the_type_of_a_row() -> None:
+    for sample, wanted in (
+        (row("q?", "r", "a"), "single"),
+        (row("q?", "r", "a", synthesizer_name="multi_hop_specific_query_synthesizer"), "multi"),
+        (row("q?", "r", "a", type="compare"), "multi"),
+        (row("q?", "r", question_type="Out of scope"), "unanswerable"),
+        (row("q?", None), "unanswerable"),
+        (row("q?", "I don't know.", "?"), "unanswerable"),
+        (row("q?", "r", "?"), "single"),
+    ):
+        assert type_of(sample) == wanted
+
+
+async def test_a_judge_that_fails_is_a_finding_and_never_a_pass() -> None:
+    judge = ScriptedJudge(
+        dict.fromkeys(
+            ("extract_claims", "verify_claims", "grade_contexts", "find_answer"),
+            Failure(Cause.TIMEOUT, "no reply for 60 s"),
+        )
+    )
+    rows = [GOOD, row("Which colours are sold?", None)]
+    check = await check_samples(rows, CORPUS, judge, name="x", concurrency=2)
+    assert kinds(check) == [[("not_checked", "error")]] * 2
+    assert check.rows[0].findings[0].message == "not checked: timeout: no reply for 60 s"
+    assert [each.status for each in check.rows] == ["rejected"] * 2
+
+
+async def test_a_judge_decides_what_words_cannot() -> None:
+    def verify(question):
+        text = question.contexts[0]
+        quote = Evidence(context=0, start=0, end=4, quote=text[:4], verified=True)
+        return [Verdict(label=Label.SUPPORTED, evidence=(quote,))] * len(question.claims)
+
+    judge = ScriptedJudge(
+        {
+            "extract_claims": [Claim(text="It may be swapped.")],
+            "verify_claims": verify,
+            "grade_contexts": lambda q: [Grade(relevant="glued" in each) for each in q.contexts],
+            "find_answer": FoundAnswer(found=False),
+        }
+    )
+    sample = row("May I swap the battery of the Tarn 4?", "You may not.", "battery", "sim")
+    check = await check_samples([sample], CORPUS, judge, name="x", concurrency=1)
+    assert kinds(check) == [[("wrong_id", "error")]]
+    assert check.rows[0].corrected.relevance == {"battery": 1.0}
+    assert check.judge == "scripted"
+
+
+async def test_kinds_that_a_judge_does_not_take_are_answered_by_words() -> None:
+    judge = ScriptedJudge({"verify_claims": [Verdict(label=Label.CONTRADICTED, reason="no")]})
+    check = await check_samples([GOOD], CORPUS, judge, name="x", concurrency=1)
+    assert kinds(check) == [[("unsupported", "error")]]
+    assert "find_answer by offline" in check.description
+
+
+def test_what_concerns_the_whole_set_is_noted_once() -> None:
+    other = [Sample(id=str(n), query=f"What is {n}?", relevance={f"x{n}": 1.0}) for n in range(5)]
+    check = found_in(*other)
+    assert len(check.notes) == 2
+    assert "no row has a reference" in check.notes[0]
+    assert "none of the 5 relevant ids is a chunk" in check.notes[1]
+    assert not any(f.check == "unknown_id" for f in check.findings)
+    with pytest.raises(UsageError):
+        check_questions([GOOD], CORPUS, judge="nonsense:")
+
+
+def test_chunks_without_words_and_hostile_texts_are_harmless() -> None:
+    corpus = corpus_of("---", "\u202e<script>\ud800", "a\n" * 500, "")
+    rows = [
+        row("\u202e?", "\ud800", "c0"), row("---", "---", "c1"), row("<script>", None),
+        row("a " * 5000, "a " * 5000, "c2", type="multi"),
+    ]  # fmt: skip
+    check = found_in(*rows, corpus=corpus)
+    assert len(check.rows) == 4
+    json.dumps([f.message for f in check.findings])
+
+
+def test_the_offline_judge_is_the_default() -> None:
+    assert found_in(GOOD).judge == OfflineJudge().name
