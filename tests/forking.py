@@ -25,6 +25,8 @@ from pathlib import Path
 
 SECONDS = 600
 """After which a command is killed: it hangs."""
+MOST = 6 << 30
+"""Bytes of memory that a command may reserve, so that it cannot fill the machine."""
 UNTOUCHED = "ragstone.integrations.pytest"
 """Pytest imports its plugins itself, to rewrite their assertions."""
 
@@ -50,7 +52,7 @@ def import_all() -> None:
 
 
 def run(case: dict[str, object]) -> dict[str, object]:
-    """Run a command in a child process; return its exit code, its output and its messages."""
+    """Run a command in a child process; return its exit code, peak memory in MiB, and output."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = os.fork()
         if not child:
@@ -58,12 +60,13 @@ def run(case: dict[str, object]) -> dict[str, object]:
             os.dup2(err.fileno(), 2)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os._exit(code_of(case))
-        _, status = os.waitpid(child, 0)
+        _, status, usage = os.wait4(child, 0)
         texts = {}
         for name, file in (("out", out), ("err", err)):
             file.seek(0)
             texts[name] = file.read().decode("utf-8", "replace")[-200_000:]
-    return {"code": os.waitstatus_to_exitcode(status), **texts}
+    code, peak = os.waitstatus_to_exitcode(status), usage.ru_maxrss // 1024
+    return {"code": code, "peak": peak, **texts}
 
 
 def code_of(case: dict[str, object]) -> int:
@@ -71,13 +74,13 @@ def code_of(case: dict[str, object]) -> int:
     folder, code = str(case["folder"]), 99
     try:
         signal.alarm(SECONDS)
+        resource.setrlimit(resource.RLIMIT_AS, (MOST, MOST))
         os.environ.clear()
         os.environ |= case["environment"]
         os.chdir(folder)
         if case["home"]:
             if os.geteuid() == 0:
                 drop_rights()
-            resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
             sys.dont_write_bytecode = True
             if folder.endswith("gone"):
                 Path(folder).rmdir()

@@ -2,49 +2,46 @@
 
 import gzip
 import json
-import subprocess
-import sys
+import struct
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
 import zstandard
+from tests.conftest import Fork
 
 from ragstone.store.archive import FORMAT
 
+Refused = Callable[..., str]
+
 MOST = 500
 """MiB that the process may have had, with Python and all libraries; a bomb had 1,600 to 10,000."""
-COMMAND = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # so that a bomb cannot fill the machine
-from ragstone.__main__ import main
-try:
-    main()
-finally:
-    peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM:"))
-    print(peak.split()[1])
-"""
 SIZE = 400 * 2**20
 """Bytes of an unpacked bomb."""
 
 
-def refused(folder: Path, *arguments: str) -> str:
+@pytest.fixture
+def refused(fork: Fork, tmp_path: Path) -> Callable[..., str]:
     """Run `ragstone ARGUMENTS`, which must exit with 2 and in little memory; return its message."""
-    (folder / "qrels").write_text("q1 0 d1 1\n", encoding="utf-8")
-    (folder / "run").write_text("q1 Q0 d1 1 1.0 r\n", encoding="utf-8")
-    command = [sys.executable, "-c", COMMAND, *arguments]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert ended.returncode == 2, ended.stderr[-2000:]
-    assert "Traceback" not in ended.stderr
-    used = int(ended.stdout.split()[-1]) // 1024
-    assert used < MOST, f"{used} MiB; {ended.stderr}"
-    return ended.stderr
+    (tmp_path / "qrels").write_text("q1 0 d1 1\n", encoding="utf-8")
+    (tmp_path / "run").write_text("q1 Q0 d1 1 1.0 r\n", encoding="utf-8")
+
+    def run(*arguments: str) -> str:
+        ended = fork(*arguments, folder=tmp_path)
+        assert ended["code"] == 2, ended["err"][-2000:]
+        assert "Traceback" not in ended["err"]
+        assert ended["peak"] < MOST, f"{ended['peak']} MiB; {ended['err']}"
+        return ended["err"]
+
+    return run
 
 
 def chunks(unit: bytes) -> Iterator[bytes]:
     chunk = unit * (2**20 // len(unit))
-    for _ in range(SIZE // len(chunk)):
+    size = SIZE // 4 if unit == b"\n" else SIZE  # each line would take 8 bytes or more
+    for _ in range(size // len(chunk)):
         yield chunk
 
 
@@ -56,10 +53,15 @@ def zst(path: Path, unit: bytes) -> Path:
 
 
 def gz(path: Path, unit: bytes, before: bytes = b"") -> Path:
-    with gzip.open(path, "wb", 5) as file:
-        file.write(before)
-        for chunk in chunks(unit):
-            file.write(chunk)
+    """Write a gzip file; equal parts are packed once, and repeated."""
+    packer = zlib.compressobj(5, zlib.DEFLATED, -zlib.MAX_WBITS)
+    whole = [before, *chunks(unit)]
+    parts = [packer.compress(part) + packer.flush(zlib.Z_FULL_FLUSH) for part in whole[:2]]
+    size, check = 0, 0
+    for part in whole:
+        size, check = size + len(part), zlib.crc32(part, check)
+    head, end = gzip.compress(b"")[:10], packer.flush() + struct.pack("<II", check, size)
+    path.write_bytes(head + parts[0] + parts[1] * (len(whole) - 1) + end)
     return path
 
 
@@ -78,14 +80,14 @@ LINES = {
 
 
 @pytest.mark.parametrize("unit", LINES.values(), ids=LINES.keys())
-def test_a_packed_ranking(tmp_path: Path, unit: bytes) -> None:
+def test_a_packed_ranking(tmp_path: Path, refused: Refused, unit: bytes) -> None:
     zst(tmp_path / "bomb.zst", unit)
-    assert "bomb.zst" in refused(tmp_path, "rank", "--qrels", "qrels", "--ranking", "bomb.zst")
+    assert "bomb.zst" in refused("rank", "--qrels", "qrels", "--ranking", "bomb.zst")
 
 
-def test_a_ranking_packed_by_gzip(tmp_path: Path) -> None:
+def test_a_ranking_packed_by_gzip(tmp_path: Path, refused: Refused) -> None:
     gz(tmp_path / "bomb.gz", LINES["one query"])
-    assert "bomb.gz" in refused(tmp_path, "rank", "--qrels", "qrels", "--ranking", "bomb.gz")
+    assert "bomb.gz" in refused("rank", "--qrels", "qrels", "--ranking", "bomb.gz")
 
 
 QRELS = {
@@ -98,15 +100,15 @@ QRELS = {
 
 
 @pytest.mark.parametrize("unit", QRELS.values(), ids=QRELS.keys())
-def test_packed_judgments(tmp_path: Path, unit: bytes) -> None:
+def test_packed_judgments(tmp_path: Path, refused: Refused, unit: bytes) -> None:
     zst(tmp_path / "bomb.zst", unit)
-    assert "bomb.zst" in refused(tmp_path, "rank", "--qrels", "bomb.zst", "--ranking", "run")
+    assert "bomb.zst" in refused("rank", "--qrels", "bomb.zst", "--ranking", "run")
 
 
 @pytest.mark.parametrize("unit", [b"q1\td1\t1\n", b"\n", b"x"])
-def test_packed_judgments_of_beir(tmp_path: Path, unit: bytes) -> None:
+def test_packed_judgments_of_beir(tmp_path: Path, refused: Refused, unit: bytes) -> None:
     zst(tmp_path / "bomb.tsv.zst", unit)
-    message = refused(tmp_path, "rank", "--qrels", "bomb.tsv.zst", "--ranking", "run")
+    message = refused("rank", "--qrels", "bomb.tsv.zst", "--ranking", "run")
     assert "too much for a file of" in message
 
 
@@ -121,11 +123,11 @@ JSON = {
 
 
 @pytest.mark.parametrize("unit", JSON.values(), ids=JSON.keys())
-def test_packed_json_lines(tmp_path: Path, unit: bytes) -> None:
+def test_packed_json_lines(tmp_path: Path, refused: Refused, unit: bytes) -> None:
     opening = b'{"query_id": "q", "ranking": [' if b"\n" not in unit else b""
     gz(tmp_path / "bomb.jsonl.gz", unit, opening)
-    refused(tmp_path, "rank", "--qrels", "qrels", "--ranking", "bomb.jsonl.gz")
-    refused(tmp_path, "rank", "--qrels", "bomb.jsonl.gz", "--ranking", "run")
+    refused("rank", "--qrels", "qrels", "--ranking", "bomb.jsonl.gz")
+    refused("rank", "--qrels", "bomb.jsonl.gz", "--ranking", "run")
 
 
 LONG = "x" * 2**19
@@ -172,14 +174,14 @@ def pack(frame: pl.DataFrame, path: Path) -> str:
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 @pytest.mark.parametrize("kind", FRAMES)
-def test_columns(tmp_path: Path, kind: str, suffix: str) -> None:
+def test_columns(tmp_path: Path, refused: Refused, kind: str, suffix: str) -> None:
     frame = FRAMES[kind]()
     name = pack(frame, tmp_path / f"bomb{suffix}")
-    message = refused(tmp_path, "run", name, "-m", "exact_match", "--no-store", "--no-export")
+    message = refused("run", name, "-m", "exact_match", "--no-store", "--no-export")
     assert name in message
     if "query_id" in frame.columns:
-        assert name in refused(tmp_path, "rank", "--qrels", "qrels", "--ranking", name)
-        assert name in refused(tmp_path, "rank", "--qrels", name, "--ranking", "run")
+        assert name in refused("rank", "--qrels", "qrels", "--ranking", name)
+        assert name in refused("rank", "--qrels", name, "--ranking", "run")
 
 
 IMPORTED = {"an endless line": b"x", "empty lines": b"\n", "numbers": b"0,", "lists": b"[],"}
@@ -187,7 +189,7 @@ IMPORTED = {"an endless line": b"x", "empty lines": b"\n", "numbers": b"0,", "li
 
 @pytest.mark.parametrize("unit", IMPORTED.values(), ids=IMPORTED.keys())
 @pytest.mark.parametrize("head", [b"", json.dumps({"ragstone_run": FORMAT}).encode() + b"\n"])
-def test_an_exported_run(tmp_path: Path, unit: bytes, head: bytes) -> None:
+def test_an_exported_run(tmp_path: Path, refused: Refused, unit: bytes, head: bytes) -> None:
     gz(tmp_path / "bomb.json.gz", unit, head)
-    refused(tmp_path, "runs", "import", "bomb.json.gz", "--store", "runs.db")
+    refused("runs", "import", "bomb.json.gz", "--store", "runs.db")
     assert not (tmp_path / "runs.db").exists()
