@@ -8,7 +8,15 @@ from tests.cases import each_case
 from tests.testsets.question_server import write_documents
 
 from ragstone.errors import UsageError
-from ragstone.testsets.candidates import MOST, SHARES, Dealer, counts_of, grouped, parse_types
+from ragstone.testsets.candidates import (
+    LARGEST,
+    MOST,
+    SHARES,
+    Dealer,
+    counts_of,
+    grouped,
+    parse_types,
+)
 from ragstone.testsets.documents import read_documents
 from ragstone.testsets.index import ChunkIndex
 
@@ -98,3 +106,14 @@ def test_one_chunk_makes_no_pairs(tmp_path: Path) -> None:
     wave = Dealer(ChunkIndex(read_documents(tmp_path)), counts, seed=0).wave(counts)
     assert [each.type for each in wave] == ["single", "single"]
     assert [len(group) for group in grouped(wave)] == [2]
+
+
+def test_one_reply_writes_a_few_questions_only(tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text("The only sentence of all documents.", encoding="utf-8")
+    counts = counts_of({"single": 1}, 100)
+    dealer = Dealer(ChunkIndex(read_documents(tmp_path)), counts, seed=0)
+    sizes = []
+    while wave := dealer.wave(counts):
+        sizes.append(len(wave))
+    assert set(sizes[:-1]) == {LARGEST}
+    assert sum(sizes) == MOST * 100

@@ -26,6 +26,8 @@ PAIRED = frozenset(("multi", "compare"))
 """Types that take two chunks."""
 MOST = 3
 """Candidates per requested question, at most."""
+LARGEST = 8
+"""Questions of one reply: more may not fit into it, or would be alike."""
 PARTNERS = 5
 """Chunks that may be paired with another one: those that have most of its rare words."""
 LONGEST_QUERY = 1000
@@ -130,7 +132,10 @@ class Dealer:
         return sum(self._dealt.values())
 
     def wave(self, missing: Mapping[str, int]) -> list[Candidate]:
-        """Return the next candidates: as many as are missing, within the limits."""
+        """Return the next candidates: as many as are missing, within the limits.
+
+        Of a chunk, at most LARGEST are in a wave; later ones avoid the queries of earlier ones.
+        """
         self._pending.clear()
         found: list[Candidate] = []
         for kind in WRITTEN:
@@ -147,7 +152,11 @@ class Dealer:
     def _deal(self, kind: Type) -> tuple[Chunk, ...] | None:
         if kind in PAIRED and len(self._corpus.chunks) < 2:
             return None
-        open_ones = [name for name in self._decks if self.tried[name] < self._most]
+        open_ones = [
+            name
+            for name, deck in self._decks.items()
+            if self.tried[name] < self._most and self._pending[name] < LARGEST * len(deck)
+        ]
         if not open_ones:
             return None
         name = min(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any, cast
 
 import click
@@ -28,7 +29,13 @@ from ragstone.cli.options import (
     pairs_of,
     typed_settings,
 )
-from ragstone.cli.output import check_extension, check_files, progress_bar, write_document
+from ragstone.cli.output import (
+    SECONDS_BETWEEN_LINES,
+    check_extension,
+    check_files,
+    progress_bar,
+    write_document,
+)
 from ragstone.cli.parse import config_of
 from ragstone.datasets import load
 from ragstone.datasets.export import check_format
@@ -263,15 +270,23 @@ class _Generation:
         judge = make_judge(plan, asked=[request.kinds], budget=budget)
         check_takes(judge, request)
         generator = Generator(self.index, judge, request, plan=plan)
-        interrupted = False
-        with progress_bar(Console(stderr=True), "proving") as update:
+        interrupted, console, shown = False, Console(stderr=True), monotonic()
+
+        def report(done: int, of: int) -> None:
+            nonlocal shown
+            update(completed=done, total=of)
+            if not console.is_terminal and monotonic() - shown > SECONDS_BETWEEN_LINES:
+                shown = monotonic()
+                click.echo(f"{done:,} of {count(of, 'candidate')} of this round decided", err=True)
+
+        with progress_bar(console, "proving") as update:
             try:
                 finish_in_thread(
                     partial(
                         generator.run,
                         concurrency=plan.concurrency,
                         spent=lambda: budget.spent,
-                        on_candidate=lambda done, of: update(completed=done, total=of),
+                        on_candidate=report,
                     )
                 )
             except KeyboardInterrupt:
@@ -332,6 +347,8 @@ class _Generation:
             )
             click.echo(f"Interrupted; {kept}.", err=True)
             return INTERRUPTED
+        if generated.questions:
+            click.echo(f"Documents, judge and seed: {provenance_path(self.out)}", err=True)
         if generated.complete:
             click.echo(f"Evaluate with: ragstone run {self.out} --api-url URL", err=True)
             return 0
