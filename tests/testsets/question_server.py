@@ -71,7 +71,8 @@ class Asked:
 
     @property
     def kind(self) -> str:
-        for name, kind in (("passages", "write"), ("claims", "verify"), ("contexts", "find")):
+        kinds = {"passages": "write", "statements": "grade", "claims": "verify", "contexts": "find"}
+        for name, kind in kinds.items():
             if self.fence(name) is not None:
                 return kind
         return "rephrase"
@@ -95,6 +96,10 @@ class Asked:
         if self.kind == "rephrase":
             return {"query": POLITE + query}
         contexts = self.texts("contexts")
+        if self.kind == "grade":
+            keys = query.removeprefix(ASKED).removesuffix("?").split(AND)
+            found = [any(key in words_of(text) for key in keys) for text in contexts]
+            return {"grades": [{"number": n, "relevant": each} for n, each in enumerate(found, 1)]}
         if self.kind == "verify":
             claims = re.findall(r"^(\d+)\. (.*)$", self.fence("claims") or "", re.MULTILINE)
             known = words_of(" ".join(contexts))

@@ -27,7 +27,7 @@ PAIRED = frozenset(("multi", "compare"))
 MOST = 3
 """Candidates per requested question, at most."""
 LARGEST = 8
-"""Questions of one reply: more may not fit into it, or would be alike."""
+"""Questions of one reply: more may not fit into it, or would repeat each other."""
 PARTNERS = 5
 """Chunks that may be paired with another one: those that have most of its rare words."""
 LONGEST_QUERY = 1000

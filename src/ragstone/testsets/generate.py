@@ -42,7 +42,12 @@ from ragstone.testsets.documents import Chunk, Corpus, Span, read_documents
 from ragstone.testsets.index import ChunkIndex
 from ragstone.testsets.noise import MODEL_FREE, query_language
 from ragstone.testsets.proofs import OTHERS, WHOLE, Prover, UnprovenError, shown_text
-from ragstone.testsets.wording import near_duplicate, vague_wording, wording_leak
+from ragstone.testsets.wording import (
+    answer_in_query,
+    near_duplicate,
+    vague_wording,
+    wording_leak,
+)
 from ragstone.types.claim import DraftQuestion
 from ragstone.types.config import Plan
 from ragstone.types.questions import (
@@ -441,6 +446,8 @@ class Generator:
             raise UnprovenError("incomplete", "the reference or its claims are missing")
         if vague := vague_wording(query):
             raise UnprovenError("vague wording", vague)
+        if answer_in_query(query, draft.reference):
+            raise UnprovenError("answer in query", draft.reference)
         if candidate.language and (language := query_language(query).name):
             asked = candidate.language.lower()
             if asked in word_lists() and language != asked:
