@@ -12,6 +12,7 @@ from ragstone.errors import UsageError
 from ragstone.evaluation import ranking_workers
 from ragstone.evaluation.ranking import RankingEvaluation
 from ragstone.evaluation.ranking_workers import RankingWorkers
+from ragstone.evaluation.ray_workers import ray_workers
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.offline.judge import OfflineJudge
 from ragstone.metrics import load_plugin
@@ -44,9 +45,7 @@ def test_two_workers_of_which_one_is_killed_find_what_one_process_finds(
     assert bare(run).replace("worded", "offline") == bare(alone)
     assert "a Ray worker died" in caplog.text
     assert "scored again" in caplog.text
-    printed = capsys.readouterr()
-    assert printed.out == ""  # Ray prints the death there, where results may be
-    assert "(raylet)" in printed.err
+    assert capsys.readouterr().out == ""  # Ray prints the death there, where results may be
     assert ray.is_initialized()
 
 
@@ -71,6 +70,53 @@ def test_workers_rank_as_one_process_does_also_without_its_files(
         file.unlink()
         found = workers.evaluation.run(path, workers=workers, rows=False)
     assert found.summary() == alone.summary()
+
+
+GPUS = """
+import ray
+from dataclasses import dataclass
+from ragstone.types.config import Plan
+
+@dataclass(frozen=True)
+class Scored:
+    gpus: list[int]
+    logs: tuple = ()
+
+@dataclass(frozen=True)
+class Setup:
+    plan: Plan
+    folder: str = "."
+    version: str = ""
+
+    def for_process(self):
+        return self
+
+    def scorer(self):
+        return self
+
+    def describe(self, shard):
+        return ""
+
+    def score(self, shard):
+        return Scored(ray.get_gpu_ids())
+
+    def close(self):
+        pass
+"""
+
+
+def test_workers_share_the_gpus(ray, module_file) -> None:
+    """One GPU is pretended; each of two workers gets half of it."""
+    module_file("gpu_setup.py", GPUS)
+    sys.path.insert(0, str(Path.cwd()))
+    from gpu_setup import Setup
+
+    for judge, expected in (("local:models/nli,device=cuda", [0]), ("offline", [])):
+        with ray_workers(Setup(Plan(judge=judge), str(Path.cwd())), 2) as start:
+            workers = [start(), start()]
+            assert [worker.score(None).gpus for worker in workers] == [expected] * 2
+            for worker in workers:
+                worker.stop(at_once=True)
 
 
 class Local(OfflineJudge):

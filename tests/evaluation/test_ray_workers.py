@@ -7,7 +7,7 @@ from tests.evaluation.test_workers import samples
 
 from ragstone.errors import UsageError
 from ragstone.evaluation import ray_workers
-from ragstone.evaluation.ray_workers import RayWorker
+from ragstone.evaluation.ray_workers import RayWorker, _gpus_each
 from ragstone.evaluation.runner import evaluate
 from ragstone.evaluation.worker_processes import WorkerError
 from ragstone.evaluation.workers import WorkerSetup
@@ -57,3 +57,17 @@ def test_the_run_ends_if_ray_has_no_machine_left(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("RAY_ADDRESS", "auto")  # a cluster may get new machines
     with pytest.raises(WorkerError, match="ended before it was ready"):
         RayWorker(ray, setup, gpus=0)
+
+
+def test_workers_with_local_models_ask_for_a_share_of_the_gpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    local, cuda = Plan(judge="local:models/nli"), Plan(judge="local:models/nli,device=cuda")
+    assert _gpus_each(Plan(judge="offline"), 2, 4) == 0
+    assert [_gpus_each(local, 4, gpus) for gpus in (0, 1, 8)] == [0, 0.25, 1]
+    assert _gpus_each(cuda, 4, 2) == 0.5
+    with pytest.raises(WorkerError, match="device=cuda needs a GPU, and Ray found none on this"):
+        _gpus_each(cuda, 4, 0)
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    assert _gpus_each(cuda, 4, 0) == 1

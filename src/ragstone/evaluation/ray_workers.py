@@ -24,7 +24,8 @@ from ragstone.evaluation.worker_processes import (
     WorkerScorer,
     portable,
 )
-from ragstone.judges.spec import LOCAL, single_names
+from ragstone.judges.local.files import LocalSettings
+from ragstone.judges.spec import LOCAL, JudgeSpec, single_names
 from ragstone.types.config import Plan
 
 OBJECTS = 2**28
@@ -58,13 +59,25 @@ def ray_workers(
         if connects:
             _connect(ray, number)  # not in another thread: with its end, Linux would end Ray
         try:
-            gpus = 0.0
-            if any(name.startswith(f"{LOCAL}:") for name in single_names(setup.plan.judge)):
-                gpus = min(1.0, ray.cluster_resources().get("GPU", 0) / number)
+            gpus = _gpus_each(setup.plan, number, ray.cluster_resources().get("GPU", 0))
             yield partial(RayWorker[Shard, Scored], ray, setup, gpus=gpus)
         finally:
             if connects:
                 ray.shutdown()
+
+
+def _gpus_each(plan: Plan, workers: int, gpus: float) -> float:
+    """Return the GPUs that each worker asks Ray for: a share of them, if it has a local model."""
+    judges = [name for name in single_names(plan.judge) if name.startswith(f"{LOCAL}:")]
+    on_gpu = [n for n in judges if LocalSettings.of(JudgeSpec.of(n).options).device == "cuda"]
+    if on_gpu and not gpus:
+        if "RAY_ADDRESS" in os.environ:  # the cluster may start machines that have some
+            return 1.0
+        raise WorkerError(
+            f"the judge {on_gpu[0]} needs a GPU, and Ray found none on this machine; remove "
+            "device=cuda, or set RAY_ADDRESS to a cluster that has GPUs"
+        )
+    return min(1.0, gpus / workers) if judges else 0.0
 
 
 @contextmanager
@@ -116,7 +129,7 @@ class RayWorker(RestartedWorker[Shard, Scored]):
     )
 
     def __init__(self, ray: Any, setup: Setup[Shard, Scored], *, gpus: float) -> None:
-        self._ray = ray
+        self._ray, self._gpus = ray, gpus
         self._made = ray.remote(RayScorer).options(num_cpus=1, num_gpus=gpus)
         super().__init__(setup)
 
@@ -125,11 +138,12 @@ class RayWorker(RestartedWorker[Shard, Scored]):
         self._actor = self._made.remote(self._setup, _log.getEffectiveLevel())
         ready = self._actor.ready.remote()
         if not ray.wait([ready], timeout=PATIENCE)[0]:
-            cpus = ray.cluster_resources().get("CPU", 0), ray.available_resources().get("CPU", 0)
+            kind, each = ("GPU", f"{self._gpus:g} GPUs") if self._gpus else ("CPU", "a CPU")
+            found = ray.cluster_resources().get(kind, 0), ray.available_resources().get(kind, 0)
             _log.warning(
-                "Ray has not started a worker for %d s; each needs a CPU, and the cluster has %g "
+                "Ray has not started a worker for %d s; each needs %s, and the cluster has %g "
                 "(%g free). Stop other jobs, add machines, or set fewer --workers",
-                *(PATIENCE, *cpus),
+                *(PATIENCE, each, *found),
             )
             self._check_nodes()
         return self._received(ready)
@@ -162,7 +176,8 @@ class RayWorker(RestartedWorker[Shard, Scored]):
         with suppress(self._ray.exceptions.RayError):  # it has died, or does not answer
             if not at_once:
                 self._ray.get(self._actor.close.remote(), timeout=GRACE)
-            self._ray.kill(self._actor)
+        with suppress(self._ray.exceptions.RayError):
+            self._ray.kill(self._actor)  # else it would occupy a CPU
 
 
 class RayScorer:

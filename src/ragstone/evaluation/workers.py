@@ -17,6 +17,7 @@ from collections.abc import (
 from contextlib import ExitStack, aclosing, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.metadata import version
 from itertools import takewhile
 from pathlib import Path
 from time import monotonic
@@ -29,7 +30,6 @@ from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone._internal.text import quoted
 from ragstone.errors import UsageError
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
-from ragstone.evaluation.fingerprint import VERSION
 from ragstone.evaluation.recorder import RowCounts
 from ragstone.evaluation.scoring import score_retrieval, score_rows
 from ragstone.evaluation.worker_processes import GRACE, Worker
@@ -75,7 +75,7 @@ class WorkerSetup:
     limits: tuple[str, str] | None = field(default=None, repr=False)
     process: str = ""
     counts: bool = True
-    version: str = VERSION
+    version: str = field(default_factory=partial(version, "ragstone"))
 
     def scorer(self) -> "ShardScorer":
         """Return what scores shards in a worker."""
@@ -163,9 +163,9 @@ class ShardScorer:
     """Scores shards in this process. The judge and its connections are made once, and stay open."""
 
     def __init__(self, setup: WorkerSetup) -> None:
-        if setup.version != VERSION:
+        if setup.version != (here := version("ragstone")):
             raise UsageError(
-                f"a worker has ragstone {VERSION}, the run {setup.version}; install the same"
+                f"a worker has ragstone {here}, the run {setup.version}; install the same"
             )
         remember_secrets(setup.secrets or {})
         for plugin in setup.plugins:
