@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
@@ -16,7 +16,7 @@ from rich.text import Text
 from ragstone._internal.text import count, one_line
 from ragstone.reports.format import dollars, percent
 from ragstone.reports.html.templates import STYLES, read_asset, render_parts
-from ragstone.reports.terminal import print_table
+from ragstone.reports.terminal import Grid, GridRow, print_grid
 from ragstone.testsets.check import CHECKS, Finding, RowCheck, SetCheck, Status
 from ragstone.testsets.documents import Chunk, Corpus, Span
 from ragstone.types.sample import Sample
@@ -112,15 +112,22 @@ def print_check(found: SetCheck, console: Console, *, most: int) -> None:
     by_check: dict[str, list[Finding]] = defaultdict(list)
     for finding in found.findings:
         by_check[finding.check].append(finding)
-    lines: list[Sequence[str]] = []
+    rows_of: list[GridRow] = []
     for check in found.counts:
         severities = [
             len({f.row for f in by_check[check] if f.severity == severity})
             for severity in ("error", "warning")
         ]
-        lines.append((check, CHECKS[check], *(f"{n:,}" if n else "" for n in severities)))
+        figures = (f"{number:,}" if number else "" for number in severities)
+        rows_of.append(GridRow((check, CHECKS[check], *figures)))
+    short = tuple(GridRow((row.cells[0], *row.cells[2:])) for row in rows_of)
+    numbers = frozenset(("errors", "warnings"))
     console.print()
-    print_table(console, ("check", "what was found", "errors", "warnings"), lines, words=2)
+    print_grid(
+        console,
+        Grid(("check", "what was found", "errors", "warnings"), tuple(rows_of), numbers),
+        Grid(("check", "errors", "warnings"), short, numbers),
+    )
     queries = {row.sample.id: row.sample.query for row in found.rows}
     for check in found.counts if most else ():
         findings = sorted(by_check[check], key=lambda f: f.severity)

@@ -256,8 +256,7 @@ def _set_notes(samples: Sequence[Sample], corpus: Corpus) -> tuple[list[str], bo
     notes: list[str] = []
     if not any(sample.reference or sample.reference_claims for sample in samples):
         notes.append(
-            "no row has a reference, so it is only checked whether the relevant chunks have an "
-            "answer"
+            "no row has a reference, so it is only checked whether the documents have an answer"
         )
     ids = {name for sample in samples for name in sample.relevance or ()}
     known = any(map(corpus.find, ids))
@@ -365,6 +364,8 @@ class _Checker:
         row = _Row(sample, type_of(sample), {name: each for name, each in listed.items() if each})
         if unknown := [name for name, chunks in listed.items() if not chunks]:
             row.add("unknown_id", f"no chunk or document is named {listing(unknown, 5)}")
+            kept = {name: (sample.relevance or {})[name] for name in row.listed}
+            row.relevance = kept or None
         leak = self._check_wording(row, repeated)
         if row.type == "unanswerable":
             steps = (self._check_unanswerable,)
@@ -505,45 +506,52 @@ class _Checker:
         every = [*chunks, *others]
         if not every or any(f.check == "unsupported" for f in row.findings):
             return
-        held: dict[str, str | None] = {}
-        shown = _Shown(every)
-        if row.reference:
-            question = GradeContexts(
-                query=row.sample.asked, answer=row.reference, contexts=shown.texts
-            )
-            grades = await self._ask(question)
-            held = {c.id: g.reason for c, g in zip(every, grades, strict=True) if g.relevant}
-            places = [(span.document, span.start) for span in row.support]
-            for chunk in chunks:
-                if any(
-                    name == chunk.document and chunk.start <= at < chunk.end for name, at in places
-                ):
-                    held.setdefault(chunk.id, None)
-        elif chunks:
-            answer = await self._ask(
-                FindAnswer(query=row.sample.asked, contexts=_Shown(chunks).texts)
-            )
-            if answer.found:
-                return
-            answer = await self._ask(FindAnswer(query=row.sample.asked, contexts=shown.texts))
-            held = {every[each.context].id: None for each in answer.evidence if answer.found}
+        held = await self._holders(row, chunks, others)
+        if not held and not row.listed and not row.reference:
+            severity: Severity = "error" if self._decides else "warning"
+            row.add("unsupported", "no chunk near the query has an answer", severity=severity)
+        # Without a reference, few shared words do not show that a chunk is wrong.
+        refuted = self._decides or bool(row.reference)
         more = [chunk for chunk in others if chunk.id in held]
         wrong = [name for name, found in row.listed.items() if not any(c.id in held for c in found)]
         kept = {name: (row.sample.relevance or {})[name] for name in row.listed}
         elsewhere = listing([chunk.id for chunk in more], 3)
-        if wrong and (self._decides or len(wrong) == len(row.listed)):
+        if wrong and refuted and (self._decides or len(wrong) == len(row.listed)):
             kept = {name: grade for name, grade in kept.items() if name not in wrong}
             instead = f"; {elsewhere} has it" if more else ""
             row.add("wrong_id", f"{listing(wrong, 3)} does not have the answer{instead}")
         elif wrong:
-            message = f"{listing(wrong, 3)} shares few words with the answer"
+            other = "answer" if row.reference else "query"
+            message = f"{listing(wrong, 3)} shares few words with the {other}"
             row.add("wrong_id", message, severity="warning")
         elif more and row.listed:
             row.add("other_chunk", f"{elsewhere} has the answer too", severity="warning")
         if more and (self._decides or not kept):
             kept |= {chunk.id: 1.0 for chunk in more}
-        if kept and kept != row.sample.relevance:
+        if kept and kept != row.sample.relevance and (self._ids_known or not row.sample.relevance):
             row.relevance = kept
+
+    async def _holders(
+        self, row: _Row, chunks: Sequence[Chunk], others: Sequence[Chunk]
+    ) -> set[str]:
+        """Return the ids of the listed chunks and of the others that have the answer."""
+        query, every = row.sample.asked, [*chunks, *others]
+        if row.reference:
+            texts = _Shown(every).texts
+            asked = GradeContexts(query=query, answer=row.reference, contexts=texts)
+            grades = await self._ask(asked)
+            return {c.id for c, g in zip(every, grades, strict=True) if g.relevant} | {
+                chunk.id
+                for chunk in chunks
+                for span in row.support
+                if span.document == chunk.document and chunk.start <= span.start < chunk.end
+            }
+        if chunks:
+            answer = await self._ask(FindAnswer(query=query, contexts=_Shown(chunks).texts))
+            if answer.found:
+                return {chunk.id for chunk in chunks}
+        answer = await self._ask(FindAnswer(query=query, contexts=_Shown(every).texts))
+        return {every[each.context].id for each in answer.evidence} if answer.found else set()
 
     async def _check_several(self, row: _Row) -> None:
         """Check that no chunk alone is enough for a question of type multi."""

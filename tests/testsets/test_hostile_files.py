@@ -1,0 +1,126 @@
+"""A thousand broken and hostile files: each is read or refused, and nothing else happens."""
+
+import io
+import json
+import random
+import zipfile
+from pathlib import Path
+
+import docx
+import pytest
+from tests.testsets.test_documents import check_places, pdf
+
+from ragstone.errors import InputError
+from ragstone.testsets.documents import CHUNK_FILES, DOCUMENT_FILES, read_documents
+
+NUMBER = 1000
+
+
+def word_file() -> bytes:
+    document = docx.Document()
+    document.add_heading("Guide", 1)
+    document.add_paragraph("The Tarn 4 charges at 45 W.")
+    document.add_table(2, 2).cell(0, 0).text = "x"
+    content = io.BytesIO()
+    document.save(content)
+    return content.getvalue()
+
+
+def bomb(part: bytes) -> bytes:
+    """Return a docx whose text is `part`, packed."""
+    content = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(word_file())) as whole,
+        zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for name in whole.namelist():
+            archive.writestr(name, part if name == "word/document.xml" else whole.read(name))
+    return content.getvalue()
+
+
+def nested(depth: int) -> bytes:
+    content = b"text"
+    for _ in range(depth):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("word/document.xml", content)
+        content = packed.getvalue()
+    return content
+
+
+def damaged(content: bytes, dice: random.Random) -> bytes:
+    """Return bytes with some cut off, changed, repeated or replaced."""
+    changed = bytearray(content)
+    kind = dice.randrange(4)
+    if kind == 0:
+        return content[: dice.randrange(len(content) + 1)]
+    if kind == 1:
+        for _ in range(dice.randrange(1, 20)):
+            changed[dice.randrange(len(changed))] = dice.randrange(256)
+        return bytes(changed)
+    at, size = dice.randrange(len(changed)), dice.randrange(1, 200)
+    if kind == 2:
+        return bytes(changed[:at] + changed[at : at + size] * 5 + changed[at:])
+    return bytes(changed[:at] + dice.randbytes(size) + changed[at:])
+
+
+TEXTS = [
+    b"", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"a\0b" * 50, "\u202e\u2066a\u2069 <script>".encode(),
+    b"\xed\xa0\x80", b"a" * 300_000, b"a " * 100_000, "\u3002".encode() * 20_000, b"# " * 30_000,
+    b"<div>" * 20_000, b"<table><tr><td>" * 5_000, b"<!--" * 20_000, b"<![CDATA[" * 5_000,
+    b"&#x110000;&#0;&#xd800;" * 1_000, b"```\n" * 20_000, b"\r" * 20_000, b"[" * 20_000,
+    b'{"id": 1, "text": "\\ud800"}', b'{"id": "a\\u0000b", "text": "x\\u0000y"}',
+    b'{"id": 1e999, "text": "x"}', b'{"id": ' + b"9" * 5000 + b', "text": "x"}',
+    b'{"id": [1], "text": ["x"]}', b'{"id": "x", "text": "t", "document": {"a": 1}, "title": []}',
+    b"[1]\nnull\n3\n\"x\"", b"%PDF-1.7\n" + b"1 0 obj\n<<" * 2_000, b"PK\x03\x04" * 200,
+    b"PAR1" + bytes(50) + b"PAR1", b"<?xml version='1.0'?><!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>",
+]  # fmt: skip
+
+
+def contents(dice: random.Random) -> list[bytes]:
+    """Return what the files have."""
+    bodies = [*TEXTS, nested(30), bomb(b"<w:document>" * 50_000), bomb(b" " * 120_000_000)]
+    entity = b'<!DOCTYPE a [<!ENTITY b "' + b"x" * 1000 + b'">]>' + b"<a>" + b"&b;" * 5000 + b"</a>"
+    good = [pdf("Charge it first."), word_file(), json.dumps({"id": 1, "text": "One."}).encode()]
+    good.append(b"<html><body><h1>Guide</h1><p>Text <b>bold</b>.</p><ul><li>x</ul></body></html>")
+    bodies += [bomb(entity), *good]
+    while len(bodies) < NUMBER // 4:
+        bodies.append(dice.randbytes(dice.randrange(2000)))
+    while len(bodies) < NUMBER:
+        bodies.append(damaged(dice.choice(good), dice))
+    return bodies
+
+
+@pytest.mark.timeout(300)
+def test_a_thousand_hostile_files_are_read_or_refused(tmp_path: Path, huge: int) -> None:
+    dice = random.Random(23)
+    names = ["a", "b\nc", "\u202eabc", "a" * 200, "<script>", "#1", "x y", "é"]
+    read = 0
+    for number, body in enumerate([b"\xc3\xa4" * huge, *contents(dice)]):
+        own = (
+            [".docx"] if body[:2] == b"PK" else [".pdf"] if body[:4] == b"%PDF" else DOCUMENT_FILES
+        )
+        suffix = dice.choice(own if dice.random() < 0.7 else DOCUMENT_FILES)
+        path = tmp_path / str(number) / f"{dice.choice(names)}{suffix}"
+        path.parent.mkdir()
+        path.write_bytes(body)
+        try:
+            corpus = read_documents(path.parent)
+        except InputError as error:
+            texts = [error.problems[0].seen]
+        else:
+            check_places(corpus)
+            texts = [*corpus.documents] if path.suffix not in CHUNK_FILES else []
+            read += 1
+        assert not any("\n" in text or "\u202e" in text for text in texts)
+    assert 0 < read < NUMBER
+
+
+def test_links_that_form_a_loop_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("Text.")
+    (tmp_path / "self").symlink_to(tmp_path)
+    (tmp_path / "loop.md").symlink_to(tmp_path / "loop.md")
+    with pytest.raises(InputError, match=r"loop\.md: it is a link to a file that is missing"):
+        read_documents(tmp_path)
+    (tmp_path / "loop.md").unlink()
+    assert [*read_documents(tmp_path).documents] == ["a.md"]
