@@ -40,8 +40,7 @@ def refused(fork: Fork, tmp_path: Path) -> Callable[..., str]:
 
 def chunks(unit: bytes) -> Iterator[bytes]:
     chunk = unit * (2**20 // len(unit))
-    size = SIZE // 4 if unit == b"\n" else SIZE  # each line would take 8 bytes or more
-    for _ in range(size // len(chunk)):
+    for _ in range(SIZE // len(chunk)):
         yield chunk
 
 

@@ -133,13 +133,15 @@ def test_every_command_with_a_judge_can_be_told_what_it_takes(
     Path("politeness.yaml").write_text(rubric, encoding="utf-8")
     [prompt] = [block for _, block in blocks("markdown")]
     Path("my_verify.md").write_text(prompt, encoding="utf-8")
+    Path("manuals").mkdir()
+    Path("manuals/phone.md").write_text(ANSWERS["contexts"][0], encoding="utf-8")
     if "local:models/" in " ".join(words):  # which a dry run looks for as well
         for name, kind in MODELS.items():
             write_model(Path("models") / name, kind)
         Path("models/hhem/ask.txt").write_text("{context} {claim}", encoding="utf-8")
     said = ragstone(*words, "--dry-run")
     assert said.code == 0, said.err
-    assert "no calls were made" in said.out
+    assert re.search("no calls were made|take no calls", said.out)
 
 
 def test_the_table_of_policies_on_its_page_is_the_one_that_is_printed() -> None:
