@@ -105,10 +105,9 @@ class Setup:
 """
 
 
-def test_workers_share_the_gpus(ray, module_file) -> None:
+def test_workers_share_the_gpus(ray, modules) -> None:
     """One GPU is pretended; each of two workers gets half of it."""
-    module_file("gpu_setup.py", GPUS)
-    sys.path.insert(0, str(Path.cwd()))
+    (modules / "gpu_setup.py").write_text(GPUS)
     from gpu_setup import Setup
 
     for judge, expected in (("local:models/nli,device=cuda", [0]), ("offline", [])):

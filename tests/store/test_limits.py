@@ -11,46 +11,60 @@ from ragstone.store.limits import AHEAD, LEFT_BEHIND, LeaseRequest, StoredLimits
 from ragstone.store.run_info import format_time
 from ragstone.store.schema import LIMITS
 
-ONE = LeaseRequest("openai", gaps=(0.0,))
-RUNS, BUDGET, PROCESSES, STEP = 30, 40, 3, 0.002
+ONE = LeaseRequest("p", "openai", ((0.0, 0.0),))
+RUNS, BUDGET, PROCESSES, STEP = 40, 40, 3, 0.002
+DOLLARS, MOST = 2.0, 0.2
+"""The budget of every second run, and the highest cost of a call."""
 KILLING = f"""
 import os, random, signal, sys, time
 from ragstone.store.limits import LeaseRequest
 from ragstone.store.limits import StoredLimits, shared_limits
 
-def work(place, run, pipe, chance):
-    limits = StoredLimits(place, run, {BUDGET}, None)
+def work(place, run, name, pipe, chance, most):
+    limits = StoredLimits(place, run, *((None, {DOLLARS}) if most else ({BUDGET}, None)))
+    released, cost = (0, 0.0), 0.0
     while True:
-        gaps = ({STEP},) * chance.randint(1, 4)
-        begin = time.monotonic()
-        lease = limits.lease(LeaseRequest("openai", gaps))
+        calls = [({STEP}, most * chance.uniform(0.1, 1)) for _ in range(chance.randint(1, 4))]
+        request = LeaseRequest(name, "openai", calls, released=released, cost=cost)
+        lease = limits.lease(request)
         leased = time.monotonic()
-        if not lease.waits:
+        released, cost = (0, 0.0), 0.0
+        if lease.spent and not lease.waits:
             break
         os.write(pipe, b"%d leased\\n" % len(lease.waits))
-        for wait in lease.waits:
+        for wait, (_, dollars) in zip(lease.waits, calls):
             time.sleep(max(0, leased + wait - time.monotonic()))
-            os.write(pipe, b"%r call\\n" % time.monotonic())
+            paid = dollars * chance.random()
+            os.write(pipe, b"%r call %r\\n" % (time.monotonic(), paid))
+            if most:
+                released, cost = (released[0] + 1, released[1] + dollars), cost + paid
+        if not lease.waits:
+            time.sleep(0.005)
     os._exit(0)
 
 def main(place, seed):
     chance = random.Random(seed)
     for number in range({RUNS}):
+        most = {MOST} * (number % 2)
         with shared_limits(place, f"run {{number}}") as where:
             (reading, writing), begin = os.pipe(), time.monotonic()
             children = []
-            for _ in range({PROCESSES}):
+            for name in range({PROCESSES}):
                 seed = chance.random()
                 if not (child := os.fork()):
-                    work(where, f"run {{number}}", writing, random.Random(seed))
+                    work(where, f"run {{number}}", str(name), writing, random.Random(seed), most)
                 children.append(child)
             os.close(writing)
             killed = chance.sample(children, chance.randint(0, {PROCESSES} - 1))
+            limits, ended = StoredLimits(where, f"run {{number}}"), []
             for child in killed:
                 time.sleep(chance.random() * {BUDGET * STEP} * 2 / len(killed))
                 os.kill(child, signal.SIGKILL)
+                ended.append(os.waitpid(child, 0)[1])
+                limits.bury(str(children.index(child)))
+            limits.close()
             text = os.fdopen(reading).read()
-            ended = [os.waitpid(child, 0)[1] for child in children]
+            ended += [os.waitpid(child, 0)[1] for child in children if child not in killed]
         print(begin, ended.count(signal.SIGKILL), *text.split("\\n"), sep=";", flush=True)
 
 main(sys.argv[1] if len(sys.argv) > 2 else None, int(sys.argv[-1]))
@@ -73,7 +87,7 @@ def test_processes_share_a_line_until_the_run_ends(place: str) -> None:
             assert [(each.calls, len(each.waits)) for each in found] == [
                 (1, 1), (2, 1), (3, 1), (3, 0)
             ]  # fmt: skip
-            assert first.lease(LeaseRequest(ended=1, cost=0.25)).cost == 0.25
+            assert first.lease(LeaseRequest(cost=0.25)).cost == 0.25
         assert lines(store) == []
         with pytest.raises(StoreError, match="the run r1 has ended"):
             second.lease(ONE)
@@ -85,21 +99,22 @@ def test_a_rate_and_a_pause_are_shared(place: str) -> None:
     Store.open(place).close()
     with shared_limits(place, "r1"):
         first, second = (StoredLimits(place, "r1", None, None) for _ in range(2))
-        five = LeaseRequest("openai", gaps=(1000.0,) * 5)
+        five = LeaseRequest("p", "openai", ((1000.0, 0.0),) * 5)
         waits = [each.lease(five).waits for each in (first, second, first)]
         assert [len(each) for each in waits] == [1, 1, 1]  # no more start within a second
         assert all(900 < later - sooner <= 1000 for (sooner,), (later,) in pairwise(waits))
-        assert first.lease(LeaseRequest("other", gaps=(1000.0,))).waits == [0.0]
-        first.lease(LeaseRequest("other", pause=5000.0))
-        assert 4000 < second.lease(LeaseRequest("other", gaps=(0.01,) * 500)).waits[0] <= 5000
-        assert 0 < first.lease(LeaseRequest("third", gaps=(0.01,) * 500)).waits[-1] <= AHEAD
+        assert first.lease(LeaseRequest("p", "other", ((1000.0, 0.0),))).waits == [0.0]
+        first.lease(LeaseRequest("p", "other", pause=5000.0))
+        many = ((0.01, 0.0),) * 500
+        assert 4000 < second.lease(LeaseRequest("p", "other", many)).waits[0] <= 5000
+        assert 0 < first.lease(LeaseRequest("p", "third", many)).waits[-1] <= AHEAD
         first.close()
         second.close()
 
 
 def test_a_line_of_the_same_run_or_of_a_killed_process_is_replaced(place: str) -> None:
     old = format_time(datetime.now(UTC) - LEFT_BEHIND - timedelta(days=1))
-    line = {"calls": 9, "ended": 9, "cost_usd": 9.0, "starts": "{}"}
+    line = {"calls": 9, "cost_usd": 9.0, "reserved": "{}", "starts": "{}"}
     with Store.open(place) as store:
         with store.transaction() as connection:
             new = format_time(datetime.now(UTC))
@@ -129,14 +144,18 @@ def test_killed_processes_exceed_neither_the_budget_nor_the_rate(place: str) -> 
     runs = done.stdout.splitlines()
     assert len(runs) == RUNS
     killed = 0
-    for run in runs:
+    for number, run in enumerate(runs):
         begin, deaths, *events = run.split(";")
         words = [event.split() for event in events if event]
-        times = [float(number) for number, what in words if what == "call"]
-        leased = sum(int(number) for number, what in words if what == "leased")
-        assert len(times) <= leased <= BUDGET, run
+        times = [float(when) for when, what, *_ in words if what == "call"]
+        leased = sum(int(calls) for calls, what, *_ in words if what == "leased")
         # a killed process may have leased calls that it could not report
-        assert len(times) >= BUDGET - 4 * int(deaths), run
+        lost = 4 * int(deaths)
+        if number % 2:
+            paid = sum(float(cost) for _, what, *costs in words for cost in costs)
+            assert DOLLARS - (lost + 1) * MOST <= paid <= DOLLARS + 1e-6, run
+        else:
+            assert BUDGET - lost <= len(times) <= leased <= BUDGET, run
         late = [
             time for n, time in enumerate(sorted(times)) if n > (time - float(begin)) / STEP + 1
         ]
