@@ -105,6 +105,12 @@ def test_a_spent_budget_keeps_what_is_proven_and_the_next_call_continues(
     assert 0 < len(load("questions.jsonl").samples) < 30
     assert ragstone(*args).out == "wrote questions.jsonl: 30 of 30\n"
     assert max(Counter(each.prompt for each in server.asked).values()) == 1
+    whole = Path("questions.jsonl").read_bytes()
+    fewer = ragstone(*args, "--max-calls", "60", "--no-cache")
+    assert fewer.code == 3
+    assert fewer.out.startswith("nothing was written: ")
+    assert "questions.jsonl keeps its 30 questions." in fewer.err
+    assert Path("questions.jsonl").read_bytes() == whole
 
 
 def test_a_dry_run_makes_no_calls(ragstone, server: QuestionServer) -> None:
@@ -208,7 +214,7 @@ def test_variants_are_paired(ragstone, tmp_path: Path) -> None:
     assert "known: keywords, typos" in bad.err
 
 
-def start(server: QuestionServer, folder: Path) -> "subprocess.Popen[str]":
+def launched(server: QuestionServer, folder: Path) -> "subprocess.Popen[str]":
     environment = {**os.environ, "OPENAI_BASE_URL": server.url}
     words = ["-m", "ragstone", "questions", "generate", "docs", "--n", "40", *MODEL]
     return subprocess.Popen(
@@ -232,10 +238,10 @@ def test_after_a_crash_only_the_calls_in_flight_are_repeated(
 ) -> None:
     server.delay = 0.03
     for replies in (30, 90):
-        with start(server, tmp_path) as process:
+        with launched(server, tmp_path) as process:
             wait_for(server, replies, process)
             process.kill()
-    with start(server, tmp_path) as process:
+    with launched(server, tmp_path) as process:
         out, err = process.communicate()
     assert (process.returncode, out) == (0, "wrote questions.jsonl: 40 of 40\n"), err
     repeated = Counter(each.prompt for each in server.asked)
@@ -248,7 +254,7 @@ def test_after_a_crash_only_the_calls_in_flight_are_repeated(
 
 def test_ctrl_c_keeps_what_is_proven(server: QuestionServer, tmp_path: Path) -> None:
     server.delay = 0.05
-    with start(server, tmp_path) as process:
+    with launched(server, tmp_path) as process:
         wait_for(server, 60, process)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import cast
 
 from ragstone._internal.files import write_file, write_text
 from ragstone.datasets.export import write_samples
@@ -122,17 +122,18 @@ def write_provenance(record: Mapping[str, object], path: Path) -> None:
     write_text(provenance_path(path), text + "\n")
 
 
-def check_replaceable(path: Path) -> None:
-    """Check that a file does not exist, or is one that was generated and not changed since."""
+def check_replaceable(path: Path) -> int:
+    """Check that a file does not exist, or is one that was generated and not changed since.
+
+    Return the number of its questions; 0 if it does not exist.
+    """
     if not path.exists():
-        return
-    try:
-        record: object = json.loads(provenance_path(path).read_text(encoding="utf-8"))
-        known = cast("Mapping[str, object]", record)["sha256"] if isinstance(record, dict) else None
-    except (OSError, ValueError, KeyError):
-        known = None
-    if known != sha256(path.read_bytes()).hexdigest():
-        raise UsageError(
-            f"{path} exists, and was not generated or was changed since; choose another file with "
-            "-o, or delete it"
-        )
+        return 0
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        record = json.loads(provenance_path(path).read_text(encoding="utf-8"))
+        if record["sha256"] == sha256(path.read_bytes()).hexdigest():
+            return int(record["questions"])
+    raise UsageError(
+        f"{path} exists, and was not generated or was changed since; choose another file with -o, "
+        "or delete it"
+    )

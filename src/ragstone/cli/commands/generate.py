@@ -149,7 +149,7 @@ _NEED_A_MODEL = ("types", "brief", "persona", "languages", "noise", "rejected")
     groups={
         "Documents": _DOCUMENTS,
         "Questions": _QUESTIONS,
-        "Judge": JUDGE,
+        "Judge": tuple(each for each in JUDGE if each.name != "embedding_model"),
         "Limits": LIMITS,
         "Result": _RESULT,
     },
@@ -188,23 +188,29 @@ def generate(**given: Any) -> None:
     files = (out, given["chunks"], given["file"])
     check_files(*files, inputs=given["documents"], written=[*filter(None, [rejected]),
                 provenance_path(out)])  # fmt: skip
-    check_replaceable(out)
+    before = check_replaceable(out)
     corpus = read_documents(given["documents"], chunk_words=given["chunk_words"])
     for note in corpus.notes:
         click.echo(f"Note: {note}", err=True)
     if given["chunks"] and not given["dry_run"]:
         write_chunks(corpus.chunks, given["chunks"])
-    command = _Generation(given, plan, corpus, out, rejected)
+    command = _Generation(given, plan, corpus, out, rejected, before)
     sys.exit(command.known_items() if free else command.questions())
 
 
 class _Generation:
-    """One call of the command."""
+    """One call of the command; `before` is the number of questions in the file now."""
 
     def __init__(
-        self, given: Given, plan: Plan, corpus: Corpus, out: Path, rejected: Path | None
+        self,
+        given: Given,
+        plan: Plan,
+        corpus: Corpus,
+        out: Path,
+        rejected: Path | None,
+        before: int,
     ) -> None:
-        self.given, self.plan, self.corpus = given, plan, corpus
+        self.given, self.plan, self.corpus, self.before = given, plan, corpus, before
         self.out, self.rejected = out, rejected
         self.index = ChunkIndex(corpus)
         self.size = (
@@ -298,7 +304,9 @@ class _Generation:
     def _finish(self, generated: Generated, judge: Judge, *, interrupted: bool) -> int:
         """Write and print what was generated, and return the exit code."""
         given, request = self.given, generated.request
-        if generated.questions:
+        made = len(generated.questions)
+        writes = made > 0 and (generated.complete or made >= self.before)
+        if writes:
             record: dict[str, object] = {
                 "judge": judge.name,
                 "judge_setups": {
@@ -317,7 +325,7 @@ class _Generation:
         if self.rejected and generated.rejected:
             write_rejected(generated.rejected, self.rejected)
         document = {
-            "questions": len(generated.questions),
+            "questions": made,
             "requested": request.n,
             "types": dict(Counter(each.type for each in generated.questions)),
             "missing": generated.missing,
@@ -328,8 +336,10 @@ class _Generation:
         }
         write_document(given["file"], document)
         to_error = given["file"] == STDOUT
-        written = f"wrote {self.out}: " if generated.questions else "nothing was written: "
+        written = f"wrote {self.out}: " if writes else "nothing was written: "
         click.echo(f"{written}{generated}", err=to_error)
+        if made and not writes:
+            click.echo(f"{self.out} keeps its {count(self.before, 'question')}.", err=True)
         _print_empty(generated.empty)
         if generated.rejected and self.rejected:
             rejects = count(len(generated.rejected), "rejected candidate")
@@ -347,7 +357,7 @@ class _Generation:
             )
             click.echo(f"Interrupted; {kept}.", err=True)
             return INTERRUPTED
-        if generated.questions:
+        if writes:
             click.echo(f"Documents, judge and seed: {provenance_path(self.out)}", err=True)
         if generated.complete:
             click.echo(f"Evaluate with: ragstone run {self.out} --api-url URL", err=True)
@@ -362,6 +372,7 @@ class _Generation:
             "n": self.given["n"],
             "seed": self.given["draw"],
             "chunk_words": self.given["chunk_words"],
+            "questions": len(samples),
             "documents": document_hashes(self.corpus),
         }
         write_provenance({**common, **record}, self.out)
