@@ -152,7 +152,7 @@ class RankingEvaluation:
             },
         )
         described = {str(metric): metric.described for metric in self.metrics}
-        counts = found.counts if isinstance(found, RankingSummary) else None
+        counts = found.counts() if isinstance(found, RankingSummary) else None
         return Run(manifest=manifest, metrics=described, rows=found, known_counts=counts)
 
 

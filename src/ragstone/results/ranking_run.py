@@ -156,10 +156,14 @@ class RankingSummary(LazyRows):
     """The rows of a ranking whose scores were only counted: the worst and the first that failed."""
 
     def __init__(self, counts: RunSummaryBuilder, texts: Mapping[str, str]) -> None:
-        self.counts, self.texts = counts, texts
+        self._counts, self.texts = counts, texts
+
+    def counts(self) -> RunSummaryBuilder:
+        """Return the counts of all rows."""
+        return self._counts
 
     def __len__(self) -> int:
-        return self.counts.rows
+        return self._counts.rows
 
     def at(self, place: int) -> Row:
         """Return a row with the scores that are known.
@@ -169,7 +173,7 @@ class RankingSummary(LazyRows):
         """
         scores: dict[str, Score] = {}
         query = ""
-        for name, counted in self.counts.scores.items():
+        for name, counted in self._counts.scores.items():
             for lowest in (True, False):
                 for one in counted.worst(higher_is_better=lowest):
                     if one.place == place:
