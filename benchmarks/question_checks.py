@@ -2,13 +2,13 @@
 
 python benchmarks/question_checks.py DATA [--half tune]
 
-DATA is a folder with defacto.jsonl.gz and wice_dev.jsonl.gz: human-labelled claims about BBC
-articles and web pages, of which only those are used that the offline judge was not trained on. Each
-claim with a name or figure becomes a row: the query is the claim with `what` in that place, the
-reference is the claim. The demo's hand-written questions are a second set.
+DATA is a folder with bump.jsonl.gz: sentences about news articles, and people's small edits that
+make them wrong. The offline judge was not trained on them. Each sentence with a name or figure
+becomes a row: the query is the sentence with `what` in that place, the reference is the sentence.
+The demo's hand-written questions are a second set.
 
-Half of the rows (by a hash of their id) was used to choose the thresholds; the figures are those
-of the other half. `scripted` is a judge with perfect verdicts: what it misses, no judge can repair.
+The thresholds were chosen with `--half tune`: other claims (defacto.jsonl.gz and wice_dev.jsonl.gz)
+and the other half of the demo. `scripted` is a judge with perfect verdicts.
 """
 
 import argparse
@@ -96,8 +96,37 @@ def cloze(claim: str) -> tuple[str, str] | None:
     return query, chosen[0]
 
 
+def human_edits(folder: Path) -> Bench:
+    """Return two of three articles as chunks, facts about them, and questions about the others."""
+    with gzip.open(folder / "bump.jsonl.gz", "rt", encoding="utf-8") as file:
+        rows = [row for line in file if "reference" in (row := json.loads(line))]
+    pairs: dict[str, tuple[str, str, str]] = {}  # article -> its text, a sentence, and its edit
+    for row in rows:
+        true, false = (
+            [sentence.text for sentence in split_sentences(row[name])]
+            for name in ("reference", "response")
+        )
+        changed = [(a, b) for a, b in zip(true, false, strict=False) if a != b]
+        if len(true) == len(false) and len(changed) == 1 and cloze(changed[0][0]):
+            pairs.setdefault(name_of(row["contexts"][0]), (row["contexts"][0], *changed[0]))
+    bench = Bench("edits", Corpus({}, ()))
+    documents: dict[str, Document] = {}
+    facts: list[Fact] = []
+    for name, (text, true, false) in pairs.items():
+        query, answer = cloze(true) or ("", "")
+        if int(name, 16) % 3:
+            documents[name] = Document(name, text, name)
+            facts.append(Fact(name, true, query, answer, (name,), false))
+        else:
+            sample = Sample(id=f"none-{name}", query=query, relevance={})
+            bench.cases.append(Case(sample, "unanswerable", None))
+    chunks = [Chunk(n, n, 0, len(d.text), "", d.text) for n, d in documents.items()]
+    bench.corpus = Corpus(documents, tuple(chunks))
+    return make_bench("edits", bench.corpus, facts, bench)
+
+
 def held_out(folder: Path) -> list[dict[str, Any]]:
-    """Return the claims that the offline judge was not trained on."""
+    """Return claims of other sources, to choose thresholds."""
     rows: list[dict[str, Any]] = []
     for name in ("defacto", "wice_dev"):
         with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
@@ -236,10 +265,7 @@ def make_bench(
     for number, fact in enumerate(facts):
         other = facts[(number + 1) % len(facts)]
         add(row(fact, "good"), "single")
-        if name == "claims":
-            wrong = fact.false or wrong_figure(fact.claim, random)
-        else:
-            wrong = wrong_figure(fact.claim, random)
+        wrong = fact.false or wrong_figure(fact.claim, random)
         if wrong:
             add(
                 row(fact, "wrong", reference=wrong, query=f"{fact.query} "),
@@ -480,8 +506,9 @@ def main() -> None:
     parser.add_argument("--half", choices=("tune", "eval"), default="eval")
     parser.add_argument("--show", help="print rows of this kind that were judged wrong")
     given = parser.parse_args()
-    for make in (lambda: human_claims(given.data, given.half), lambda: demo_questions(given.half)):
-        bench = make()
+    tuning = given.half == "tune"
+    claims = human_claims(given.data, "tune") if tuning else human_edits(given.data)
+    for bench in (claims, demo_questions(given.half)):
         kinds = Counter(case.kind for case in bench.cases)
         print(f"\n{bench.name}: {len(bench.corpus.chunks)} chunks, {dict(kinds)}")
         for judge in (OfflineJudge(), scripted(bench)):

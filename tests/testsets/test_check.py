@@ -159,6 +159,15 @@ async def test_a_judge_that_fails_is_a_finding_and_never_a_pass() -> None:
     assert [each.status for each in check.rows] == ["rejected"] * 2
 
 
+async def test_a_judge_that_is_down_is_not_asked_about_every_row() -> None:
+    judge = ScriptedJudge({"extract_claims": Failure(Cause.UNREACHABLE, "connection refused")})
+    rows = [GOOD.model_copy(update={"id": str(n), "query": f"{GOOD.query} {n}"}) for n in range(60)]
+    check = await check_samples(rows, CORPUS, judge, name="x", concurrency=2)
+    assert len(judge.asked) < 25
+    assert [each[-1] for each in kinds(check)] == [("not_checked", "error")] * 60
+    assert "consecutive rows failed (unreachable)" in check.findings[-1].message
+
+
 async def test_a_judge_decides_what_words_cannot() -> None:
     def verify(question):
         text = question.contexts[0]

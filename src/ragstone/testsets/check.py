@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias, TypeVar
 from ragstone._internal.concurrency import finish_in_thread, working
 from ragstone._internal.text import count, listing, one_line
 from ragstone.datasets import load, samples_of
+from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.judges.base import Judge, RouterJudge, outcome_of
 from ragstone.judges.factory import make_judge
 from ragstone.judges.offline import OfflineJudge
@@ -217,10 +218,12 @@ async def check_samples(
     name: str,
     concurrency: int,
     on_row: Callable[[int, int], None] = lambda _done, _total: None,
+    plan: Plan | None = None,
 ) -> SetCheck:
     """Check rows; `on_row` is called with the number of finished rows, and of all.
 
-    Kinds of question that the judge does not take are answered by words.
+    Kinds of question that the judge does not take are answered by words. After too many failures
+    in a row, by the plan's limit, the judge is not asked any more.
     """
     words = OfflineJudge()
     decides = not isinstance(judge, OfflineJudge)
@@ -228,7 +231,8 @@ async def check_samples(
     judge = RouterJudge(routes, judge) if routes else judge
     notes, ids_known = _set_notes(samples, corpus)
     repeated = duplicates(samples)
-    checker = _Checker(ChunkIndex(corpus), judge, ids_known=ids_known, decides=decides)
+    breaker = CircuitBreaker(plan or Plan(concurrency=concurrency))
+    checker = _Checker(ChunkIndex(corpus), judge, breaker, ids_known=ids_known, decides=decides)
     rows: list[RowCheck | None] = [None] * len(samples)
 
     async def check(numbered: tuple[int, Sample]) -> None:
@@ -351,8 +355,17 @@ class _Row:
 class _Checker:
     """Checks rows. Without a judge that `decides`, relevant ids are only replaced, not refined."""
 
-    def __init__(self, index: ChunkIndex, judge: Judge, *, ids_known: bool, decides: bool) -> None:
+    def __init__(
+        self,
+        index: ChunkIndex,
+        judge: Judge,
+        breaker: CircuitBreaker,
+        *,
+        ids_known: bool,
+        decides: bool,
+    ) -> None:
         self.usage = NOTHING_SPENT
+        self._breaker = breaker
         self._decides = decides
         self._index, self._corpus, self._judge = index, index.corpus, judge
         self._ids_known = ids_known
@@ -407,8 +420,12 @@ class _Checker:
         return leak
 
     async def _ask(self, question: Question[T]) -> T:
+        if self._breaker.reason:
+            raise _UncheckedError(self._breaker.reason)
         outcome = await outcome_of(self._judge, question)
         self.usage += outcome.usage
+        failed = isinstance(outcome, Failure)
+        self._breaker.add({outcome.cause if failed else None}, outcome.message if failed else None)
         if isinstance(outcome, Failure):
             raise _UncheckedError(f"{outcome.cause}: {one_line(outcome.message, 200)}")
         return outcome.value

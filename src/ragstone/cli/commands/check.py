@@ -147,6 +147,7 @@ def _check(plan: Plan, samples: Sequence[Sample], corpus: Corpus, name: str) -> 
                 judge,
                 name=name,
                 concurrency=plan.concurrency,
+                plan=plan,
                 on_row=lambda done, total: update(completed=done, total=total),
             )
         )
