@@ -133,7 +133,7 @@ def test_every_command_with_a_judge_can_be_told_what_it_takes(
     Path("politeness.yaml").write_text(rubric, encoding="utf-8")
     [prompt] = [block for _, block in blocks("markdown")]
     Path("my_verify.md").write_text(prompt, encoding="utf-8")
-    Path("questions.xlsx").write_bytes(DATASET.read_bytes())
+    Path("testset.xlsx").write_bytes(DATASET.read_bytes())
     chunk = {"id": 101, "text": ANSWERS["contexts"][0]}
     Path("chunks.jsonl").write_text(json.dumps(chunk), encoding="utf-8")
     Path("manuals").mkdir()
