@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 from tests.cli.conftest import Command
+from tests.conftest import Fork
 
 from ragstone.datasets import blocks
 from ragstone.store import Store
@@ -50,11 +51,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def asked(folder: Path) -> list[str]:
     log = folder / "asked.log"
     return log.read_text().split() if log.exists() else []
-
-
-def process(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "ragstone", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
 
 
 def stopped(folder: Path, by: signal.Signals, after: int = 25, data: str = "data.jsonl") -> None:
@@ -227,7 +223,11 @@ def test_a_run_that_was_scored_again_is_not_gone_on_with(ragstone: Command, fold
 
 
 async def test_a_panel_goes_on_as_it_was_named(
-    folder: Path, faulty: SimpleNamespace, behave: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+    fork: Fork,
+    folder: Path,
+    faulty: SimpleNamespace,
+    behave: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"{faulty.url}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
@@ -244,18 +244,18 @@ async def test_a_panel_goes_on_as_it_was_named(
         "1",
     )
     first = await asyncio.to_thread(
-        process, "run", "data.jsonl", "-m", "faithfulness", *words, "--json", "-"
+        fork, "run", "data.jsonl", "-m", "faithfulness", *words, "--json", "-", folder=folder
     )
-    assert first.returncode == 0, first.stderr
-    assert json.loads(first.stdout)["judge"] == "2*openai:a,2*openai:b"
+    assert first["code"] == 0, first["err"]
+    assert json.loads(first["out"])["judge"] == "2*openai:a,2*openai:b"
     said = {"message": {"content": '{"claims": []}'}, "finish_reason": "stop"}
     faulty.script(chat, behave.reply({"choices": [said]}))
     again = await asyncio.to_thread(
-        process, "resume", "last", "--retry-failed", "--no-export", "--json", "-"
+        fork, "resume", "last", "--retry-failed", "--no-export", "--json", "-", folder=folder
     )
-    assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)["metrics"]["faithfulness"]["failed"] == 0
-    assert json.loads(again.stdout)["judge"] == "2*openai:a,2*openai:b"
+    assert again["code"] == 0, again["err"]
+    assert json.loads(again["out"])["metrics"]["faithfulness"]["failed"] == 0
+    assert json.loads(again["out"])["judge"] == "2*openai:a,2*openai:b"
 
 
 def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> None:

@@ -10,6 +10,7 @@ from time import monotonic, sleep
 
 import pytest
 import xlsxwriter
+from tests.conftest import Fork
 
 PORT = 8000
 """The document's: its commands name no other."""
@@ -58,21 +59,14 @@ def demo_server() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("demo_server")
-def test_every_command_of_the_document_runs(tmp_path: Path) -> None:
+def test_every_command_of_the_document_runs(fork: Fork, tmp_path: Path) -> None:
     with xlsxwriter.Workbook(tmp_path / "custom_data.xlsx") as book:
         sheet = book.add_worksheet()
         sheet.write_row(0, 0, ["Query", "Point_ids"])
         sheet.write_row(1, 0, ["How fast does the battery charge?", "101"])
     keyless = {name: value for name, value in os.environ.items() if name not in SETTINGS}
     for command, refusal in COMMANDS.items():
-        said = subprocess.run(
-            [sys.executable, "-m", "ragstone", *command.split()],
-            cwd=tmp_path,
-            env=keyless,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert said.returncode == (2 if refusal else 0), f"{command}: {said.stderr}"
-        assert refusal in said.stderr, command
-        assert "Traceback" not in said.stderr, command
+        ended = fork(*command.split(), folder=tmp_path, environment=keyless)
+        assert ended["code"] == (2 if refusal else 0), f"{command}: {ended['err']}"
+        assert refusal in ended["err"], command
+        assert "Traceback" not in ended["err"], command
