@@ -21,7 +21,7 @@ MODEL = ("--model", "m", "--max-retries", "0")
 
 
 @pytest.fixture
-def server(ragstone, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[QuestionServer]:
+def author(ragstone, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[QuestionServer]:
     found = QuestionServer()
     found.start()
     monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -36,7 +36,7 @@ def lines(name: str) -> list[dict]:
 
 
 @each_case("suffix", [".jsonl", ".json", ".csv", ".xlsx"])
-def test_a_set_is_ready_to_be_run(ragstone, server: QuestionServer, suffix: str) -> None:
+def test_a_set_is_ready_to_be_run(ragstone, author: QuestionServer, suffix: str) -> None:
     name = f"set{suffix}"
     said = ragstone("questions", "generate", "docs", "--n", "20", *MODEL, "-o", name)
     assert said.code == 0, said.err
@@ -59,17 +59,18 @@ def test_a_set_is_ready_to_be_run(ragstone, server: QuestionServer, suffix: str)
     assert [each["sha256"] for each in record["documents"]] == [
         each.sha256 for each in corpus.documents.values()
     ]
-    assert len(record["judge_setups"]) == 4
+    assert record["prompts"].keys() == record["judge_setups"].keys()
+    assert len(record["prompts"]) == 4
 
 
-def test_fewer_are_explained_and_kept_aside(ragstone, server: QuestionServer) -> None:
+def test_fewer_are_explained_and_kept_aside(ragstone, author: QuestionServer) -> None:
     def fault(asked):
         bad = asked.kind == "verify" and "Price" in (asked.fence("claims") or "")
         return (
             {"verdicts": [{"claim": n, "label": "CONTRADICTED"} for n in (1, 2)]} if bad else None
         )
 
-    server.fault = fault
+    author.fault = fault
     args = ("docs", "--n", "96", "--types", "single=1", *MODEL)  # all sentences
     said = ragstone("questions", "generate", *args, "--json", "counts.json")
     assert said.code == 3
@@ -85,8 +86,8 @@ def test_fewer_are_explained_and_kept_aside(ragstone, server: QuestionServer) ->
     assert wrong[0]["detail"].startswith("CONTRADICTED: ")
 
 
-def test_nothing_proven_writes_no_file(ragstone, server: QuestionServer) -> None:
-    server.fault = lambda asked: "I am not sure." if asked.kind == "write" else None
+def test_nothing_proven_writes_no_file(ragstone, author: QuestionServer) -> None:
+    author.fault = lambda asked: "I am not sure." if asked.kind == "write" else None
     said = ragstone("questions", "generate", "docs", "--n", "5", *MODEL)
     assert said.code == 3
     assert said.out.startswith("nothing was written: 0 of 5: 12 without a reply")
@@ -96,7 +97,7 @@ def test_nothing_proven_writes_no_file(ragstone, server: QuestionServer) -> None
 
 
 def test_a_spent_budget_keeps_what_is_proven_and_the_next_call_continues(
-    ragstone, server: QuestionServer
+    ragstone, author: QuestionServer
 ) -> None:
     args = ("questions", "generate", "docs", "--n", "30", *MODEL)
     said = ragstone(*args, "--max-calls", "60")
@@ -104,7 +105,7 @@ def test_a_spent_budget_keeps_what_is_proven_and_the_next_call_continues(
     assert "the budget of 60 calls (--max-calls) is spent" in said.out
     assert 0 < len(load("questions.jsonl").samples) < 30
     assert ragstone(*args).out == "wrote questions.jsonl: 30 of 30\n"
-    assert max(Counter(each.prompt for each in server.asked).values()) == 1
+    assert max(Counter(each.prompt for each in author.asked).values()) == 1
     whole = Path("questions.jsonl").read_bytes()
     fewer = ragstone(*args, "--max-calls", "60", "--no-cache")
     assert fewer.code == 3
@@ -113,15 +114,15 @@ def test_a_spent_budget_keeps_what_is_proven_and_the_next_call_continues(
     assert Path("questions.jsonl").read_bytes() == whole
 
 
-def test_a_dry_run_makes_no_calls(ragstone, server: QuestionServer) -> None:
+def test_a_dry_run_makes_no_calls(ragstone, author: QuestionServer) -> None:
     said = ragstone("questions", "generate", "docs", *MODEL, "--dry-run", "--chunks", "c.jsonl")
     assert said.code == 0, said.err
     assert said.out.startswith("Dry run: no calls were made. 100 questions from 48 chunks")
-    assert not server.asked
+    assert not author.asked
     assert not Path("c.jsonl").exists()
 
 
-def test_chunks_can_be_indexed_and_read_again(ragstone, server: QuestionServer) -> None:
+def test_chunks_can_be_indexed_and_read_again(ragstone, author: QuestionServer) -> None:
     args = ("--n", "6", *MODEL, "--types", "single=1")
     assert ragstone("questions", "generate", "docs", *args, "--chunks", "c.jsonl").code == 0
     chunks = lines("c.jsonl")
@@ -133,14 +134,14 @@ def test_chunks_can_be_indexed_and_read_again(ragstone, server: QuestionServer) 
     }
 
 
-def test_a_file_of_somebody_else_is_not_replaced(ragstone, server: QuestionServer) -> None:
+def test_a_file_of_somebody_else_is_not_replaced(ragstone, author: QuestionServer) -> None:
     out = Path("questions.jsonl")
     out.write_text("{}", encoding="utf-8")
     args = ("questions", "generate", "docs", "--n", "3", *MODEL)
     refused = ragstone(*args)
     assert refused.code == 2
     assert "was not generated or was changed since" in refused.err
-    assert not server.asked
+    assert not author.asked
     out.unlink()
     assert ragstone(*args).code == ragstone(*args).code == 0
     out.write_text(out.read_text(encoding="utf-8") + "\n", encoding="utf-8")
@@ -152,7 +153,7 @@ def test_a_file_of_somebody_else_is_not_replaced(ragstone, server: QuestionServe
     [
         (("nothing",), "there is no file or folder nothing"),
         (("empty",), "there are no documents"),
-        (("docs", "--types", "single=0", *MODEL), "the shares add up to 0"),
+        (("docs", "--types", "single=0", *MODEL), "the shares of the types add up to 0"),
         (("docs", "--types", "many=1", *MODEL), "no type of question named 'many'"),
         (("docs", "--noise", "typo", *MODEL), "did you mean 'typos'"),
         (("docs", "--types", "single=1"), "--types: the judge offline writes no questions"),
@@ -165,16 +166,16 @@ def test_a_file_of_somebody_else_is_not_replaced(ragstone, server: QuestionServe
     ],
 )
 def test_what_cannot_be_done_is_refused_before_any_call(
-    ragstone, server: QuestionServer, arguments: tuple[str, ...], why: str
+    ragstone, author: QuestionServer, arguments: tuple[str, ...], why: str
 ) -> None:
     Path("empty").mkdir(exist_ok=True)
     said = ragstone("questions", "generate", *arguments)
     assert (said.code, said.out) == (2, "")
     assert why in said.err
-    assert not server.asked
+    assert not author.asked
 
 
-def test_without_a_model_the_queries_are_rare_words(ragstone, server: QuestionServer) -> None:
+def test_without_a_model_the_queries_are_rare_words(ragstone, author: QuestionServer) -> None:
     said = ragstone("questions", "generate", "docs", "--n", "12", "-o", "k.xlsx")
     assert said.code == 0, said.err
     assert said.out.startswith("wrote k.xlsx: 12 of 12 known-item queries. They are rare words")
@@ -184,7 +185,7 @@ def test_without_a_model_the_queries_are_rare_words(ragstone, server: QuestionSe
     many = ragstone("questions", "generate", "docs", "--n", "5000", "-o", "k2.jsonl")
     assert many.code == 3
     assert "make no more queries" in many.err
-    assert not server.asked
+    assert not author.asked
 
 
 def test_variants_are_paired(ragstone, tmp_path: Path) -> None:
@@ -214,8 +215,8 @@ def test_variants_are_paired(ragstone, tmp_path: Path) -> None:
     assert "known: keywords, typos" in bad.err
 
 
-def launched(server: QuestionServer, folder: Path) -> "subprocess.Popen[str]":
-    environment = {**os.environ, "OPENAI_BASE_URL": server.url}
+def launched(author: QuestionServer, folder: Path) -> "subprocess.Popen[str]":
+    environment = {**os.environ, "OPENAI_BASE_URL": author.url}
     words = ["-m", "ragstone", "questions", "generate", "docs", "--n", "40", *MODEL]
     return subprocess.Popen(
         [sys.executable, *words],
@@ -227,35 +228,35 @@ def launched(server: QuestionServer, folder: Path) -> "subprocess.Popen[str]":
     )
 
 
-def wait_for(server: QuestionServer, replies: int, process: "subprocess.Popen[str]") -> None:
-    while len(server.finished) < replies:
+def wait_for(author: QuestionServer, replies: int, process: "subprocess.Popen[str]") -> None:
+    while len(author.finished) < replies:
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
 
 
 def test_after_a_crash_only_the_calls_in_flight_are_repeated(
-    ragstone, server: QuestionServer, tmp_path: Path
+    ragstone, author: QuestionServer, tmp_path: Path
 ) -> None:
-    server.delay = 0.03
+    author.delay = 0.03
     for replies in (30, 90):
-        with launched(server, tmp_path) as process:
-            wait_for(server, replies, process)
+        with launched(author, tmp_path) as process:
+            wait_for(author, replies, process)
             process.kill()
-    with launched(server, tmp_path) as process:
+    with launched(author, tmp_path) as process:
         out, err = process.communicate()
     assert (process.returncode, out) == (0, "wrote questions.jsonl: 40 of 40\n"), err
-    repeated = Counter(each.prompt for each in server.asked)
+    repeated = Counter(each.prompt for each in author.asked)
     assert sum(repeated.values()) - len(repeated) <= 2 * 8  # two crashes, eight at once
     crashed = Path("questions.jsonl").read_bytes()
-    server.delay = 0.0
+    author.delay = 0.0
     assert ragstone("questions", "generate", "docs", "--n", "40", *MODEL, "--no-cache").code == 0
     assert Path("questions.jsonl").read_bytes() == crashed
 
 
-def test_ctrl_c_keeps_what_is_proven(server: QuestionServer, tmp_path: Path) -> None:
-    server.delay = 0.05
-    with launched(server, tmp_path) as process:
-        wait_for(server, 60, process)
+def test_ctrl_c_keeps_what_is_proven(author: QuestionServer, tmp_path: Path) -> None:
+    author.delay = 0.05
+    with launched(author, tmp_path) as process:
+        wait_for(author, 60, process)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert process.returncode == 130, err

@@ -50,7 +50,7 @@ def test_the_default_shares_of_a_hundred() -> None:
 @each_case(
     ("text", "said"),
     [
-        ("single=0,multi=0", "the shares add up to 0"),
+        ("single=0,multi=0", "add up to 0"),
         ("sinlge=1", "did you mean 'single'"),
         ("single", "must be a number"),
         ("single=-1", "must be a number"),

@@ -39,22 +39,30 @@ def parse_types(text: str) -> Mapping[str, float]:
     shares: dict[str, float] = {}
     for part in text.split(","):
         name, _, value = (each.strip() for each in part.partition("="))
+        if name in shares:
+            raise UsageError(f"--types {text}: {name} is there twice")
+        try:
+            shares[name] = float(value)
+        except ValueError:
+            shares[name] = math.nan
+    return check_shares(shares)
+
+
+def check_shares(shares: Mapping[str, float]) -> Mapping[str, float]:
+    """Return type -> share, or raise a UsageError if these are not types with shares."""
+    for name, share in shares.items():
         if name not in SHARES:
             raise UnknownNameError("type of question", name, SHARES)
-        try:
-            share = float(value)
-        except ValueError:
-            share = math.nan
-        if not 0 <= share < math.inf or name in shares:
-            why = "it is there twice" if name in shares else "the share must be a number from 0"
-            raise UsageError(f"--types {text}: {name}: {why}; write single=40,multi=20")
-        shares[name] = share
+        if not 0 <= share < math.inf:
+            raise UsageError(
+                f"the share of {name} must be a number from 0; write single=40,multi=20"
+            )
     if not sum(shares.values()):
-        raise UsageError(f"--types {text}: the shares add up to 0; give one type more than 0")
+        raise UsageError("the shares of the types add up to 0; give one type more than 0")
     if not any(shares.get(name) for name in WRITTEN):
         raise UsageError(
-            f"--types {text}: noisy questions are variants of the others; add another type, or use "
-            "`ragstone questions vary` for questions of your own"
+            "noisy questions are variants of the others; add another type, or use `ragstone "
+            "questions vary` for questions of your own"
         )
     return shares
 

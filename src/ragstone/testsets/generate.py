@@ -35,6 +35,7 @@ from ragstone.testsets.candidates import (
     UNANSWERABLE,
     Candidate,
     Dealer,
+    check_shares,
     counts_of,
     grouped,
 )
@@ -95,6 +96,7 @@ class QuestionRequest:
     def __post_init__(self) -> None:
         if self.n < 1:
             raise UsageError(f"the number of questions must be 1 or more, got {self.n}")
+        check_shares(self.types)
         for noise in self.noises:
             if noise not in NOISES:
                 raise UnknownNameError("kind of noise", noise, NOISES)

@@ -46,6 +46,7 @@ from ragstone.evaluation.judge_testing.runner import estimate_usage
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
+from ragstone.judges.llm.prompt import Prompt
 from ragstone.judges.spec import OFFLINE, is_free
 from ragstone.reports.format import dollars
 from ragstone.reports.tables import STDOUT
@@ -312,6 +313,7 @@ class _Generation:
                 "judge_setups": {
                     kind: judge_setup(self.plan, judge, [kind]) for kind in request.kinds
                 },
+                "prompts": {kind: self._prompt(kind).fingerprint for kind in request.kinds},
                 "types": request.counts,
                 "brief": request.brief,
                 "personas": request.personas,
@@ -364,6 +366,10 @@ class _Generation:
             return 0
         click.echo(f"Exit code {TOO_MUCH_FAILED}: fewer questions than asked for", err=True)
         return TOO_MUCH_FAILED
+
+    def _prompt(self, kind: str) -> Prompt:
+        file = self.plan.prompts.get(kind)
+        return Prompt.read(kind, Path(file)) if file else Prompt.of(kind)
 
     def _write(self, samples: Sequence[Sample], record: dict[str, object]) -> None:
         write_dataset(samples, self.out)
