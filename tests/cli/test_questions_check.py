@@ -119,3 +119,12 @@ def test_rows_that_the_judge_did_not_answer_are_no_pass(
     assert said.code == 3
     assert "1 row of 1 not checked; the first: not checked: unreachable" in said.err
     assert not Path("f.jsonl").exists()
+
+
+def test_both_files_are_written_or_none(ragstone, docs: Path, tmp_path: Path) -> None:
+    long = {**ROWS[2], "reference": "It costs 95 euros. " * 2000}
+    data = write(tmp_path / "q.jsonl", [ROWS[0], long])
+    said = ragstone("questions", "check", data, "--docs", str(docs), "--write", "f.xlsx")
+    assert said.code == 2
+    assert "an Excel cell has at most 32,767" in said.err
+    assert not list(tmp_path.glob("f*"))

@@ -194,6 +194,7 @@ async def test_kinds_that_a_judge_does_not_take_are_answered_by_words() -> None:
     check = await check_samples([GOOD], CORPUS, judge, name="x", concurrency=1)
     assert kinds(check) == [[("unsupported", "error")]]
     assert "find_answer by offline" in check.description
+    assert "scripted does not answer extract_claims" in check.notes[-1]
 
 
 def test_what_concerns_the_whole_set_is_noted_once() -> None:
@@ -201,7 +202,7 @@ def test_what_concerns_the_whole_set_is_noted_once() -> None:
     check = found_in(*other)
     assert len(check.notes) == 2
     assert "no row has a reference" in check.notes[0]
-    assert "none of the 5 relevant ids is a chunk" in check.notes[1]
+    assert "no relevant id is that of a chunk" in check.notes[1]
     assert not any(f.check == "unknown_id" for f in check.findings)
     with pytest.raises(UsageError):
         check_questions([GOOD], CORPUS, judge="nonsense:")

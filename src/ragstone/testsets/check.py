@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias, TypeVar
 
 from ragstone._internal.concurrency import finish_in_thread, working
-from ragstone._internal.text import count, listing, one_line
+from ragstone._internal.text import listing, one_line
 from ragstone.datasets import load, samples_of
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.judges.base import Judge, RouterJudge, outcome_of
@@ -228,8 +228,11 @@ async def check_samples(
     words = OfflineJudge()
     decides = not isinstance(judge, OfflineJudge)
     routes = {kind: words for kind in KINDS if not judge.takes(kind)}
-    judge = RouterJudge(routes, judge) if routes else judge
     notes, ids_known = _set_notes(samples, corpus)
+    if routes:
+        kinds = ", ".join(routes)
+        notes.append(f"{judge.name} does not answer {kinds}: these compare words, as offline does")
+        judge = RouterJudge(routes, judge)
     repeated = duplicates(samples)
     breaker = CircuitBreaker(plan or Plan(concurrency=concurrency))
     checker = _Checker(ChunkIndex(corpus), judge, breaker, ids_known=ids_known, decides=decides)
@@ -266,8 +269,8 @@ def _set_notes(samples: Sequence[Sample], corpus: Corpus) -> tuple[list[str], bo
     known = any(map(corpus.find, ids))
     if ids and not known:
         notes.append(
-            f"none of the {count(len(ids), 'relevant id')} is a chunk or a document, so ids were "
-            f"not checked: the test set has {listing(sorted(ids), 3)}, and the chunks are named "
+            "no relevant id is that of a chunk or a document, so ids were not checked: the test "
+            f"set has {listing(sorted(ids), 3)}, and the chunks are named "
             f"{listing([chunk.id for chunk in corpus.chunks[:3]])}"
         )
     if not ids and not any(sample.relevance is not None for sample in samples):

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -32,7 +34,7 @@ from ragstone.cli.options import (
 from ragstone.cli.output import check_extension, check_files, progress_bar, write_document
 from ragstone.cli.parse import config_of
 from ragstone.datasets import load
-from ragstone.datasets.export import check_format, write_samples
+from ragstone.datasets.export import check_format, losses, write_samples
 from ragstone.evaluation.effects import check_judge_settings
 from ragstone.judges.dry_run import LEAST, MOST
 from ragstone.judges.factory import make_judge
@@ -173,16 +175,22 @@ def estimate_check(plan: Plan, samples: Sequence[Sample], corpus: Corpus) -> str
 
 
 def _write_rows(found: SetCheck, fixed: Path, rejected: Path) -> None:
-    """Write the valid rows, and the rejected ones if there are any."""
+    """Write the valid rows, and the rejected ones if there are any; both or none."""
     kept = [row.corrected for row in found.with_status("valid", "corrected")]
-    others = rejected_samples(found)
-    for path, samples in ((fixed, kept), (rejected, others)):
-        if samples:
-            write_file(path, partial(write_samples, samples, suffix=path.suffix))
-            click.echo(f"Wrote {path}: {count(len(samples), 'row')}", err=True)
-        else:
-            which = "no row is valid" if path == fixed else "no row was rejected"
-            click.echo(f"{path} was not written: {which}", err=True)
+    made: dict[Path, Path] = {}
+    with TemporaryDirectory() as folder:
+        for path, samples in ((fixed, kept), (rejected, rejected_samples(found))):
+            if not samples:
+                which = "no row is valid" if path == fixed else "no row was rejected"
+                click.echo(f"{path} was not written: {which}", err=True)
+                continue
+            made[path] = Path(folder) / path.name
+            write_file(made[path], partial(write_samples, samples, suffix=path.suffix))
+            for loss in losses(samples, load(made[path]).samples):
+                click.echo(f"{path.suffix} cannot store: {loss}", err=True)
+        for path, copy in made.items():
+            write_file(path, partial(copyfile, copy))
+            click.echo(f"Wrote {path}", err=True)
 
 
 def code_of(found: SetCheck) -> int:
