@@ -23,7 +23,7 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
-SECONDS = 600
+SECONDS = 250
 """After which a command is killed: it hangs."""
 MOST = 6 << 30
 """Bytes of memory that a command may reserve, so that it cannot fill the machine."""
@@ -132,5 +132,5 @@ if __name__ == "__main__":
     for line in sys.stdin:
         given = json.loads(line)
         result = run_in_home(given) if given["home"] else run(given)
-        sys.stdout.write(json.dumps(result) + "\n")
+        sys.stdout.write(json.dumps({"number": given["number"], **result}) + "\n")
         sys.stdout.flush()
