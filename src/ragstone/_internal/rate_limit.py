@@ -104,7 +104,7 @@ class Budget:
         self.calls, self.cost = 0, 0.0
         self._reserved, self._open = 0.0, 0
         self._too_little: str | None = None
-        self._released = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []  # an Event would belong to one loop
 
     @property
     def spent(self) -> str | None:
@@ -155,7 +155,7 @@ class Budget:
         if cost:
             self._open -= 1
             self._reserved = self._reserved - cost if self._open else 0.0
-            self._released.set()
+            self._wake()
 
     def charge(self, cost_usd: float | None) -> None:
         """Add the cost of a call; None (unknown) adds nothing."""
@@ -163,8 +163,14 @@ class Budget:
 
     async def released(self) -> None:
         """Wait until something is released."""
-        self._released.clear()
-        await self._released.wait()
+        self._waiting.append(asyncio.get_running_loop().create_future())
+        await self._waiting[-1]
+
+    def _wake(self) -> None:
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
+        self._waiting.clear()
 
     async def settle(self) -> None:
         """Report what was spent to other processes that share the budget."""

@@ -175,7 +175,7 @@ class SharedBudget(Budget):
         if cost:
             count, dollars = self._given_back
             self._given_back = count + 1, dollars + cost
-            self._released.set()
+            self._wake()
 
     def give_back(self, cost: float) -> None:
         """Give back a leased call that is not made."""
