@@ -317,6 +317,16 @@ def test_from_python(author: QuestionServer, monkeypatch: pytest.MonkeyPatch) ->
         generate_questions("docs", QuestionRequest(6), judge=OfflineJudge())
 
 
+def test_the_code_of_the_page_runs(author: QuestionServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", author.url)
+    write_documents(Path("manuals"))
+    page = (Path(__file__).parents[2] / "docs/questions.md").read_text(encoding="utf-8")
+    code = page.partition("```python\n")[2].partition("```")[0]
+    found: dict[str, object] = {}
+    exec(compile(code, "page", "exec"), found)
+    assert str(found["result"]) == "40 of 40"
+
+
 def test_what_cannot_be_asked_for() -> None:
     with pytest.raises(UsageError, match="1 or more, got 0"):
         QuestionRequest(0)

@@ -167,7 +167,7 @@ def estimate_check(plan: Plan, samples: Sequence[Sample], corpus: Corpus) -> str
     if not most.calls:
         return f"{text}no calls, at no cost"
     costs = [usage.cost_usd for usage in usages]
-    text += f"{span(least.calls, most.calls)} calls"
+    text += f"about {span(least.calls, most.calls)} calls"
     if any(cost is None for cost in costs):
         return f"{text}; price unknown"
     low, high = min(filter(None, costs), default=0.0), max(cost or 0.0 for cost in costs)
