@@ -123,7 +123,6 @@ def test_all_problems_of_a_folder_are_reported_together(tmp_path: Path):
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 broken")
     (tmp_path / "b.docx").write_bytes(b"PK\x03\x04broken")
     (tmp_path / "c.jsonl").write_text('{"id": 1, "text": " "}\n{"text": "a"}\nx')
-    (tmp_path / "d.md").write_text("")
     (tmp_path / "e.txt").write_bytes("Größe\n".encode("latin-1") * 3)
     (tmp_path / "f.md").symlink_to("missing")
     blank = PdfWriter()
@@ -140,7 +139,6 @@ def test_all_problems_of_a_folder_are_reported_together(tmp_path: Path):
         "c.jsonl: line 1: it has no text",
         "c.jsonl: line 2: it has no id",
         "c.jsonl: line 3: invalid JSON",
-        "d.md: it has no text",
         "e.txt: line 1: byte 3 (0xf6) is not UTF-8",
         "f.md: it is a link to a file that is missing",
         "scan.pdf: it has no text; it may be scanned: run OCR first",
@@ -153,6 +151,10 @@ def test_paths_and_ids_that_cannot_be_used(tmp_path: Path):
     (tmp_path / "guide.md").write_text("Text.")
     (tmp_path / "x.png").write_text("")
     (tmp_path / "a.jsonl").write_text('{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}')
+    (tmp_path / "blank.md").write_text(" ")
+    assert read_documents([tmp_path / "guide.md", tmp_path / "blank.md"]).notes == (
+        f"skipped 1 file without text: '{tmp_path / 'blank.md'}'",
+    )
     (tmp_path / "empty").mkdir()
     for paths, message in (
         (tmp_path / "gide.md", "did you mean 'guide.md'?"),

@@ -72,8 +72,7 @@ def check_proven(result: Generated, folder: str = "docs") -> None:
             text = corpus.documents[span["document"]].text
             assert text[span["start"] : span["end"]] == span["text"].strip() == span["text"]
             assert span["text"]
-        assert sample.relevance is not None
-        assert sample.relevance.keys() <= corpus.by_id.keys()
+        assert (sample.relevance or {}).keys() <= corpus.by_id.keys()
         assert sample.reference
 
 
@@ -90,7 +89,6 @@ async def test_as_many_as_asked_for(author: QuestionServer) -> None:
     assert [*rows] == [f"q{number}" for number in range(1, 61)]
     assert len({row.query for row in rows.values()}) == 60
     for row in rows.values():
-        assert row.relevance is not None
         pairs = row.tags["type"] in ("multi", "compare")
         base = rows[str(row.tags["variant_of"])] if row.tags["type"] == "noisy" else None
         if base:
@@ -99,7 +97,7 @@ async def test_as_many_as_asked_for(author: QuestionServer) -> None:
             assert row.query != base.query
         else:
             least = 0 if row.tags["type"] == "unanswerable" else 2 if pairs else 1
-            assert len(row.relevance) == least
+            assert len(row.relevance or {}) == least
             assert (row.reference_claims is None) == (least == 0)
 
 

@@ -24,7 +24,12 @@ from ragstone.types.sample import Sample
 WIDEST = 200
 """Characters shown of a text in the terminal."""
 STATUSES: Mapping[Status, str] = MappingProxyType(
-    {"valid": "valid", "corrected": "valid with other relevant ids", "rejected": "rejected"}
+    {
+        "valid": "valid",
+        "corrected": "valid with other relevant ids",
+        "rejected": "rejected",
+        "unchecked": "not checked",
+    }
 )
 MOST_ROWS = 1000
 """Rows with findings on a page."""
@@ -47,9 +52,7 @@ def check_document(found: SetCheck) -> dict[str, object]:
         "chunks": len(corpus.chunks),
         "notes": list(found.notes),
         "counts": dict(found.counts),
-        "valid": len(found.with_status("valid")),
-        "corrected": len(found.with_status("corrected")),
-        "rejected": len(found.with_status("rejected")),
+        **{status: len(found.with_status(status)) for status in STATUSES},
         "rows": [
             {
                 "id": row.sample.id,
@@ -75,14 +78,34 @@ def check_document(found: SetCheck) -> dict[str, object]:
     }
 
 
-def rejected_samples(found: SetCheck) -> list[Sample]:
-    """Return the rejected rows, with the reasons in the tag `rejected_because`."""
+def valid_samples(found: SetCheck) -> list[Sample]:
+    """Return the valid rows with corrected relevance.
+
+    The ids before the correction are in the tag `relevance_before`, findings in `warnings`.
+    """
     samples: list[Sample] = []
-    for row in found.with_status("rejected"):
-        reasons = "; ".join(f"{each.check}: {each.message}" for each in row.errors)
-        tags = {**row.sample.tags, "rejected_because": reasons}
-        samples.append(row.sample.model_copy(update={"tags": tags}))
+    for row in found.with_status("valid", "corrected"):
+        sample, tags = row.corrected, dict(row.sample.tags)
+        if sample is not row.sample and row.sample.relevance:
+            tags["relevance_before"] = ", ".join(row.sample.relevance)
+        if warnings := [finding for finding in row.findings if finding.severity == "warning"]:
+            tags["warnings"] = _messages(warnings)
+        samples.append(sample.model_copy(update={"tags": tags}))
     return samples
+
+
+def rejected_samples(found: SetCheck) -> list[Sample]:
+    """Return the rejected and unchecked rows, with the reasons in the tag `rejected_because`."""
+    return [
+        row.sample.model_copy(
+            update={"tags": {**row.sample.tags, "rejected_because": _messages(row.errors)}}
+        )
+        for row in found.with_status("rejected", "unchecked")
+    ]
+
+
+def _messages(findings: Iterable[Finding]) -> str:
+    return "; ".join(f"{each.check}: {each.message}" for each in findings)
 
 
 def print_check(found: SetCheck, console: Console, *, most: int) -> None:
@@ -98,14 +121,15 @@ def print_check(found: SetCheck, console: Console, *, most: int) -> None:
     for note in found.notes:
         if note not in corpus.notes:
             console.print(Text(f"Note: {note}"))
-    shares = {words: len(found.with_status(status)) / rows for status, words in STATUSES.items()}
-    statuses = Text(
-        "\n"
-        + ", ".join(
-            f"{round(share * rows):,} {words} ({percent(share)})" for words, share in shares.items()
-        )
+    if found.description:
+        console.print(Text(f"{found.judge}: {found.description}"))
+    numbers_of = {words: len(found.with_status(status)) for status, words in STATUSES.items()}
+    shown = (
+        f"{number:,} {words} ({percent(number / rows)})"
+        for words, number in numbers_of.items()
+        if number or words != STATUSES["unchecked"]
     )
-    console.print(statuses)
+    console.print(Text("\n" + ", ".join(shown)))
     if not found.counts:
         console.print(Text("No findings."))
         return
@@ -189,7 +213,7 @@ def write_check(found: SetCheck, path: Path) -> None:
     style = "\n".join(map(read_asset, STYLES))
     digest = b64encode(sha256(style.encode()).digest()).decode()
     rows = [row for row in found.rows if row.findings]
-    rows.sort(key=lambda row: ("rejected", "corrected", "valid").index(row.status))
+    rows.sort(key=lambda row: ("rejected", "unchecked", "corrected", "valid").index(row.status))
 
     def evidence(row: RowCheck) -> Mapping[str, list[ShownChunk]]:
         return {f.message: shown_chunks(f.evidence, found.corpus) for f in row.findings}
@@ -198,6 +222,7 @@ def write_check(found: SetCheck, path: Path) -> None:
         "questions.html",
         found=found,
         checks=CHECKS,
+        statuses=STATUSES,
         rows=rows[:MOST_ROWS],
         left_out=max(0, len(rows) - MOST_ROWS),
         evidence=evidence,

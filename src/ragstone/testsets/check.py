@@ -62,7 +62,7 @@ KINDS = (ExtractClaims.kind, VerifyClaims.kind, GradeContexts.kind, FindAnswer.k
 """The kinds of question that a check asks."""
 Severity: TypeAlias = Literal["error", "warning"]
 RowType: TypeAlias = Literal["single", "multi", "unanswerable"]
-Status: TypeAlias = Literal["valid", "corrected", "rejected"]
+Status: TypeAlias = Literal["valid", "corrected", "rejected", "unchecked"]
 
 CHECKS: Mapping[str, str] = MappingProxyType(
     {
@@ -129,9 +129,14 @@ class RowCheck:
 
     @property
     def status(self) -> Status:
-        """Whether it is valid, valid with another relevance, or rejected."""
+        """Whether it is valid, valid with another relevance, or rejected.
+
+        A row whose only error is that the judge did not answer is unchecked.
+        """
         if not self.errors:
             return "valid"
+        if all(each.check == "not_checked" for each in self.errors):
+            return "unchecked"
         correctable = all(each.check in CORRECTED for each in self.errors)
         return "corrected" if correctable and self.relevance else "rejected"
 
@@ -448,10 +453,10 @@ class _Checker:
             where = listing(dict.fromkeys(chunks[each.context].id for each in answer.evidence), 3)
             text = one_line(answer.answer, SHOWN)
             sure = answer.confidence is None or answer.confidence >= SURE
-            words = "answers it" if sure else "may answer it"
+            words = "there is an answer" if sure else "there may be an answer"
             row.add(
                 "answerable",
-                f"{where or 'the documents'} {words}: {text!r}",
+                f"{words} in {where or 'the documents'}: {text!r}",
                 spans,
                 "error" if sure else "warning",
             )
@@ -507,8 +512,7 @@ class _Checker:
             figures = {figure for text in shown.texts for figure in _FIGURE.findall(text)}
             sure = (
                 contradicted
-                or verdict.confidence is None
-                or verdict.confidence >= SURE
+                or (self._decides if verdict.confidence is None else verdict.confidence >= SURE)
                 or not figures.issuperset(_FIGURE.findall(claim))
             )
             words = "the documents contradict" if contradicted else "the documents do not support"
@@ -538,14 +542,14 @@ class _Checker:
         elsewhere = listing([chunk.id for chunk in more], 3)
         if wrong and refuted and (self._decides or len(wrong) == len(row.listed)):
             kept = {name: grade for name, grade in kept.items() if name not in wrong}
-            instead = f"; {elsewhere} has it" if more else ""
-            row.add("wrong_id", f"{listing(wrong, 3)} does not have the answer{instead}")
+            instead = f"; it is in {elsewhere}" if more else ""
+            row.add("wrong_id", f"the answer is not in {listing(wrong, 3)}{instead}")
         elif wrong:
             other = "answer" if row.reference else "query"
-            message = f"{listing(wrong, 3)} shares few words with the {other}"
+            message = f"the {other} shares few words with {listing(wrong, 3)}"
             row.add("wrong_id", message, severity="warning")
         elif more and row.listed:
-            row.add("other_chunk", f"{elsewhere} has the answer too", severity="warning")
+            row.add("other_chunk", f"the answer is also in {elsewhere}", severity="warning")
         if more and (self._decides or not kept):
             kept |= {chunk.id: 1.0 for chunk in more}
         if kept and kept != row.sample.relevance and (self._ids_known or not row.sample.relevance):

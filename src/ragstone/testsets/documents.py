@@ -121,7 +121,7 @@ def read_documents(
     Text, Markdown, HTML, PDF and docx files are documents; they are cut at headings, and between
     sentences into chunks of about `chunk_words` words. Rows of JSON Lines and Parquet files are
     chunks with an `id` and a `text`, and perhaps a `document` and a `title`. Other files in a
-    folder are skipped, with a note.
+    folder, and those without text, are skipped with a note.
 
     Raises:
         UsageError: `chunk_words` is less than 1, or reading needs the extra `documents`.
@@ -134,6 +134,7 @@ def read_documents(
     chunks: list[Chunk] = []
     problems: list[Problem] = []
     skipped: list[str] = []
+    blank: list[str] = []
     for name, path in _files(places, problems):
         try:
             found = _read(name, path, chunk_words)
@@ -146,6 +147,8 @@ def read_documents(
         if found is None:
             skipped.append(name)
             continue
+        if not found[0]:
+            blank.append(name)
         for each in found[0]:
             if each.name in documents:
                 seen = f"{name}: there are two documents named {one_line(each.name, 80)!r}"
@@ -154,13 +157,17 @@ def read_documents(
         chunks += found[1]
     if not problems:
         problems += _repeated_ids(chunks)
-    others = f"{count(len(skipped), 'file')} of other types: {listing(skipped, 5)}"
+    others = [
+        f"{count(len(names), 'file')} {kind}: {listing(names, 5)}"
+        for names, kind in ((skipped, "of other types"), (blank, "without text"))
+        if names
+    ]
     if not documents and not problems:
-        seen = f"there are no documents{f', but {others}' if skipped else ''}"
+        seen = ", but ".join(["there are no documents", *others])
         problems.append(Problem(seen, f"documents are {', '.join(DOCUMENT_FILES)}"))
     if problems:
         raise InputError(strip_controls(", ".join(map(str, places))) or "documents", problems)
-    notes = (f"skipped {others}",) if skipped else ()
+    notes = tuple(f"skipped {each}" for each in others)
     return Corpus(MappingProxyType(documents), tuple(chunks), notes)
 
 
@@ -176,8 +183,9 @@ def _read(
         return _chunk_rows(file)
     text = READERS[suffix](file)
     if not text.strip():
-        fix = "it may be scanned: run OCR first" if suffix == ".pdf" else "delete it"
-        raise file.refused("it has no text", fix)
+        if suffix == ".pdf":
+            raise file.refused("it has no text", "it may be scanned: run OCR first")
+        return (), ()
     document = Document(name, text, sha256(file.content).hexdigest())
     return [document], list(split_chunks(document, chunk_words))
 

@@ -181,7 +181,8 @@ class Generated:
     def samples(self) -> list[Sample]:
         """The questions as rows of a data set.
 
-        Relevant chunks have grade 1; an unanswerable question has none. Tags are `type`, `source`,
+        Relevant chunks have grade 1. The relevance of an unanswerable question is missing, so that
+        retrieval metrics do not score it. Tags are `type`, `source`,
         `language`, `persona`, `noise`, `variant_of` (a row's id), `wording_leak` (a share) and
         `evidence` (JSON).
         """
@@ -203,7 +204,7 @@ class Generated:
                 query=each.query,
                 reference=each.reference,
                 reference_claims=each.claims or None,
-                relevance={chunk.id: 1.0 for chunk in each.relevant},
+                relevance={chunk.id: 1.0 for chunk in each.relevant} or None,
                 tags={tag: value for tag, value in tags.items() if value not in (None, "")},
             )
             found.append(sample)

@@ -39,7 +39,13 @@ from ragstone.evaluation.effects import check_judge_settings
 from ragstone.judges.dry_run import LEAST, MOST
 from ragstone.judges.factory import make_judge
 from ragstone.reports.format import dollars
-from ragstone.reports.questions import check_document, print_check, rejected_samples, write_check
+from ragstone.reports.questions import (
+    check_document,
+    print_check,
+    rejected_samples,
+    valid_samples,
+    write_check,
+)
 from ragstone.testsets.check import KINDS, SetCheck, check_samples
 from ragstone.testsets.documents import CHUNK_WORDS, Corpus, read_documents
 from ragstone.types.config import Plan
@@ -175,11 +181,10 @@ def estimate_check(plan: Plan, samples: Sequence[Sample], corpus: Corpus) -> str
 
 
 def _write_rows(found: SetCheck, fixed: Path, rejected: Path) -> None:
-    """Write the valid rows, and the rejected ones if there are any; both or none."""
-    kept = [row.corrected for row in found.with_status("valid", "corrected")]
+    """Write the valid rows, and the others if there are any; both or none."""
     made: dict[Path, Path] = {}
     with TemporaryDirectory() as folder:
-        for path, samples in ((fixed, kept), (rejected, rejected_samples(found))):
+        for path, samples in ((fixed, valid_samples(found)), (rejected, rejected_samples(found))):
             if not samples:
                 which = "no row is valid" if path == fixed else "no row was rejected"
                 click.echo(f"{path} was not written: {which}", err=True)
