@@ -1,6 +1,7 @@
 """A finished run has the counts of its rows, so that its summary reads none of them."""
 
 import json
+import zlib
 from types import SimpleNamespace
 
 import pytest
@@ -32,6 +33,7 @@ def test_counts_are_restored_as_they_were(kinds: list[tuple[bool, float]]) -> No
     encoded = encode_counts(counts)
     assert encoded is not None
     restored = decode_counts(encoded)
+    assert restored is not None
     assert encode_counts(restored) == encoded
     more = RunSummaryBuilder.of([full_row(99)], METRICS)
     restored.merge(more)  # it is a builder like any other
@@ -40,6 +42,13 @@ def test_counts_are_restored_as_they_were(kinds: list[tuple[bool, float]]) -> No
     for name, scores in counts.scores.items():
         assert restored.scores[name].summary() == scores.summary()
         assert restored.scores[name].causes == scores.causes
+
+
+@pytest.mark.parametrize(
+    "stored", [b"", b"\x00\x11", zlib.compress(b"["), zlib.compress(b'["Other", 1]')]
+)
+def test_damaged_counts_are_none(stored: bytes) -> None:
+    assert decode_counts(stored) is None
 
 
 async def test_the_summary_of_a_finished_run_reads_no_rows(

@@ -19,8 +19,11 @@ from ragstone.types.claim import ClaimIssue, Label
 from ragstone.types.reply import CascadeStats, Usage
 from ragstone.types.score import State
 
-VERSION = version("ragstone")
-"""Other versions may count otherwise, so they count the rows again."""
+VERSION = f"{version('ragstone')}+1"
+"""Other versions may count otherwise, so they count the rows again.
+
+Increase the last number when the fields of a counted class change.
+"""
 
 _OBJECTS: Mapping[str, type] = {
     kind.__name__: kind
@@ -42,9 +45,13 @@ def encode_counts(counts: RunSummaryBuilder) -> bytes | None:
         return None
 
 
-def decode_counts(stored: bytes) -> RunSummaryBuilder:
-    """Return the counts that `encode_counts` returned, in the same version."""
-    return cast("RunSummaryBuilder", _restored(json.loads(zlib.decompress(stored))))
+def decode_counts(stored: bytes) -> RunSummaryBuilder | None:
+    """Return the counts that `encode_counts` returned, in the same version; None if damaged."""
+    try:
+        counts = _restored(json.loads(zlib.decompress(stored)))
+    except (zlib.error, ValueError, TypeError, LookupError, AttributeError):
+        return None
+    return counts if isinstance(counts, RunSummaryBuilder) else None
 
 
 def _plain(value: object) -> object:

@@ -346,3 +346,17 @@ def test_an_address_from_the_environment_is_part_of_the_identity(monkeypatch):
     )
     assert usual.name == other.name == "anthropic:m"
     assert usual.identity != other.identity
+
+
+async def test_only_a_request_that_was_sent_may_be_charged(faulty, behave, unused_tcp_port):
+    busy = behave.reply(fault("overloaded_error", "busy"), status=529)
+    for url, reply, lost in (
+        (faulty.url, behave.drop(within=True), True),
+        (faulty.url, busy, False),
+        (f"http://127.0.0.1:{unused_tcp_port}", busy, False),
+    ):
+        faulty.script(MESSAGES, reply)
+        with pytest.raises(CallError) as caught:
+            await completed(anthropic(url, retries=0))
+        tried = caught.value.__context__  # the error of the try, which is charged
+        assert any(isinstance(e, CallError) and e.lost for e in (tried, caught.value)) is lost, url

@@ -126,6 +126,10 @@ def _provider(name: str, timeout: float, base_url: str | None) -> "Provider[Any]
     return make(base_url=base_url)
 
 
+_UNSENT = frozenset(
+    ("ConnectError", "ConnectTimeout", "ClientConnectorError", "EndpointConnectionError")
+)
+"""Names of the errors of httpx, aiohttp and botocore before a request was sent."""
 _UNREADABLE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What SDKs raise for a reply of another shape, such as `content: null`."""
 _TIMES = ("max_retries", "request_timeout", "timeout")
@@ -178,7 +182,7 @@ class PydanticAiModel(Model):
     async def _once(self, prompt: ModelPrompt) -> Completion:
         from pydantic_ai import ModelRequest, UserPromptPart
         from pydantic_ai.direct import model_request
-        from pydantic_ai.exceptions import AgentRunError, ModelAPIError, UserError
+        from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
 
         settings = {**self._settings, "max_tokens": prompt.max_tokens}
         request = ModelRequest(parts=[UserPromptPart(prompt.user)], instructions=prompt.system)
@@ -199,8 +203,7 @@ class PydanticAiModel(Model):
         except AgentRunError as error:
             failed = self._translated(error)
             if isinstance(failed, CallError):
-                sent = not isinstance(error, ModelAPIError)
-                failed.lost = sent or failed.cause is Cause.TIMEOUT
+                failed.lost = not isinstance(error, ModelHTTPError) and _was_sent(error)
             raise failed from None
         except (UserError, *aws_errors(self.name)) as error:
             message = f"{self.name} cannot be called: {quoted(str(error))}"
@@ -332,6 +335,15 @@ def _parameters(wire: "Wire", schema: Mapping[str, object]) -> "ModelRequestPara
         kind="output",
     )
     return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
+
+
+def _was_sent(error: BaseException | None) -> bool:
+    """Return whether a failed request may have reached the server: it was not refused before."""
+    while error is not None:
+        if type(error).__name__ in _UNSENT:
+            return False
+        error = error.__cause__ or error.__context__
+    return True
 
 
 def _completion(response: "ModelResponse") -> Completion:
