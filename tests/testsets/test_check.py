@@ -116,6 +116,32 @@ def test_a_relevant_id_may_be_a_document() -> None:
     assert kinds(found_in(sample, corpus=corpus)) == [[]]
 
 
+def test_relevant_ids_that_were_not_checked_are_not_replaced() -> None:
+    unknown = GOOD.model_copy(update={"id": "1", "relevance": {"point-17": 1.0}})
+    check = found_in(unknown, GOOD.model_copy(update={"id": "2", "relevance": None}))
+    assert [each.relevance for each in check.rows] == [None, None]
+    check = found_in(GOOD.model_copy(update={"relevance": {"charge": 2.0, "sim": 0.0}}))
+    assert check.rows[0].relevance is None
+    relevance = {"water": 2.0, "sim": 0.0, "gone": 0.0}
+    check = found_in(GOOD.model_copy(update={"relevance": relevance}))
+    assert check.rows[0].corrected.relevance == {"sim": 0.0, "gone": 0.0, "charge": 1.0}
+
+
+def test_corrected_ids_are_names_of_documents_if_the_others_are() -> None:
+    texts = {"a.md": TEXTS["charge"], "b.md": TEXTS["battery"]}
+    corpus = Corpus(
+        {name: Document(name, text, "") for name, text in texts.items()},
+        tuple(Chunk(f"{n}#1", n, 0, len(text), "", text) for n, text in texts.items()),
+    )
+    for ids, wanted in (("b.md", "a.md"), ("b.md#1", "a.md#1"), ("gone", "a.md")):
+        rows = [GOOD.model_copy(update={"id": "1", "relevance": {ids: 1.0}})]
+        if ids == "gone":
+            rows.append(GOOD.model_copy(update={"id": "2", "relevance": {"b.md": 1.0}}))
+        check = found_in(*rows, corpus=corpus)
+        assert check.rows[0].status == "corrected"
+        assert check.rows[0].corrected.relevance == {wanted: 1.0}
+
+
 def test_repeated_queries_are_found_but_not_variants() -> None:
     def named(name: str, query: str, **tags: str) -> Sample:
         return Sample(id=name, query=query, tags=tags)
@@ -141,6 +167,12 @@ def test_the_type_of_a_row() -> None:
         (row("q?", None), "unanswerable"),
         (row("q?", "I don't know.", "?"), "unanswerable"),
         (row("q?", "r", "?"), "single"),
+        (row("q?", "r", "a", type="multi"), "multi"),
+        (row("q?", "r", "a", synthesizer_name="MultiHopAbstractQuerySynthesizer"), "multi"),
+        (row("q?", "r", type="single-hop"), "single"),
+        (row("q?", "r", type="hard"), "unanswerable"),
+        (row("q?", "r", "a", type="multiple_choice", query_type="multilingual"), "single"),
+        (row("q?", "r", "a", type="multi-turn"), "single"),
     ):
         assert type_of(sample) == wanted
 
@@ -187,6 +219,47 @@ async def test_a_judge_decides_what_words_cannot() -> None:
     assert kinds(check) == [[("wrong_id", "error")]]
     assert check.rows[0].corrected.relevance == {"battery": 1.0}
     assert check.judge == "scripted"
+
+
+async def test_a_row_with_more_relevant_ids_is_counted_as_corrected() -> None:
+    judge = ScriptedJudge(
+        {
+            "extract_claims": [Claim(text="It may be swapped.")],
+            "verify_claims": [Verdict(label=Label.SUPPORTED)],
+            "grade_contexts": lambda q: [Grade(relevant=True) for _ in q.contexts],
+            "find_answer": FoundAnswer(found=False),
+        }
+    )
+    sample = row("May I swap the battery of the Tarn 4?", "You may not.", "battery")
+    check = await check_samples([sample], CORPUS, judge, name="x", concurrency=1)
+    assert kinds(check) == [[("other_chunk", "warning")]]
+    assert check.rows[0].status == "corrected"
+    assert check.rows[0].corrected.relevance == dict.fromkeys(TEXTS, 1.0)
+
+
+async def test_invented_quotes_show_no_chunk() -> None:
+    invented = Evidence(context=0, quote="It is blue.", verified=False)
+    answer = FoundAnswer(found=True, answer="blue", evidence=(invented,))
+    judge = ScriptedJudge({"find_answer": answer, "grade_contexts": []})
+    rows = [row("Is the Tarn 4 blue?", None, "?"), row("Is the Tarn 4 blue now?", None)]
+    check = await check_samples(rows, CORPUS, judge, name="x", concurrency=1)
+    assert kinds(check) == [[("not_checked", "error")], [("answerable", "error")]]
+    assert "quotes are in no chunk" in check.findings[0].message
+    assert "in the documents: 'blue'" in check.findings[1].message
+    assert check.rows[0].relevance is None
+
+
+def test_a_row_that_shares_no_word_with_the_documents_is_a_warning() -> None:
+    check = found_in(Sample(id="1", query="Zanzibar elephants?"))
+    assert kinds(check) == [[("unsupported", "warning")]]
+
+
+async def test_a_judge_that_only_verifies_does_not_refine_relevant_ids() -> None:
+    judge = ScriptedJudge({"verify_claims": [Verdict(label=Label.SUPPORTED)] * 2})
+    sample = MULTI.model_copy(update={"relevance": {"battery": 1.0, "sim": 1.0}, "tags": {}})
+    check = await check_samples([sample], CORPUS, judge, name="x", concurrency=1)
+    assert kinds(check) == [[("wrong_id", "warning")]]
+    assert check.rows[0].relevance is None
 
 
 async def test_kinds_that_a_judge_does_not_take_are_answered_by_words() -> None:

@@ -27,7 +27,7 @@ from ragstone.testsets.wording import (
     vague_wording,
     wording_leak,
 )
-from ragstone.types.claim import Evidence, Label, Verdict
+from ragstone.types.claim import Evidence, FoundAnswer, Label, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.questions import (
     ExtractClaims,
@@ -83,6 +83,19 @@ CHECKS: Mapping[str, str] = MappingProxyType(
 CORRECTED = frozenset(("wrong_id", "unknown_id"))
 """Checks whose errors disappear with other relevant ids."""
 TYPE_TAGS = ("type", "question_type", "query_type", "synthesizer_name")
+_PARTS = r"(?: ?(?:hop|step|context|chunk|span|passage|doc|document|source)s?\b|$)"
+TYPE_WORDS: Mapping[RowType, re.Pattern[str]] = MappingProxyType(
+    {
+        "unanswerable": re.compile(
+            r"\b(?:unanswer(?:able|ed)|(?:not|non) ?answerable|no ?answers?|no ?context"
+            r"|out ?of ?scope)\b"
+        ),
+        "multi": re.compile(rf"\bmulti{_PARTS}|\bcompar(?:e|ison|ative)\b|\bbridge\b"),
+        "single": re.compile(rf"\b(?:single|simple){_PARTS}"),
+    }
+)
+"""Type -> the words of its tags, in lower case."""
+_TAG_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 @dataclass(frozen=True)
@@ -110,8 +123,7 @@ class RowCheck:
     Attributes:
         type: what kind of question it should be.
         support: the places that support its reference.
-        relevance: its relevance with the errors corrected; None if it is right, or cannot be
-            corrected.
+        relevance: its relevance, corrected; None if it is right, or cannot be corrected.
         leak: the share of the query's rare words that its chunks have; None without any.
     """
 
@@ -129,12 +141,12 @@ class RowCheck:
 
     @property
     def status(self) -> Status:
-        """Whether it is valid, valid with another relevance, or rejected.
+        """Whether it is valid, valid with other relevant ids, or rejected.
 
         A row whose only error is that the judge did not answer is unchecked.
         """
         if not self.errors:
-            return "valid"
+            return "corrected" if self.relevance and self.sample.relevance else "valid"
         if all(each.check == "not_checked" for each in self.errors):
             return "unchecked"
         correctable = all(each.check in CORRECTED for each in self.errors)
@@ -231,16 +243,27 @@ async def check_samples(
     in a row, by the plan's limit, the judge is not asked any more.
     """
     words = OfflineJudge()
-    decides = not isinstance(judge, OfflineJudge)
+    decides = not isinstance(judge, OfflineJudge) and all(
+        judge.takes(kind) for kind in (GradeContexts.kind, FindAnswer.kind)
+    )
     routes = {kind: words for kind in KINDS if not judge.takes(kind)}
-    notes, ids_known = _set_notes(samples, corpus)
+    ids = {name for sample in samples for name in sample.relevance or ()}
+    known = {name for name in ids if corpus.find(name)}
+    notes = _set_notes(samples, corpus, ids=ids, known=known)
     if routes:
         kinds = ", ".join(routes)
         notes.append(f"{judge.name} does not answer {kinds}: these compare words, as offline does")
         judge = RouterJudge(routes, judge)
     repeated = duplicates(samples)
     breaker = CircuitBreaker(plan or Plan(concurrency=concurrency))
-    checker = _Checker(ChunkIndex(corpus), judge, breaker, ids_known=ids_known, decides=decides)
+    checker = _Checker(
+        ChunkIndex(corpus),
+        judge,
+        breaker,
+        ids_known=bool(known) or not ids,
+        by_document=bool(known) and known.isdisjoint(corpus.by_id),
+        decides=decides,
+    )
     rows: list[RowCheck | None] = [None] * len(samples)
 
     async def check(numbered: tuple[int, Sample]) -> None:
@@ -263,15 +286,15 @@ async def check_samples(
     )
 
 
-def _set_notes(samples: Sequence[Sample], corpus: Corpus) -> tuple[list[str], bool]:
-    """Return what concerns the whole set, and whether any relevant id is in the corpus."""
+def _set_notes(
+    samples: Sequence[Sample], corpus: Corpus, *, ids: set[str], known: set[str]
+) -> list[str]:
+    """Return what concerns the whole set; `known` are its relevant ids that the corpus has."""
     notes: list[str] = []
     if not any(sample.reference or sample.reference_claims for sample in samples):
         notes.append(
             "no row has a reference, so it is only checked whether the documents have an answer"
         )
-    ids = {name for sample in samples for name in sample.relevance or ()}
-    known = any(map(corpus.find, ids))
     if ids and not known:
         notes.append(
             "no relevant id is that of a chunk or a document, so ids were not checked: the test "
@@ -280,21 +303,20 @@ def _set_notes(samples: Sequence[Sample], corpus: Corpus) -> tuple[list[str], bo
         )
     if not ids and not any(sample.relevance is not None for sample in samples):
         notes.append("no row has relevant ids, so the chunks with the answers were searched for")
-    return notes, known
+    return notes
 
 
 def type_of(sample: Sample) -> RowType:
     """Return what kind of question a row should be.
 
-    Its tag `type` decides (also that of other tools), then an empty relevance, then a reference
-    that states that there is no answer.
+    Its tag `type` decides (also that of other tools) if it names a type, then an empty relevance,
+    then a reference that states that there is no answer.
     """
-    named = " ".join(str(sample.tags.get(name) or "") for name in TYPE_TAGS).casefold()
-    squeezed = "".join(filter(str.isalpha, named))
-    if any(word in squeezed for word in ("unanswer", "outofscope", "noanswer", "nocontext")):
-        return "unanswerable"
-    if any(word in squeezed for word in ("multi", "compar", "bridge")):
-        return "multi"
+    for name in TYPE_TAGS:
+        words = " ".join(_TAG_WORD.findall(str(sample.tags.get(name) or ""))).casefold()
+        for kind, pattern in TYPE_WORDS.items():
+            if pattern.search(words):
+                return kind
     if sample.relevance is not None and not any(grade > 0 for grade in sample.relevance.values()):
         return "unanswerable"
     if sample.reference and abstains(sample.reference):
@@ -337,7 +359,7 @@ class _Shown:
 
 @dataclass
 class _Row:
-    """A row while it is checked."""
+    """A row while it is checked; `relevance` is what it should be, by what was found so far."""
 
     sample: Sample
     type: RowType
@@ -345,7 +367,12 @@ class _Row:
     claims: tuple[str, ...] = ()
     findings: list[Finding] = field(default_factory=list[Finding])
     support: list[Span] = field(default_factory=list[Span])
-    relevance: dict[str, float] | None = None
+    relevance: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def has_relevant(self) -> bool:
+        """Whether any id is relevant: those with a grade of 0 are not."""
+        return any(grade > 0 for grade in self.relevance.values())
 
     def add(
         self, check: str, message: str, evidence: Iterable[Span] = (), severity: Severity = "error"
@@ -361,7 +388,11 @@ class _Row:
 
 
 class _Checker:
-    """Checks rows. Without a judge that `decides`, relevant ids are only replaced, not refined."""
+    """Checks rows.
+
+    Without a judge that `decides`, relevant ids are only replaced, not refined. They are names of
+    documents in a row that has such names, or, without known ids, in a set `by_document`.
+    """
 
     def __init__(
         self,
@@ -370,23 +401,29 @@ class _Checker:
         breaker: CircuitBreaker,
         *,
         ids_known: bool,
+        by_document: bool,
         decides: bool,
     ) -> None:
         self.usage = NOTHING_SPENT
         self._breaker = breaker
         self._decides = decides
         self._index, self._corpus, self._judge = index, index.corpus, judge
-        self._ids_known = ids_known
+        self._ids_known, self._by_document = ids_known, by_document
 
     async def check(self, sample: Sample, repeated: tuple[str, float] | None) -> RowCheck:
         """Check one row."""
-        graded = [name for name, grade in (sample.relevance or {}).items() if grade > 0]
+        given = dict(sample.relevance or {})
+        graded = [name for name, grade in given.items() if grade > 0]
         listed = {name: self._corpus.find(name) for name in graded} if self._ids_known else {}
-        row = _Row(sample, type_of(sample), {name: each for name, each in listed.items() if each})
-        if unknown := [name for name, chunks in listed.items() if not chunks]:
+        unknown = [name for name, chunks in listed.items() if not chunks]
+        row = _Row(
+            sample,
+            type_of(sample),
+            {name: chunks for name, chunks in listed.items() if chunks},
+            relevance={name: grade for name, grade in given.items() if name not in unknown},
+        )
+        if unknown:
             row.add("unknown_id", f"no chunk or document is named {listing(unknown, 5)}")
-            kept = {name: (sample.relevance or {})[name] for name in row.listed}
-            row.relevance = kept or None
         leak = self._check_wording(row, repeated)
         if row.type == "unanswerable":
             steps = (self._check_unanswerable,)
@@ -397,9 +434,8 @@ class _Checker:
                 await step(row)
         except _UncheckedError as error:
             row.add("not_checked", f"not checked: {error}")
-        return RowCheck(
-            sample, row.type, tuple(row.findings), tuple(row.support), row.relevance, leak
-        )
+        relevance = row.relevance if row.has_relevant and row.relevance != given else None
+        return RowCheck(sample, row.type, tuple(row.findings), tuple(row.support), relevance, leak)
 
     def _check_wording(self, row: _Row, repeated: tuple[str, float] | None) -> float | None:
         """Check what needs no judge, and return the share of rare words."""
@@ -441,16 +477,13 @@ class _Checker:
     async def _check_unanswerable(self, row: _Row) -> None:
         listed = [chunk for found in row.listed.values() for chunk in found]
         hits = self._index.search(row.sample.asked, DEEP)
-        few = self._corpus.chunks if len(self._corpus.chunks) <= DEEP else ()
-        found = (*listed, *(hit.chunk for hit in hits), *few)
-        chunks = list({each.id: each for each in found}.values())
-        if not chunks:
-            return
+        found = (*listed, *(hit.chunk for hit in hits), *self._corpus.chunks)
+        chunks = list({each.id: each for each in found}.values())[: max(DEEP, len(listed))]
         shown = _Shown(chunks)
         answer = await self._ask(FindAnswer(query=row.sample.asked, contexts=shown.texts))
         if answer.found:
             spans = list(shown.spans(answer.evidence))
-            where = listing(dict.fromkeys(chunks[each.context].id for each in answer.evidence), 3)
+            where = listing(dict.fromkeys(chunks[n].id for n in _quoted(answer)), 3)
             text = one_line(answer.answer, SHOWN)
             sure = answer.confidence is None or answer.confidence >= SURE
             words = "there is an answer" if sure else "there may be an answer"
@@ -528,7 +561,11 @@ class _Checker:
         """Check that the listed chunks have the answer, and find others that have it."""
         chunks, others = self._best(row), self._near(row)
         every = [*chunks, *others]
-        if not every or any(f.check == "unsupported" for f in row.findings):
+        if any(f.check == "unsupported" for f in row.findings):
+            return
+        if not every:
+            message = "no chunk shares a word with the query"
+            row.add("unsupported", message, severity="warning")
             return
         held = await self._holders(row, chunks, others)
         if not held and not row.listed and not row.reference:
@@ -538,10 +575,10 @@ class _Checker:
         refuted = self._decides or bool(row.reference)
         more = [chunk for chunk in others if chunk.id in held]
         wrong = [name for name, found in row.listed.items() if not any(c.id in held for c in found)]
-        kept = {name: (row.sample.relevance or {})[name] for name in row.listed}
         elsewhere = listing([chunk.id for chunk in more], 3)
         if wrong and refuted and (self._decides or len(wrong) == len(row.listed)):
-            kept = {name: grade for name, grade in kept.items() if name not in wrong}
+            for name in wrong:
+                del row.relevance[name]
             instead = f"; it is in {elsewhere}" if more else ""
             row.add("wrong_id", f"the answer is not in {listing(wrong, 3)}{instead}")
         elif wrong:
@@ -550,10 +587,12 @@ class _Checker:
             row.add("wrong_id", message, severity="warning")
         elif more and row.listed:
             row.add("other_chunk", f"the answer is also in {elsewhere}", severity="warning")
-        if more and (self._decides or not kept):
-            kept |= {chunk.id: 1.0 for chunk in more}
-        if kept and kept != row.sample.relevance and (self._ids_known or not row.sample.relevance):
-            row.relevance = kept
+        if more and self._ids_known and (self._decides or not row.has_relevant):
+            by_document = self._by_document
+            if row.listed:
+                by_document = row.listed.keys().isdisjoint(self._corpus.by_id)
+            for chunk in more:
+                row.relevance.setdefault(chunk.document if by_document else chunk.id, 1.0)
 
     async def _holders(
         self, row: _Row, chunks: Sequence[Chunk], others: Sequence[Chunk]
@@ -572,10 +611,12 @@ class _Checker:
             }
         if chunks:
             answer = await self._ask(FindAnswer(query=query, contexts=_Shown(chunks).texts))
-            if answer.found:
+            if answer.found and (_quoted(answer) or not answer.evidence):
                 return {chunk.id for chunk in chunks}
         answer = await self._ask(FindAnswer(query=query, contexts=_Shown(every).texts))
-        return {every[each.context].id for each in answer.evidence} if answer.found else set()
+        if answer.found and not _quoted(answer):
+            raise _UncheckedError("the judge found an answer, but its quotes are in no chunk")
+        return {every[number].id for number in _quoted(answer)}
 
     async def _check_several(self, row: _Row) -> None:
         """Check that no chunk alone is enough for a question of type multi."""
@@ -599,3 +640,8 @@ class _Checker:
 
 def _is_supported(judged: tuple[Verdict, _Shown] | None) -> bool:
     return judged is not None and judged[0].label is Label.SUPPORTED
+
+
+def _quoted(answer: FoundAnswer) -> list[int]:
+    """Return the numbers of the contexts that an answer quotes; invented quotes do not count."""
+    return [each.context for each in answer.evidence if each.verified]
