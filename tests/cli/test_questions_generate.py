@@ -59,7 +59,7 @@ def test_a_set_is_ready_to_be_run(ragstone, author: QuestionServer, suffix: str)
         each.sha256 for each in corpus.documents.values()
     ]
     assert record["prompts"].keys() == record["judge_setups"].keys()
-    assert len(record["prompts"]) == 4
+    assert len(record["prompts"]) == 5
 
 
 def test_fewer_are_explained_and_kept_aside(ragstone, author: QuestionServer) -> None:

@@ -162,6 +162,7 @@ async def test_the_majority_finds_an_answer() -> None:
         panel = PanelJudge([ScriptedJudge({"find_answer": each}) for each in said])
         reply = await panel.answer(FindAnswer(query="q", contexts=("c",)))
         assert (reply.value.found, len(reply.notes)) == (found, votes == "YN")
+        assert reply.value.split == (votes == "YN")
 
 
 async def test_queries_are_guessed_by_one() -> None:

@@ -75,7 +75,7 @@ class Asked:
         for name, kind in kinds.items():
             if self.fence(name) is not None:
                 return kind
-        return "rephrase"
+        return "rephrase" if self.fence("response") is None else "abstain"
 
     @property
     def count(self) -> int:
@@ -93,6 +93,9 @@ class Asked:
         if self.kind == "write":
             before = len((self.fence("queries") or "").splitlines())
             return {"questions": [self.draft(before + n) for n in range(self.count)]}
+        if self.kind == "abstain":
+            says_nothing = "do not state" in (self.fence("response") or "")
+            return {"label": "ABSTAINS" if says_nothing else "ANSWERS"}
         if self.kind == "rephrase":
             return {"query": POLITE + query}
         contexts = self.texts("contexts")

@@ -54,7 +54,7 @@ def tally(question: Question[T], values: Sequence[object]) -> tuple[object, tupl
         yes = sum(vote.found for vote in votes)
         note = "the judges disagree on whether the contexts have the answer; treated as not found"
         if 2 * yes == len(votes):
-            return FoundAnswer(found=False), (note,)
+            return FoundAnswer(found=False, split=True), (note,)
         return next(vote for vote in votes if vote.found == (2 * yes > len(votes))), ()
     if isinstance(question, RateResponse):
         scale = [level for level, _ in question.levels]

@@ -25,7 +25,8 @@ from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
-from ragstone.judges.offline.words import word_lists
+from ragstone.judges.offline.matching import find_names
+from ragstone.judges.offline.words import split_words, stem, word_lists
 from ragstone.testsets.candidates import (
     LONGEST_QUERY,
     MOST,
@@ -46,12 +47,14 @@ from ragstone.testsets.proofs import OTHERS, WHOLE, Prover, UnprovenError, shown
 from ragstone.testsets.wording import (
     answer_in_query,
     near_duplicate,
+    topic_terms,
     vague_wording,
     wording_leak,
 )
 from ragstone.types.claim import DraftQuestion
 from ragstone.types.config import Plan
 from ragstone.types.questions import (
+    DetectAbstention,
     FindAnswer,
     RephraseQuery,
     VerifyClaims,
@@ -65,7 +68,7 @@ T = TypeVar("T")
 PARAPHRASE = "paraphrase"
 NOISES = (*MODEL_FREE, PARAPHRASE)
 """Kinds of noise."""
-KINDS = (WriteQuestions.kind, FindAnswer.kind, VerifyClaims.kind)
+KINDS = (WriteQuestions.kind, FindAnswer.kind, VerifyClaims.kind, DetectAbstention.kind)
 """The kinds of question that a judge must take; RephraseQuery too, for paraphrases."""
 ASSUMED = "A sentence of a dozen words or so states a fact of the documents."
 FIGURE = re.compile(r"\d+")
@@ -155,7 +158,7 @@ class Rejected:
 
 
 Decision: TypeAlias = ProvenQuestion | Rejected
-Asked: TypeAlias = WriteQuestions | FindAnswer | VerifyClaims | RephraseQuery
+Asked: TypeAlias = WriteQuestions | FindAnswer | VerifyClaims | DetectAbstention | RephraseQuery
 
 
 @dataclass(frozen=True)
@@ -463,6 +466,7 @@ class Generator:
             raise UnprovenError("quote not found", "a passage is not quoted")
         corpus, relevant = self.index.corpus, list[Chunk]()
         if candidate.type == UNANSWERABLE:
+            await prover.check_abstains(query, draft.reference)
             await prover.check_unanswerable(query)
         else:
             texts = [f"{chunks[n].heading}\n{span.text(corpus)}".strip() for n, span in spans]
@@ -479,7 +483,7 @@ class Generator:
             candidate,
             query,
             draft.reference,
-            draft.claims,
+            () if candidate.type == UNANSWERABLE else draft.claims,
             tuple(relevant),
             tuple(dict.fromkeys(span for _, span in spans)),
             wording_leak(query, map(shown_text, chunks), self.index),
@@ -525,10 +529,14 @@ class Generator:
         )
 
     async def _rephrased(self, base: ProvenQuestion) -> str:
-        """Return a paraphrase whose answer is still the reference, with the same figures."""
+        """Return a paraphrase whose answer is still the reference, with the same figures and names.
+
+        Raises:
+            UnprovenError: it asks something else, or has the same words.
+        """
         query = await self._prover.ask(RephraseQuery(query=base.query))
-        if Counter(FIGURE.findall(query)) != Counter(FIGURE.findall(base.query)):
-            raise UnprovenError("paraphrase changed", f"other figures: {query!r}")
+        if fault := paraphrase_fault(query, base.query):
+            raise UnprovenError("paraphrase changed", f"{fault}: {query!r}")
         if vague := vague_wording(query):
             raise UnprovenError("vague wording", vague)
         if base.candidate.type == UNANSWERABLE:
@@ -536,6 +544,26 @@ class Generator:
         else:
             await self._prover.check_answer(query, base.reference)
         return query
+
+
+def paraphrase_fault(query: str, base: str) -> str | None:
+    """Return why a query cannot be a paraphrase of another, by its words; None if it may be one.
+
+    Both have the same figures and names, and a topic in common, but not the same words.
+    """
+    if Counter(FIGURE.findall(query)) != Counter(FIGURE.findall(base)):
+        return "other figures"
+    names, stems, forms = list[set[str]](), list[set[str]](), list[list[str]]()
+    for text in (query, base):
+        words = split_words(text)
+        forms.append([word.form for word in words])
+        stems.append(set(map(stem, forms[-1])))
+        names.append({stem(words[at].form) for at in find_names(words, query_language(text))})
+    if names[0] - stems[1] or names[1] - stems[0]:
+        return "other names"
+    if topic_terms(query).isdisjoint(topic_terms(base)):
+        return "another topic"
+    return "the same words" if forms[0] == forms[1] else None
 
 
 def find_spans(draft: DraftQuestion, chunks: Sequence[Chunk]) -> list[tuple[int, Span]]:
@@ -584,6 +612,7 @@ def planned_questions(
                 query, near = f"query {each.number}", passages[0][:LONGEST_QUERY]
                 nearest = [hit.chunk for hit in index.search(near, WHOLE)]
                 if kind == UNANSWERABLE:
+                    yield DetectAbstention(query=query, response=ASSUMED)
                     yield FindAnswer(query=query, contexts=tuple(map(shown_text, nearest)))
                     continue
                 claims = tuple(f"{ASSUMED} {n}" for n in range(3))

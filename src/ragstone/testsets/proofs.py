@@ -8,8 +8,8 @@ from ragstone.errors import Cause
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.testsets.documents import Chunk
 from ragstone.testsets.index import ChunkIndex
-from ragstone.types.claim import Label
-from ragstone.types.questions import FindAnswer, Question, VerifyClaims
+from ragstone.types.claim import FoundAnswer, Label
+from ragstone.types.questions import DetectAbstention, FindAnswer, Question, VerifyClaims
 from ragstone.types.reply import NOTHING_SPENT, Failure
 
 T = TypeVar("T")
@@ -53,7 +53,8 @@ class Prover:
         """Return the judge's reply.
 
         Raises:
-            UnprovenError: the judge did not answer.
+            UnprovenError: the judge did not answer, or a panel is split on whether there is an
+                answer: some proofs need one, others need that there is none.
         """
         outcome = await outcome_of(self.judge, question)
         self.usage += outcome.usage
@@ -62,6 +63,10 @@ class Prover:
                 OVER_BUDGET if outcome.cause is Cause.BUDGET else NO_REPLY,
                 f"{question.kind}: {outcome.cause}: {one_line(outcome.message, 300)}",
                 outcome.cause,
+            )
+        if isinstance(outcome.value, FoundAnswer) and outcome.value.split:
+            raise UnprovenError(
+                "judges disagree", f"{question.kind}: as many found an answer as not"
             )
         return outcome.value
 
@@ -78,6 +83,11 @@ class Prover:
         found = await self.ask(FindAnswer(query=query, contexts=(reference,)))
         if not found.found:
             raise UnprovenError("reference off topic", reference)
+
+    async def check_abstains(self, query: str, reference: str) -> None:
+        """Check that the reference of an unanswerable query states no answer."""
+        if not await self.ask(DetectAbstention(query=query, response=reference)):
+            raise UnprovenError("reference answers", reference)
 
     async def check_insufficient(self, query: str, chunk: Chunk) -> None:
         """Check that a chunk alone does not answer a query."""

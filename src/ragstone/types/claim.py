@@ -128,13 +128,15 @@ class GeneratedQueries(FrozenModel):
 class FoundAnswer(FrozenModel):
     """Whether contexts answer a query; if so, the answer and the words that it rests on.
 
-    `confidence` (0 to 1) is null unless the judge has one.
+    `confidence` (0 to 1) is null unless the judge has one. `split` means that as many judges of a
+    panel found an answer as found none.
     """
 
     found: bool
     answer: str = ""
     evidence: tuple[Evidence, ...] = ()
     confidence: float | None = Field(default=None, ge=0, le=1)
+    split: bool = False
 
 
 class DraftQuestion(FrozenModel):
