@@ -153,9 +153,12 @@ def test_repeated_queries_are_found_but_not_variants() -> None:
         named("4", "How fast does the Tarn 5 charge?"),
         named("5", "When does the Tarn 4 charge?"),
         named("6", "How fast does the Tarn 4 charge?", variant_of="1"),
+        named("7", "How fast does the TARN 4  charge ?"),
+        named("8", "Is the charger lighter than the battery?"),
+        named("9", "Is the battery lighter than the charger?"),
     )
     repeated = {f.row: f.severity for f in check.findings if f.check == "duplicate"}
-    assert repeated == {"2": "error", "3": "error"}
+    assert repeated == {"2": "warning", "3": "warning", "7": "error", "9": "warning"}
 
 
 def test_the_type_of_a_row() -> None:

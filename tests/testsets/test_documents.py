@@ -1,4 +1,5 @@
 import json
+from io import BytesIO
 from pathlib import Path
 
 import docx
@@ -6,7 +7,7 @@ import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pypdf import PdfWriter
+from pypdf import PdfReader, PdfWriter
 
 from ragstone.errors import InputError, UsageError
 from ragstone.testsets.documents import Document, Span, read_documents, split_chunks
@@ -195,3 +196,27 @@ def test_markup_that_is_cut_off_takes_no_time(tmp_path: Path):
     for text in ("<!--", "<a ", "<", '<a b="', "<![", "<?", "</", "<script>", "<div>"):
         (tmp_path / "a.html").write_text("<p>Seen." + text * 50_000)
         assert "Seen" in read_documents(tmp_path / "a.html").chunks[0].text, text
+
+
+def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "a.txt").write_text("One.")
+    (folder / "b.txt").symlink_to(folder / "a.txt")
+    (folder / "c.txt").symlink_to(tmp_path / "secret.txt")
+    (tmp_path / "linked").symlink_to(folder)
+    for place in (folder, tmp_path / "linked"):
+        corpus = read_documents(place)
+        assert set(corpus.documents) == {"a.txt", "b.txt"}
+        assert corpus.notes == ("skipped 1 file outside the folder, linked from it: 'c.txt'",)
+
+
+def test_warnings_of_pdf_files_are_not_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    damaged = pdf("Charge it first.").replace(b"startxref\n", b"startxref\n9")
+    (tmp_path / "a.pdf").write_bytes(damaged)
+    PdfReader(BytesIO(damaged))
+    assert caplog.records
+    caplog.clear()
+    assert list(read_documents(tmp_path).documents) == ["a.pdf"]
+    assert not caplog.records

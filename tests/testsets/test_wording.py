@@ -3,10 +3,19 @@ from types import MappingProxyType
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
+from tests.testsets.test_index import corpus_of
 
 from ragstone.testsets.documents import Chunk, Corpus, Document
 from ragstone.testsets.index import ChunkIndex
-from ragstone.testsets.wording import near_duplicate, vague_wording, wording_leak
+from ragstone.testsets.wording import (
+    ALIKE,
+    answer_in_query,
+    likeness,
+    may_be_open,
+    near_duplicate,
+    vague_wording,
+    wording_leak,
+)
 
 
 @each_case(
@@ -61,10 +70,39 @@ def test_wording_that_refers_to_a_text(query: str) -> None:
         "Which section of the app shows it?",
         "Wie lang darf ein Text sein?",
         "Who wrote the article about Orvane?",
+        "Who is the author of the Python style guide?",
+        "What settings are listed below the volume slider?",
     ],
 )
 def test_questions_about_texts_are_not_vague(query: str) -> None:
     assert vague_wording(query) is None
+
+
+def test_this_document_may_be_one_that_a_user_has_open() -> None:
+    for words in ("this document", "diesem Text", "cet article", "este párrafo"):
+        assert may_be_open(words)
+    for words in ("this passage", "according to the text"):
+        assert not may_be_open(words)
+
+
+def test_an_answer_may_be_one_of_the_names_in_a_query() -> None:
+    both = "Of the Pixa Max and the Pixa Mini, which weighs more?"
+    for query, reference, wanted in (
+        (both, "The Pixa Max.", False),
+        (both, "The Pixa Mini weighs more.", False),
+        (both, "The Pixa Max and the Pixa Mini.", True),
+        ("Between Max and Mini, which is heavier?", "Max", False),
+        ("Which town is as large as Oslo and has a port, and is Bergen?", "Bergen", True),
+    ):
+        assert answer_in_query(query, reference) is wanted, (query, reference)
+
+
+def test_words_of_the_documents_are_no_typing_errors_of_each_other() -> None:
+    one, other = "How do I upload the film?", "How do I unload the film?"
+    index = ChunkIndex(corpus_of("How to upload a film.", "How to unload a film."))
+    assert likeness(one, other) == 1
+    assert likeness(one, other, index) < ALIKE
+    assert likeness(one, "How do I uplaod the film?", index) == 1
 
 
 def test_the_leak_is_the_share_of_the_rare_words() -> None:

@@ -23,6 +23,7 @@ from ragstone.testsets.wording import (
     answer_in_query,
     duplicates,
     longest_copy,
+    may_be_open,
     unclear_pronoun,
     vague_wording,
     wording_leak,
@@ -254,10 +255,11 @@ async def check_samples(
         kinds = ", ".join(routes)
         notes.append(f"{judge.name} does not answer {kinds}: these compare words, as offline does")
         judge = RouterJudge(routes, judge)
-    repeated = duplicates(samples)
+    index = ChunkIndex(corpus)
+    repeated = duplicates(samples, index)
     breaker = CircuitBreaker(plan or Plan(concurrency=concurrency))
     checker = _Checker(
-        ChunkIndex(corpus),
+        index,
         judge,
         breaker,
         ids_known=bool(known) or not ids,
@@ -410,7 +412,7 @@ class _Checker:
         self._index, self._corpus, self._judge = index, index.corpus, judge
         self._ids_known, self._by_document = ids_known, by_document
 
-    async def check(self, sample: Sample, repeated: tuple[str, float] | None) -> RowCheck:
+    async def check(self, sample: Sample, repeated: tuple[str, bool] | None) -> RowCheck:
         """Check one row."""
         given = dict(sample.relevance or {})
         graded = [name for name, grade in given.items() if grade > 0]
@@ -437,17 +439,18 @@ class _Checker:
         relevance = row.relevance if row.has_relevant and row.relevance != given else None
         return RowCheck(sample, row.type, tuple(row.findings), tuple(row.support), relevance, leak)
 
-    def _check_wording(self, row: _Row, repeated: tuple[str, float] | None) -> float | None:
+    def _check_wording(self, row: _Row, repeated: tuple[str, bool] | None) -> float | None:
         """Check what needs no judge, and return the share of rare words."""
         sample = row.sample
         if repeated is not None:
-            same = repeated[1] == 1
+            other, same = repeated
             words = "the same" if same else "nearly the same"
-            message = f"it asks {words} as row {one_line(repeated[0], 60)!r}"
+            message = f"it asks {words} as row {one_line(other, 60)!r}"
             row.add("duplicate", message, severity="error" if same else "warning")
         if sample.history is None:
             if words := vague_wording(sample.query):
-                row.add("vague", f"{words!r} is clear only to a reader of the text")
+                severity = "warning" if may_be_open(words) else "error"
+                row.add("vague", f"{words!r} is clear only to a reader of the text", (), severity)
             elif words := unclear_pronoun(sample.query):
                 row.add("vague", f"{words!r} may refer to anything", severity="warning")
         if row.type != "unanswerable" and answer_in_query(sample.query, row.reference):

@@ -121,7 +121,7 @@ def read_documents(
     Text, Markdown, HTML, PDF and docx files are documents; they are cut at headings, and between
     sentences into chunks of about `chunk_words` words. Rows of JSON Lines and Parquet files are
     chunks with an `id` and a `text`, and perhaps a `document` and a `title`. Other files in a
-    folder, and those without text, are skipped with a note.
+    folder, those without text, and links to files outside it are skipped with a note.
 
     Raises:
         UsageError: `chunk_words` is less than 1, or reading needs the extra `documents`.
@@ -135,7 +135,8 @@ def read_documents(
     problems: list[Problem] = []
     skipped: list[str] = []
     blank: list[str] = []
-    for name, path in _files(places, problems):
+    outside: list[str] = []
+    for name, path in _files(places, problems, outside):
         try:
             found = _read(name, path, chunk_words)
         except InputError as error:
@@ -159,7 +160,11 @@ def read_documents(
         problems += _repeated_ids(chunks)
     others = [
         f"{count(len(names), 'file')} {kind}: {listing(names, 5)}"
-        for names, kind in ((skipped, "of other types"), (blank, "without text"))
+        for names, kind in (
+            (skipped, "of other types"),
+            (blank, "without text"),
+            (outside, "outside the folder, linked from it"),
+        )
         if names
     ]
     if not documents and not problems:
@@ -200,28 +205,22 @@ def _repeated_ids(chunks: Sequence[Chunk]) -> Iterator[Problem]:
 
 
 def _files(
-    places: Sequence[str | PathLike[str]], problems: list[Problem]
+    places: Sequence[str | PathLike[str]], problems: list[Problem], outside: list[str]
 ) -> Iterator[tuple[str, Path]]:
     """Yield each file with its name; the name begins with the folder if there are several."""
-
-    def unreadable(error: OSError) -> None:
-        name = strip_controls(str(error.filename))
-        problems.append(Problem(f"{name}: it cannot be read: {error.strerror}"))
-
     for place in map(Path, places):
         shown = strip_controls(str(place))
         try:
             if place.is_dir():
-                for folder, folders, names in os.walk(place, onerror=unreadable):
-                    folders[:] = sorted(each for each in folders if not each.startswith("."))
-                    for name in sorted(each for each in names if not each.startswith(".")):
-                        path = Path(folder, name)
-                        inner = path if len(places) > 1 else path.relative_to(place)
-                        if not path.exists():
-                            seen = f"{shown_name(inner)}: it is a link to a file that is missing"
-                            problems.append(Problem(seen, "delete it"))
-                        elif path.is_file():
-                            yield shown_name(inner), path
+                for path in _walk(place, problems):
+                    name = shown_name(path if len(places) > 1 else path.relative_to(place))
+                    if not path.exists():
+                        seen = f"{name}: it is a link to a file that is missing"
+                        problems.append(Problem(seen, "delete it"))
+                    elif not path.resolve().is_relative_to(place.resolve()):
+                        outside.append(name)
+                    elif path.is_file():
+                        yield name, path
                 continue
             if place.is_file():
                 if place.suffix.lower() in DOCUMENT_FILES:
@@ -239,6 +238,19 @@ def _files(
             problems.append(Problem(f"{shown}: it cannot be read: {error.strerror}"))
         except ValueError as error:  # a NUL in the path
             problems.append(Problem(f"{shown}: the path cannot be used: {error}"))
+
+
+def _walk(place: Path, problems: list[Problem]) -> Iterator[Path]:
+    """Yield what is in a folder and below it in order, except what is hidden."""
+
+    def unreadable(error: OSError) -> None:
+        name = strip_controls(str(error.filename))
+        problems.append(Problem(f"{name}: it cannot be read: {error.strerror}"))
+
+    for folder, folders, names in os.walk(place, onerror=unreadable):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        for name in sorted(each for each in names if not each.startswith(".")):
+            yield Path(folder, name)
 
 
 def shown_name(path: Path) -> str:
@@ -396,11 +408,12 @@ def _docx(file: File) -> str:
 def _silent(name: str) -> Generator[None, None, None]:
     """Log nothing of a library, whose warnings name neither the file nor what to do."""
     logger = logging.getLogger(name)
-    before, logger.disabled = logger.disabled, True
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)  # its modules log to children, which inherit the level
     try:
         yield
     finally:
-        logger.disabled = before
+        logger.setLevel(before)
 
 
 READERS: Mapping[str, Callable[[File], str]] = MappingProxyType(

@@ -39,7 +39,8 @@ _POLAR = frozenset(
     "aren't don't doesn't didn't can't won't ist sind war waren hat haben kann konnen darf muss "
     "wird werden gibt est sont peut es son puede hay tiene".split()
 )
-_CHOICE = frozenset("or oder whether ob".split())
+_CHOICE = frozenset("or oder whether ob between zwischen".split())
+_AND = frozenset("and und et y".split())
 _PRONOUNS = frozenset(
     "it its they them their he him his she her this that these those er ihn ihm dessen dies il ils "
     "elle elles cela ca eso esto ella ellos ellas".split()
@@ -50,10 +51,12 @@ _FR = "document|texte|passage|extrait|contexte|article|paragraphe"
 _ES = "documento|texto|pasaje|fragmento|contexto|artículo|párrafo"
 _VAGUE = lazy_pattern(
     rf"\b(?:(?:this|these) (?:{_EN})s?"
-    rf"|the (?:above|following|given|provided) (?:{_EN})s?|the (?:passage|excerpt|snippet|author)s?"
+    rf"|the (?:above|following|given|provided) (?:{_EN})s?|the (?:passage|excerpt|snippet)s?"
+    r"|the authors?(?! of)"
     rf"|(?:according to|based on) the (?:{_EN})s?"
     rf"|the (?:{_EN})s? (?:sa(?:y|ys)|states?|mentions?|describes?|explains?|recommends?|lists?)"
     r"|(?:mentioned|described|stated|listed|shown|discussed) (?:above|below|here)"
+    r"(?! (?:the|an?|my|your)\b)"
     rf"|dies\w* (?:{_DE})\w{{0,2}}|(?:laut|gemäß) (?:de[mrs]|die) (?:{_DE})\w{{0,2}}"
     rf"|(?:obige|vorliegende|folgende)[nmrs]? (?:{_DE})\w{{0,2}}"
     r"|(?:oben|unten) (?:genannt|erwähnt|beschrieben)\w*"
@@ -64,6 +67,12 @@ _VAGUE = lazy_pattern(
     re.IGNORECASE,
 )
 """Wording that only a reader of the passage understands, in English, German, French and Spanish."""
+_OPEN = re.compile(
+    r"(?:this|these|dies\w*|cet?|cette|ces|est(?:e|a|os|as)) "
+    r"(?:do[ck]ument|te[xk]t|arti|section|paragra|párrafo|abs)",
+    re.IGNORECASE,
+)
+"""Vague wording that may also refer to what a user has open."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -75,19 +84,22 @@ def topic_terms(text: str) -> frozenset[str]:
     return frozenset(stem(form) for form in forms if form not in plain)
 
 
-def likeness(one: str, other: str) -> float:
+def likeness(one: str, other: str, index: ChunkIndex | None = None) -> float:
     """Return the share of their words with a topic that two queries share, in [0, 1].
 
     It is 0 if they have other figures, names or question words. Words with a typing error count as
-    the same. Whether other words have the same meaning is not known.
+    the same, but not two that the chunks of an index have. Whether other words have the same
+    meaning is not known.
     """
     first, second = _words_of(one), _words_of(other)
     if first.asking != second.asking or first.figures != second.figures:
         return 0.0
     left, right = first.terms - second.terms, second.terms - first.terms
     shared = len(first.terms & second.terms)
+    real = {term for term in left | right if index and index.frequency(term)}
     for term in sorted(left):
-        if misspelt := next((each for each in sorted(right) if _is_typo(term, each)), None):
+        others = sorted(right - real if term in real else right)
+        if misspelt := next((each for each in others if _is_typo(term, each)), None):
             left, right = left - {term}, right - {misspelt}
             shared += 1
     if not (first.names | second.names).isdisjoint(left | right):
@@ -135,36 +147,60 @@ def near_duplicate(query: str, others: Iterable[str]) -> str | None:
     return next((other for other in others if likeness(query, other) >= ALIKE), None)
 
 
-def duplicates(samples: Sequence[Sample]) -> Mapping[int, tuple[str, float]]:
-    """Return the place of each row that repeats an earlier one -> the other's id, their likeness.
+def duplicates(samples: Sequence[Sample], index: ChunkIndex) -> Mapping[int, tuple[str, bool]]:
+    """Return the place of each row that repeats an earlier one -> its id, whether it is the same.
 
-    Rows with the tag `variant_of` repeat another on purpose.
+    The others are nearly the same: they may differ in the order of words, and in small ones. Rows
+    with the tag `variant_of` repeat another on purpose.
     """
-    found: dict[int, tuple[str, float]] = {}
+    found: dict[int, tuple[str, bool]] = {}
+    firsts: dict[str, int] = {}
     frequency = Counter(term for sample in samples for term in topic_terms(sample.asked))
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, sample in enumerate(samples):
         if "variant_of" in sample.tags:
             continue
+        plain = " ".join(sample.asked.casefold().split()).rstrip(" ?!.？")
+        if (first := firsts.setdefault(plain, place)) != place:
+            found[place] = samples[first].id, True
+            continue
         terms = sorted(topic_terms(sample.asked), key=lambda term: (frequency[term], term))
         # Two queries that are alike share one of their rarest terms, unless it is misspelt.
         rarest = terms[: len(terms) - math.ceil(ALIKE * len(terms)) + 2] or [""]
         near = sorted({other for term in rarest for other in places[term]})
-        alike = [(likeness(sample.asked, samples[other].asked), -other) for other in near]
+        alike = [(likeness(sample.asked, samples[other].asked, index), -other) for other in near]
         if alike and (best := max(alike))[0] >= ALIKE:
-            found[place] = samples[-best[1]].id, best[0]
+            found[place] = samples[-best[1]].id, False
         for term in rarest:
             places[term].append(place)
     return found
 
 
 def answer_in_query(query: str, reference: str) -> bool:
-    """Return whether a query has all words of its answer; yes-no questions and choices may."""
+    """Return whether a query has all words of its answer; yes-no questions and choices may.
+
+    A choice has an `or`, or the answer is one of two names with an `and` between them.
+    """
     forms = split_forms(query)
     if not forms or forms[0] in _POLAR or not _CHOICE.isdisjoint(forms):
         return False
     answer = topic_terms(reference)
-    return bool(answer) and answer <= topic_terms(query)
+    if not answer or not answer <= topic_terms(query):
+        return False
+    words = split_words(query)
+    names = {n: stem(word.form) for n, word in enumerate(words) if word.shown[:1].isupper()}
+
+    def named(*places: int) -> set[str]:
+        return {names[place] for place in places if place in names}
+
+    return not any(
+        # an article may be between `and` and a name
+        (before := named(place - 2, place - 1))
+        and (after := named(place + 1, place + 2, place + 3))
+        and (before <= answer) != (after <= answer)
+        for place, word in enumerate(words)
+        if word.form in _AND
+    )
 
 
 def unclear_pronoun(query: str) -> str | None:
@@ -208,3 +244,8 @@ def vague_wording(query: str) -> str | None:
     """Return the words by which a query refers to a text that its reader cannot know."""
     match = _VAGUE().search(query)
     return match[0] if match else None
+
+
+def may_be_open(words: str) -> bool:
+    """Return whether vague wording may refer to what a user has open: `this document`."""
+    return _OPEN.match(words) is not None
