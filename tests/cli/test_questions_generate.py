@@ -52,7 +52,7 @@ def test_a_set_is_ready_to_be_run(ragstone, author: QuestionServer, suffix: str)
             text = corpus.documents[span["document"]].text
             assert text[span["start"] : span["end"]] == span["text"]
         assert (row.relevance is None) == (row.reference_claims is None)
-    record = json.loads(Path("set.provenance.json").read_text(encoding="utf-8"))
+    record = json.loads(Path(f"{name}.provenance.json").read_text(encoding="utf-8"))
     assert (record["judge"], record["seed"], record["n"]) == ("openai:m", 0, 20)
     assert [each["name"] for each in record["documents"]] == [*corpus.documents]
     assert [each["sha256"] for each in record["documents"]] == [
@@ -143,8 +143,38 @@ def test_a_file_of_somebody_else_is_not_replaced(ragstone, author: QuestionServe
     assert not author.asked
     out.unlink()
     assert ragstone(*args).code == ragstone(*args).code == 0
+    assert ragstone(*args, "-o", "questions.csv").code == 0  # it has a record of its own
+    assert ragstone(*args).code == 0
     out.write_text(out.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     assert ragstone(*args).code == 2
+
+
+def test_other_files_of_somebody_else_are_not_replaced(ragstone, author: QuestionServer) -> None:
+    args = ("questions", "generate", "docs", "--n", "3", *MODEL, "--chunks", "c.jsonl")
+    for name in ("questions-rejected.jsonl", "questions.jsonl.provenance.json", "c.jsonl"):
+        Path(name).write_text('{"mine": 1}\n', encoding="utf-8")
+        refused = ragstone(*args)
+        assert refused.code == 2
+        assert f"{name} exists, and was not generated" in refused.err
+        Path(name).unlink()
+    assert not author.asked
+    author.fault = lambda asked: "No." if asked.kind == "write" else None
+    assert ragstone(*args).code == 3
+    assert Path("questions-rejected.jsonl").exists()
+    author.fault = lambda _asked: None
+    assert ragstone(*args, "--no-cache").code == 0
+    assert not Path("questions-rejected.jsonl").exists()
+
+
+def test_the_examples_of_the_help_run(ragstone, author: QuestionServer) -> None:
+    text = ragstone("questions", "generate", "--help").out
+    examples = [
+        line.split() for line in text.splitlines() if "ragstone questions generate d" in line
+    ]
+    assert len(examples) >= 4
+    for example in examples:
+        said = ragstone(*example[1:], "--dry-run")
+        assert said.code == 0, said.err
 
 
 @each_case(
@@ -162,12 +192,14 @@ def test_a_file_of_somebody_else_is_not_replaced(ragstone, author: QuestionServe
         (("docs", *MODEL, "-o", "set.pdf"), ".pdf cannot be written"),
         (("docs", *MODEL, "--chunks", "c.csv"), "name a .jsonl file"),
         (("docs", *MODEL, "-o", "a.jsonl", "--rejected", "a.jsonl"), "would be written twice"),
+        (("docs", *MODEL, "--rejected", "folder.jsonl"), "folder.jsonl is a folder"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_any_call(
     ragstone, author: QuestionServer, arguments: tuple[str, ...], why: str
 ) -> None:
-    Path("empty").mkdir(exist_ok=True)
+    for name in ("empty", "folder.jsonl"):
+        Path(name).mkdir(exist_ok=True)
     said = ragstone("questions", "generate", *arguments)
     assert (said.code, said.out) == (2, "")
     assert why in said.err
@@ -210,6 +242,8 @@ def test_variants_are_paired(ragstone, tmp_path: Path) -> None:
     again = ragstone("questions", "vary", "noisy.jsonl", "-o", "more.jsonl")
     assert again.code == 2
     assert "there is a row 'a-typos' already" in again.err
+    twice = ragstone("questions", "vary", "own.jsonl", "-o", "y.jsonl", "--noise", "typos,typos")
+    assert twice.out == "wrote y.jsonl: 3 rows and 1 variant\n"
     bad = ragstone("questions", "vary", "own.jsonl", "-o", "x.jsonl", "--noise", "paraphrase")
     assert "known: keywords, typos" in bad.err
 

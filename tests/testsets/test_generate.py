@@ -13,15 +13,17 @@ from tests.cases import each_case
 from tests.testsets.question_server import Asked, QuestionServer, write_documents
 
 from ragstone._internal.rate_limit import Budget
+from ragstone.datasets.export import LONGEST
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.judges.factory import make_judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.testsets.candidates import MOST
-from ragstone.testsets.documents import read_documents
+from ragstone.testsets.documents import Span, read_documents
 from ragstone.testsets.generate import (
     Generated,
     Generator,
     QuestionRequest,
+    evidence_text,
     find_spans,
     generate_questions,
     paraphrase_fault,
@@ -314,6 +316,17 @@ async def test_paraphrases_keep_figures_and_meaning(author: QuestionServer) -> N
 def test_what_is_no_paraphrase(query: str, fault: str | None) -> None:
     assert paraphrase_fault(query, "What colour is the Gamma case") == fault
     assert paraphrase_fault("x", "What colour is the case?") == "another topic"
+
+
+def test_long_evidence_fits_into_a_cell(tmp_path: Path) -> None:
+    row = {"id": "a", "text": 'A "very" long cell.\n' * 5000}
+    (tmp_path / "c.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    corpus = read_documents(tmp_path / "c.jsonl")
+    span = Span(corpus.chunks[0].document, 0, len(corpus.chunks[0].text))
+    for spans in ([span], [span] * 9):
+        text = evidence_text(spans, corpus)
+        assert len(text) < LONGEST
+        assert json.loads(text)[0]["end"] == span.end
 
 
 async def test_an_unanswerable_question_has_no_claims(author: QuestionServer) -> None:

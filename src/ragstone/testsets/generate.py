@@ -72,6 +72,8 @@ KINDS = (WriteQuestions.kind, FindAnswer.kind, VerifyClaims.kind, DetectAbstenti
 """The kinds of question that a judge must take; RephraseQuery too, for paraphrases."""
 ASSUMED = "A sentence of a dozen words or so states a fact of the documents."
 FIGURE = re.compile(r"\d+")
+EVIDENCE = 12_000
+"""Characters of the texts in one `evidence` tag, at most: a cell of Excel has up to 32,767."""
 AVOIDED = 10
 """Queries of the same chunks that are not to be written again, at most."""
 
@@ -241,14 +243,17 @@ class Generated:
 
 
 def evidence_text(spans: Sequence[Span], corpus: Corpus) -> str:
-    """Return spans as JSON: document, start, end (exclusive) and the document's own text."""
+    """Return spans as JSON: document, start, end (exclusive) and the document's own text.
+
+    Of long texts, only the beginning is there.
+    """
     return json.dumps(
         [
             {
                 "document": span.document,
                 "start": span.start,
                 "end": span.end,
-                "text": span.text(corpus),
+                "text": span.text(corpus)[: EVIDENCE // len(spans)],
             }
             for span in spans
         ],

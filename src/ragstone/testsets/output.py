@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import cast
 
 from ragstone._internal.files import write_file, write_text
 from ragstone.datasets.export import write_samples
@@ -16,6 +16,10 @@ from ragstone.testsets.known_items import KnownItem
 from ragstone.testsets.noise import MODEL_FREE
 from ragstone.types.sample import Sample
 
+CHUNK_FIELDS = "id text document title"
+REJECTED_FIELDS = "reason detail type chunks"
+RECORD_FIELDS = "ragstone n seed"
+"""What the JSON objects of generated files begin with."""
 KNOWN_ITEM = "known_item"
 """The type of questions that are rare words of a chunk."""
 
@@ -69,12 +73,28 @@ def vary_samples(
                 **dict.fromkeys(("response", "contexts", "ranking")),
             }
             found.append(Sample.model_validate({**dict(sample), **update}))
+            ids.add(name)
     return found, without
 
 
-def write_dataset(samples: Sequence[Sample], path: Path) -> None:
-    """Write rows in the format of the file's ending, which replaces the file as a whole."""
-    write_file(path, partial(write_samples, samples, suffix=path.suffix.lower()))
+def write_dataset(
+    samples: Sequence[Sample], path: Path, record: Mapping[str, object] | None = None
+) -> None:
+    """Write rows in the format of the file's ending, which replaces the file as a whole.
+
+    The record of where they came from, if any, is written first, with the SHA-256 of the file: a
+    data set is never without it.
+    """
+
+    def write(file: Path) -> None:
+        write_samples(samples, file, suffix=path.suffix.lower())
+        if record is not None:
+            digest = sha256(file.read_bytes()).hexdigest()
+            whole = {**record, "file": path.name, "sha256": digest}
+            text = json.dumps(whole, indent=2, ensure_ascii=False)
+            write_text(provenance_path(path), text + "\n")
+
+    write_file(path, write)
 
 
 def write_rejected(rejected: Iterable[Rejected], path: Path) -> None:
@@ -112,14 +132,20 @@ def document_hashes(corpus: Corpus) -> list[dict[str, object]]:
 
 def provenance_path(path: Path) -> Path:
     """Return the path of the file with the provenance of a data set, beside it."""
-    return path.with_name(f"{path.stem}.provenance.json")
+    return path.with_name(f"{path.name}.provenance.json")
 
 
-def write_provenance(record: Mapping[str, object], path: Path) -> None:
-    """Write where a data set came from beside it, with the SHA-256 of the data set's file."""
-    digest = sha256(path.read_bytes()).hexdigest()
-    text = json.dumps({**record, "file": path.name, "sha256": digest}, indent=2, ensure_ascii=False)
-    write_text(provenance_path(path), text + "\n")
+def check_own(path: Path, fields: str) -> None:
+    """Check that a file does not exist, or begins with a JSON object that begins with fields."""
+    if not path.exists():
+        return
+    with suppress(OSError, ValueError):
+        first: object = json.JSONDecoder().raw_decode(path.read_text(encoding="utf-8"))[0]
+        if isinstance(first, dict) and " ".join(cast("dict[str, object]", first)).startswith(
+            fields
+        ):
+            return
+    raise UsageError(f"{path} exists, and was not generated; choose another path, or delete it")
 
 
 def check_replaceable(path: Path) -> int:

@@ -64,6 +64,10 @@ from ragstone.testsets.index import ChunkIndex
 from ragstone.testsets.known_items import known_items
 from ragstone.testsets.noise import MODEL_FREE
 from ragstone.testsets.output import (
+    CHUNK_FIELDS,
+    RECORD_FIELDS,
+    REJECTED_FIELDS,
+    check_own,
     check_replaceable,
     document_hashes,
     provenance_path,
@@ -71,7 +75,6 @@ from ragstone.testsets.output import (
     vary_samples,
     write_chunks,
     write_dataset,
-    write_provenance,
     write_rejected,
 )
 from ragstone.testsets.proofs import NO_REPLY
@@ -173,7 +176,7 @@ def generate(**given: Any) -> None:
     \b
     ragstone questions generate docs/ --n 100 --model gpt-4o-mini --dry-run
     ragstone questions generate docs/ --n 100 --model gpt-4o-mini -o questions.xlsx
-    ragstone questions generate docs/ --types single=60,unanswerable=40 --languages en,de
+    ragstone questions generate docs/ --model gpt-4o-mini --types single=6,multi=4 --languages en,de
     ragstone questions generate docs/ --judge offline
     """
     plan = config_of(given["config"]).plan(typed_settings(given))
@@ -186,10 +189,14 @@ def generate(**given: Any) -> None:
         if path is not None and path.suffix.lower() != ".jsonl":
             raise UsageError(f"{name} {path}: it is written as JSON Lines; name a .jsonl file")
     check_extension("json", given["file"] or STDOUT)
-    files = (out, given["chunks"], given["file"])
-    check_files(*files, inputs=given["documents"], written=[*filter(None, [rejected]),
-                provenance_path(out)])  # fmt: skip
+    record = provenance_path(out)
+    files = (out, given["chunks"], given["file"], rejected, record)
+    check_files(*files, inputs=given["documents"])
     before = check_replaceable(out)
+    own = ((record, RECORD_FIELDS), (rejected, REJECTED_FIELDS), (given["chunks"], CHUNK_FIELDS))
+    for path, fields in own:
+        if path is not None:
+            check_own(path, fields)
     corpus = read_documents(given["documents"], chunk_words=given["chunk_words"])
     for note in corpus.notes:
         click.echo(f"Note: {note}", err=True)
@@ -326,6 +333,8 @@ class _Generation:
             self._write(generated.samples, record)
         if self.rejected and generated.rejected:
             write_rejected(generated.rejected, self.rejected)
+        elif self.rejected:
+            self.rejected.unlink(missing_ok=True)  # of an earlier call
         document = {
             "questions": made,
             "requested": request.n,
@@ -372,7 +381,6 @@ class _Generation:
         return Prompt.read(kind, Path(file)) if file else Prompt.of(kind)
 
     def _write(self, samples: Sequence[Sample], record: dict[str, object]) -> None:
-        write_dataset(samples, self.out)
         common = {
             "ragstone": VERSION,
             "n": self.given["n"],
@@ -381,7 +389,7 @@ class _Generation:
             "questions": len(samples),
             "documents": document_hashes(self.corpus),
         }
-        write_provenance({**common, **record}, self.out)
+        write_dataset(samples, self.out, {**common, **record})
 
     def _estimate(self, request: QuestionRequest) -> str:
         """Return the calls and cost, in words; makes no calls."""
@@ -400,7 +408,7 @@ class _Generation:
 
 
 def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name for part in (text or "").split(",") if (name := part.strip()))
+    return tuple(dict.fromkeys(name for part in (text or "").split(",") if (name := part.strip())))
 
 
 def _print_empty(names: Sequence[str]) -> None:
