@@ -94,6 +94,8 @@ def test_code_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registry, "_metrics", dict(registry.registered()))
+    Path("manuals").mkdir()
+    Path("manuals/phone.md").write_text(ANSWERS["contexts"][0], encoding="utf-8")
     Path("results.json").write_text(json.dumps(RESULTS), encoding="utf-8")
     Path("promptfooconfig.yaml").write_text(json.dumps(CONFIGURATION), encoding="utf-8")
     code = block.replace("http://localhost:8000", demo_url)
