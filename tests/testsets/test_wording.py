@@ -13,6 +13,7 @@ from ragstone.testsets.wording import (
     likeness,
     may_be_open,
     near_duplicate,
+    rarest_terms,
     vague_wording,
     wording_leak,
 )
@@ -29,6 +30,7 @@ from ragstone.testsets.wording import (
 )
 def test_near_duplicates(one: str, other: str) -> None:
     assert near_duplicate(one, ["Who pays?", other]) == other
+    assert not {*rarest_terms(one, len)}.isdisjoint(rarest_terms(other, len))
 
 
 @each_case(

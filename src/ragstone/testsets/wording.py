@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
@@ -142,9 +142,17 @@ def _is_typo(one: str, other: str) -> bool:
     return SequenceMatcher(None, one, other).ratio() >= TYPO
 
 
-def near_duplicate(query: str, others: Iterable[str]) -> str | None:
+def near_duplicate(
+    query: str, others: Iterable[str], index: ChunkIndex | None = None
+) -> str | None:
     """Return the first of the others that asks nearly the same; None if none does."""
-    return next((other for other in others if likeness(query, other) >= ALIKE), None)
+    return next((other for other in others if likeness(query, other, index) >= ALIKE), None)
+
+
+def rarest_terms(query: str, frequency: Callable[[str], float]) -> Sequence[str]:
+    """Return a query's rarest words with a topic: near duplicates share one, unless misspelt."""
+    terms = sorted(topic_terms(query), key=lambda term: (frequency(term), term))
+    return terms[: len(terms) - math.ceil(ALIKE * len(terms)) + 2] or [""]
 
 
 def duplicates(samples: Sequence[Sample], index: ChunkIndex) -> Mapping[int, tuple[str, bool]]:
@@ -164,9 +172,7 @@ def duplicates(samples: Sequence[Sample], index: ChunkIndex) -> Mapping[int, tup
         if (first := firsts.setdefault(plain, place)) != place:
             found[place] = samples[first].id, True
             continue
-        terms = sorted(topic_terms(sample.asked), key=lambda term: (frequency[term], term))
-        # Two queries that are alike share one of their rarest terms, unless it is misspelt.
-        rarest = terms[: len(terms) - math.ceil(ALIKE * len(terms)) + 2] or [""]
+        rarest = rarest_terms(sample.asked, frequency.__getitem__)
         near = sorted({other for term in rarest for other in places[term]})
         alike = [(likeness(sample.asked, samples[other].asked, index), -other) for other in near]
         if alike and (best := max(alike))[0] >= ALIKE:
