@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, takewhile
@@ -47,6 +47,7 @@ from ragstone.testsets.proofs import OTHERS, WHOLE, Prover, UnprovenError, shown
 from ragstone.testsets.wording import (
     answer_in_query,
     near_duplicate,
+    rarest_terms,
     topic_terms,
     vague_wording,
     wording_leak,
@@ -333,6 +334,7 @@ class Generator:
         self._accepted: list[ProvenQuestion] = []
         self._rejected: list[Rejected] = []
         self._queries: defaultdict[str, list[str]] = defaultdict(list)
+        self._by_term: defaultdict[str, list[str]] = defaultdict(list)
 
     async def run(
         self,
@@ -392,8 +394,8 @@ class Generator:
         for decision in decided:
             if isinstance(decision, ProvenQuestion):
                 ids, query = [chunk.id for chunk in decision.candidate.chunks], decision.query
-                others = [each.query for each in self._accepted]
-                same = near_duplicate(query, others)
+                others = self._near(query)
+                same = near_duplicate(query, others, self.index)
                 if decision.base:  # it is near its base
                     same = query if query in others else None
                 if same:
@@ -401,6 +403,8 @@ class Generator:
                     decision = Rejected(decision.candidate, "duplicate", f"of {same!r}", draft)
                 else:
                     self._accepted.append(decision)
+                    for term in self._rarest(query):
+                        self._by_term[term].append(query)
                     first = decision.candidate.chunks[0].document
                     self._dealer.accepted[first] += decision.base is None
             else:
@@ -410,6 +414,14 @@ class Generator:
                 self._rejected.append(decision)
             for each in ids if query else ():
                 self._queries[each].append(query)
+
+    def _rarest(self, query: str) -> Sequence[str]:
+        """Return a query's rarest terms; any query may have those that no chunk has."""
+        return rarest_terms(query, lambda term: self.index.frequency(term) or math.inf)
+
+    def _near(self, query: str) -> Collection[str]:
+        """Return the accepted queries that share a rare term with a query."""
+        return {other: None for term in self._rarest(query) for other in self._by_term[term]}.keys()
 
     def _decide(self, decision: Decision) -> None:
         self._decided.append(decision)
@@ -463,7 +475,7 @@ class Generator:
             asked = candidate.language.lower()
             if asked in word_lists() and language != asked:
                 raise UnprovenError("wrong language", f"{language}, not {asked}")
-        if same := near_duplicate(query, (each.query for each in self._accepted)):
+        if same := near_duplicate(query, self._near(query), self.index):
             raise UnprovenError("duplicate", f"of {same!r}")
         spans = find_spans(draft, chunks)
         quoted = {name for name, _ in spans}
