@@ -121,6 +121,16 @@ def test_a_dry_run_makes_no_calls(ragstone, author: QuestionServer) -> None:
     assert not Path("c.jsonl").exists()
 
 
+def test_what_has_no_effect_is_noted(ragstone, author: QuestionServer) -> None:
+    Path("ragstone.yaml").write_text("workers: 4\nbatch_api: true\n", encoding="utf-8")
+    args = ("--languages", "German,de,Klingon", "--dry-run")
+    said = ragstone("questions", "generate", "docs", *MODEL, *args)
+    assert said.code == 0, said.err
+    assert "whether questions are in German, Klingon is not checked; it is for these" in said.err
+    for name in ("workers", "batch_api"):
+        assert f"the setting {name} has no effect" in said.err
+
+
 def test_chunks_can_be_indexed_and_read_again(ragstone, author: QuestionServer) -> None:
     args = ("--n", "6", *MODEL, "--types", "single=1")
     assert ragstone("questions", "generate", "docs", *args, "--chunks", "c.jsonl").code == 0
@@ -187,7 +197,12 @@ def test_the_examples_of_the_help_run(ragstone, author: QuestionServer) -> None:
         (("docs", "--noise", "typo", *MODEL), "did you mean 'typos'"),
         (("docs", "--types", "single=1"), "--types: the judge offline writes no questions"),
         (("docs", "--judge", "local:none"), "the judge local:none writes no questions"),
-        (("docs", "--judge", "offline,openai:m"), "offline"),
+        (("docs", "--judge", "openai:m,offline", "--dry-run"), "does not take write_questions"),
+        (("docs", "--types", "single=1", "--noise", "typos", *MODEL), "100 questions is noisy"),
+        (
+            ("docs", "--types", "noisy=9,single=1", "--noise", "keywords", "--n", "12", *MODEL),
+            "11 noisy questions are asked for, but there can be 1",
+        ),
         (("docs", *MODEL, "-o", "docs/set.jsonl"), "docs, an input folder"),
         (("docs", *MODEL, "-o", "set.pdf"), ".pdf cannot be written"),
         (("docs", *MODEL, "--chunks", "c.csv"), "name a .jsonl file"),

@@ -108,6 +108,13 @@ class QuestionRequest:
                 raise UnknownNameError("kind of noise", noise, NOISES)
         if not self.noises and self.types.get(NOISY):
             raise UsageError("noisy questions need a kind of noise")
+        noisy = self.counts[NOISY]
+        most = (self.n - noisy) * len(self.noises)
+        if noisy > most:
+            raise UsageError(
+                f"{noisy:,} noisy questions are asked for, but there can be {most:,}: one of each "
+                "kind of noise for each other question; lower the share of noisy, or add a kind"
+            )
 
     @property
     def counts(self) -> Mapping[str, int]:

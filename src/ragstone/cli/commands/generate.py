@@ -47,10 +47,11 @@ from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
 from ragstone.judges.llm.prompt import Prompt
+from ragstone.judges.offline.words import word_lists
 from ragstone.judges.spec import OFFLINE, is_free
 from ragstone.reports.format import dollars
 from ragstone.reports.tables import STDOUT
-from ragstone.testsets.candidates import SHARES, parse_types
+from ragstone.testsets.candidates import NOISY, SHARES, parse_types
 from ragstone.testsets.documents import CHUNK_WORDS, Corpus, read_documents
 from ragstone.testsets.generate import (
     NOISES,
@@ -183,6 +184,9 @@ def generate(**given: Any) -> None:
     check_judge_settings(explicit_settings(given), plan)
     out: Path = given["output"] or OUT
     check_format(out.suffix)
+    idle = {"batch_api": plan.batch_api, "workers": plan.workers > 1}
+    for name in filter(idle.__getitem__, idle):
+        click.echo(f"Note: the setting {name} has no effect on this command", err=True)
     free = is_free(plan.judge)
     rejected = given["rejected"] or (None if free else out.with_name(f"{out.stem}-rejected.jsonl"))
     for name, path in ("--rejected", rejected), ("--chunks", given["chunks"]):
@@ -273,6 +277,18 @@ class _Generation:
             noises=_names(given["noise"]) or NOISES,
             seed=given["draw"],
         )
+        if given["noise"] and not request.counts[NOISY]:
+            raise UsageError(
+                f"--noise: none of the {count(request.n, 'question')} is noisy; add a share of "
+                "noisy to --types, ask for more questions, or remove --noise"
+            )
+        known = sorted(word_lists().keys() - {"any"})
+        if other := [name for name in request.languages if name.lower() not in known]:
+            click.echo(
+                f"Note: whether questions are in {', '.join(other)} is not checked; it is for "
+                f"these codes: {', '.join(known)}",
+                err=True,
+            )
         estimate = f"{count(request.n, 'question')} from {self.size}, {self._estimate(request)}"
         if given["dry_run"]:
             click.echo(f"Dry run: no calls were made. {estimate}")
@@ -282,7 +298,6 @@ class _Generation:
             click.echo("With --no-cache, an interrupted command starts again.", err=True)
         budget = Budget(plan.max_calls, plan.max_cost)
         judge = make_judge(plan, asked=[request.kinds], budget=budget)
-        check_takes(judge, request)
         generator = Generator(self.index, judge, request, plan=plan)
         interrupted, console, shown = False, Console(stderr=True), monotonic()
 
@@ -396,6 +411,7 @@ class _Generation:
 
         def usage(guess: Guess) -> Usage:
             judge = make_judge(self.plan, asked=[request.kinds], guess=guess)
+            check_takes(judge, request)
             questions = planned_questions(self.index, request, most=guess is MOST)
             asked = cast("Iterator[Question[object]]", questions)
             return asyncio.run(estimate_usage(judge, asked))
