@@ -117,7 +117,7 @@ def test_rows_that_the_judge_did_not_answer_are_no_pass(
     said = ragstone("questions", "check", data, "--docs", str(docs), "--model", "m",
                     "--max-retries", "0", "--write", "f.jsonl")  # fmt: skip
     assert said.code == 3
-    assert "1 row of 1 not checked; the first: not checked: unreachable" in said.err
+    assert "1 row of 1 not checked; the first: not checked: extract_claims: unreachable" in said.err
     assert not Path("f.jsonl").exists()
 
 

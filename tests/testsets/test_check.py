@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 from tests.testsets.test_index import corpus_of
@@ -6,9 +7,17 @@ from tests.testsets.test_index import corpus_of
 from ragstone.errors import Cause, UsageError
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.scripted import ScriptedJudge
+from ragstone.reports.questions import write_check
 from ragstone.testsets import check_questions
-from ragstone.testsets.check import CHECKS, check_samples, type_of
-from ragstone.testsets.documents import Chunk, Corpus, Document
+from ragstone.testsets.check import (
+    CHECKS,
+    Finding,
+    RowCheck,
+    SetCheck,
+    check_samples,
+    type_of,
+)
+from ragstone.testsets.documents import Chunk, Corpus, Document, Span
 from ragstone.types.claim import Claim, Evidence, FoundAnswer, Grade, Label, Verdict
 from ragstone.types.reply import Failure
 from ragstone.types.sample import Sample
@@ -190,7 +199,10 @@ async def test_a_judge_that_fails_is_a_finding_and_never_a_pass() -> None:
     rows = [GOOD, row("Which colours are sold?", None)]
     check = await check_samples(rows, CORPUS, judge, name="x", concurrency=2)
     assert kinds(check) == [[("not_checked", "error")]] * 2
-    assert check.rows[0].findings[0].message == "not checked: timeout: no reply for 60 s"
+    assert (
+        check.rows[0].findings[0].message
+        == "not checked: extract_claims: timeout: no reply for 60 s"
+    )
     assert [each.status for each in check.rows] == ["unchecked"] * 2
 
 
@@ -250,6 +262,34 @@ async def test_invented_quotes_show_no_chunk() -> None:
     assert "quotes are in no chunk" in check.findings[0].message
     assert "in the documents: 'blue'" in check.findings[1].message
     assert check.rows[0].relevance is None
+
+
+async def test_judges_that_are_split_prove_nothing() -> None:
+    judge = ScriptedJudge({"find_answer": FoundAnswer(found=False, split=True)})
+    check = await check_samples(
+        [row("Is the Tarn 4 blue?", None)], CORPUS, judge, name="x", concurrency=1
+    )
+    assert kinds(check) == [[("not_checked", "error")]]
+
+
+def test_findings_with_equal_messages_show_their_own_evidence(tmp_path: Path) -> None:
+    findings = tuple(
+        Finding("1", "unsupported", "error", "the same", (Span(name, 0, 9),))
+        for name in ("charge", "sim")
+    )
+    found = SetCheck("q", CORPUS, "offline", "", (RowCheck(GOOD, "single", findings),))
+    write_check(found, tmp_path / "c.html")
+    page = (tmp_path / "c.html").read_text()
+    assert [page.count(f"Evidence in {name}") for name in ("charge", "sim")] == [1, 1]
+
+
+async def test_evidence_is_found_below_a_heading_that_only_the_judge_sees() -> None:
+    text = "It is glued in. It costs 59 euros."
+    chunk = Chunk("a#1", "a", 0, len(text), "Tarn 4 > Battery", text)
+    corpus = Corpus({"a": Document("a", text, "")}, (chunk,))
+    sample = row("What does the battery cost?", "It costs 59 euros.", "a#1")
+    check = await check_samples([sample], corpus, OfflineJudge(), name="x", concurrency=1)
+    assert [span.text(corpus) for span in check.rows[0].support] == ["It costs 59 euros."]
 
 
 def test_a_row_that_shares_no_word_with_the_documents_is_a_warning() -> None:

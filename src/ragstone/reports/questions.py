@@ -17,7 +17,7 @@ from ragstone._internal.text import count, one_line
 from ragstone.reports.format import dollars, percent
 from ragstone.reports.html.templates import STYLES, read_asset, render_parts
 from ragstone.reports.terminal import Grid, GridRow, print_grid
-from ragstone.testsets.check import CHECKS, Finding, RowCheck, SetCheck, Status
+from ragstone.testsets.check import CHECKS, Finding, SetCheck, Status
 from ragstone.testsets.documents import Chunk, Corpus, Span
 from ragstone.types.sample import Sample
 
@@ -215,8 +215,8 @@ def write_check(found: SetCheck, path: Path) -> None:
     rows = [row for row in found.rows if row.findings]
     rows.sort(key=lambda row: ("rejected", "unchecked", "corrected", "valid").index(row.status))
 
-    def evidence(row: RowCheck) -> Mapping[str, list[ShownChunk]]:
-        return {f.message: shown_chunks(f.evidence, found.corpus) for f in row.findings}
+    def evidence(finding: Finding) -> list[ShownChunk]:
+        return shown_chunks(finding.evidence, found.corpus)
 
     parts = render_parts(
         "questions.html",

@@ -7,18 +7,19 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from os import PathLike
 from types import MappingProxyType
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
 from ragstone._internal.concurrency import finish_in_thread, working
 from ragstone._internal.text import listing, one_line
 from ragstone.datasets import load, samples_of
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
-from ragstone.judges.base import Judge, RouterJudge, outcome_of
+from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.offline.judge import abstains
 from ragstone.testsets.documents import Chunk, Corpus, Span, read_documents
 from ragstone.testsets.index import ChunkIndex
+from ragstone.testsets.proofs import NO_REPLY, Prover, UnprovenError, quoted, shown_text
 from ragstone.testsets.wording import (
     answer_in_query,
     duplicates,
@@ -28,24 +29,19 @@ from ragstone.testsets.wording import (
     vague_wording,
     wording_leak,
 )
-from ragstone.types.claim import Evidence, FoundAnswer, Label, Verdict
+from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.questions import (
     ExtractClaims,
     FindAnswer,
     GradeContexts,
-    Question,
     VerifyClaims,
 )
-from ragstone.types.reply import NOTHING_SPENT, Failure, Usage
+from ragstone.types.reply import NOTHING_SPENT, Usage
 from ragstone.types.sample import Sample
-
-T = TypeVar("T")
 
 NEAR = 5
 """Chunks beside the listed ones in which an answer is sought."""
-DEEP = 50
-"""Chunks in which the answer to an unanswerable question is sought."""
 ALONE = 3
 """Chunks that are tried one by one for a question that should need several."""
 SURE = 0.75
@@ -75,7 +71,7 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "duplicate": "it repeats another query",
         "answer_in_query": "the query has the answer",
         "vague": "the query cannot be understood by itself",
-        "not_checked": "the judge did not answer",
+        "not_checked": "the judge did not answer, or is split",
         "other_chunk": "a chunk that is not listed has the answer too",
         "leak": "the query copies the words of its chunk",
     }
@@ -258,10 +254,9 @@ async def check_samples(
     index = ChunkIndex(corpus)
     repeated = duplicates(samples, index)
     breaker = CircuitBreaker(plan or Plan(concurrency=concurrency))
+    prover = Prover(index, judge, breaker)
     checker = _Checker(
-        index,
-        judge,
-        breaker,
+        prover,
         ids_known=bool(known) or not ids,
         by_document=bool(known) and known.isdisjoint(corpus.by_id),
         decides=decides,
@@ -284,7 +279,7 @@ async def check_samples(
         judge.description,
         tuple(row for row in rows if row),
         (*corpus.notes, *notes),
-        checker.usage,
+        prover.usage,
     )
 
 
@@ -326,10 +321,6 @@ def type_of(sample: Sample) -> RowType:
     return "single"
 
 
-class _UncheckedError(Exception):
-    """The judge did not answer; its text is the cause."""
-
-
 @dataclass
 class _Shown:
     """Chunks as a judge reads them: each after its heading."""
@@ -337,23 +328,15 @@ class _Shown:
     chunks: Sequence[Chunk]
 
     @cached_property
-    def _headings(self) -> list[str]:
-        return [
-            "" if not each.heading or each.text.startswith("#") else f"{each.heading}\n"
-            for each in self.chunks
-        ]
-
-    @cached_property
     def texts(self) -> tuple[str, ...]:
-        return tuple(
-            heading + chunk.text for heading, chunk in zip(self._headings, self.chunks, strict=True)
-        )
+        return tuple(map(shown_text, self.chunks))
 
     def spans(self, evidence: Iterable[Evidence]) -> Iterator[Span]:
         """Yield the places of verified quotes in the documents."""
         for item in evidence:
             if item.start is not None and item.end is not None:
-                chunk, shift = self.chunks[item.context], len(self._headings[item.context])
+                chunk = self.chunks[item.context]
+                shift = len(self.texts[item.context]) - len(chunk.text)
                 start, end = max(0, item.start - shift), max(0, item.end - shift)
                 if start < end:
                     yield Span(chunk.document, chunk.start + start, chunk.start + end)
@@ -398,18 +381,14 @@ class _Checker:
 
     def __init__(
         self,
-        index: ChunkIndex,
-        judge: Judge,
-        breaker: CircuitBreaker,
+        prover: Prover,
         *,
         ids_known: bool,
         by_document: bool,
         decides: bool,
     ) -> None:
-        self.usage = NOTHING_SPENT
-        self._breaker = breaker
+        self._prover, self._index, self._corpus = prover, prover.index, prover.index.corpus
         self._decides = decides
-        self._index, self._corpus, self._judge = index, index.corpus, judge
         self._ids_known, self._by_document = ids_known, by_document
 
     async def check(self, sample: Sample, repeated: tuple[str, bool] | None) -> RowCheck:
@@ -434,8 +413,8 @@ class _Checker:
         try:
             for step in steps:
                 await step(row)
-        except _UncheckedError as error:
-            row.add("not_checked", f"not checked: {error}")
+        except UnprovenError as error:
+            row.add("not_checked", f"not checked: {error.detail}")
         relevance = row.relevance if row.has_relevant and row.relevance != given else None
         return RowCheck(sample, row.type, tuple(row.findings), tuple(row.support), relevance, leak)
 
@@ -466,27 +445,14 @@ class _Checker:
             row.add("leak", message, severity="warning")
         return leak
 
-    async def _ask(self, question: Question[T]) -> T:
-        if self._breaker.reason:
-            raise _UncheckedError(self._breaker.reason)
-        outcome = await outcome_of(self._judge, question)
-        self.usage += outcome.usage
-        failed = isinstance(outcome, Failure)
-        self._breaker.add({outcome.cause if failed else None}, outcome.message if failed else None)
-        if isinstance(outcome, Failure):
-            raise _UncheckedError(f"{outcome.cause}: {one_line(outcome.message, 200)}")
-        return outcome.value
-
     async def _check_unanswerable(self, row: _Row) -> None:
         listed = [chunk for found in row.listed.values() for chunk in found]
-        hits = self._index.search(row.sample.asked, DEEP)
-        found = (*listed, *(hit.chunk for hit in hits), *self._corpus.chunks)
-        chunks = list({each.id: each for each in found}.values())[: max(DEEP, len(listed))]
+        chunks = self._prover.nearest(row.sample.asked, listed)
         shown = _Shown(chunks)
-        answer = await self._ask(FindAnswer(query=row.sample.asked, contexts=shown.texts))
+        answer = await self._prover.ask(FindAnswer(query=row.sample.asked, contexts=shown.texts))
         if answer.found:
             spans = list(shown.spans(answer.evidence))
-            where = listing(dict.fromkeys(chunks[n].id for n in _quoted(answer)), 3)
+            where = listing(dict.fromkeys(chunks[n].id for n in quoted(answer)), 3)
             text = one_line(answer.answer, SHOWN)
             sure = answer.confidence is None or answer.confidence >= SURE
             words = "there is an answer" if sure else "there may be an answer"
@@ -522,7 +488,7 @@ class _Checker:
         row.claims = row.sample.reference_claims or ()
         if not row.claims:
             asked = ExtractClaims(query=row.sample.asked, response=row.reference)
-            found = await self._ask(asked)
+            found = await self._prover.ask(asked)
             row.claims = tuple(claim.text for claim in found) or (row.reference,)
         best: dict[str, tuple[Verdict, _Shown]] = {}
         for chunks in (self._best(row), self._near(row)):
@@ -530,7 +496,7 @@ class _Checker:
             if left and chunks:
                 shown = _Shown(chunks)
                 question = VerifyClaims(claims=tuple(left), contexts=shown.texts)
-                for claim, verdict in zip(left, await self._ask(question), strict=True):
+                for claim, verdict in zip(left, await self._prover.ask(question), strict=True):
                     before = best.get(claim)
                     if before is None or verdict.label is not Label.NOT_ENOUGH_INFO:
                         best[claim] = verdict, shown
@@ -605,7 +571,7 @@ class _Checker:
         if row.reference:
             texts = _Shown(every).texts
             asked = GradeContexts(query=query, answer=row.reference, contexts=texts)
-            grades = await self._ask(asked)
+            grades = await self._prover.ask(asked)
             return {c.id for c, g in zip(every, grades, strict=True) if g.relevant} | {
                 chunk.id
                 for chunk in chunks
@@ -613,13 +579,14 @@ class _Checker:
                 if span.document == chunk.document and chunk.start <= span.start < chunk.end
             }
         if chunks:
-            answer = await self._ask(FindAnswer(query=query, contexts=_Shown(chunks).texts))
-            if answer.found and (_quoted(answer) or not answer.evidence):
+            answer = await self._prover.ask(FindAnswer(query=query, contexts=_Shown(chunks).texts))
+            if answer.found and (quoted(answer) or not answer.evidence):
                 return {chunk.id for chunk in chunks}
-        answer = await self._ask(FindAnswer(query=query, contexts=_Shown(every).texts))
-        if answer.found and not _quoted(answer):
-            raise _UncheckedError("the judge found an answer, but its quotes are in no chunk")
-        return {every[number].id for number in _quoted(answer)}
+        answer = await self._prover.ask(FindAnswer(query=query, contexts=_Shown(every).texts))
+        if answer.found and not quoted(answer):
+            detail = "the judge found an answer, but its quotes are in no chunk"
+            raise UnprovenError(NO_REPLY, detail)
+        return {every[number].id for number in quoted(answer)}
 
     async def _check_several(self, row: _Row) -> None:
         """Check that no chunk alone is enough for a question of type multi."""
@@ -629,12 +596,14 @@ class _Checker:
         for chunk in chunks[: max(ALONE, len(self._best(row)))]:
             shown = _Shown([chunk])
             if row.claims:
-                verdicts = await self._ask(VerifyClaims(claims=row.claims, contexts=shown.texts))
+                verdicts = await self._prover.ask(
+                    VerifyClaims(claims=row.claims, contexts=shown.texts)
+                )
                 enough = all(each.label is Label.SUPPORTED for each in verdicts)
                 evidence = [item for each in verdicts for item in each.evidence]
             else:
                 question = FindAnswer(query=row.sample.asked, contexts=shown.texts)
-                answer = await self._ask(question)
+                answer = await self._prover.ask(question)
                 enough, evidence = answer.found, list(answer.evidence)
             if enough:
                 row.add("one_chunk", f"{chunk.id} alone has the answer", shown.spans(evidence))
@@ -643,8 +612,3 @@ class _Checker:
 
 def _is_supported(judged: tuple[Verdict, _Shown] | None) -> bool:
     return judged is not None and judged[0].label is Label.SUPPORTED
-
-
-def _quoted(answer: FoundAnswer) -> list[int]:
-    """Return the numbers of the contexts that an answer quotes; invented quotes do not count."""
-    return [each.context for each in answer.evidence if each.verified]

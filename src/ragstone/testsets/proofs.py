@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause
+from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.testsets.documents import Chunk
 from ragstone.testsets.index import ChunkIndex
@@ -42,11 +43,18 @@ def shown_text(chunk: Chunk) -> str:
     return chunk.text if last in chunk.text[: len(last) + 10] else f"{chunk.heading}\n{chunk.text}"
 
 
-class Prover:
-    """Asks a judge for proofs, and adds up what they cost."""
+def quoted(answer: FoundAnswer) -> list[int]:
+    """Return the numbers of the contexts that an answer quotes; invented quotes do not count."""
+    return [each.context for each in answer.evidence if each.verified]
 
-    def __init__(self, index: ChunkIndex, judge: Judge) -> None:
-        self.index, self.judge = index, judge
+
+class Prover:
+    """Asks a judge for proofs, and adds up what they cost; a breaker stops it after failures."""
+
+    def __init__(
+        self, index: ChunkIndex, judge: Judge, breaker: CircuitBreaker | None = None
+    ) -> None:
+        self.index, self.judge, self.breaker = index, judge, breaker
         self.usage = NOTHING_SPENT
 
     async def ask(self, question: Question[T]) -> T:
@@ -56,8 +64,13 @@ class Prover:
             UnprovenError: the judge did not answer, or a panel is split on whether there is an
                 answer: some proofs need one, others need that there is none.
         """
+        if self.breaker and self.breaker.reason:
+            raise UnprovenError(NO_REPLY, self.breaker.reason)
         outcome = await outcome_of(self.judge, question)
         self.usage += outcome.usage
+        failure = outcome if isinstance(outcome, Failure) else None
+        if self.breaker:
+            self.breaker.add({failure and failure.cause}, failure and failure.message)
         if isinstance(outcome, Failure):
             raise UnprovenError(
                 OVER_BUDGET if outcome.cause is Cause.BUDGET else NO_REPLY,
@@ -102,15 +115,18 @@ class Prover:
         found = await self.ask(FindAnswer(query=query, contexts=tuple(map(shown_text, chunks))))
         if not found.found:
             return None
-        places = [each.context for each in found.evidence if each.verified]
+        places = quoted(found)
         return found.answer or "", chunks[places[0] if places else 0]
+
+    def nearest(self, query: str, listed: Sequence[Chunk] = ()) -> list[Chunk]:
+        """Return the chunks that must not answer an unanswerable query: first the listed ones."""
+        hits = (hit.chunk for hit in self.index.search(query, WHOLE))
+        found = {chunk.id: chunk for chunk in (*listed, *hits, *self.index.corpus.chunks)}
+        return list(found.values())[: max(WHOLE, len(listed))]
 
     async def check_unanswerable(self, query: str) -> None:
         """Check that no chunk of the corpus answers a query: the WHOLE nearest are searched."""
-        hits = [hit.chunk for hit in self.index.search(query, WHOLE)]
-        rest = {chunk.id: chunk for chunk in (*hits, *self.index.corpus.chunks)}
-        nearest = list(rest.values())[:WHOLE]
-        if found := await self.finds(query, nearest):
+        if found := await self.finds(query, self.nearest(query)):
             answer, chunk = found
             raise UnprovenError("answerable", f"{chunk.id} has an answer: {one_line(answer, 200)}")
 
