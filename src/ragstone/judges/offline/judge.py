@@ -277,7 +277,7 @@ def _verdict(claim: ClaimText, index: ContextIndex, settings: OfflineSettings) -
         return Verdict(label=Label.NOT_ENOUGH_INFO, reason="there is no text", confidence=1.0)
     if not (claim.content or claim.figures):
         reason = "the claim has no content words"
-        return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=1.0)
+        return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=0.5)
     match = match_claim(claim, index)
     conflicts: Mapping[str, str] = find_conflicts(claim, match, index) if match else {}
     probability = read_weights().probability(
