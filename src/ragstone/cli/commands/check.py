@@ -136,11 +136,11 @@ def check(**given: Any) -> None:
         return
     found = _check(plan, dataset.samples, corpus, dataset.source.name)
     console = write_document(given["file"], given["file"] and check_document(found))
-    print_check(found, console, most=given["show"])
     if given["html"] is not None:
         write_file(given["html"], partial(write_check, found))
     if fixed is not None and rejected is not None:
         _write_rows(found, fixed, rejected)
+    print_check(found, console, most=given["show"])
     sys.exit(code_of(found))
 
 
