@@ -230,7 +230,7 @@ def test_without_a_model_the_queries_are_rare_words(ragstone, author: QuestionSe
     assert all(row.relevance and row.reference is None for row in rows)
     many = ragstone("questions", "generate", "docs", "--n", "5000", "-o", "k2.jsonl")
     assert many.code == 3
-    assert "make no more queries" in many.err
+    assert "are used up" in many.err
     assert not author.asked
 
 
