@@ -61,7 +61,7 @@ def main(place, seed):
                 time.sleep(chance.random() * {BUDGET * STEP} * 2 / len(killed))
                 os.kill(child, signal.SIGKILL)
                 ended.append(os.waitpid(child, 0)[1])
-                limits.bury(str(children.index(child)))
+                limits.charge_dead(str(children.index(child)))
             limits.close()
             text = os.fdopen(reading).read()
             ended += [os.waitpid(child, 0)[1] for child in children if child not in killed]

@@ -103,7 +103,7 @@ def test_no_order_of_calls_and_deaths_exceeds_the_dollars(
         account.reserved, account.cost = stored, charged
         calls, ended, cost = (), (0, 0.0), 0.0
         if step == "die":
-            account.bury(process)
+            account.charge_dead(process)
             spent += sum(flying.pop(process))
             names[which] = f"{which}{number}"
             flying[names[which]] = []
@@ -133,7 +133,7 @@ def test_a_process_that_was_replaced_gets_no_calls() -> None:
     account = Account(max_cost=4.0)
     account.grant(LeaseRequest("p", "a", ((0.0, 3.0),)), 0.0)
     assert account.grant(LeaseRequest("q", "a", ((0.0, 3.0),)), 0.0) == Lease([], 1, 0.0)
-    account.bury("p")
+    account.charge_dead("p")
     assert "$1.0000 is left" in (account.grant(LeaseRequest("q", "", ((0.0, 3.0),)), 0).spent or "")
     with pytest.raises(StoreError, match="was replaced"):
         account.grant(LeaseRequest("p", "a", ((0.0, 1.0),)), 0.0)
@@ -235,7 +235,7 @@ async def test_a_call_waits_for_what_others_reserve_until_they_die() -> None:
         assert {type(each) for each in found if each} == {TimeoutError}
         waiting = asyncio.create_task(outcomes(ask(), ask()))
         await asyncio.sleep(0.3)
-        account.bury("1")
+        account.charge_dead("1")
         assert all("$0.2000 is left" in str(each) for each in await waiting)
     await first.settle()
     assert account.reserved == {"0": (0, 0.0), "1": None}

@@ -12,7 +12,7 @@ from ragstone.testsets.candidates import (
     LARGEST,
     MOST,
     SHARES,
-    Dealer,
+    ChunkSampler,
     counts_of,
     grouped,
     parse_types,
@@ -72,8 +72,8 @@ def index(tmp_path: Path) -> ChunkIndex:
 
 def test_every_document_has_its_share(index: ChunkIndex) -> None:
     counts = counts_of(SHARES, 100)
-    dealer = Dealer(index, counts, seed=3)
-    wave = dealer.wave(counts)
+    sampler = ChunkSampler(index, counts, seed=3)
+    wave = sampler.wave(counts)
     assert [each.number for each in wave] == list(range(85))
     firsts = Counter(each.chunks[0].document for each in wave)
     assert sorted(firsts.values()) == [14, 14, 14, 14, 14, 15]
@@ -86,24 +86,24 @@ def test_every_document_has_its_share(index: ChunkIndex) -> None:
 
 def test_the_choice_depends_on_the_seed_only(index: ChunkIndex) -> None:
     counts = counts_of(SHARES, 30)
-    one, same, other = (Dealer(index, counts, seed=seed).wave(counts) for seed in (1, 1, 2))
+    one, same, other = (ChunkSampler(index, counts, seed=seed).wave(counts) for seed in (1, 1, 2))
     assert one == same != other
 
 
 def test_documents_that_gave_nothing_do_not_use_up_all_candidates(index: ChunkIndex) -> None:
     counts = counts_of({"single": 1}, 12)
-    dealer, waves = Dealer(index, counts, seed=0), 0
-    while wave := dealer.wave(counts):  # none is ever accepted
+    sampler, waves = ChunkSampler(index, counts, seed=0), 0
+    while wave := sampler.wave(counts):  # none is ever accepted
         waves += 1
         assert len(wave) <= 12
-    assert (waves, dealer.dealt) == (MOST, MOST * 12)
-    assert set(dealer.tried.values()) == {MOST * 2}
+    assert (waves, sampler.candidates) == (MOST, MOST * 12)
+    assert set(sampler.tried.values()) == {MOST * 2}
 
 
 def test_one_chunk_makes_no_pairs(tmp_path: Path) -> None:
     (tmp_path / "one.md").write_text("The only sentence of all documents.", encoding="utf-8")
     counts = counts_of({"single": 1, "multi": 1}, 4)
-    wave = Dealer(ChunkIndex(read_documents(tmp_path)), counts, seed=0).wave(counts)
+    wave = ChunkSampler(ChunkIndex(read_documents(tmp_path)), counts, seed=0).wave(counts)
     assert [each.type for each in wave] == ["single", "single"]
     assert [len(group) for group in grouped(wave)] == [2]
 
@@ -111,9 +111,9 @@ def test_one_chunk_makes_no_pairs(tmp_path: Path) -> None:
 def test_one_reply_writes_a_few_questions_only(tmp_path: Path) -> None:
     (tmp_path / "one.md").write_text("The only sentence of all documents.", encoding="utf-8")
     counts = counts_of({"single": 1}, 100)
-    dealer = Dealer(ChunkIndex(read_documents(tmp_path)), counts, seed=0)
+    sampler = ChunkSampler(ChunkIndex(read_documents(tmp_path)), counts, seed=0)
     sizes = []
-    while wave := dealer.wave(counts):
+    while wave := sampler.wave(counts):
         sizes.append(len(wave))
     assert set(sizes[:-1]) == {LARGEST}
     assert sum(sizes) == MOST * 100

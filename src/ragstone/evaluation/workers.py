@@ -87,7 +87,7 @@ class WorkerSetup:
             return self
         if self.process:
             with closing(StoredLimits(*self.limits)) as limits:
-                limits.bury(self.process)
+                limits.charge_dead(self.process)
         return replace(self, process=uuid4().hex)
 
     def describe(self, shard: Sequence[Row]) -> str:

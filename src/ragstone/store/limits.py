@@ -126,7 +126,7 @@ class Account(Budget):
             self.starts[request.provider] = start
         return Lease(waits, self.calls, self.cost, self.spent)
 
-    def bury(self, process: str) -> None:
+    def charge_dead(self, process: str) -> None:
         """Count what a process that died has reserved as spent: its calls may have been charged."""
         held = self.reserved.get(process)
         self.charge(held[1] if held else 0.0)
@@ -245,7 +245,9 @@ class SharedLimiter(RateLimiter):
                 if len(waits) < len(calls):
                     self._shared.check()
                     if not waits and (main := parent_process()) and not main.is_alive():
-                        raise StoreError("the main process has ended")  # it would bury the dead
+                        raise StoreError(
+                            "the main process has ended"
+                        )  # it would charge for dead workers
                     # no more may start in the time of these, or before enough is released
                     with suppress(TimeoutError):
                         await asyncio.wait_for(self._shared.released(), max([POLL, *waits[-1:]]))
@@ -289,10 +291,10 @@ class StoredLimits:
         with self._account() as (account, now):
             return account.grant(request, now)
 
-    def bury(self, process: str) -> None:
-        """Note that a process has died; see `Account.bury`."""
+    def charge_dead(self, process: str) -> None:
+        """Note that a process has died; see `Account.charge_dead`."""
         with self._account() as (account, _):
-            account.bury(process)
+            account.charge_dead(process)
 
     @contextmanager
     def _account(self) -> Generator[tuple[Account, float], None, None]:

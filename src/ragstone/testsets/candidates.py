@@ -101,7 +101,7 @@ class Candidate:
     language: str = ""
 
 
-class Dealer:
+class ChunkSampler:
     """Chooses the chunks of each candidate, so that all documents get about the same number.
 
     The choice depends on the corpus, the seed, and how many questions of each document were
@@ -124,10 +124,10 @@ class Dealer:
         self._index, self._corpus, self._seed = index, index.corpus, seed
         self._personas, self._languages = personas or ("",), languages or ("",)
         self._limits = {name: MOST * requested.get(name, 0) for name in WRITTEN}
-        self._dealt: Counter[str] = Counter()
-        self._decks = decks_of(self._corpus, seed)
+        self._counts: Counter[str] = Counter()
+        self._shuffled = shuffled_chunks(self._corpus, seed)
         share = math.ceil(
-            sum(requested.get(name, 0) for name in WRITTEN) / max(1, len(self._decks))
+            sum(requested.get(name, 0) for name in WRITTEN) / max(1, len(self._shuffled))
         )
         self._most = MOST * max(1, share)
         self.tried: Counter[str] = Counter()
@@ -135,9 +135,9 @@ class Dealer:
         self._pending: Counter[str] = Counter()
 
     @property
-    def dealt(self) -> int:
+    def candidates(self) -> int:
         """How many candidates there were."""
-        return sum(self._dealt.values())
+        return sum(self._counts.values())
 
     def wave(self, missing: Mapping[str, int]) -> list[Candidate]:
         """Return the next candidates: as many as are missing, within the limits.
@@ -147,23 +147,23 @@ class Dealer:
         self._pending.clear()
         found: list[Candidate] = []
         for kind in WRITTEN:
-            for _ in range(min(missing.get(kind, 0), self._limits[kind] - self._dealt[kind])):
-                if (chunks := self._deal(kind)) is None:
+            for _ in range(min(missing.get(kind, 0), self._limits[kind] - self._counts[kind])):
+                if (chunks := self._draw(kind)) is None:
                     break
-                number = self.dealt
-                self._dealt[kind] += 1
+                number = self.candidates
+                self._counts[kind] += 1
                 persona = self._personas[number % len(self._personas)]
                 language = self._languages[number % len(self._languages)]
                 found.append(Candidate(number, kind, chunks, persona, language))
         return found
 
-    def _deal(self, kind: Type) -> tuple[Chunk, ...] | None:
+    def _draw(self, kind: Type) -> tuple[Chunk, ...] | None:
         if kind in PAIRED and len(self._corpus.chunks) < 2:
             return None
         open_ones = [
             name
-            for name, deck in self._decks.items()
-            if self.tried[name] < self._most and self._pending[name] < LARGEST * len(deck)
+            for name, chunks in self._shuffled.items()
+            if self.tried[name] < self._most and self._pending[name] < LARGEST * len(chunks)
         ]
         if not open_ones:
             return None
@@ -172,7 +172,7 @@ class Dealer:
             key=lambda each: (self.accepted[each] + self._pending[each], self.tried[each]),
         )
         turn = self.tried[name]
-        chunk = self._decks[name][turn % len(self._decks[name])]
+        chunk = self._shuffled[name][turn % len(self._shuffled[name])]
         self.tried[name] += 1
         self._pending[name] += 1
         if kind not in PAIRED:
@@ -192,14 +192,14 @@ class Dealer:
         return random.choice(near[:PARTNERS])
 
 
-def decks_of(corpus: Corpus, seed: int) -> dict[str, list[Chunk]]:
+def shuffled_chunks(corpus: Corpus, seed: int) -> dict[str, list[Chunk]]:
     """Return the chunks of each document in random order; the documents too."""
     names = [name for name in corpus.documents if corpus.by_document[name]]
     Random(f"{seed}").shuffle(names)  # noqa: S311 - no secret
-    decks = {name: list(corpus.by_document[name]) for name in names}
-    for name, deck in decks.items():
-        Random(f"{seed}\n{name}").shuffle(deck)  # noqa: S311 - no secret
-    return decks
+    shuffled = {name: list(corpus.by_document[name]) for name in names}
+    for name, chunks in shuffled.items():
+        Random(f"{seed}\n{name}").shuffle(chunks)  # noqa: S311 - no secret
+    return shuffled
 
 
 def grouped(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:

@@ -35,7 +35,7 @@ from ragstone.testsets.candidates import (
     SHARES,
     UNANSWERABLE,
     Candidate,
-    Dealer,
+    ChunkSampler,
     check_shares,
     counts_of,
     grouped,
@@ -225,7 +225,7 @@ class Generated:
 
     @property
     def complete(self) -> bool:
-        """Whether there are as many questions of each type as request."""
+        """Whether there are as many questions of each type as requested."""
         return not self.missing
 
     @property
@@ -330,7 +330,7 @@ class Generator:
         self.index, self.request = index, request
         self._judge, self._prover = judge, Prover(index, judge)
         self._breaker = CircuitBreaker(plan or Plan())
-        self._dealer = Dealer(
+        self._sampler = ChunkSampler(
             index,
             request.counts,
             seed=request.seed,
@@ -368,7 +368,7 @@ class Generator:
             self._settle()
 
         async with self._judge:
-            while not stopped() and (wave := self._dealer.wave(self._missing())):
+            while not stopped() and (wave := self._sampler.wave(self._missing())):
                 await decide(self._write, grouped(wave), len(wave))
             pairs = self._pairs()
             while not stopped() and (some := list(islice(pairs, self._missing()[NOISY]))):
@@ -413,7 +413,7 @@ class Generator:
                     for term in self._rarest(query):
                         self._by_term[term].append(query)
                     first = decision.candidate.chunks[0].document
-                    self._dealer.accepted[first] += decision.base is None
+                    self._sampler.accepted[first] += decision.base is None
             else:
                 ids = [chunk.id for chunk in decision.candidate.chunks]
                 query = decision.draft.query if decision.draft else ""
@@ -522,7 +522,7 @@ class Generator:
         Random(f"{self.request.seed}\n{NOISY}").shuffle(bases)  # noqa: S311 - no secret
         noises = self.request.noises
         most = MOST * self.request.counts[NOISY]
-        number = itertools.count(self._dealer.dealt)
+        number = itertools.count(self._sampler.candidates)
         every = (
             (base, noises[(place + turn) % len(noises)])
             for turn in range(len(noises))
@@ -626,9 +626,9 @@ def planned_questions(
     candidates as there may be.
     """
     counts = request.counts
-    dealer = Dealer(index, counts, seed=request.seed)
+    sampler = ChunkSampler(index, counts, seed=request.seed)
     for _ in range(MOST if most else 1):
-        for group in grouped(dealer.wave(counts)):
+        for group in grouped(sampler.wave(counts)):
             passages = tuple(map(shown_text, group[0].chunks))
             kind = group[0].type
             yield WriteQuestions(passages=passages, type=kind, count=len(group))

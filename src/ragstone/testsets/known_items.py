@@ -6,7 +6,7 @@ from itertools import count, islice, zip_longest
 
 from ragstone._internal.sentences import split_sentences
 from ragstone.judges.offline.words import Word, guess_language, split_forms, split_words, stem
-from ragstone.testsets.candidates import decks_of
+from ragstone.testsets.candidates import shuffled_chunks
 from ragstone.testsets.documents import Chunk, Span
 from ragstone.testsets.index import ChunkIndex, terms_of
 from ragstone.testsets.noise import function_words
@@ -35,8 +35,8 @@ class KnownItem:
 
 def known_items(index: ChunkIndex, n: int, *, seed: int = 0) -> list[KnownItem]:
     """Return up to `n` queries, from all documents in turn; fewer if there are no more words."""
-    decks = decks_of(index.corpus, seed)
-    by_document = [_items_of(index, deck) for deck in decks.values()]
+    shuffled = shuffled_chunks(index.corpus, seed)
+    by_document = [_items_of(index, chunks) for chunks in shuffled.values()]
     found: dict[str, KnownItem] = {}
     for turn in zip_longest(*by_document):
         for item in filter(None, turn):
@@ -46,11 +46,11 @@ def known_items(index: ChunkIndex, n: int, *, seed: int = 0) -> list[KnownItem]:
     return list(islice(found.values(), n))
 
 
-def _items_of(index: ChunkIndex, deck: list[Chunk]) -> Iterator[KnownItem]:
+def _items_of(index: ChunkIndex, chunks: list[Chunk]) -> Iterator[KnownItem]:
     """Yield the queries of a document: of each chunk the rarest words, then the next ones."""
-    words = {chunk.id: _rare_words(index, chunk) for chunk in deck}
+    words = {chunk.id: _rare_words(index, chunk) for chunk in chunks}
     for turn in count():
-        left = [c for c in deck if len(words[c.id]) >= turn * WORDS + FEWEST_WORDS]
+        left = [c for c in chunks if len(words[c.id]) >= turn * WORDS + FEWEST_WORDS]
         if not left:
             return
         for chunk in left:

@@ -302,7 +302,7 @@ class FindAnswer(Question[FoundAnswer]):
 
 
 class WriteQuestions(Question[tuple[DraftQuestion, ...]]):
-    """Which test questions do these passages give rise to? At most `count` of them.
+    """Which test questions can be asked about these passages? At most `count` of them.
 
     Attributes:
         type: `single` needs one passage, `multi` and `compare` need all of them, and
@@ -322,7 +322,7 @@ class WriteQuestions(Question[tuple[DraftQuestion, ...]]):
     avoid: tuple[str, ...] = ()
 
     replies: ClassVar = TypeAdapter(tuple[DraftQuestion, ...])
-    """Drafts; none if the passages give rise to no question."""
+    """Drafts; none if the passages allow no question."""
 
 
 class RephraseQuery(Question[str]):
