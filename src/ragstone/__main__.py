@@ -13,7 +13,6 @@ INTERRUPTED, UNUSABLE = 130, 2
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
     if sys.stdout is None or sys.stderr is None:  # closed by the caller, as in `ragstone run >&-`
         nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere

@@ -43,12 +43,10 @@ _known = dict[str, bool]()
 
 
 def known_secrets() -> Mapping[str, bool]:
-    """Return the secrets of this process, for `remember_secrets` in a worker process."""
     return dict(_known)
 
 
 def remember_secrets(known: Mapping[str, bool]) -> None:
-    """Remember the secrets of the process that started this one."""
     _known.update(known)
 
 
@@ -99,7 +97,6 @@ def _add(value: str, in_replies: bool) -> None:
 
 
 def redact_known(text: str) -> str:
-    """Return a reply without the secrets of this process, however they are quoted or encoded."""
     return _replaced(text, (secret for secret, rare in _known.items() if rare))
 
 
@@ -112,7 +109,6 @@ def redact(text: str) -> str:
 
 
 def is_disguised(text: str) -> bool:
-    """Return whether a text has a secret in other case, or with signs or codes for characters."""
     decoded = unescape(unquote(_CODE.sub(lambda found: chr(int(found[1], 16)), text)))
     letters = _letters(decoded)
     shown = (_letters(secret) for secret, rare in _known.items() if rare)
@@ -161,7 +157,6 @@ def _plain_part(text: str) -> str:
 
 
 def _quoted(char: str) -> str:
-    """Return a pattern of a character as it is, and quoted once or more in JSON, URLs or HTML."""
     if re.fullmatch("[A-Za-z0-9]", char):
         return char
     code, raw = ord(char), char.encode("utf-8", "surrogateescape")

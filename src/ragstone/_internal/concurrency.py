@@ -41,7 +41,6 @@ class AsyncResource:
 
     @property
     def parts(self) -> tuple[AbstractAsyncContextManager[object], ...]:
-        """What is opened and closed with it."""
         return self._parts
 
     async def __aenter__(self) -> Self:
@@ -87,7 +86,6 @@ class Results(Generic[B]):
         raise item.error or StopAsyncIteration
 
     def waiting(self) -> list[B]:
-        """Return the results that have finished already, without waiting for others."""
         items = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
         return [item for item in items if not isinstance(item, _End)]
 
@@ -162,7 +160,6 @@ async def together(calls: Iterable[Coroutine[object, object, A]]) -> list[A]:
 
 
 async def stream(items: Iterable[A] | AsyncIterable[A]) -> AsyncGenerator[A, None]:
-    """Yield the items, whether or not they have to be awaited."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item
@@ -213,7 +210,6 @@ class Batches(Generic[A, B]):
         self._task: asyncio.Task[None] | None = None
 
     def submit(self, items: Sequence[A]) -> "list[asyncio.Future[B]]":
-        """Return the futures of the results; an item whose future is cancelled may not be run."""
         loop = asyncio.get_running_loop()
         futures = [loop.create_future() for _ in items]
         self._waiting += zip(items, futures, strict=True)
@@ -226,12 +222,10 @@ class Batches(Generic[A, B]):
         return list(await asyncio.gather(*self.submit(items)))
 
     async def finish(self) -> None:
-        """Wait until nothing waits or runs; goes on in the background if this is cancelled."""
         if self._task is not None:
             await asyncio.shield(self._task)
 
     async def close(self) -> None:
-        """Cancel what is waiting, and wait for the batch that runs."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -328,7 +322,6 @@ class BackgroundLoop:
         self._thread.start()
 
     def call(self, coroutine: Coroutine[object, object, B]) -> B:
-        """Run a coroutine and return its result; cancel it if the wait is interrupted."""
         __tracebackhide__ = True
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
@@ -337,8 +330,6 @@ class BackgroundLoop:
             future.cancel()
 
     def close(self) -> None:
-        """Cancel running tasks and stop the loop."""
-
         async def cancel_tasks() -> None:
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
             for task in tasks:
@@ -381,5 +372,4 @@ LARGE = 100_000
 
 
 async def parse(content: bytes | str, function: Callable[[], B]) -> B:
-    """Return what a function makes of a reply; it runs in a thread if the reply is large."""
     return function() if len(content) < LARGE else await in_thread(function)

@@ -15,13 +15,11 @@ V = TypeVar("V")
 
 
 def metric_name(text: str) -> str:
-    """Return the name of a metric in lower case, without a change to its parameters' values."""
     head, comma, parameters = text.partition(",")
     return head.lower() + comma + parameters
 
 
 def split_threshold(metric: str) -> tuple[str, float | None]:
-    """Return the bare name of a metric and its threshold parameter."""
     found = re.search(r",threshold=([^,]+)", metric)
     return re.split("[:,@]", metric, maxsplit=1)[0], float(found[1]) if found else None
 
@@ -61,7 +59,6 @@ FrozenMap = Annotated[Mapping[K, V], AfterValidator(_frozen), PlainSerializer(di
 
 
 def known(value: V) -> V | None:
-    """Return the value; None for NaN and infinities."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -111,5 +108,4 @@ NotBlank = Annotated[str, AfterValidator(_not_blank)]
 
 
 def tag_text(value: object) -> str:
-    """Return a tag's value as text, with `true` and `false` as in JSON."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -35,7 +35,6 @@ def unpacked_limit(packed: int) -> int:
 
 
 def explain_path_error(error: Exception) -> str | None:
-    """Return what is wrong with a file or disk; None if the error has another cause."""
     if isinstance(error, OSError):
         try:
             here = Path.cwd()
@@ -65,7 +64,6 @@ def check_file(path: Path) -> None:
 
 
 def read_parts(path: Path, start: int, end: int) -> Iterator[bytes]:
-    """Yield the bytes of a file from one place up to another, or to its end, some at a time."""
     try:
         with path.open("rb") as file:
             file.seek(start)
@@ -99,12 +97,10 @@ def write_file(path: Path, write: Callable[[Path], object], *, keep: bool = Fals
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 text as `write_file` does."""
     write_file(path, lambda file: file.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def check_writable(path: Path) -> None:
-    """Check that a file could be written, without creating anything."""
     try:
         if path.is_dir():
             raise UsageError(f"{path} is a folder; name a file in it")
@@ -191,7 +187,6 @@ def lock_file(path: Path, *, timeout: float) -> Generator[None, None, None]:
 
 
 def write_mapped(path: Path, value: object) -> None:
-    """Write a value for `load_mapped`, in other processes too."""
     buffers: list[pickle.PickleBuffer] = []
     head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     with path.open("wb") as file:
@@ -221,7 +216,6 @@ def load_mapped(path: Path, kind: type[T]) -> T:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder if it is missing; Git ignores all but calibrations in `.ragstone`."""
     if folder.exists():
         return
     folder.mkdir(parents=True, exist_ok=True)

@@ -245,7 +245,6 @@ def status_error(
 
 
 def as_json(value: object) -> bytes:
-    """Return a value as JSON in UTF-8; a lone surrogate is escaped."""
     try:
         return to_json(value)
     except PydanticSerializationError:
@@ -257,7 +256,6 @@ def _place(method: str, url: str) -> str:
 
 
 def _retry_after(header: str | None) -> float | None:
-    """Read Retry-After, in seconds or as a date (RFC 9110, section 10.2.3)."""
     if header is None:
         return None
     try:

@@ -9,14 +9,12 @@ from ragstone._internal.text import count
 
 
 def _shell() -> Any:
-    """Return IPython's shell if it belongs to a notebook, else None; IPython is not imported."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return shell if hasattr(shell, "kernel") else None
 
 
 def in_notebook() -> bool:
-    """Return whether this process runs the cells of a notebook."""
     return _shell() is not None
 
 
@@ -42,7 +40,6 @@ class NotebookProgress:
         self._start = self._shown = monotonic()
 
     def __call__(self, failed: bool, total: int) -> None:
-        """Count a row of `total`, and whether a score of it failed."""
         self._done, self._failed, now = self._done + 1, self._failed + failed, monotonic()
         if now - self._shown < SECONDS_BETWEEN_UPDATES and (self._done < total or not self._name):
             return

@@ -43,7 +43,6 @@ def import_plugin(name: str) -> ModuleType:
 
 
 def load_entry_point(point: EntryPoint) -> object:
-    """Load an entry point of an installed package."""
     try:
         return cast("object", point.load())
     except (Exception, SystemExit) as error:
@@ -61,12 +60,10 @@ def entry_point_error(point: EntryPoint, reason: str) -> UsageError:
 
 
 def package_of(point: EntryPoint) -> str:
-    """Return the name and version of the package that has an entry point."""
     return f"{point.dist.name} {point.dist.version}" if point.dist else "?"
 
 
 def is_builtin(part: object) -> bool:
-    """Return whether a metric, judge or target is part of ragstone; then exceptions are bugs."""
     return type(part).__module__.partition(".")[0] == "ragstone"
 
 
@@ -82,7 +79,6 @@ def is_from_code(error: BaseException) -> bool:
 
 
 def describe_exception(what: str, error: BaseException) -> str:
-    """Return one line about an exception in a user's code; the log has the first traceback."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     key = (what, type(error), last.filename, last.lineno)
     level = logging.DEBUG if key in _logged else logging.WARNING

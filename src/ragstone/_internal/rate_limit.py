@@ -39,7 +39,6 @@ class AdaptiveLimiter:
 
     @property
     def limit(self) -> int:
-        """The current limit."""
         return int(self._limit)
 
     async def __aenter__(self) -> None:
@@ -108,7 +107,6 @@ class Budget:
 
     @property
     def spent(self) -> str | None:
-        """A message about the spent budget; None while calls may start."""
         if self.max_calls is not None and self.calls >= self.max_calls:
             calls = "1 call" if self.max_calls == 1 else f"{self.max_calls:,} calls"
             return f"the budget of {calls} (--max-calls) is spent"
@@ -117,12 +115,10 @@ class Budget:
         return self._too_little
 
     def check(self) -> None:
-        """Check that a call may start."""
         if spent := self.spent:
             raise CallError(Cause.BUDGET, spent, tries=0)
 
     def note(self, calls: int, cost: float, spent: str | None) -> None:
-        """Note what other processes have spent of the same budget, and why no call may start."""
         self.calls, self.cost = max(self.calls, calls), max(self.cost, cost)
         self._too_little = self._too_little or spent
 
@@ -151,18 +147,15 @@ class Budget:
         return True
 
     def release(self, cost: float) -> None:
-        """Return what was reserved for a call; `charge` adds what it did cost."""
         if cost:
             self._open -= 1
             self._reserved = self._reserved - cost if self._open else 0.0
             self._wake()
 
     def charge(self, cost_usd: float | None) -> None:
-        """Add the cost of a call; None (unknown) adds nothing."""
         self.cost += cost_usd or 0.0
 
     async def released(self) -> None:
-        """Wait until something is released."""
         self._waiting.append(asyncio.get_running_loop().create_future())
         await self._waiting[-1]
 
@@ -176,7 +169,6 @@ class Budget:
         """Report what was spent to other processes that share the budget."""
 
     def limiter(self, provider: str, delay: float) -> "RateLimiter":
-        """Return what starts all calls to a provider: with this delay, while any are left."""
         del provider
         return RateLimiter(delay, self)
 
@@ -206,23 +198,19 @@ class PaidCall:
 
     @classmethod
     def of(cls, budget: Budget) -> "PaidCall":
-        """Return the current call of a budget; one that costs nothing if there is none."""
         call = cls.current.get()
         return call if call and call.budget is budget else cls(budget, 0.0)
 
     def reserve(self) -> bool:
-        """Reserve the highest cost; see `Budget.reserve`."""
         self.reserved = self.budget.reserve(self.most)
         return self.reserved
 
     def release(self) -> None:
-        """Return what is reserved: the try cost nothing."""
         if self.reserved:
             self.budget.release(self.most)
         self.reserved = False
 
     def charge(self, cost_usd: float | None) -> None:
-        """Replace what is reserved by a cost; None (unknown) adds nothing."""
         self.budget.charge(cost_usd)
         self.release()
 
@@ -255,13 +243,11 @@ class RateLimiter:
                 self._next = loop.time() + max(self._delay, after)
 
     async def _sleep_until(self, start: float = 0.0) -> None:
-        """Sleep until that time of the loop, and until the end of the pause."""
         loop = asyncio.get_running_loop()
         while (wait := max(start, self._next) - loop.time()) > 0:  # noqa: ASYNC110 - pause() may be called meanwhile
             await asyncio.sleep(wait)
 
     def pause(self, seconds: float) -> None:
-        """Allow no start for that many seconds."""
         self._next = max(self._next, asyncio.get_running_loop().time() + seconds)
 
 

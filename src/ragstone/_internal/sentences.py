@@ -75,7 +75,6 @@ _PAGE = "\u2029\f"  # line breaks that are more than that
 
 
 def _units(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield (start, end, whether it is prose to be split further) of each unit of a text."""
     start = here = 0
     fence = ""  # the marker that closes the code block we are in
     before, settled = "", True  # kind of the current unit; whether a numbered line may follow it
@@ -133,7 +132,6 @@ _SPEECH_VERB = re.compile(r"[他她我](?:[^\s。！？，]{0,5})[说說道问�
 
 
 def _ends_sentence(text: str, begin: int, stop: re.Match[str], caseless: bool) -> bool:
-    """Return whether the terminator ends the sentence that began at ``begin``."""
     at, follower, gap = stop.start(), stop["next"], stop["gap"]
     if not follower or follower in ",;:.!?…)]}%，、；：）":
         return False
@@ -204,7 +202,6 @@ _COUNTED = re.compile(r"\d|[VX]\b|[IVXLC]{2,}\b")
 
 
 def _is_abbreviated(text: str, begin: int, dot: int, where: int) -> bool:
-    """Return whether the full stop at ``dot`` belongs to an abbreviation and ends no sentence."""
     words = text[max(begin, dot - 40) : dot].split() or [""]
     last = _LEAD.sub("", words.pop())
     before = words[-1] if words else ""
@@ -281,7 +278,6 @@ class QuoteFinder:
         return None if at < 0 else (self._offset(at), self._offset(at + len(normal) - 1) + 1)
 
     def _offset(self, at: int) -> int:
-        """Return the position in the text of character `at` of its normal form."""
         plain = self._plain or ""
         if len(plain) == len(self._text):  # only single blanks: no offset changed
             return at

@@ -23,18 +23,15 @@ _UNSAFE = re.compile(
 
 
 def strip_controls(text: str) -> str:
-    """Return the text without control characters, bidi overrides and lone surrogates."""
     return _UNSAFE.sub(MARK, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """Return the clean text with its white space collapsed, cut to `limit` characters."""
     line = strip_controls(" ".join(text.split()))
     return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def quoted(text: str, limit: int = 200) -> str:
-    """Return the beginning of a text as one line without secrets, which a cut could disguise."""
     text = redact(text[:100_000])
     return HIDDEN if is_disguised(text) else one_line(text[:1000], limit)
 
@@ -48,14 +45,12 @@ def message_of(error: BaseException) -> str:
 
 
 def listing(names: Iterable[object], most: int = 50) -> str:
-    """Return the names in quotes, between commas; only the number of those beyond `most`."""
     shown = [*map(repr, names)]
     more = [f"and {len(shown) - most:,} more"] if len(shown) > most else []
     return ", ".join(shown[:most] + more)
 
 
 def public_url(url: str) -> str:
-    """Return the URL without its query, user and password, to show in messages."""
     head = url.partition("?")[0].partition("#")[0]
     scheme, slashes, rest = head.partition("://")
     if not slashes:  # no URL, but perhaps meant as one: it may contain a password
@@ -93,7 +88,6 @@ _PLAIN: Mapping[str, str] = MappingProxyType(
 
 
 def describe_fault(fault: ErrorDetails) -> str:
-    """Return why a value is invalid, without the value."""
     context = {
         name: f"{value:g}" if isinstance(value, float) else value
         for name, value in fault.get("ctx", {}).items()
@@ -105,7 +99,6 @@ def describe_fault(fault: ErrorDetails) -> str:
 
 
 def format_validation_errors(error: ValidationError) -> str:
-    """Return the reasons why a value is invalid, in one line: where, why, and the value."""
     problems: list[str] = []
     for fault in error.errors(include_url=False):
         place = ".".join(map(str, fault["loc"]))
@@ -115,7 +108,6 @@ def format_validation_errors(error: ValidationError) -> str:
 
 
 def join_by_reason(reasons: Mapping[str, str]) -> Sequence[str]:
-    """Return `a, b: why` for all names with the same reason."""
     names: dict[str, list[str]] = {}
     for name, why in reasons.items():
         names.setdefault(why, []).append(name)
@@ -123,7 +115,6 @@ def join_by_reason(reasons: Mapping[str, str]) -> Sequence[str]:
 
 
 def span(least: int | str, most: int | str) -> str:
-    """Return one number, or `N to M` if they differ."""
     low, high = (f"{end:,}" if isinstance(end, int) else end for end in (least, most))
     return low if low == high else f"{low} to {high}"
 

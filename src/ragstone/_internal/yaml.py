@@ -69,7 +69,6 @@ def expand_variables(text: str) -> str:
 
 
 def variable_problems(text: str) -> list[str]:
-    """Return which variables of a text are not set, and what is not a variable, without values."""
     names = dict.fromkeys(VARIABLE.findall(text))
     problems = [
         f"the environment variable {name} is not set" for name in names if name not in os.environ
@@ -105,7 +104,6 @@ class YamlValue:
 
     @property
     def value(self) -> Value:
-        """The value, with the variables of the environment filled in."""
         if isinstance(self.written, str):
             return expand_variables(self.written)
         if isinstance(self.written, list):

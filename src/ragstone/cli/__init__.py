@@ -143,7 +143,6 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
 
 
 def load(name: str) -> ModuleType:
-    """Import a module of ragstone when it is first needed."""
     gc.disable()  # importing creates next to no garbage, and searching for it takes time
     try:
         return import_module(f"ragstone.{name}")
@@ -228,7 +227,6 @@ def main() -> int:
 
 
 def _print_refusal(error: RagstoneError) -> None:
-    """Print an error, in GitHub Actions also as an annotation."""
     from ragstone.reports.markdown import error_annotation, no_commands
 
     with no_commands(sys.stderr, os.environ):

@@ -69,7 +69,6 @@ class PromptfooTests:
         return self.configuration.dataset
 
     def limited(self, plan: Plan) -> tuple["PromptfooTests", Plan]:
-        """Return the tests that a plan asks for, and a plan that asks for all."""
         chosen = samples_of(self.dataset.samples, **plan.selection)
         source, noted = self.dataset.source, chosen.source.notes
         notes = tuple(dict.fromkeys((*source.notes, *noted)))
@@ -104,7 +103,6 @@ class PromptfooTests:
         return plan.model_copy(update={"fallback_target": None})
 
     def checked(self, run: Run) -> Run:
-        """Return a run with a line on the tests that fail, if there are any."""
         failing = [
             f"{row.sample.id} ({', '.join(names)})"
             for row in run.rows
@@ -119,13 +117,11 @@ class PromptfooTests:
 
 
 def promptfoo_tests(data: str | Path) -> PromptfooTests | None:
-    """Return the tests of a promptfoo configuration; None if the file is something else."""
     file = Path(data)
     return PromptfooTests(file, read_configuration(file)) if is_configuration(file) else None
 
 
 def run_evaluation(given: Given) -> int:
-    """Evaluate, estimate or compare, by the options, and return the exit code."""
     config = config_of(given["config"])
     outputs = outputs_of(given)
     load_plugins(*config.plugins, *given["plugin"])
@@ -162,7 +158,6 @@ def run_evaluation(given: Given) -> int:
 
 
 def print_notice(notice: str) -> None:
-    """Print a message before the results."""
     click.echo(notice, err=True)
 
 
@@ -222,7 +217,6 @@ def evaluated(
 
 
 def _is_first(storing: StoreOptions) -> bool:
-    """Whether a store has only one run."""
     place = storing.get("store")
     if not place or isinstance(place, Store):
         return False

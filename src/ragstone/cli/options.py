@@ -80,7 +80,6 @@ class SettingOption(Option):
         )
 
     def type_cast_value(self, ctx: click.Context, value: object) -> object:
-        """Return the value with its type; `none` stays as it is."""
         if not isinstance(value, str) or self.name not in Plan.model_fields:
             return super().type_cast_value(ctx, value)
         if value.lower() == "none" and self.name in NUMBERS_OR_NONE:
@@ -92,7 +91,6 @@ class SettingOption(Option):
             raise click.BadParameter(reason, ctx=ctx, param=self) from None
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the line of help, without click's parentheses around a default made of text."""
         self.help = self._description or self._setting.description
         record = super().get_help_record(ctx)
         default = f"default: {self._default}"
@@ -104,7 +102,6 @@ setting = SettingOption
 
 
 def _kind(annotation: object) -> object:
-    """Return the type of a field's values, without None and without what annotates it."""
     parts = [part for part in get_args(annotation) if part is not NoneType]
     if get_origin(annotation) is Annotated:
         return _kind(parts[0])
@@ -173,7 +170,6 @@ class GroupedCommand(click.Command):
         )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each heading and its options."""
         grouped = [option for group in self._groups.values() for option in group]
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         rest = [option for option in options if option not in grouped]
@@ -193,13 +189,11 @@ def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 
 def full_help(ctx: click.Context) -> str:
-    """Return a command's help with all options."""
     ctx.meta[_ALL] = True
     return ctx.get_help()
 
 
 def rare(*flags: str, **options: Any) -> Option:
-    """Return an option that is not a setting, and that the short help omits."""
     option = Option(flags, **options)
     option.common = False
     return option
@@ -218,7 +212,6 @@ STORED_CORRECTION = (*CORRECTION, setting("gates_on"))
 
 
 def with_correction(plan: Plan, given: Given) -> Plan:
-    """Return a stored run's plan with a calibration, and with its gates on another value."""
     update = {name: value for name, value in given.items() if name in _CORRECTS and value}
     if on := update.get("gates_on"):
         gates = [g if g.of == "scored" else g.model_copy(update={"of": on}) for g in plan.gates]
@@ -251,7 +244,6 @@ WORKBOOK = option("-o --output", "Write a workbook.", path="FILE")
 
 
 def written(name: str, *, description: str = "") -> click.Option:
-    """Return the option for the file of a format; `description` replaces its usual help."""
     metavar, usual = FILES[name]
     return option(f"--{name.replace('_', '-')} {name}", description or usual, path=metavar)
 
@@ -285,7 +277,6 @@ FORMS = MappingProxyType(
 
 
 def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
-    """Return field -> column, for what --map sets; kind -> file, for --prompt."""
     pairs: dict[str, str] = {}
     for text in typed:
         field, equals, column = text.partition("=")
@@ -296,7 +287,6 @@ def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
 
 
 def typed_settings(given: Given) -> dict[str, object]:
-    """Return the fields of the plan that options, or RAGSTONE_JUDGE, set."""
     found = {name: given[name] for name in Plan.model_fields.keys() & given.keys()}
     if "metrics" in given:
         found["metrics"] = metric_names(given["metrics"])
@@ -318,7 +308,6 @@ def typed_settings(given: Given) -> dict[str, object]:
 
 
 def explicit_settings(given: Given) -> dict[str, str]:
-    """Return the settings that options set -> the option; without those of the environment."""
     found: dict[str, str] = {}
     for name, setting in SETTINGS.items():
         if given.get(name) not in (None, (), {}):
@@ -331,7 +320,6 @@ def explicit_settings(given: Given) -> dict[str, str]:
 
 
 def one_of(first: str, one: str | None, second: str, other: str | None) -> str | None:
-    """Return the value of two options that mean the same, if either is given."""
     if one is not None and other is not None and one != other:
         raise UsageError(f"{first} {one} and {second} {other} contradict each other; use one")
     return other if one is None else one
@@ -341,7 +329,6 @@ PLUGIN = setting("plugin")
 
 
 def load_plugins(*names: str) -> None:
-    """Load plugins; their output goes to standard error."""
     with redirect_stdout(sys.stderr):
         for name in names:
             load_plugin(name)
@@ -352,7 +339,6 @@ _BESIDE = ("-wal", "-shm", "-journal")
 
 
 def place_here(typed: str | None) -> str | None:
-    """Return the store's place from the option, RAGSTONE_STORE or the config file."""
     return typed or os.environ.get("RAGSTONE_STORE", "").strip() or store_here()
 
 
@@ -413,7 +399,6 @@ OTEL = rare(
 
 
 def store_option(default: Callable[[], str | None] | None = None) -> click.Option:
-    """Return a new --store option; `default` finds its value if it is not given."""
     about = SETTINGS["store"]
     return option(
         "--store",
@@ -429,7 +414,6 @@ STORE = store_option(store_here)
 
 
 def json_file(what: str) -> click.Option:
-    """Return the option `--json FILE|-`, passed as `file`, that writes what a command found."""
     return option("--json file", f"Write the {what} as JSON.", path="FILE|-")
 
 

@@ -52,7 +52,6 @@ def progress(console: Console) -> Generator[Callable[[Row | bool, int], None], N
 
 
 def write_document(file: Path | None, document: object) -> Console:
-    """Write a document to a file, if named, or to standard output (`-`); return a console."""
     text = json.dumps(document, indent=2) + "\n"
     if file == STDOUT:
         click.echo(text, nl=False)
@@ -139,12 +138,10 @@ class RowProgress:
     total: int = 0
 
     def add(self, row: Row | bool, total: int) -> None:
-        """Count a finished row, or whether a score of one failed."""
         failed = row.has_failed if isinstance(row, Row) else row
         self.done, self.failed, self.total = self.done + 1, self.failed + failed, total
 
     def line(self, seconds: float, made: RetryLog) -> str:
-        """Return what is done after so many seconds, at which rate, what is left, and retries."""
         text = "no rows done yet"
         if self.done:
             left = self.total - self.done
@@ -160,7 +157,6 @@ class RowProgress:
 
 
 def print_estimate(estimate: "Estimate", console: Console) -> None:
-    """Print an estimate: one number each, or `N to M` if least and most differ."""
     console.print("Dry run: no calls were made. Estimated judge usage:\n", markup=False)
     lines = (
         ("rows", f"{estimate.rows:,}"),
@@ -213,8 +209,6 @@ def check_files(
 
 
 def _later(module: str, name: str) -> Callable[[Run, Path], None]:
-    """Return a function of the reports; its module is loaded when it is called."""
-
     def write(run: Run, path: Path) -> None:
         function: object = getattr(load(f"reports.{module}"), name)
         cast("Callable[[Run, Path], None]", function)(run, path)
@@ -255,7 +249,6 @@ PIPED = frozenset({"json", "rows", "claim_rows", "markdown"})
 
 
 def check_extension(name: str, path: Path) -> None:
-    """Check that a file's extension is not that of another format."""
     extension, own = path.suffix.lower(), EXTENSIONS[name]
     if extension in _OTHER_EXTENSIONS.union(*EXTENSIONS.values()) - {*own}:
         expected = " or ".join(own[: 3 if name in TABLES else 1])
@@ -277,7 +270,6 @@ class Outputs:
     verbose: bool = False
 
     def check(self, *inputs: str | Path) -> None:
-        """Check, before any call is made, that all files can be written."""
         if self.export:
             load("reports.excel").check_output(self.workbook or self.folder / "workbook.xlsx")
         for name in self.files.keys() - PIPED:
@@ -290,7 +282,6 @@ class Outputs:
                 check_table(path)
 
     def _workbooks(self) -> list[Path]:
-        """Return the files that may be written for a named workbook."""
         if not self.export or self.workbook is None:
             return []
         parts = ("", "_retrieval", "_generation")
@@ -323,7 +314,6 @@ class Outputs:
 
 
 def outputs_of(given: Given, *, export: bool | None = None) -> Outputs:
-    """Return where the results go; `export` overrides --no-export."""
     return Outputs(
         workbook=given["output"],
         export=not given["no_export"] if export is None else export,
@@ -391,7 +381,6 @@ def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool
 
 
 def exit_code(run: Run) -> int:
-    """Return 3 if the run has too many failures or no result, 1 if a gate failed, else 0."""
     if run.troubles:
         return TOO_MUCH_FAILED
     return GATE_FAILED if any(gate.passed is False for gate in run.gates()) else 0
@@ -425,7 +414,6 @@ class RegressionLimits:
         return cls(given["fail_on_regression"], effect, paired, corrected)
 
     def found(self, comparison: "Comparison") -> "Regressions | None":
-        """Return what is worse in B than in A; None without --fail-on-regression."""
         if not comparison.pairing.pairs:
             raise UsageError(
                 f"runs {comparison.a} and {comparison.b} have no samples in common: no id has the "
@@ -456,7 +444,6 @@ def _number(flag: str, text: str) -> float:
 
 
 def code_of(found: "Regressions | None") -> int:
-    """Return the exit code, and print why there is no verdict."""
     if found is None:
         return 0
     if found.doubts:

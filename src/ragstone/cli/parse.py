@@ -31,7 +31,6 @@ RUN = "RUN is an id, the start of an id, a tag, or `last`."
 
 
 def store_option_value(given: str | None, *, no_store: bool) -> str | None:
-    """Return the value of --store or RAGSTONE_STORE; None if neither is set."""
     if no_store and is_store_typed():
         raise UsageError(f"--no-store stores nothing; remove it, or --store {display_name(given)}")
     return (
@@ -40,7 +39,6 @@ def store_option_value(given: str | None, *, no_store: bool) -> str | None:
 
 
 def is_store_typed() -> bool:
-    """Whether --store is on the command line, not from RAGSTONE_STORE or the config file."""
     return _source() is ParameterSource.COMMANDLINE
 
 
@@ -68,7 +66,6 @@ def open_store(
 
 
 def read_by(store: Store, *infos: RunInfo) -> list[str | Path]:
-    """Return the files that no output may overwrite: the store and the data of the runs."""
     paths = (path for info in infos if (path := info.manifest.source.path))
     return [*store_files(store.name), *paths]
 
@@ -78,7 +75,6 @@ _TRUSTED = ("target", "base_url")
 
 
 def store_options_of(given: Given, config: Config) -> StoreOptions:
-    """Return how to store the rows: from the options, RAGSTONE_STORE, or the config file."""
     place = store_option_value(given["store"], no_store=given["no_store"])
     scored: StoreOptions = {"scored": given["scored"]} if given["scored"] else {}
     if given["no_store"]:
@@ -97,7 +93,6 @@ Gates = Sequence[Gate]
 
 
 def config_of(path: Path | None = None) -> Config:
-    """Read a config file, else the one in this folder if it exists; print what it refers to."""
     if path is None and not FILE.is_file():
         return Config()
     config = read_config(path or FILE)
@@ -111,7 +106,6 @@ def config_of(path: Path | None = None) -> Config:
 
 
 def plan_of(given: Given, config: Config) -> Plan:
-    """Return the plan. Options win over RAGSTONE_JUDGE, --preset, the file, and its own preset."""
     typed = typed_settings(given)
     if "target" not in {**config.settings, **typed}:
         typed["fallback_target"] = DEFAULT_API
@@ -123,7 +117,6 @@ def plan_of(given: Given, config: Config) -> Plan:
 
 
 def _without_idle_gates(plan: Plan, config: Config, *, typed: Gates) -> Plan:
-    """Return the plan without the file's gates on metrics that `--metric` leaves out."""
     written = cast("Gates", config.settings.get("gates", ()))
     chosen = {metric.name for metric in select(plan.metrics, **plan.parameters)}
     names = catalogue()
@@ -146,7 +139,6 @@ def _without_idle_gates(plan: Plan, config: Config, *, typed: Gates) -> Plan:
 
 
 def data_of(given: Given, config: Config) -> str | Path:
-    """Return the data set's file, or the sample data set if none is named."""
     named = one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
     if named is not None:
         return named
@@ -158,7 +150,6 @@ def data_of(given: Given, config: Config) -> str | Path:
 
 
 def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]:
-    """Return the files, other than the data set, that a run reads or stores to."""
     place = store_option_value(given["store"], no_store=given["no_store"]) or config.store
     plugins = (*config.plugins, *given["plugin"])
     named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)

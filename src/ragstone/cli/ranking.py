@@ -56,7 +56,6 @@ class Compared:
 
 
 def rank(given: Given) -> int:
-    """Evaluate the rankings, write and compare the results, and return the exit code."""
     load_plugins(*given["plugin"])
     outputs = outputs_of(given, export=given["output"] is not None)
     several = len(given["ranking"]) > 1
@@ -84,7 +83,6 @@ def rank(given: Given) -> int:
 
 
 def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Store | None") -> int:
-    """Evaluate, save and compare the rankings, write the results, and return the exit code."""
     typed = typed_settings(given)
     plan = Plan.of({"metrics": ("all_retrieval",), **typed})
     runs: list[Run] = []
@@ -133,7 +131,6 @@ def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Stor
 def _finish(
     evaluated: Sequence[Run], compared: Sequence[Compared], outputs: Outputs, saved: Sequence[str]
 ) -> int:
-    """Write and print the results, and return the exit code."""
     document: dict[str, object] | None = None
     if compared:  # the first comparison beside the run, others in a list
         first, *more = [

@@ -81,20 +81,16 @@ class FileRows(LazySequence[Row]):
 
     @property
     def is_small(self) -> bool:
-        """Whether all rows can be in memory."""
         return self.end <= IN_MEMORY
 
     @property
     def end(self) -> int:
-        """How many bytes of a text file were read."""
         return self.blocks[-1].end if self.blocks else 0
 
     def in_memory(self) -> list[Row]:
-        """Return all rows."""
         return list(self)
 
     def chosen(self, places: Sequence[int], tail: Problem | None = None) -> Self:
-        """Return the rows at these places of the file, which are sorted."""
         made = copy(self)
         made.tail, made.places = tail, places
         if places:
@@ -103,13 +99,11 @@ class FileRows(LazySequence[Row]):
         return made
 
     def mapped(self, function: Callable[[Record], Record]) -> Self:
-        """Return the rows with each record replaced by what a function returns for it."""
         made = copy(self)
         made._maps = (*self._maps, function)
         return made
 
     def unlimited(self) -> Self:
-        """Return all rows of the file."""
         made = copy(self)
         made._read = None
         made.blocks = tuple(made._scan(None))
@@ -123,7 +117,6 @@ class FileRows(LazySequence[Row]):
         return len(self.places) + (self.tail is not None)
 
     def at(self, place: int) -> Row:
-        """Read the row at a place."""
         if self.tail is not None and place == len(self.places):
             return self.tail
         place = self.places[place]
@@ -137,7 +130,6 @@ class FileRows(LazySequence[Row]):
         return row
 
     def parts(self, block: Block) -> Sequence[Any]:
-        """Return a value for each row of a block; the last block that was read is in memory."""
         if self._read is None or self._read[0].place != block.place:
             self._read = block, self._parts(block)
         return self._read[1]
@@ -146,14 +138,12 @@ class FileRows(LazySequence[Row]):
         return {**self.__dict__, "_read": None}
 
     def bytes_of(self, block: Block) -> bytes:
-        """Read the bytes of a block of text."""
         content = b"".join(read_parts(self.path, block.start, block.end))
         if crc32(content) != block.checksum:
             raise self.changed()
         return content
 
     def changed(self) -> UsageError:
-        """Return the error that the file is not as it was when it was opened."""
         return UsageError(
             f"{self.path.name} changed while it was read; run the command again with a file that "
             "no program writes to"

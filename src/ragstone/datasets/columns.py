@@ -46,12 +46,10 @@ MOST_COMPARED = 1000
 
 @lru_cache(maxsize=2**17)  # a file has its names in every row
 def plain_name(name: str) -> str:
-    """Return a name without case, blanks, underscores and hyphens: names match by this."""
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 
 def by_name(aliases: Mapping[str, tuple[str, ...]]) -> Mapping[str, str]:
-    """Return plain name -> ragstone's name, for all names and their aliases."""
     return {plain_name(name): ours for ours, others in aliases.items() for name in (ours, *others)}
 
 
@@ -68,12 +66,10 @@ Spelling = Callable[[str, str], str]
 
 
 def flag(field: str, column: str) -> str:
-    """Return the command-line option that maps a field to a column, quoted for a shell."""
     return f"--map {field}={shlex.quote(column)}"
 
 
 def argument(field: str, column: str) -> str:
-    """Return the Python argument that maps a field to a column."""
     return f"columns={{{field!r}: {column!r}}}"
 
 
@@ -95,7 +91,6 @@ class Layout:
 
     @classmethod
     def of(cls, columns: Sequence[str], chosen: Mapping[str, str]) -> "Layout":
-        """Assign each column; `chosen` (field -> column) takes precedence over names."""
         matches: dict[str, list[str]] = {}
         for column in columns:
             if (field := FIELD_OF.get(plain_name(column))) and field not in chosen:
@@ -113,7 +108,6 @@ class Layout:
 
 
 def resolve_fields(mapped: Iterable[str]) -> frozenset[str]:
-    """Return the Sample fields of names; aliases are accepted."""
     return frozenset(field for name in mapped if (field := FIELD_OF.get(plain_name(name))))
 
 
@@ -145,13 +139,11 @@ def resolve_columns(
 def ambiguous(
     field: str, names: Sequence[str], *, spelling: Spelling, row: int | None = None
 ) -> Problem:
-    """Return the problem that several columns match one field."""
     seen = f"the columns {' and '.join(map(repr, names))} all match {field}"
     return Problem(seen, f"choose one: {spelling(field, 'COLUMN')}", row=row)
 
 
 def no_query(columns: Sequence[str], hint: str = "", *, spelling: Spelling) -> Problem:
-    """Return the problem that there is no query column; `hint` is added to the fix."""
     seen = listing(columns) or "none"
     names = ("query", *ALIASES["query"])
     near = next((found for name in names if (found := nearest(name, columns))), None)
@@ -201,7 +193,6 @@ def _is_near(name: str, known: str) -> bool:
 def unused_columns(
     fields: Collection[str], tags: Iterable[str], *, spelling: Spelling
 ) -> tuple[str, ...]:
-    """Return a note for each tag whose name is almost that of a field that no sample has."""
     missing = ALIASES.keys() - {"id", "query", "tags", *fields}
     return tuple(
         f"column {name!r} is not used; did you mean {known}? Use {spelling(field, name)}"
@@ -238,7 +229,6 @@ class Layouts:
         self.query = whole.fields.get("query", next(iter(whole.ambiguous.get("query", ())), None))
 
     def of(self, record: Record) -> Layout:
-        """Return a row's layout, and remember what is ambiguous there."""
         names = self._columns
         if self._own:
             given = record.values
@@ -250,14 +240,12 @@ class Layouts:
         return layout
 
     def without_query(self, record: Record) -> str:
-        """Return the message for a row without a query."""
         names = [repr(name) for name, value in record.values.items() if value is not None]
         if not self._own or self.query in record.values or not names:
             return "there is no query"
         return f"there is no query; the row has {', '.join(names[:8])}{self._read_as}"
 
     def problems(self, spelling: Spelling, near: str) -> list[Problem]:
-        """Return each ambiguity once, with its first row if rows have their own names."""
         found = [
             ambiguous(field, names, spelling=spelling, row=row if self._own else None)
             for (field, names), row in self._ambiguous.items()

@@ -78,7 +78,6 @@ class Dataset:
 
     @cached_property
     def contents(self) -> Contents:
-        """What the samples have: fields and tags."""
         samples = self.samples
         return samples.contents if isinstance(samples, FileSamples) else Contents.of(samples)
 
@@ -134,7 +133,6 @@ def _dataset_of(
     spelling: Spelling,
     queries: bool = True,
 ) -> Dataset:
-    """Detect the format of a table and read its rows; see `load`."""
     found = shape_records(table, limit, named=columns.values())
     mapped = resolve_fields(columns)
     detected = {field: column for field, column in found.columns.items() if field not in mapped}
@@ -188,7 +186,6 @@ def _dataset_of(
 def read_table(
     path: Path, *, sheet: str | None = None, limit: int | None = None
 ) -> tuple[File, Table]:
-    """Return a file and its rows, before they are interpreted; some formats read only `limit`."""
     is_folder = columnar.is_folder(path)
     if sheet is not None and (is_folder or path.suffix.lower() in LOADERS):
         raise UsageError(f"{path.name} has no sheets; remove --sheet {sheet}")
@@ -231,11 +228,9 @@ class Shard:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
         return len(self.samples)
 
     def read(self) -> Iterator[Row]:
-        """Yield its rows, without scores; their places are those in the data set."""
         for index, sample in enumerate(self.samples, self.first):
             yield Row(index, sample, failures=self.failures.get(index, {}))
 

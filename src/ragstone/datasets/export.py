@@ -35,7 +35,6 @@ _TAKEN = frozenset((*FIELD_OF, *map(plain_name, (*CONVERSATIONS, *_IDENTIFYING))
 
 
 def write_samples(samples: Sequence[Sample], path: Path, *, suffix: str) -> None:
-    """Write samples in the format of a suffix, one of WRITERS."""
     WRITERS[check_format(suffix)](samples, path)
 
 
@@ -48,13 +47,11 @@ def check_format(suffix: str) -> str:
 
 
 def texts_in(samples: Sequence[Sample]) -> Iterable[str]:
-    """Yield the texts of all cells in a table of these samples."""
     for cells in _cells(samples, {}):
         yield from (cell for cell in cells if isinstance(cell, str))
 
 
 def losses(given: Sequence[Sample], stored: Sequence[Sample]) -> tuple[str, ...]:
-    """Return one line per field that changed when samples were written and read back."""
     changed: dict[str, list[tuple[str, object, object]]] = {
         name: [] for name in Sample.model_fields
     }
@@ -163,7 +160,6 @@ WRITERS: Mapping[str, Callable[[Sequence[Sample], Path], None]] = MappingProxyTy
 
 
 def _cells(samples: Sequence[Sample], headings: Mapping[str, str]) -> Iterable[Sequence[Cell]]:
-    """Yield the header and the rows; fields and tags that no sample has get no column."""
     fields = {
         field
         for field in (*_ORDER, *_AFTER)

@@ -21,18 +21,14 @@ class Frame(Protocol):
 class Model(Protocol):
     """A row that is a Pydantic model, such as a sample of ragas or a test case of deepeval."""
 
-    def model_dump(self) -> Mapping[str, Any]:
-        """Return the fields and their values."""
-        ...
+    def model_dump(self) -> Mapping[str, Any]: ...
 
 
 class TestCases(Protocol):
     """A data set of deepeval."""
 
     @property
-    def test_cases(self) -> Sequence[object]:
-        """The single-turn or multi-turn test cases."""
-        ...
+    def test_cases(self) -> Sequence[object]: ...
 
 
 _METHODS: Mapping[str, Mapping[str, str]] = {

@@ -54,7 +54,6 @@ class Contents:
 
     @classmethod
     def of(cls, samples: Iterable[Sample]) -> "Contents":
-        """Look through samples."""
         fields, tags = set[str](), dict[str, None]()
         for sample in samples:
             fields.update(name for name, value in sample if value is not None)
@@ -82,15 +81,12 @@ class FileSamples(Sequence[Sample]):
 
     @property
     def path(self) -> Path:
-        """The absolute path of the file."""
         return self._rows.path
 
     def without(self, missing: Mapping[int, Collection[str]]) -> "FileSamples":
-        """Return the samples without some fields; `missing` is index -> fields."""
         return FileSamples(self._rows, self._layouts, self._numbers, self.contents, missing)
 
     def part(self, start: int, stop: int) -> "FileSamples":
-        """Return the samples from a place up to another one; a copy of them is small."""
         rows = self._rows.chosen(self._rows.places[start:stop])
         missing = {
             place - start: self._missing[place]
@@ -130,7 +126,6 @@ class FileSamples(Sequence[Sample]):
 def without_fields(
     samples: Sequence[Sample], missing: Mapping[int, Collection[str]]
 ) -> Sequence[Sample]:
-    """Return samples without some fields; `missing` is index -> fields."""
     if not missing:
         return samples
     if isinstance(samples, FileSamples):
@@ -198,7 +193,6 @@ def samples_in(
 
 
 def _repeated_ids(hashes: "array[int]", found: Iterable[_Found], unit: str) -> list[Problem]:
-    """Return a problem for each row whose id an earlier row has; `hashes` are those of the ids."""
     ordered = np.sort(np.frombuffer(hashes, np.int64))
     repeated = frozenset(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
     first: dict[str, int] = {}
@@ -272,7 +266,6 @@ class _Row:
         self.id: str | None = None
 
     def sample(self, number: str) -> Sample | None:
-        """Return the Sample, with its number as default id; None if it has problems."""
         fields: dict[str, object] = {}
         for field, reader in READERS.items():
             column = self._layout.fields.get(field)

@@ -35,7 +35,6 @@ class Merged(Unreadable):
 
 
 def type_in_words(value: object) -> str:
-    """Return what kind of JSON value this is, for messages."""
     match value:
         case None:
             return "null"
@@ -60,7 +59,6 @@ class Record:
 
     @classmethod
     def of(cls, row: int, item: object) -> "Record | Problem":
-        """Return an object of a JSON or YAML file as a record, or what is wrong with it."""
         if not isinstance(item, Mapping):
             return Problem(
                 f"expected a mapping of field names to values, got {type_in_words(item)}", row=row
@@ -76,7 +74,6 @@ Row = Record | Sample | Problem
 
 
 def records_in(rows: Iterable[Row]) -> Iterator[Record]:
-    """Yield the rows that are records."""
     return (row for row in rows if isinstance(row, Record))
 
 
@@ -108,7 +105,6 @@ class Table:
 
     @property
     def other_sheets(self) -> str:
-        """How to read another sheet, for messages; empty if there is none."""
         names = " or ".join(f"--sheet {shlex.quote(name)}" for name in self.others[:5])
         return f"read another sheet: {names}" if names else ""
 
@@ -192,13 +188,11 @@ def filled_unnamed(names: Sequence[str], cells: Sequence[object]) -> list[int]:
 
 
 def unnamed_note(used: Collection[int]) -> tuple[str, ...]:
-    """Return a note on the columns at these places, if there are any."""
     columns = ", ".join(str(place + 1) for place in sorted(used))
     return (f"ignored, because it has no name: column {columns}",) if used else ()
 
 
 def is_blank(cells: Sequence[object]) -> bool:
-    """Return whether a row, or a part of one, has no values."""
     return all(cell is None for cell in cells)
 
 
@@ -244,13 +238,11 @@ def _is_western(content: bytes) -> bool:
 
 
 def encoding_fix(content: bytes) -> str:
-    """Return what to do about a text that is not UTF-8."""
     known = "windows-1252" if _is_western(content) else "ENCODING"
     return f"save the file as UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f {known} -t utf-8)"
 
 
 def broken_byte(part: bytes, error: UnicodeDecodeError) -> str:
-    """Return a message on the byte of a part, such as a line, that is not UTF-8."""
     return f"byte {error.start + 1} (0x{part[error.start]:02x}) is not UTF-8"
 
 
@@ -319,17 +311,14 @@ class File:
 
     @cached_property
     def content(self) -> bytes:
-        """All bytes of the file."""
         return self.path.read_bytes()
 
     @cached_property
     def start(self) -> bytes:
-        """The first bytes, which show what kind of file it is."""
         with self.path.open("rb") as file:
             return file.read(_LOOKED_AT)
 
     def fingerprint(self, end: int | None = None) -> str:
-        """Return the SHA-256 of the bytes up to `end`, in hex; by default, of all."""
         digest = sha256()
         for path in self.parts or (self.path,):
             for part in read_parts(path, 0, sys.maxsize if end is None else end):
@@ -338,7 +327,6 @@ class File:
 
     @property
     def suffix(self) -> str:
-        """The extension in lower case, with the dot."""
         return Path(self.name).suffix.lower()
 
     def refused(self, seen: str, fix: str = "", *, line: int | None = None) -> InputError:

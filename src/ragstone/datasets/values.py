@@ -99,7 +99,6 @@ def spelled(value: object) -> list[object] | dict[object, object] | None:
 
 
 def object_in(value: object) -> dict[object, object] | None:
-    """Return an object, or the one that a text spells; None for any other value."""
     found = spelled(value)
     return found if isinstance(found, dict) else None
 
@@ -141,7 +140,6 @@ def normalize_cell(value: object, depth: int = 0) -> Plain | None:
 
 
 def text(value: Plain) -> str:
-    """Return a value that is not a list or an object as text: 5.0 is `"5"`, True is `"true"`."""
     match value:
         case str():
             return value
@@ -154,7 +152,6 @@ def text(value: Plain) -> str:
 
 
 def query(value: Plain) -> str:
-    """Return what the user asked; a list of messages is refused."""
     items = spelled(value)
     messages = items if isinstance(items, list) else []
     if messages and all(isinstance(item, dict) and "content" in item for item in messages):
@@ -166,14 +163,12 @@ def query(value: Plain) -> str:
 
 
 def sample_id(value: Plain) -> str:
-    """Return a row's id as text."""
     if not (name := text(exact(value)).strip()):
         raise ValueError("the id is blank; fill it in, or leave it out in every row")
     return name
 
 
 def exact(value: Plain) -> Plain:
-    """Return an id; a float of 16 digits or more is refused: it may have been another number."""
     if isinstance(value, float) and abs(value) >= EXACT:
         shown = f"{value:.0f}"[:40]
         raise ValueError(
@@ -184,7 +179,6 @@ def exact(value: Plain) -> Plain:
 
 
 def refuse_date(value: object) -> None:
-    """Refuse an id that is a date, a time or a duration."""
     if isinstance(value, date | time | timedelta):
         raise ValueError(
             f"this is a date or time ({normalize_cell(value)}), not an id; "
@@ -193,7 +187,6 @@ def refuse_date(value: object) -> None:
 
 
 def claims(value: Plain) -> tuple[str, ...]:
-    """Return facts from a list, from a text that spells one, or from a text with one per line."""
     if isinstance(value, str):
         lines = [line for line in value.splitlines() if line.strip()]
         value = normalize_cell(lines if (found := spelled(value)) is None else found) or []
@@ -206,7 +199,6 @@ def claims(value: Plain) -> tuple[str, ...]:
 
 
 def tags(value: Plain, column: str) -> dict[str, Scalar]:
-    """Return the tags of the column `tags`: an object's parts, or one tag with its name."""
     if isinstance(value, str) and (found := object_in(value)) is not None:
         value = normalize_cell(found) or {}
     if isinstance(value, dict):
@@ -215,14 +207,12 @@ def tags(value: Plain, column: str) -> dict[str, Scalar]:
 
 
 def tag(value: Plain) -> Scalar:
-    """Return a tag's value: a list or an object becomes compact JSON."""
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return value
 
 
 def kind(value: Plain | None) -> str:
-    """Describe a value in a few words, for messages."""
     match value:
         case None:
             return "null"
@@ -365,7 +355,6 @@ def _id(item: Plain | None) -> str:
 
 
 def _document(item: Plain | None, number: int, *, ranked: bool) -> Context:
-    """Return a document: a context needs text; in a ranking, an id is enough."""
     if ranked and not isinstance(item, dict | list) and item is not None:
         return Context(id=_id(item))
     if isinstance(item, str):

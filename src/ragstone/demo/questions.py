@@ -44,7 +44,6 @@ class Line(FrozenModel):
 
     @property
     def spoken(self) -> str:
-        """The sentence that an answer shows."""
         return self.paraphrase or self.text
 
 
@@ -58,13 +57,11 @@ class Passage(FrozenModel):
 
     @property
     def text(self) -> str:
-        """The passage as in the manual, without the title."""
         return " ".join(line.text for line in self.lines)
 
 
 @cache
 def corpus() -> tuple[Passage, ...]:
-    """Return every passage, by id."""
     folder = files("ragstone.demo").joinpath("corpus")
     manuals = [
         yaml.load(file.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 - ours is a SafeLoader
@@ -80,7 +77,6 @@ def corpus() -> tuple[Passage, ...]:
 
 
 def write_manuals(folder: Path) -> None:
-    """Write the manuals as Markdown, one file each with a section per passage."""
     sections: defaultdict[str, list[str]] = defaultdict(list)
     for passage in corpus():
         sections[Path(passage.source).stem].append(f"## {passage.title}\n\n{passage.text}\n")
@@ -126,7 +122,6 @@ def grounded_samples() -> tuple[Sample, ...]:
 
 
 def entries() -> tuple[Entry, ...]:
-    """Return every question, in the order of the workbook's rows."""
     text = files("ragstone.demo").joinpath("questions.yaml").read_text(encoding="utf-8")
     rows = yaml.load(text, Loader=Loader)  # noqa: S506 - ours is a SafeLoader
     return TypeAdapter(tuple[Entry, ...]).validate_python(rows)

@@ -34,7 +34,6 @@ STEEPNESS = 2.6
 
 
 def content_words(query: str) -> tuple[str, ...]:
-    """Return a query's words that carry meaning: each once, in lower case, at most 64."""
     words = dict.fromkeys(re.findall(r"[^\W_]+", query.lower()))
     return tuple(word for word in words if word not in STOP_WORDS)[:MOST_WORDS]
 
@@ -74,7 +73,6 @@ class Index:
         self._size = rows.rowcount
 
     def rarity(self, word: str) -> float:
-        """Return a word's inverse document frequency, as in BM25."""
         query = "SELECT count(*) FROM entries WHERE entries MATCH ?"
         [[count]] = self._found(query, (self._any_of([word]),))
         return max(math.log((self._size - count + 0.5) / (count + 0.5)), 1e-6)
@@ -211,13 +209,11 @@ class Service:
     def search(
         self, query: str, *, top_k: int = 5, score_threshold: float = 0.0
     ) -> tuple[Found, ...]:
-        """Return the passages for a query, best first."""
         return self._retriever.search(query, top_k=top_k, score_threshold=score_threshold)
 
     def chat(
         self, query: str, *, mode: Mode = "rag", top_k: int = 5, score_threshold: float = 0.0
     ) -> Answer:
-        """Return an answer from the passages that `search` finds, or from none in `llm_only`."""
         if mode == "llm_only":
             return Answer(WITHOUT_GUIDES, ())
         found = self.search(query, top_k=top_k, score_threshold=score_threshold)
@@ -298,8 +294,6 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def make_app(service: Service) -> web.Application:
-    """Return the web application; every reply is JSON, also for errors."""
-
     async def health(_: web.Request) -> web.Response:
         return web.json_response({"status": "ok", "service": "ragstone demo"})
 
@@ -327,7 +321,6 @@ def make_app(service: Service) -> web.Application:
 async def running(
     service: Service, *, host: str = "127.0.0.1", port: int = 0
 ) -> AsyncGenerator[str, None]:
-    """Serve while the block runs, and yield the base URL; port 0 takes a free one."""
     if not 0 <= port <= 65535:
         raise UsageError(f"port is {port}; it must be between 0 and 65535")
     runner = web.AppRunner(make_app(service), access_log=None, shutdown_timeout=SECONDS_TO_FINISH)
@@ -350,8 +343,6 @@ async def running(
 def serve(
     service: Service, *, ready: Callable[[str], None], host: str = "127.0.0.1", port: int = 8000
 ) -> None:
-    """Serve until Ctrl-C; `ready` is called with the base URL once it listens."""
-
     async def until_stopped() -> None:
         async with running(service, host=host, port=port) as base_url:
             ready(base_url)
@@ -368,7 +359,6 @@ def _chunk(found: Found) -> dict[str, object]:
 
 
 async def _read(request: web.Request, shape: type[Body]) -> Body:
-    """Return the request's body; all its problems are one error of status 422, as JSON."""
     try:
         return shape.model_validate_json(await request.read())
     except ValidationError as error:

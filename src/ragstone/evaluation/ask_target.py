@@ -49,7 +49,6 @@ def ask_target(
 
 
 def validate_answer(answer: Answer, wanted: frozenset[str]) -> Answer:
-    """Return an answer with validated fields; invalid and missing ones become failures."""
     fields: dict[str, object] = {}
     failures = dict(answer.failures)
     for name, value in answer.fields.items():

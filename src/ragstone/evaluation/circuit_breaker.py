@@ -77,5 +77,4 @@ class CircuitBreaker:
         return self.reason is not None
 
     def stop(self, reason: str) -> None:
-        """Stop for this reason."""
         self.reason = reason

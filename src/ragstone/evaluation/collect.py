@@ -57,7 +57,6 @@ class SavedResponse(FrozenModel):
 
     @classmethod
     def of(cls, row: Row) -> "SavedResponse":
-        """Return what to save of a row."""
         sample = row.sample
         return cls(
             index=row.index,
@@ -71,7 +70,6 @@ class SavedResponse(FrozenModel):
         )
 
     def row(self, sample: Sample) -> Row:
-        """Return the sample's row with the saved response."""
         fields = {field: getattr(self, field) for field in FIELDS}
         failures = {name: Failure(why.cause, why.message) for name, why in self.failures.items()}
         return Row(self.index, sample.model_copy(update=fields), failures=failures)
@@ -107,7 +105,6 @@ class ResponseJournal:
         self._discarded = False
 
     def __enter__(self) -> "ResponseJournal":
-        """Lock the file and read the saved responses."""
         with _translate_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open_locked(self.path)
@@ -122,7 +119,6 @@ class ResponseJournal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file, and delete it if it is empty or was discarded."""
         unneeded = self._discarded or not os.fstat(self._file.fileno()).st_size
         if unneeded and sys.platform != "win32":
             self.path.unlink(missing_ok=True)  # while no other process can lock it
@@ -131,7 +127,6 @@ class ResponseJournal:
             self.path.unlink(missing_ok=True)
 
     def add(self, row: Row) -> None:
-        """Save the response of one row."""
         with _translate_errors(self.path):
             if self._length is not None:
                 self._file.truncate(self._length)  # removes a partial last line after a crash
@@ -147,7 +142,6 @@ class ResponseJournal:
 
     @property
     def answered(self) -> frozenset[int]:
-        """The indexes of rows without failures."""
         return frozenset(index for index, row in self.rows.items() if not row.failures)
 
     @property
@@ -227,7 +221,6 @@ def _translate_errors(path: Path) -> Generator[None, None, None]:
 
 
 def fields_of_mode(mode: str, target: Target) -> frozenset[str]:
-    """Return the Sample fields that a mode asks a target for."""
     wanted = MODES[mode]
     if wanted[0] not in target.gives:
         others = [name for name, fields in MODES.items() if fields[0] in target.gives]
@@ -343,7 +336,6 @@ class Collector:
 
     @property
     def causes(self) -> Mapping[str, int]:
-        """Cause -> number of rows that failed for it."""
         rows = self.journal.rows.values()
         return Counter(
             cause for row in rows for cause in {f.cause.value for f in row.failures.values()}
@@ -351,7 +343,6 @@ class Collector:
 
     @property
     def reasons(self) -> Mapping[str, str]:
-        """Cause -> the message of the first row that failed for it."""
         reasons: dict[str, str] = {}
         for _, row in sorted(self.journal.rows.items()):
             for failure in row.failures.values():
@@ -360,11 +351,9 @@ class Collector:
 
     @property
     def failed(self) -> int:
-        """The number of rows with a failed field."""
         return sum(bool(row.failures) for row in self.journal.rows.values())
 
     def document(self) -> Mapping[str, object]:
-        """Return the output, `{metadata, responses}`, with rows in the order of the data."""
         rows = [self.journal.rows[index] for index in sorted(self.journal.rows)]
         metadata = {
             "mode": self.mode,

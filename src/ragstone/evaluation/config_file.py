@@ -76,19 +76,16 @@ class Config:
 
 
 def metric_names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Split lists of metrics: `hit,recall` is two, `precision,denominator=retrieved` is one."""
     parts = [part for text in texts for part in re.split(r",(?!\s*\w+=)|\s+", text)]
     return tuple(metric_name(part) for part in parts if part)
 
 
 def model_names(text: str) -> str:
-    """Return one or several models as `provider:model`; the default provider is openai."""
     names = split_names(text)
     return ",".join(name if ":" in name else f"openai:{name}" for name in names)
 
 
 def read_config(path: str | Path) -> Config:
-    """Read a config file. Paths in it (data, prompts, plugins, target) start at its folder."""
     from ragstone._internal.yaml import read_yaml_values
 
     path = Path(path)
@@ -166,7 +163,6 @@ def _value(name: str, entry: "YamlValue", folder: Path) -> object:
 
 
 def _resolve(name: str, value: object, folder: Path) -> object:
-    """Return the value with paths relative to the folder, and gates instead of thresholds."""
     match name, value:
         case ("data" | "store" | "reply_cache", str()) if name == "data" or "://" not in value:
             return str(folder / value)

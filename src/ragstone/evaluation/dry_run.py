@@ -49,12 +49,10 @@ class Estimate:
 
     @property
     def cost(self) -> str:
-        """The cost in words."""
         return "price unknown" if self.cost_usd is None else _cost(self.cost_usd)
 
     @property
     def batch_cost(self) -> str | None:
-        """The cost with batch APIs in words; None without them."""
         return self.batch_cost_usd and _cost(self.batch_cost_usd)
 
 
@@ -134,7 +132,6 @@ def estimate_usage(
 
 
 def _fill(row: Row, k: int) -> Row:
-    """Return the row with an assumed response and contexts, if it has none."""
     sample = row.sample
     if sample.response is not None and sample.contexts is not None:
         return row

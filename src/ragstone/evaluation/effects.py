@@ -18,7 +18,6 @@ from ragstone.types.questions import TextSimilarity
 
 
 def check_judge_settings(named: Mapping[str, str], plan: Plan) -> None:
-    """Check that settings are for the plan's kind of judge; `named` is setting -> its option."""
     needs = {flag: set(SETTINGS[name].needs) for name, flag in named.items()}
     flags = [flag for flag, need in needs.items() if need and need <= {"llm", "server", "paced"}]
     judged = any(map(is_model, single_names(plan.judge)))
@@ -36,13 +35,11 @@ def check_judge_settings(named: Mapping[str, str], plan: Plan) -> None:
 
 
 def has_batch_api(plan: Plan) -> bool:
-    """Return whether the plan has LLMs, all with a batch API."""
     providers = {each.partition(":")[0] for each in filter(is_model, single_names(plan.judge))}
     return bool(providers) and providers.issubset(BATCH_PROVIDERS)
 
 
 def in_batches(plan: Plan, metrics: Sequence[Metric]) -> bool:
-    """Return whether metrics call LLMs through batch APIs."""
     asked = {kind for metric in metrics for kind in metric.question_kinds} - {TextSimilarity.kind}
     if not (plan.batch_api and asked and any(map(is_model, single_names(plan.judge)))):
         return False
@@ -140,14 +137,12 @@ def settings_without_effect(
 
 
 def _is_default(name: str, plan: Plan) -> bool:
-    """Whether the plan has the default of a setting; a target may be an object beside it."""
     field = Plan.model_fields.get(name)
     value = field and field.get_default(call_default_factory=True)
     return field is not None and name != "target" and getattr(plan, name) == value
 
 
 def _has_parameter(metric: Metric, name: str, plan: Plan) -> bool:
-    """Whether a metric has this parameter, with the plan's value, and uses it."""
     value: object = getattr(metric, name, plan)
     if name in ("batch_size", "truths_limit") and value is not plan:
         verify = getattr(metric, "verify", None)

@@ -62,7 +62,6 @@ def run_identity(
 
 
 def judge_setup(plan: Plan, judge: Judge, kinds: Iterable[str]) -> str:
-    """Return a hash of everything that affects the judge's replies to these kinds of question."""
     setup = [judge.setup(kind) for kind in kinds]
     settings = plan.model_dump_json(include=JudgePlan.model_fields.keys() - _NO_EFFECT)
     prompts = (f"{kind} {_file_hash(file)}" for kind, file in sorted(plan.prompts.items()))
@@ -70,19 +69,16 @@ def judge_setup(plan: Plan, judge: Judge, kinds: Iterable[str]) -> str:
 
 
 def settings_key(plan: Plan, judge: Judge, metrics: Sequence[Metric]) -> str:
-    """Return the key of the settings that affect scores: the metrics, the judge and the version."""
     kinds = sorted({kind for metric in metrics for kind in metric.question_kinds})
     setup = judge_setup(plan.model_copy(update={"judge": judge.name}), judge, kinds)
     return _hash([VERSION, judge.name, setup, *map(str, metrics)])
 
 
 def judge_key(plan: Plan, judge: Judge, version: str) -> str:
-    """Return the key of the judge's stored tests; it differs by judge, settings and version."""
     return _hash([judge.name, judge_setup(plan, judge, [VerifyClaims.kind]), version])
 
 
 def _metric_setup(plan: Plan, judge: Judge, kinds: Collection[str]) -> str:
-    """Return the same for one metric, without the settings that concern other questions only."""
     update: dict[str, object] = {"prompts": {k: v for k, v in plan.prompts.items() if k in kinds}}
     if TextSimilarity.kind not in kinds:
         update["embedding_model"] = None
@@ -90,7 +86,6 @@ def _metric_setup(plan: Plan, judge: Judge, kinds: Collection[str]) -> str:
 
 
 def _target_setup(plan: Plan) -> str:
-    """Return a hash of the target's full name, which may contain secrets, and of its file."""
     named = plan.target or plan.fallback_target or ""
     file = named if Path(named).suffix in FILES else named.rpartition(":")[0]
     return _hash([f"{plan.target is not None} {named}", _file_hash(file)])
@@ -119,7 +114,6 @@ def _hash(texts: Iterable[str]) -> str:
 def make_manifest(
     plan: Plan, *, dataset: Dataset, ready: Preflight, judge: Judge, target: Target | None
 ) -> Manifest:
-    """Return the record of a run that starts now; its URLs contain no secrets."""
     started_at = datetime.now(UTC)
     kinds = {kind for metric in ready.metrics for kind in metric.question_kinds}
     test = load_test(judge_key(plan, judge, VERSION)) if VerifyClaims.kind in kinds else None

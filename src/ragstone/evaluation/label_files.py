@@ -206,7 +206,6 @@ def read_label_file(
 def _label(
     cells: "_Cells", row: ClaimRow, value: bool | None, *, defaults: LabelDefaults, blind: bool
 ) -> Label | None:
-    """Return the label in a row of the file; None if it has problems."""
     metric = cells.get("metric", text, defaults.metric)
     claim = None
     if metric in defaults.metrics and metric in row.scores:
@@ -239,7 +238,6 @@ class _Cells:
         self.problems: list[Problem] = []
 
     def get(self, field: str, reader: Callable[[Plain], T], default: T) -> T:
-        """Return a cell as the reader reads it; the default if it is blank, missing or wrong."""
         cell = self._record.values.get(self._places.get(field, ""))
         try:
             if field == "id":
@@ -252,11 +250,9 @@ class _Cells:
             return default
 
     def has_problem(self, field: str) -> bool:
-        """Return whether a cell has a problem."""
         return any(problem.column == self._places[field] for problem in self.problems)
 
     def wrong(self, field: str, seen: str) -> None:
-        """Add a problem of a cell."""
         name = self._record.values.get(self._places.get("id", ""))
         found = Problem(
             quoted(seen, 500),
@@ -268,7 +264,6 @@ class _Cells:
 
 
 def _columns(names: Sequence[str], mapped: Mapping[str, str], there: str) -> dict[str, str]:
-    """Return what each known column is -> its name."""
     found: dict[str, str] = {}
     for field, column in mapped.items():
         if field not in COLUMNS:
@@ -285,7 +280,6 @@ def _columns(names: Sequence[str], mapped: Mapping[str, str], there: str) -> dic
 
 
 def _existing(column: str, names: Sequence[str], option: str, there: str) -> str:
-    """Return a column's name in the file; `there` is what the file has, for the message."""
     same = [name for name in names if plain_name(name) == plain_name(column)]
     if column in names or len(same) == 1:
         return column if column in names else same[0]
@@ -295,7 +289,6 @@ def _existing(column: str, names: Sequence[str], option: str, there: str) -> str
 
 
 def _as_number(name: str) -> str:
-    """Return an id without the zeros that Excel removes and pandas adds, if it is a number."""
     plain = document_id(name)
     return plain.lstrip("0") or "0" if plain.isdecimal() else plain
 

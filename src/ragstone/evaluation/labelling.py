@@ -63,7 +63,6 @@ _ROW: TypeAdapter[ClaimRow] = TypeAdapter(ClaimRow)
 
 
 def read_claims(store: Store, run_id: str) -> list[ClaimRow]:
-    """Return the rows of a run with their claims."""
     rows = store.load(run_id).rows
     if not isinstance(rows, StoredRows):
         raise StoreError(f"run {run_id} has rankings only; label a run of answers")
@@ -71,7 +70,6 @@ def read_claims(store: Store, run_id: str) -> list[ClaimRow]:
 
 
 def metric_of(info: RunInfo, given: str | None = None) -> str:
-    """Return the metric of a run to label: the given one, or its faithfulness."""
     names = [name for name in info.metrics if name.partition(":")[0].partition(",")[0] == METRIC]
     if given in names or (names and given is None):
         return given or names[0]
@@ -111,7 +109,6 @@ class LabelPlan:
 
     @property
     def claims(self) -> int:
-        """The number of claims to label."""
         return sum(row.claims for row in self.rows)
 
     def chances(self, labelled: Mapping[int, float]) -> dict[int, float]:
@@ -256,7 +253,6 @@ class LabelSession:
 
     @property
     def labels(self) -> dict[Item, Label]:
-        """The annotator's labels of these claims, oldest first, except for reopened ones."""
         found = self._stored()
         return {item: label for item, label in found.items() if item not in self.reopened}
 
@@ -270,7 +266,6 @@ class LabelSession:
         return {item: label for item, label in found.items() if item in items}
 
     def next(self) -> Item | None:
-        """Return the next claim: skipped ones come last; None if all are labelled."""
         labels = self.labels
         left = [item for item in self.items if item not in labels]
         first = (item for item in left if item not in self.skipped)
@@ -310,7 +305,6 @@ class LabelSession:
         self.store.change_labels(self.run_id, weighted)
 
     def skip(self, item: Item) -> None:
-        """Ask for a claim after all others."""
         self.skipped = [*(each for each in self.skipped if each != item), item]
 
     def undo(self) -> Item | None:
@@ -329,13 +323,11 @@ class LabelSession:
         return item
 
     def row(self, item: Item) -> Row:
-        """Return the row of a claim."""
         row = row_at(self.store, self.run_id, item.position)
         assert row is not None, "labels need a row"
         return row
 
     def verdict(self, item: Item) -> JudgedClaim | None:
-        """Return the judge's verdict on a claim that has a label, which is then not blind."""
         if item not in self.labels:
             return None
 

@@ -45,13 +45,11 @@ def needing_llm(plan: Plan) -> Sequence[str]:
 
 
 def with_llm(plan: Plan) -> Plan:
-    """Return the plan, with an LLM as its judge if `needing_llm` and OPENAI_API_KEY is set."""
     has_key = bool(os.environ.get(LLM_KEY, "").strip())
     return plan.model_copy(update={"judge": LLM}) if has_key and needing_llm(plan) else plan
 
 
 def llm_reason(plan: Plan) -> str:
-    """Return why `with_llm` changes the judge."""
     names = ", ".join(needing_llm(plan))
     return (
         f"The judge is {LLM}, because the offline judge cannot score {names} and {LLM_KEY} is set"
@@ -118,7 +116,6 @@ class Preflight:
         return cls(ready, refused, frozenset(wanted) & gives, notices)
 
     def check_requested(self, plan: Plan) -> None:
-        """Refuse a run without metrics, or without a metric that was requested by name."""
         by_name = [name for name in plan.metrics if name not in GROUPS]
         requested = set(map(str, select(by_name, **plan.parameters)))
         refused = {
@@ -139,7 +136,6 @@ def runnable(
     target: "Target | None",
     every: bool,
 ) -> list[Metric]:
-    """Return the metrics that a run accepts, each requested by itself."""
     try:
         return list(Preflight.of(metrics, dataset, judge=judge, target=target, every=every).metrics)
     except UsageError:  # about a field of one metric or more
@@ -171,7 +167,6 @@ def _obstacle(
 
 
 def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
-    """Return the plan's gates with the full names of their metrics."""
     if plan.calibration is not None:
         load_calibration(plan.calibration)
     known = {str(metric): metric for metric in metrics}

@@ -71,7 +71,6 @@ class RankingEvaluation:
     def of(
         cls, qrels: Path, plan: Plan, *, missing: Missing = "zero", ties: TieRule = "trec_eval"
     ) -> "RankingEvaluation":
-        """Read the judgments."""
         check_names(plan.columns)
         metrics: list[RankingMetric] = []
         for metric in select(plan.metrics, **plan.parameters):
@@ -159,9 +158,7 @@ class RankingEvaluation:
 class PartWorkers(Protocol):
     """Reads and scores parts of a ranking in other processes."""
 
-    def score(self, ranking: Path, queries: "ScoredQueries", on_read: OnRead | None) -> bool:
-        """Add the queries of a ranking; return False if one process has to read it."""
-        ...
+    def score(self, ranking: Path, queries: "ScoredQueries", on_read: OnRead | None) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -200,7 +197,6 @@ class ScoredQueries:
         self._failed: dict[str, dict[int, str]] = {}
 
     def add(self, batch: Batch, problems: Problems) -> bool:
-        """Score queries; return False if one was read before and is therefore incomplete."""
         places = self._judgments.places(batch.queries)
         unknown = [batch.queries[at] for at in np.flatnonzero(places < 0).tolist()]
         if not self._see(places[places >= 0], unknown):
@@ -209,7 +205,6 @@ class ScoredQueries:
         return True
 
     def merge(self, part: RankedPart) -> bool:
-        """Add the next part of the file; return False if one process has to read the file."""
         if not part.complete or not self._see(part.places, part.unknown):
             return False
         self.notes = part.notes
@@ -223,7 +218,6 @@ class ScoredQueries:
         return True
 
     def part(self, problems: Problems) -> RankedPart:
-        """Return what was read, to merge it in another process."""
         with suppress(InputError):
             problems.raise_found()
             places = self._places.array()
@@ -237,12 +231,10 @@ class ScoredQueries:
 
     @property
     def missing(self) -> list[str]:
-        """Judged queries that are missing from the ranking."""
         names = self._judgments.names
         return [names[place] for place in np.flatnonzero(~self._seen).tolist()]
 
     def finish(self) -> "RankingScores | RankingSummary":
-        """Return the rows of all queries: scored ones first, then missing, then unknown ones."""
         missing, unscored = self.missing, list(self.unknown)
         why = np.full(len(unscored), UNKNOWN)
         if self._evaluation.missing == "zero" and missing:
@@ -273,7 +265,6 @@ class ScoredQueries:
         )
 
     def _see(self, places: NDArray[np.int64], unknown: Sequence[str]) -> bool:
-        """Note which queries were read; return False if one was read before."""
         if np.any(self._seen[places]) or len(set(places.tolist())) < len(places):
             return False
         self._seen[places] = True
@@ -297,7 +288,6 @@ class ScoredQueries:
                 self._count()
 
     def _note_failures(self, failed: Mapping[str, Mapping[int, str]]) -> None:
-        """Note failures of the next queries: metric -> place among these -> why."""
         start = len(self._places) - self._counted
         for name, places in failed.items():
             if places:
@@ -305,7 +295,6 @@ class ScoredQueries:
                 self._failed.setdefault(name, {}).update(moved)
 
     def _block(self) -> RankingScores:
-        """Return the queries that are not counted yet."""
         places = self._places.array()[self._counted :]
         return RankingScores(
             ids=list(map(self._judgments.names.__getitem__, places.tolist())),
@@ -317,7 +306,6 @@ class ScoredQueries:
         )
 
     def _count(self) -> None:
-        """Replace the values that are not counted yet by their counts."""
         block = self._block()
         self._counts.merge(self._summed(block), after=self._counted)
         self._counted += len(block)

@@ -73,16 +73,13 @@ class PartSetup:
     version: str = field(default_factory=partial(version, "ragstone"))
 
     def scorer(self) -> "PartScorer":
-        """Return what scores parts in a worker."""
         return PartScorer(self)
 
     def for_process(self) -> Self:
-        """Return the setup of one process."""
         return self
 
     @staticmethod
     def describe(part: Part) -> str:
-        """Return which bytes or rows a part has, from 1."""
         unit = "rows" if problems_of(part.path).unit == "row" else "bytes"
         return f"{unit} {part.place.start + 1:,} to {part.place.stop:,} of {part.path.name}"
 
@@ -107,7 +104,6 @@ class PartScorer:
         self._evaluation = replace(evaluation, metrics=ranking)
 
     def score(self, part: Part) -> RankedPart:
-        """Return the scores of a part; incomplete if one process has to read the file."""
         if not part.path.is_file() or part.path.stat().st_size != part.size:
             raise UsageError(f"{part.path} is missing or another file on a worker's machine")
         problems = problems_of(part.path)
@@ -180,7 +176,6 @@ class RankingWorkers:
         self._stack.close()
 
     def cut(self, ranking: Path) -> Sequence[range]:
-        """Cut a ranking into parts; a small or compressed file has at most one."""
         size = ranking.stat().st_size // (EACH * self._number) if ranking.is_file() else 0
         within = min(max(size, SMALLEST), LARGEST)
         return ranking_parts(ranking, self.evaluation.plan.columns, within)
@@ -188,7 +183,6 @@ class RankingWorkers:
     def score(
         self, ranking: Path, queries: ScoredQueries, on_read: Callable[[int], None] | None
     ) -> bool:
-        """Add the queries of a ranking; return False if one process has to read it."""
         try:
             places = self.cut(ranking)
         except InputError:

@@ -67,7 +67,6 @@ def ray_workers(
 
 
 def _gpus_each(plan: Plan, workers: int, gpus: float) -> float:
-    """Return the GPUs that each worker asks Ray for: a share of them, if it has a local model."""
     judges = [name for name in single_names(plan.judge) if name.startswith(f"{LOCAL}:")]
     on_gpu = [n for n in judges if LocalSettings.of(JudgeSpec.of(n).options).device == "cuda"]
     if on_gpu and not gpus:
@@ -82,7 +81,6 @@ def _gpus_each(plan: Plan, workers: int, gpus: float) -> float:
 
 @contextmanager
 def _ray_messages_on_stderr() -> Generator[None, None, None]:
-    """Send what Ray's threads print to standard error: results may be on standard output."""
     stdout = sys.stdout
 
     class Output:
@@ -163,7 +161,6 @@ class RayWorker(RestartedWorker[Shard, Scored]):
             raise DeadWorkerError(one_line(text.partition("because ")[2] or text, 300)) from error
 
     def _check_nodes(self) -> None:
-        """Check that a machine of Ray's is left; a cluster may get new ones."""
         if "RAY_ADDRESS" not in os.environ and not any(n["Alive"] for n in self._ray.nodes()):
             raise WorkerError(
                 "Ray has ended, because one of its processes was killed or its machine failed; "
@@ -195,12 +192,10 @@ class RayScorer:
         return self._problem
 
     def score(self, shard: object) -> object:
-        """Return the result of a shard, or why there is none."""
         try:
             return self._scorer.score(shard)
         except Exception as error:  # noqa: BLE001 - raised again in the main process
             return portable(error)
 
     def close(self) -> None:
-        """Close the judge."""
         self._scorer.close()

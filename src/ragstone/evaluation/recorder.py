@@ -61,19 +61,16 @@ class RowCounts:
         }
 
     def add(self, row: Row) -> None:
-        """Count a row."""
         self.rows.add(row)
         for name, scores in self._scores.items():
             scores.add(row.index, row.scores[name])
 
     def merge(self, other: "RowCounts") -> None:
-        """Add the rows that another one of the same metrics counted."""
         self.rows.merge(other.rows)
         for name, scores in self._scores.items():
             scores.merge(other._scores[name])
 
     def extras(self, metrics: Mapping[str, Metric]) -> Mapping[str, Detail]:
-        """Return the own figures of each metric, by name."""
         return {
             name: metric.summarize(self._scores[name].in_order())
             if name in self._scores
@@ -105,7 +102,6 @@ class Recorder:
 
     @property
     def counts(self) -> RunSummaryBuilder:
-        """The summary of the rows so far."""
         return self.counted.rows
 
     async def __aenter__(self) -> Self:
@@ -118,17 +114,14 @@ class Recorder:
         """Store the run before its first row, which may take hours; here it is not stored."""
 
     async def record(self, row: Row) -> None:
-        """Save and summarize one finished row."""
         self.counted.add(row)
         self._rows.append(row)
 
     async def record_shard(self, records: Iterable[Record], counted: RowCounts) -> None:
-        """Save rows that a worker encoded and counted."""
         self.counted.merge(counted)
         self._encoded += records
 
     def run(self, *, partial: bool, stopped: str | None) -> Run:
-        """Return the run of all recorded rows."""
         return Run(
             manifest=self.manifest,
             metrics={name: metric.described for name, metric in self.metrics.items()},
@@ -177,7 +170,6 @@ class StoreRecorder(Recorder):
             self._read_done()
 
     async def __aenter__(self) -> Self:
-        """Lock a resumed run and summarize its stored rows; a new one is not stored yet."""
         run_id = self.manifest.run_id
         if self._resumed:
             writer = await self._store.open_writer(run_id).__aenter__()
@@ -208,24 +200,20 @@ class StoreRecorder(Recorder):
                 await self._writer.__aexit__(*raised)
 
     async def begin(self) -> None:
-        """Add the run to the store, or mark a resumed one as unfinished."""
         await self._open_writer()
 
     async def record(self, row: Row) -> None:
-        """Summarize one finished row and pass it to the writer."""
         writer = await self._open_writer()
         self.counted.add(row)
         await writer.put(row)
 
     async def record_shard(self, records: Iterable[Record], counted: RowCounts) -> None:
-        """Pass rows that a worker encoded and counted to the writer."""
         writer = await self._open_writer()
         self.counted.merge(counted)
         for record in records:
             await writer.put(record)
 
     async def _open_writer(self) -> RowWriter:
-        """Return the writer; before the first row, add or change the run in the store."""
         if not self._changed:
             if self._resumed:
                 resume(self._store, self.manifest)
@@ -243,7 +231,6 @@ class StoreRecorder(Recorder):
         return self._writer
 
     def run(self, *, partial: bool, stopped: str | None) -> Run:
-        """Return the run, and store its summary."""
         run = super().run(partial=partial, stopped=stopped)
         if self._stored:
             if self.counts.rows < len(run.rows):  # stopped before all retried rows were done
@@ -269,14 +256,12 @@ class StoreRecorder(Recorder):
 
     @property
     def _stored(self) -> bool:
-        """Whether the store contains the run: not before its first row."""
         return self._resumed or self._changed
 
 
 def open_recorder(
     manifest: Manifest, metrics: Sequence[Metric], **options: Unpack[StoreOptions]
 ) -> tuple[Recorder, tuple[str, ...]]:
-    """Return the recorder of a new or resumed run, with notices for the user."""
     place, transcript = options.get("store"), options.get("transcript", True)
     if place is None or place is False:
         if "resume" in options:
@@ -316,7 +301,6 @@ def open_recorder(
 def _find_unfinished(
     store: Store, manifest: Manifest, *, transcript: bool
 ) -> tuple[str | None, list[str]]:
-    """Return the unfinished run to resume, or notices about runs that are not resumed."""
     either = manifest.fingerprint, manifest.former_fingerprint
     run_id = next(filter(None, map(store.unfinished, either)), None)
     if run_id is not None:

@@ -71,7 +71,6 @@ class RescoredRows(LazyRows):
             yield from self._score(some)
 
     def at(self, place: int) -> Row:
-        """Score the row at a place again."""
         return self._score([self._rows[place]])[0]
 
     def __repr__(self) -> str:
@@ -174,7 +173,6 @@ def rescore(
 
 
 def save(run: Run, store: Store, *, transcript: bool = True) -> None:
-    """Store a run completely or not at all; without `transcript`, not the judge's replies."""
     manifest = run.manifest
     run_id = manifest.run_id
 
@@ -207,7 +205,6 @@ def save(run: Run, store: Store, *, transcript: bool = True) -> None:
 
 
 def _select(run: Run, metrics: Sequence[str | Metric], policies: Sequence[str]) -> Sequence[Metric]:
-    """Resolve names with the run's parameters, once for each policy."""
     names = [each.spelled if isinstance(each, Metric) else each for each in metrics]
     parameters = run.manifest.plan.parameters
     variants = [{**parameters, "policy": policy} for policy in policies] or [parameters]

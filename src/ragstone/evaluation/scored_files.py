@@ -41,7 +41,6 @@ SUFFIX = ".parquet"
 
 
 def column_types(metrics: Sequence[str]) -> Mapping[str, type]:
-    """Return the columns of scored rows, and their types."""
     scores = {f"scores.{name}.{part}": t for name in metrics for part, t in SCORE_FIELDS.items()}
     return {"id": str, **scores, **dict.fromkeys((BODY, TRANSCRIPT, SETTINGS), str)}
 
@@ -49,7 +48,6 @@ def column_types(metrics: Sequence[str]) -> Mapping[str, type]:
 def write_scored(
     columns: Mapping[str, Sequence[object]], types: Mapping[str, type], path: Path
 ) -> None:
-    """Write a file of scored rows, completely or not at all."""
     _check_polars(f"writing {path}")
     import polars
 
@@ -110,7 +108,6 @@ class ScoredFiles:
     def _rows(
         self, samples: Sequence[Sample], metrics: Sequence[str], settings: str, is_done: bytearray
     ) -> Iterator[tuple[Row, Texts]]:
-        """Yield the rows that are not done, at the places of their samples, and their texts."""
         known = _Places(samples)
         for file, body, transcript, key in self._lines():
             texts = Texts(body, transcript)
@@ -173,7 +170,6 @@ class _Places:
         self._same = True
 
     def find(self, row: Row) -> tuple[int, Sample | None]:
-        """Return the place and the sample of a row; no sample if there is none of its id."""
         if self._same and row.index < len(self._samples):
             sample = self._samples[row.index]
             if sample.id == row.sample.id:

@@ -54,11 +54,9 @@ class Transcript:
         self._askers = Counter[str]()
 
     async def ask(self, question: Question[T]) -> T:
-        """Return the answer; equal questions share one call."""
         return (await self.reply(question)).value
 
     async def reply(self, question: Question[T]) -> Reply[T]:
-        """Return the reply with its usage and notes; see `ask`."""
         key = question.key
         if key not in self._asked:
             self._asked[key] = asyncio.create_task(self._exchange(key, question))
@@ -68,7 +66,6 @@ class Transcript:
         return cast("Reply[T]", outcome)
 
     def join(self, question: Question[T]) -> None:
-        """Count one more metric that asks this question."""
         self._askers[question.key] += 1
 
     async def _exchange(self, key: str, question: Question[T]) -> Exchange:
@@ -84,20 +81,17 @@ class Transcript:
         )
 
     async def close(self) -> None:
-        """Cancel running calls and wait until they have ended."""
         left = [task for task in self._asked.values() if task.cancel()]  # False if it has ended
         await asyncio.gather(*left, return_exceptions=True)
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
-        """All finished exchanges."""
         done = [task for task in self._asked.values() if task.done() and not task.cancelled()]
         finished = [task.result() for task in done if task.exception() is None]
         return tuple(replace(each, askers=max(1, self._askers[each.key])) for each in finished)
 
     @property
     def usage(self) -> Usage:
-        """The total usage, including failed calls."""
         return reduce(add, (exchange.outcome.usage for exchange in self.exchanges), Usage())
 
 
@@ -115,7 +109,6 @@ class MetricAsker:
         self.no_claims = False
 
     async def __call__(self, question: Question[T]) -> T:
-        """Return the answer; see `Transcript.ask`."""
         if question.key not in self.keys:
             self.keys.add(question.key)
             self._transcript.join(question)
@@ -168,7 +161,6 @@ async def diagnose(row: Row, metrics: Sequence[Metric]) -> tuple[DiagnosedClaim,
 async def _verdicts(
     check: Check, row: Row, metrics: Sequence[ClaimVerifier]
 ) -> tuple[JudgedClaim, ...]:
-    """Return the verdicts of a check by metrics with equal question settings, if there are any."""
     for metric in metrics:
         if isinstance(metric, ClaimMetric) and metric.check == check:
             score = row.scores[str(metric)]
@@ -225,21 +217,18 @@ def score_rows(
 
 
 async def rescore_row(row: Row, metrics: Sequence[Metric]) -> Row:
-    """Score a row again from its exchanges, without any calls."""
     return await _judge_row(row, metrics, ReplayJudge(row.exchanges), recorded=row.exchanges)
 
 
 def score_retrieval_in_batches(
     rows: Iterable[Row], metrics: Sequence[RankingMetric]
 ) -> Iterator[Row]:
-    """Score rows with ranking metrics in batches; a hundred take little longer than one."""
     left = iter(rows)
     while some := list(islice(left, BATCH)):
         yield from score_retrieval(some, metrics)
 
 
 def score_retrieval(rows: Sequence[Row], metrics: Sequence[RankingMetric]) -> list[Row]:
-    """Score rows with ranking metrics, all at once."""
     by_needs: dict[tuple[str, ...], list[RankingMetric]] = {}
     for metric in metrics:
         by_needs.setdefault(metric.needs, []).append(metric)
@@ -291,7 +280,6 @@ def _score_column(metric: RankingMetric, rows: Sequence[Row], rankings: Rankings
 async def _judge_row(
     row: Row, metrics: Sequence[Metric], judge: Judge, *, recorded: tuple[Exchange, ...] = ()
 ) -> Row:
-    """Score a row; `recorded` are the exchanges that the judge repeats, with their times."""
     transcript = Transcript(judge, row.sample.tags)
     askers = [MetricAsker(transcript) for _ in metrics]
     try:
@@ -336,8 +324,6 @@ async def _score(metric: Metric, row: Row, ask: MetricAsker) -> Score:
 
 
 def _check_needs(metric: Metric, row: Row) -> Score | None:
-    """Return the score of a row without the fields that the metric needs; None if it has them."""
-
     def failure_of(need: str) -> Failure | None:
         own = row.failures.get(need)
         if own is not None or getattr(row.sample, need) is not None:

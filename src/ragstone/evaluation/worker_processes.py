@@ -36,9 +36,7 @@ class Logged(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
-    def logs(self) -> Sequence[logging.LogRecord]:
-        """What it logged."""
-        ...
+    def logs(self) -> Sequence[logging.LogRecord]: ...
 
 
 Shard = TypeVar("Shard", contravariant=True)
@@ -48,56 +46,36 @@ Scored = TypeVar("Scored", bound=Logged, covariant=True)
 class Scorer(Protocol[Shard, Scored]):
     """Scores shards in this process."""
 
-    def score(self, shard: Shard, /) -> Scored:
-        """Return the result of a shard."""
-        ...
+    def score(self, shard: Shard, /) -> Scored: ...
 
-    def close(self) -> None:
-        """Close what it uses."""
-        ...
+    def close(self) -> None: ...
 
 
 class Setup(Protocol[Shard, Scored]):
     """What a worker makes its scorer from; it can be pickled."""
 
     @property
-    def plan(self) -> Plan:
-        """The plan of the run."""
-        ...
+    def plan(self) -> Plan: ...
 
     @property
-    def folder(self) -> str:
-        """The working folder."""
-        ...
+    def folder(self) -> str: ...
 
     @property
-    def version(self) -> str:
-        """The version of ragstone."""
-        ...
+    def version(self) -> str: ...
 
-    def scorer(self) -> Scorer[Shard, Scored]:
-        """Return what scores shards in a worker."""
-        ...
+    def scorer(self) -> Scorer[Shard, Scored]: ...
 
-    def for_process(self) -> Self:
-        """Return the setup of one process; if this was that of another, it has died."""
-        ...
+    def for_process(self) -> Self: ...
 
-    def describe(self, shard: Shard, /) -> str:
-        """Return which rows a shard has."""
-        ...
+    def describe(self, shard: Shard, /) -> str: ...
 
 
 class Worker(Protocol[Shard, Scored]):
     """Scores shards in another process; called from any thread, one call at a time."""
 
-    def score(self, shard: Shard, /) -> Scored:
-        """Return the result of a shard; if the worker dies, it is replaced."""
-        ...
+    def score(self, shard: Shard, /) -> Scored: ...
 
-    def stop(self, *, at_once: bool) -> None:
-        """End the worker, also while it scores if it has to be at once."""
-        ...
+    def stop(self, *, at_once: bool) -> None: ...
 
 
 class DeadWorkerError(Exception):
@@ -145,7 +123,6 @@ class RestartedWorker(ABC, Generic[Shard, Scored]):
         """Return the result of a shard, or what the process raised."""
 
     def score(self, shard: Shard) -> Scored:
-        """Send the shard to the process, and wait for its result."""
         rows, why = self._setup.describe(shard), ""
         for left in reversed(range(MOST_DEATHS)):
             try:
@@ -227,17 +204,14 @@ class WorkerScorer(Generic[Shard, Scored]):
         self._scorer = setup.scorer()
 
     def score(self, shard: Shard) -> Scored:
-        """Return the result of a shard."""
         found = self._scorer.score(shard)
         return replace(found, logs=[self._logs.get() for _ in range(self._logs.qsize())])
 
     def close(self) -> None:
-        """Close what it uses."""
         self._scorer.close()
 
 
 def _serve(pipe: Connection, setup: Setup[Any, Any], log_level: int) -> None:
-    """Score the shards that come from the pipe, until it is closed or the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the run is over
         try:

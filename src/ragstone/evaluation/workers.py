@@ -78,11 +78,9 @@ class WorkerSetup:
     version: str = field(default_factory=partial(version, "ragstone"))
 
     def scorer(self) -> "ShardScorer":
-        """Return what scores shards in a worker."""
         return ShardScorer(self)
 
     def for_process(self) -> Self:
-        """Return the setup of one process; if this was that of another, it has died."""
         if self.limits is None:
             return self
         if self.process:
@@ -91,7 +89,6 @@ class WorkerSetup:
         return replace(self, process=uuid4().hex)
 
     def describe(self, shard: Sequence[Row]) -> str:
-        """Return which rows a shard has."""
         return describe_rows(shard)
 
     @classmethod
@@ -104,7 +101,6 @@ class WorkerSetup:
         transcript: bool = True,
         calls_target: bool = False,
     ) -> Self:
-        """Return the setup of `plan.workers` workers, which share the plan's concurrency."""
         plugins = dict.fromkeys(
             plugin for metric in metrics if (plugin := plugin_of(type(metric))) is not None
         )
@@ -186,7 +182,6 @@ class ShardScorer:
         self._loop = BackgroundLoop()
 
     def score(self, rows: Sequence[Row]) -> ScoredShard:
-        """Return the scored rows; stops early if a service seems to be down."""
         with heap_frozen():
             return self._loop.call(self._score(rows))
 
@@ -225,7 +220,6 @@ class ShardScorer:
         return ScoredShard(records, counted, failed, why, retries=retried, spent=spent)
 
     def close(self) -> None:
-        """Close the judge."""
         if self._opened:
             self._loop.call(self.judge.__aexit__(None, None, None))
         self._loop.close()
@@ -248,7 +242,6 @@ def each_row_costs(plan: Plan, metrics: Sequence[Metric], calls_target: bool) ->
 def with_limits(
     setup: WorkerSetup, run_id: str, store: str | None
 ) -> Generator[WorkerSetup, None, None]:
-    """Give a setup whose workers share the limits of its plan, in the store if there is one."""
     plan = setup.plan
     if {plan.max_calls, plan.max_cost, plan.rpm, plan.tpm} == {None}:
         yield setup
@@ -258,7 +251,6 @@ def with_limits(
 
 
 def describe_rows(shard: Sequence[Row]) -> str:
-    """Return the places of rows in the data set, from 1, and the ids of the first and last."""
     first, last = min(shard, key=_place), max(shard, key=_place)
     ids = f"{quoted(first.sample.id, 50)} to {quoted(last.sample.id, 50)}"
     return f"rows {first.index + 1:,} to {last.index + 1:,} (ids {ids})"
@@ -300,7 +292,6 @@ class WorkerPool:
     async def results(
         self, rows: Iterable[Row] | AsyncIterable[Row]
     ) -> AsyncGenerator[ScoredShard, None]:
-        """Yield the results of shards; the next shard is read while the workers score."""
         shards = self._shards(rows)
         upcoming: asyncio.Task[Sequence[Row] | None] | None
         upcoming = asyncio.create_task(anext(shards, None))
@@ -328,7 +319,6 @@ class WorkerPool:
             await shards.aclose()
 
     async def drain(self) -> Sequence[ScoredShard]:
-        """Return the results that were not yielded, after GRACE seconds for running shards."""
         if self._running:
             await asyncio.wait(self._running, timeout=GRACE)
         with suppress(Exception):  # another error, or a cancellation, ends the run

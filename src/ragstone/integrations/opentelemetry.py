@@ -55,7 +55,6 @@ _PORTS: Mapping[str, int] = MappingProxyType({"http": 80, "https": 443})
 
 
 def _usage_fields(usage: Usage) -> Attributes:
-    """Return the usage as ragstone.usage.* attributes; model spans have the standard names."""
     fields: dict[str, Value] = {
         "ragstone.usage.calls": usage.calls,
         "ragstone.usage.cached": usage.cached,
@@ -70,7 +69,6 @@ def _usage_fields(usage: Usage) -> Attributes:
 
 
 def _model_fields(model: Model | Embedder, operation: str) -> dict[str, Value]:
-    """Return what is known of a model's call before it is made."""
     provider, _, name = model.name.partition(":")
     fields: dict[str, Value] = {
         "gen_ai.operation.name": operation,
@@ -138,7 +136,6 @@ class TracedJudge(JudgeWrapper):
         self._tracer = tracer
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Ask the judge, and record usage and attempts, but no texts."""
         fields = {
             "ragstone.question.kind": question.kind,
             "ragstone.question.key": question.key,
@@ -166,7 +163,6 @@ class TracedModel(Model):
         self._parts = (model,)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        """Complete one prompt, and record its tokens; texts only if CAPTURE is set."""
         fields = _model_fields(self._model, "chat")
         fields["gen_ai.request.max_tokens"] = prompt.max_tokens
         fields["gen_ai.output.type"] = "json"
@@ -197,7 +193,6 @@ class TracedEmbedder(Embedder):
         self._parts = (embedder,)
 
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
-        """Embed texts, and record tokens."""
         known = _model_fields(self._embedder, "embeddings")
         name = f"embeddings {known['gen_ai.request.model']}"
         with spanned(self._tracer, name, known, client=True) as span:
@@ -237,8 +232,6 @@ class OpenTelemetry(Tracing):
         self._texts = os.environ.get(CAPTURE, "").strip().lower() in _CAPTURING
 
     def scorer(self, score: RowScorer, manifest: Manifest) -> RowScorer:
-        """Have a span around each row's scoring, and an event for each score."""
-
         async def traced(row: Row) -> Row:
             fields = {
                 "ragstone.run.id": manifest.run_id,
@@ -255,7 +248,6 @@ class OpenTelemetry(Tracing):
         return traced
 
     def _describe(self, row: Row, span: "Span") -> None:
-        """Add what is known of a scored row."""
         sample = row.sample
         span.set_attributes(_usage_fields(row.usage))
         span.set_attribute("ragstone.sample.questions", len(row.exchanges))
@@ -270,7 +262,6 @@ class OpenTelemetry(Tracing):
                 span.set_attribute("ragstone.sample.contexts", texts)
 
     def _report(self, row: Row, run_id: str) -> None:
-        """Emit an event for each score. Its reason may quote the judge, so it counts as text."""
         context = _evaluated_span(row.sample)
         for name, score in row.scores.items():
             label = None if score.passed is None else "pass" if score.passed else "fail"
@@ -289,20 +280,16 @@ class OpenTelemetry(Tracing):
             self._logger.emit(event_name=EVALUATION, attributes=fields, context=context)
 
     def judge(self, judge: Judge) -> Judge:
-        """Have a span around each question."""
         return TracedJudge(judge, self._tracer)
 
     def model(self, model: Model) -> Model:
-        """Have a span around each prompt of a model."""
         return TracedModel(model, self._tracer, texts=self._texts)
 
     def embedder(self, embedder: Embedder) -> Embedder:
-        """Have a span around each call for embeddings."""
         return TracedEmbedder(embedder, self._tracer)
 
 
 def _evaluated_span(sample: Sample) -> "Context | None":
-    """Return the context of the span that a sample was read from; None if it is from elsewhere."""
     from opentelemetry.trace import (
         NonRecordingSpan,
         SpanContext,

@@ -113,7 +113,6 @@ class Langfuse(Platform):
     urls = ("LANGFUSE_HOST", "LANGFUSE_BASE_URL")
 
     def headers(self) -> Mapping[str, str]:
-        """Return HTTP's basic authentication."""
         keys = map(self.variable, ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"))
         return {"Authorization": f"Basic {b64encode(':'.join(keys).encode()).decode()}"}
 
@@ -144,12 +143,10 @@ class Phoenix(Platform):
     urls = ("PHOENIX_COLLECTOR_ENDPOINT", "PHOENIX_HOST")
 
     def headers(self) -> Mapping[str, str]:
-        """Return the key, if there is one: Phoenix may have no authentication."""
         key = self.variable("PHOENIX_API_KEY", default="")
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     async def send(self, scores: Sequence[TracedScore], send: Send) -> Sequence[str]:
-        """Send all at once; if one of the traces does not exist, none is stored."""
         data: list[Mapping[str, object]] = []
         for score in scores:
             kind = "LLM" if score.by_model else "CODE"
@@ -170,13 +167,11 @@ class LangSmith(Platform):
     trace_tags = ("runid", "sourcerunid", OWN_ID, "traceid")  # a run has an id beside its trace's
 
     def headers(self) -> Mapping[str, str]:
-        """Return the key, and the workspace if there are several."""
         key = {"x-api-key": self.variable("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")}
         workspace = self.variable("LANGSMITH_WORKSPACE_ID", default="")
         return {**key, "X-Tenant-Id": workspace} if workspace else key
 
     async def send(self, scores: Sequence[TracedScore], send: Send) -> Sequence[str]:
-        """Create feedback, or replace the feedback with this id; numbers have four decimals."""
         [score] = scores
         update = {"score": round(score.value, 4), "comment": score.comment}
         source = {"type": "model" if score.by_model else "api", "metadata": dict(score.metadata)}
@@ -316,18 +311,15 @@ def _trace_of(sample: Sample, platform: Platform, tag: str | None) -> str | None
 
 
 def _tags(sample: Sample) -> Mapping[str, str]:
-    """Return the tags by their plain names, which for parts of objects are those of the parts."""
     tags = sample.tags.items()
     return {plain_name(name.rpartition(".")[2]): str(value) for name, value in tags if value}
 
 
 def _is_id(text: str) -> bool:
-    """Return whether a text is 32 hex digits, with or without hyphens."""
     return re.fullmatch("[0-9a-f]{32}", text.replace("-", "").casefold()) is not None
 
 
 def _comment(score: Score) -> str | None:
-    """Return the reason of a score, and the claims that are not supported."""
     claims = [
         f"{claim.label.value}: {claim.text}" + (f" ({claim.reason})" if claim.reason else "")
         for claim in score.claims

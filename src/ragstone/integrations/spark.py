@@ -21,12 +21,9 @@ class SparkFrame(Protocol):
     """A DataFrame of Spark, or of Spark Connect."""
 
     @property
-    def schema(self) -> Any:
-        """Its columns and their types."""
-        ...
+    def schema(self) -> Any: ...
 
     def mapInArrow(self, func: Any, schema: Any) -> Any:  # noqa: N802 - Spark's name
-        """Return what a function returns for batches of rows."""
         ...
 
 
@@ -68,7 +65,6 @@ def score(df: F, **options: Unpack[ScoringOptions]) -> F:
 
 
 def _add_scores(scorer: Scorer, batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield batches of rows of Arrow with their scores."""
     arrow = cast("Any", import_module("pyarrow"))
     nest: Callable[..., Any] = arrow.StructArray.from_arrays
     for batch in batches:

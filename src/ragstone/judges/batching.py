@@ -85,7 +85,6 @@ def windows_of(contexts: Sequence[str], room: int, *, most: int | None = None) -
 
 
 def pieces_of(context: str, number: int, room: int) -> list[Piece]:
-    """Cut a context between sentences; cut a sentence that is too long between characters."""
     if estimated_tokens(context) <= room:
         return [Piece(context, number, 0)]
     begins = [sentence.start for sentence in split_sentences(context)[1:]]
@@ -131,7 +130,6 @@ class SplitJudge(JudgeWrapper):
         return await reply_of(self.judge, question)
 
     def _check_room(self, question: object) -> None:
-        """Reject a rating that is too long: a server might cut it without an error."""
         if not isinstance(question, RateResponse):
             return
         texts = (question.query, question.response, question.reference or "")
@@ -216,7 +214,6 @@ class SplitJudge(JudgeWrapper):
     async def _window(
         self, question: VerifyClaims, window: Sequence[Piece], batches: Sequence[tuple[str, ...]]
     ) -> Outcome[_Verdicts]:
-        """Verify all batches of claims against one window; evidence is placed in whole contexts."""
         texts = tuple(piece.text for piece in window)
         outcomes, usage = await _ask(
             self.judge,
@@ -241,7 +238,6 @@ class SplitJudge(JudgeWrapper):
 
 
 async def _ask(judge: Judge, parts: Iterable[Question[T]]) -> tuple[Sequence[Outcome[T]], Usage]:
-    """Ask all parts at once, equal ones once; return the outcome of each, and the total usage."""
     asked = list(parts)
     once = {part.key: part for part in asked}
     found = await together(outcome_of(judge, part) for part in once.values())
@@ -283,7 +279,6 @@ def _strongest(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _placed(verdict: E, window: Sequence[Piece]) -> E:
-    """Return a verdict or an answer with its evidence's positions in the whole contexts."""
     if all(piece.start == 0 and piece.context == n for n, piece in enumerate(window)):
         return verdict
     evidence = tuple(
@@ -306,7 +301,6 @@ def _partial(outcome: Outcome[_Verdicts]) -> tuple[PartialVerdict, ...]:
 
 
 def _combined(windows: Sequence[tuple[PartialVerdict, ...]]) -> tuple[PartialVerdict, ...]:
-    """Return the strongest verdict on each claim that has one in every window."""
     if len(windows) == 1:
         return windows[0]
     numbered = [{item.number: item.verdict for item in items if item.verdict} for items in windows]

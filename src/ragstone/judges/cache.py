@@ -117,11 +117,9 @@ class ReplyFile:
             raise
 
     async def find(self, key: bytes) -> StoredRow | None:
-        """Return the row of a key, if there is one."""
         return self._reading.execute(_FIND, (key,)).fetchone()
 
     def write(self, rows: Sequence[tuple[bytes, StoredRow]]) -> None:
-        """Write rows in one transaction."""
         try:
             self._writing.execute("BEGIN IMMEDIATE")
             self._writing.executemany(_STORE, [(key, *row) for key, row in rows])
@@ -132,7 +130,6 @@ class ReplyFile:
             raise
 
     def close(self) -> None:
-        """Close all connections."""
         self._reading.close()
         self._writing.close()
 
@@ -169,7 +166,6 @@ class ReplyServer:
             raise
 
     async def find(self, key: bytes) -> StoredRow | None:
-        """Return the row of a key, if there is one."""
         return (await self._finds.results([key]))[0]
 
     def _find(self, keys: Sequence[bytes]) -> Sequence[StoredRow | None]:
@@ -183,12 +179,10 @@ class ReplyServer:
             cursor.executemany(_STORE_ON_SERVER, [(key, *row) for key, row in sorted(rows)])
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
 
 def is_server(place: str | Path) -> bool:
-    """Return whether a place of a reply cache is a PostgreSQL server, not a file."""
     if isinstance(place, Path) or "://" not in place:
         return False
     if not _SCHEME.match(place):
@@ -212,7 +206,6 @@ class ReplyCache:
 
     @classmethod
     async def open(cls, place: str | Path) -> "ReplyCache":
-        """Open a file or a `postgresql://` URL; create the file and its folder if needed."""
         server = is_server(place)
         name = public_url(str(place)) if server else str(place)
 
@@ -266,7 +259,6 @@ class ReplyCache:
             await asyncio.shield(written)  # it is written even if this is cancelled
 
     async def close(self) -> None:
-        """Write what is waiting, and close the cache."""
         self._closing = True
         await self._writes.finish()
         await in_thread(self._table.close)
@@ -291,14 +283,12 @@ class ReplyCache:
 
 
 def _row(key: bytes, reply: CachedReply) -> StoredRow:
-    """Return a reply as a row of the table."""
     raw = None if reply.raw is None else reply.raw.encode()
     texts = reply.value.encode(), reply.notes.encode(), raw, reply.usage.encode()
     return *texts, reply.stored_at, _checksum(key, texts)
 
 
 def _checksum(key: bytes, texts: Iterable[bytes | None]) -> int:
-    """Return the CRC-32 of a reply; text and no text differ."""
     return crc32(b"\0".join([key, *(b"\1" if text is None else text for text in texts)]))
 
 
@@ -407,7 +397,6 @@ class CachedJudge(JudgeWrapper):
 
 
 def _storable(question: Question[T], reply: Reply[T]) -> CachedReply | None:
-    """Return the reply as text; None if it is in doubt, was free, or has a lone surrogate."""
     if not reply.final or not (reply.usage.calls or reply.usage.local_calls):
         return None
     try:

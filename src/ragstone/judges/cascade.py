@@ -56,17 +56,14 @@ class CascadeJudge(MultiJudge):
             self.kinds = frozenset(filter(self.takes, first.kinds | second.kinds))
 
     def takes(self, kind: str) -> bool:
-        """Return whether one of them takes it, or both if claims are verified."""
         needed = all if kind == VerifyClaims.kind else any
         return needed(judge.takes(kind) for judge in self.judges)
 
     def identity(self, kind: str) -> str | None:
-        """Return both identities, the threshold and the rate; None if one has no identity."""
         known = all(judge.identity(kind) for judge in self.judges)
         return self.setup(kind) if known else None
 
     def setup(self, kind: str) -> str | None:
-        """Return the same, with the name of a judge without identity; None if both have none."""
         if (found := self.setups(kind)) is None:
             return None
         return "\n".join([f"{CASCADE} {self._threshold:g} {self._audit_rate:g}", *found])
@@ -146,8 +143,6 @@ class CascadeJudge(MultiJudge):
 
 
 def _signed(judge: Judge, outcome: Outcome[_Verdicts]) -> Outcome[_Verdicts]:
-    """Return the outcome with the judge's name in every verdict."""
-
     def sign(verdict: Verdict) -> Verdict:
         return verdict.model_copy(update={"judge": verdict.judge or judge.name})
 

@@ -73,7 +73,6 @@ class DryRunModel(Model):
         self.name = self.identity = name
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        """Fail: a dry run makes no calls."""
         raise AssertionError(f"a dry run called {self.name} with {prompt.user!r:.80}")
 
 
@@ -85,7 +84,6 @@ class DryRunJudge(JudgeWrapper):
         self._llm, self._guess = judge, guess
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Answer with a guess."""
         if (found := sentences_asked_for(question)) is not None:
             return question.reply(found)
         prompt = self._llm.prompt(question)
@@ -167,7 +165,6 @@ class DryRunLocalJudge(Judge):
         self._confidence = confidence
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Answer with a guess; it costs nothing."""
         if isinstance(question, ExtractClaims):
             return cast("Reply[T]", question.reply(extract_claims(question.response)))
         if not isinstance(question, VerifyClaims):

@@ -44,11 +44,9 @@ class EmbeddingJudge(Judge):
         self._parts = (embedder,)
 
     def identity(self, kind: str) -> str | None:
-        """Return the model, its URL and its options."""
         return self._identity if self.takes(kind) else None
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Compare texts; if all are equal, no call is made."""
         if not isinstance(question, TextSimilarity):
             raise QuestionNotSupportedError(
                 f"{self.name} is an embedding model: it only compares texts"
@@ -82,13 +80,11 @@ class DryRunEmbedder(Embedder):
         self.name = self.identity = name
 
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
-        """Return equal vectors."""
         usage = Usage(calls=1, prompt_tokens=sum(map(estimated_tokens, texts)))
         return ((1.0,),) * len(texts), usage
 
 
 def _cosines(vectors: Vectors) -> list[float]:
-    """Return the cosines of the first vector with each, 1 with itself."""
     lengths = sorted({len(vector) for vector in vectors})
     if len(lengths) > 1:
         message = f"embeddings of {' and '.join(map(str, lengths))} numbers cannot be compared"
@@ -121,7 +117,6 @@ class SimilarityJudge(Judge):
     kinds = frozenset({TextSimilarity.kind})
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Compare texts, without waiting."""
         if not isinstance(question, TextSimilarity):
             raise QuestionNotSupportedError("character n-grams only answer text_similarity")
         reply = question.reply(compare_texts(question.text, question.others))
@@ -145,7 +140,6 @@ def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
 
 
 def _grams(text: str) -> frozenset[int]:
-    """Return the n-grams as 64-bit hashes, which are equal on every machine."""
     folded = normalize("NFKC", normalize("NFKC", text).casefold())
     words = _BETWEEN.sub(" ", folded).split() or folded.split()
     if not words:

@@ -114,7 +114,6 @@ class _Maker:
             )
 
     def judge(self, name: str, vote: int) -> Judge:
-        """Make one judge with its wrappers."""
         plan, guess = self.plan, self.guess
         spec = JudgeSpec.of(name)
         if not spec.provider and spec.model == OFFLINE:
@@ -140,7 +139,6 @@ class _Maker:
         return SplitJudge(inner, context_window=plan.context_window)
 
     def similarity(self) -> Judge:
-        """Make the judge that compares texts."""
         plan, name = self.plan, self.plan.embedding_model
         if name is None:
             if OPENAI not in self.providers or PROVIDERS[OPENAI].custom_url(plan.base_url):
@@ -234,7 +232,6 @@ class _Maker:
         return price
 
     def _caller(self, provider: str) -> RetryingCaller:
-        """Return the caller of a provider, shared by all its judges and votes."""
         if provider not in self.callers:
             limits = Limits(
                 concurrency=self.plan.concurrency,

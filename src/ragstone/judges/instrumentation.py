@@ -16,20 +16,16 @@ class Tracing:
     """Wraps nothing; a subclass wraps the parts that it traces."""
 
     def scorer(self, score: RowScorer, manifest: Manifest) -> RowScorer:
-        """Wrap the function that scores the rows of a run one by one."""
         del manifest
         return score
 
     def judge(self, judge: Judge) -> Judge:
-        """Wrap the judge of a run; it gets all questions."""
         return judge
 
     def model(self, model: Model) -> Model:
-        """Wrap the model of a judge."""
         return model
 
     def embedder(self, embedder: Embedder) -> Embedder:
-        """Wrap an embedding model."""
         return embedder
 
 

@@ -41,7 +41,6 @@ VOTED = frozenset(
 
 
 def tally(question: Question[T], values: Sequence[object]) -> tuple[object, tuple[str, ...]]:
-    """Count the votes on a question; return the result, and notes for the score."""
     if isinstance(question, VerifyClaims):
         ballots = zip(*cast("Sequence[tuple[Verdict, ...]]", values), strict=True)
         return tuple(map(_verdict, ballots)), ()
@@ -63,7 +62,6 @@ def tally(question: Question[T], values: Sequence[object]) -> tuple[object, tupl
 
 
 def _verdict(votes: Sequence[Verdict]) -> Verdict:
-    """Return the label with the most votes; NOT_ENOUGH_INFO if two have them."""
     counts = Counter(vote.label for vote in votes)
     most = max(counts.values())
     winners = [label for label, count in counts.items() if count == most]
@@ -79,7 +77,6 @@ def _verdict(votes: Sequence[Verdict]) -> Verdict:
 
 
 def _grades(values: Sequence[tuple[Grade, ...]]) -> tuple[object, tuple[str, ...]]:
-    """Return the majority's grade of each text; a tie is not relevant."""
     grades: list[Grade] = []
     ties: list[str] = []
     for number, votes in enumerate(zip(*values, strict=True), 1):
@@ -95,7 +92,6 @@ def _grades(values: Sequence[tuple[Grade, ...]]) -> tuple[object, tuple[str, ...
 
 
 def _rating(votes: Sequence[Rating], scale: Sequence[int]) -> tuple[object, tuple[str, ...]]:
-    """Return the median level, the lower of the two middle ones."""
     levels, steps = sorted(vote.level for vote in votes), sorted(scale)
     apart = steps.index(levels[-1]) - steps.index(levels[0])
     note = f"the judges differ by {count(apart, 'level')}: {', '.join(map(str, levels))}"
@@ -129,16 +125,13 @@ class PanelJudge(MultiJudge):
         self.kinds = reduce(lambda some, more: some & more, limited) if limited else None
 
     def takes(self, kind: str) -> bool:
-        """Return whether all judges take it."""
         return all(judge.takes(kind) for judge in self.judges)
 
     def identity(self, kind: str) -> str | None:
-        """Return all identities; None if a judge has none."""
         found = [judge.identity(kind) for judge in self.judges]
         return json.dumps(found) if all(found) else None
 
     def setup(self, kind: str) -> str | None:
-        """Return the same, with the name of a judge without identity; None if all have none."""
         found = self.setups(kind)
         return json.dumps(found) if found else None
 
@@ -169,7 +162,6 @@ class PanelJudge(MultiJudge):
         return replace(reply, notes=(*reply.notes, *notes))
 
     def _joined(self, outcomes: Sequence[Outcome[T]], reply: Reply[T]) -> Reply[T]:
-        """Return the reply with the usage and the notes of all outcomes."""
         notes: list[str] = []
         for judge, outcome in self._named(outcomes):
             if isinstance(outcome, Failure):

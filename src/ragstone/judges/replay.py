@@ -31,7 +31,6 @@ class ReplayJudge(Judge):
                 self._recorded[exchange.key] = exchange.outcome
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Return the recorded answer, whatever the row's tags."""
         if question.tags:
             question = question.varied(tags=())
         outcome = self._recorded.get(question.key) or self._recorded.get(question.former_key or "")

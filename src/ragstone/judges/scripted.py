@@ -41,12 +41,10 @@ class ScriptedJudge(Judge):
         self._identity = identity
 
     def identity(self, kind: str) -> str | None:
-        """Return the given identity for every kind."""
         del kind
         return self._identity
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Look the answer up."""
         if question.kind not in self.answers:
             raise QuestionNotSupportedError(f"the script has no answer for {question.kind}")
         self.asked.append(question)

@@ -38,7 +38,6 @@ class JudgeSpec:
 
     @classmethod
     def of(cls, name: str) -> "JudgeSpec":
-        """Parse `provider:model,name=value`."""
         head, *rest = name.split(",")
         options: dict[str, str] = {}
         for text in rest:
@@ -64,7 +63,6 @@ class JudgeOptions(FrozenModel):
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Self:
-        """Read `name=value` options."""
         if unknown := sorted(options.keys() - cls.model_fields.keys()):
             raise UnknownNameError(f"option of {cls.judge}", unknown[0], cls.model_fields)
         try:
@@ -73,7 +71,6 @@ class JudgeOptions(FrozenModel):
             raise UsageError(f"{cls.judge}'s {format_validation_errors(error)}") from error
 
     def judge_name(self, name: str) -> str:
-        """Return a judge's name, with the options that affect its verdicts."""
         words = {True: "yes", False: "no"}
         options = "".join(
             f",{name}={words[value] if isinstance(value, bool) else value}"
@@ -84,12 +81,10 @@ class JudgeOptions(FrozenModel):
 
 
 def split_names(names: str) -> list[str]:
-    """Return the judges of a panel; the comma before an option does not separate."""
     return [name.strip() for name in _BETWEEN.split(names)]
 
 
 def cascaded(name: str) -> tuple[str, str] | None:
-    """Return the two judges of a cascade; None if it is not one."""
     if not name.startswith(f"{CASCADE}:"):
         return None
     parts = [part.strip() for part in name.removeprefix(f"{CASCADE}:").split("+")]
@@ -109,28 +104,23 @@ def cascaded(name: str) -> tuple[str, str] | None:
 
 
 def single_names(names: str) -> Iterator[str]:
-    """Yield every judge that is named, including those of panels and cascades."""
     for name in split_names(names):
         yield from cascaded(name) or (name,)
 
 
 def is_model(name: str) -> bool:
-    """Return whether a judge is an LLM, with prompts, a price and a URL."""
     return name.partition(",")[0] != OFFLINE and not name.startswith(f"{LOCAL}:")
 
 
 def is_free(names: str) -> bool:
-    """Return whether no judge is an LLM: then answers cost nothing and are always the same."""
     return not any(map(is_model, single_names(names)))
 
 
 def begins_free(names: str) -> bool:
-    """Return whether each judge of a panel asks an LLM second or not at all."""
     return all(cascaded(name) or not is_model(name) for name in split_names(names))
 
 
 def check_model(name: str) -> None:
-    """Check that an LLM's name was not meant as another judge's."""
     meant: Mapping[str, str] = {
         LOCAL: f"no model is named; pass its folder, as {LOCAL}:FOLDER",
         CASCADE: f"no judges are named; write, for example, {CASCADE}:{OFFLINE}+openai:gpt-4o-mini",

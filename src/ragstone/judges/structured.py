@@ -56,7 +56,6 @@ class Prose:
     starts: tuple[int, ...]
 
     def original(self, start: int, end: int) -> tuple[int, int]:
-        """Return the span of the original text from which a span of the prose was made."""
         first = max(0, bisect_right(self.starts, start) - 1)
         last = max(first, bisect_left(self.starts, end) - 1)
         one, other = self.pieces[first], self.pieces[last]
@@ -67,7 +66,6 @@ class Prose:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def as_prose(text: str) -> Prose | None:
-    """Return a context as prose; None if it contains no structured data."""
     pieces = _json_pieces(text) if text.lstrip()[:1] in ("{", "[") else None
     if pieces is None:
         pieces = list(_pieces(text))
@@ -90,7 +88,6 @@ class ReadableContexts:
 
     @classmethod
     def of(cls, contexts: Sequence[str]) -> "ReadableContexts":
-        """Read contexts of any kind."""
         prose = [as_prose(text) for text in contexts]
         texts = [
             text if one is None else one.text for text, one in zip(contexts, prose, strict=True)
@@ -98,7 +95,6 @@ class ReadableContexts:
         return cls(tuple(texts), tuple(contexts))
 
     def restore(self, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
-        """Return verdicts with evidence that points into the original contexts."""
         if self.texts == self.contexts:
             return tuple(verdicts)
         return tuple(
@@ -107,7 +103,6 @@ class ReadableContexts:
         )
 
     def restore_evidence(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-        """Return evidence that points into the original contexts."""
         return tuple(map(self._restored, evidence))
 
     def _restored(self, item: Evidence) -> Evidence:
@@ -120,7 +115,6 @@ class ReadableContexts:
 
 
 def _sentence(subject: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """Return pairs of key and value as one sentence about a subject."""
     parts = [f"{key}: {value}" if key else value for key, value in pairs if value]
     text = f"{subject} {'; '.join(parts)}".strip()
     return text if text[-1:] in ".!?" else f"{text}."
@@ -131,7 +125,6 @@ def _key(text: str) -> str:
 
 
 def _value(text: str) -> str:
-    """Return a value in words: `true` is yes, and `9:0-17:30` is 9:00 to 17:30."""
     text = {"true": "yes", "false": "no", "null": ""}.get(text.strip().lower(), text.strip())
     return _RANGE.sub(
         lambda m: f"{m[1]}:{m[2].zfill(2)} to {m[3]}:{m[4].zfill(2)}", " ".join(text.split())
@@ -147,7 +140,6 @@ class _Leaf(NamedTuple):
 
 
 def _json_pieces(text: str) -> list[Piece] | None:
-    """Return a sentence for each value of a JSON text; None if it is not JSON."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -197,7 +189,6 @@ def _json_pieces(text: str) -> list[Piece] | None:
 
 
 def _pieces(text: str) -> Iterator[Piece]:
-    """Yield tables and lists of a text as sentences, and the text between them as it is."""
     at = 0
     for table in _TABLE.finditer(text) if "<t" in text or "<T" in text else ():
         rows = [
@@ -219,7 +210,6 @@ _Row = tuple[list[str], int, int]
 
 
 def _table(rows: Sequence[_Row]) -> Iterator[Piece]:
-    """Yield a sentence for each row of a table whose first row has the names of the columns."""
     if len(rows) < 2:
         return
     head = [_key(cell) for cell in rows[0][0]]
@@ -231,7 +221,6 @@ def _table(rows: Sequence[_Row]) -> Iterator[Piece]:
 
 
 def _lines(text: str, start: int, end: int) -> Iterator[Piece]:
-    """Yield the blocks of lines between two places: tables, pairs, and text as it is."""
     lines: list[tuple[str, int, int]] = []
     at = start
     for line in text[start:end].splitlines(keepends=True):
@@ -257,7 +246,6 @@ def _verbatim(text: str, start: int, end: int) -> Iterator[Piece]:
 
 
 def _block(lines: Sequence[tuple[str, int, int]], number: int) -> tuple[list[Piece], int]:
-    """Return the sentences of the table or list that begins at a line, and its lines."""
     line = lines[number][0]
     if "|" in line and number + 1 < len(lines) and "|" in lines[number + 1][0]:
         if _RULE.fullmatch(lines[number + 1][0]):
@@ -294,7 +282,6 @@ def _block(lines: Sequence[tuple[str, int, int]], number: int) -> tuple[list[Pie
 
 
 def _run(lines: Sequence[tuple[str, int, int]], number: int, fits: Callable[[str], object]) -> int:
-    """Return how many lines from one on fit."""
     following = range(number, len(lines))
     end = next((each for each in following if not fits(lines[each][0])), len(lines))
     return end - number

@@ -140,7 +140,6 @@ class _Names:
         self._by_id = named <= self._ids.keys() and any(not self._place(part) for part in named)
 
     def sources(self, text: str) -> tuple[Source, ...]:
-        """Return the sources that a mark names; none if it is not a mark."""
         whole = text.strip()
         if whole in self._ids and not whole.isdecimal():
             return (Source(whole, self._ids[whole]),)
@@ -252,7 +251,6 @@ class CitationMetric(CheckMetric):
         """Return the score; `supporting` is claim -> the contexts that contain its quotes."""
 
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        """Find the citations, and the contexts that support each claim."""
         (claims,) = judged
         if not claims:
             return Score.undefined(NO_CLAIMS)
@@ -297,7 +295,6 @@ class CitationPrecision(CitationMetric):
     def count_citations(
         self, sentences: Sequence[Cited], supporting: Mapping[int, frozenset[int]]
     ) -> Score:
-        """Count the citations of sentences with claims, and the correct ones."""
         right = [
             any(supporting[claim].intersection(source.contexts) for claim in sentence.claims)
             for sentence in sentences
@@ -326,7 +323,6 @@ class CitationRecall(CitationMetric):
     def count_citations(
         self, sentences: Sequence[Cited], supporting: Mapping[int, frozenset[int]]
     ) -> Score:
-        """Count the claims that cite a supporting context."""
         cited = {
             claim
             for sentence in sentences

@@ -32,23 +32,19 @@ class Check:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The Sample fields that the check needs."""
         return tuple(
             "reference_claims" if text == "reference" else text for text in (self.of, self.against)
         )
 
     def given_claims(self, sample: Sample) -> tuple[str, ...] | None:
-        """Return the claims that the row lists, without duplicates; None if it lists none."""
         if self.of == "response" or sample.reference_claims is None:
             return None
         return tuple(dict.fromkeys(filter(str.strip, sample.reference_claims)))
 
     def text(self, sample: Sample) -> str:
-        """Return the text whose claims are judged."""
         return (sample.response if self.of == "response" else sample.reference) or ""
 
     def sources(self, sample: Sample) -> tuple[str, ...]:
-        """Return the texts that the claims are compared with."""
         if self.against == "contexts":
             return tuple(context.text for context in sample.contexts or ())
         if self.against == "response":
@@ -59,7 +55,6 @@ class Check:
 
     @property
     def no_sources_reason(self) -> str:
-        """The reason if there is nothing to compare the claims with."""
         if self.against == "contexts":
             return "there are no contexts"
         return f"the {self.against} is empty"
@@ -133,21 +128,17 @@ class ClaimVerifier(Metric):
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
-        """The checks that the metric makes with these parameters."""
         return ()
 
     @cached_property
     def question_settings(self) -> tuple[object, ...]:
-        """The parameters that affect questions; metrics with equal ones share all questions."""
         return tuple(getattr(self, field.name) for field in fields(ClaimVerifier))
 
     @property
     def question_kinds(self) -> tuple[str, ...]:
-        """The kinds of question with these parameters."""
         return (*self.asks, *((ExtractTruths.kind,) if self.verify == "truths" else ()))
 
     async def judge_claims(self, check: Check, sample: Sample, ask: Ask) -> CheckResult:
-        """Return the claims of a check with their verdicts."""
         prepared = await self.prepare(check, sample, ask)
         verdicts = await self.verify_claims(prepared, ask) if prepared.claims else ()
         pairs = zip(prepared.claims, verdicts, strict=True)
@@ -196,7 +187,6 @@ class ClaimVerifier(Metric):
             return await ask(by_sentence), note
 
     async def verify_claims(self, prepared: ClaimInputs, ask: Ask) -> tuple[Verdict, ...]:
-        """Return a verdict on each claim, with quotes located in the sources."""
         if not any(base.strip() for base in prepared.bases):
             reason = f"no facts were found in the {prepared.check.against}"
             if not prepared.bases:
@@ -214,7 +204,6 @@ class ClaimVerifier(Metric):
 
 
 async def capture_error(answer: Awaitable[T]) -> T | JudgeError:
-    """Return the answer, or the JudgeError as a value."""
     try:
         return await answer
     except JudgeError as error:
@@ -273,7 +262,6 @@ class CheckMetric(ClaimVerifier):
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
-        """The checks that the metric makes with these parameters."""
         return self.checks
 
     @abstractmethod
@@ -281,7 +269,6 @@ class CheckMetric(ClaimVerifier):
         """Return the score; `judged` has the claims of each of the `active_checks`."""
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Make all checks at once and compute the score."""
         for check in self.active_checks:
             if obstacle := check.obstacle(sample):
                 return Score.undefined(obstacle)
@@ -299,7 +286,6 @@ class CheckMetric(ClaimVerifier):
 
 
 def supported(judged: Sequence[JudgedClaim]) -> list[bool]:
-    """Return whether each claim is SUPPORTED."""
     return [claim.label is Label.SUPPORTED for claim in judged]
 
 

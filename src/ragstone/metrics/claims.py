@@ -114,7 +114,6 @@ class ClaimUtilization(CheckMetric):
     calls: ClassVar[int] = 3
 
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        """Count the retrieved claims, and those of them that the response makes."""
         del sample
         pairs = list(zip(*map(supported, judged), strict=True))
         used = [in_response for in_contexts, in_response in pairs if in_contexts]
@@ -138,7 +137,6 @@ class MissingFromContextsMetric(CheckMetric):
     counted: ClassVar[str]
 
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        """Count the claims."""
         del sample
         in_contexts, in_reference = map(supported, judged)
         if not in_contexts:
@@ -196,7 +194,6 @@ class Hallucination(CheckMetric):
     calls: ClassVar[int] = 2
 
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        """Count the contexts that contain quotes of contradicted claims."""
         contexts = sample.contexts or ()
         texts = {context.text for context in contexts if context.text.strip()}
         if not texts or not judged[0]:
@@ -235,11 +232,9 @@ class NoiseSensitivity(CheckMetric):
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
-        """The checks, and the one that finds relevant contexts if it is needed."""
         return (*self.checks, *(() if self.contexts == "any" else (REFERENCE_IN_CONTEXTS,)))
 
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        """Count the wrong claims that come from contexts of the chosen kind."""
         found, correct, *reference = judged
         if () in judged:
             return Score.undefined(NO_REFERENCE_CLAIMS if found else NO_CLAIMS)

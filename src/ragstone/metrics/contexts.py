@@ -35,7 +35,6 @@ class GradeMetric(Metric):
         """Return the score of at least one grade, best rank first."""
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Grade the contexts and compute the score."""
         answer: str = getattr(sample, self.against) or ""
         graded, places = sample.graded_texts
         texts = tuple(place.text for place in places or ())
@@ -56,7 +55,6 @@ class GradeMetric(Metric):
 
 
 def precision_by_rank(relevant: Sequence[bool], *, every_rank: bool = False) -> float:
-    """Return the mean precision at each relevant rank, or at every rank; 0 if none is relevant."""
     hits = enumerate(accumulate(relevant), 1)
     precisions = [
         hit / rank for good, (rank, hit) in zip(relevant, hits, strict=True) if good or every_rank
@@ -81,7 +79,6 @@ class ContextPrecision(GradeMetric):
     weighting: Literal["rank", "mean"] = "rank"
 
     def value(self, relevant: Sequence[bool]) -> float:
-        """Return the mean precision at the relevant ranks, or at all."""
         return precision_by_rank(relevant, every_rank=self.weighting == "mean")
 
 
@@ -101,7 +98,6 @@ class ContextUtilization(GradeMetric):
     against: ClassVar[Literal["reference", "response"]] = "response"
 
     def value(self, relevant: Sequence[bool]) -> float:
-        """Return the mean precision at the relevant ranks."""
         return precision_by_rank(relevant)
 
 
@@ -121,7 +117,6 @@ class ContextRelevance(Metric):
     calls: ClassVar[int] = 1
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Grade all sentences at once."""
         found = [s for context in sample.contexts or () for s in split_sentences(context.text)]
         sentences = tuple(s.text for s in found if any(map(str.isalnum, s.text)))
         if not sentences:

@@ -26,7 +26,6 @@ SHORT = 4
 
 
 def _overlaps(claim: JudgedClaim, quote: Evidence) -> bool:
-    """Return whether a quote from the response is in a claim that was not contradicted."""
     if claim.label is Label.CONTRADICTED or not claim.span or quote.start is None or not quote.end:
         return False
     return claim.span[0] < quote.end and quote.start < claim.span[1]
@@ -56,11 +55,9 @@ class AnswerCorrectness(CheckMetric):
 
     @property
     def question_kinds(self) -> tuple[str, ...]:
-        """The kinds of question of the checks and of the semantic part."""
         return (*super().question_kinds, *((TextSimilarity.kind,) if self.semantic else ()))
 
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        """Count correct, wrong and missing claims."""
         del sample
         response, reference = map(supported, judged)
         if not reference:
@@ -84,7 +81,6 @@ class AnswerCorrectness(CheckMetric):
         return Score.scored(f1, detail=detail)
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Compare the claims, and add the similarity of the texts if it has a weight."""
         score = await super().score(sample, ask)
         if score.value is None or not self.semantic:
             return score
@@ -114,7 +110,6 @@ class AnswerSimilarity(Metric):
     calls: ClassVar[int] = 1
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Compare the two texts."""
         response, reference = sample.response or "", sample.reference or ""
         for name, text in (("response", response), ("reference", reference)):
             if not text.strip():

@@ -30,7 +30,6 @@ class Abstention(Metric):
     calls: ClassVar[int] = 2
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Check the response, and the reference if relevance is unknown."""
         abstained = await _abstains(sample.asked, sample.response or "", ask)
         answerable: bool | None = None
         if sample.relevance is not None:
@@ -49,7 +48,6 @@ class Abstention(Metric):
         return Score.scored(abstained != answerable, detail=detail)
 
     def summarize(self, scores: Sequence[Score]) -> Detail:
-        """Count the abstentions, and the wrong decisions."""
         known = [score.detail for score in scores if score.detail.get("abstained") is not None]
         cases = [(detail["abstained"], detail["answerable"]) for detail in known]
         abstained = sum(bool(case[0]) for case in cases)
@@ -85,7 +83,6 @@ class ResponseRelevancy(Metric):
     count: Count = 3
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Generate queries and compare them with the query."""
         if not sample.response or not sample.response.strip():
             return Score.undefined("the response is empty")
         generated = await ask(GenerateQueries(response=sample.response, count=self.count))

@@ -83,7 +83,6 @@ class NamedRubric(Rubric):
 
     @property
     def definition(self) -> str:
-        """The docstring of the metric: criteria, scale and formula."""
         low, *_, high = sorted(self.levels)
         lines = [
             *(self.criteria.strip(), ""),
@@ -96,7 +95,6 @@ class NamedRubric(Rubric):
 
 
 def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
-    """Read the rubric of a YAML file, or the list of rubrics under `rubrics`."""
     page = _Page()
     root = compose_file(path, typed=False)
     content: object = {} if root is None else page.value(root, ())
@@ -150,7 +148,6 @@ class _Page:
     _seen: set[int] = field(default_factory=set[int])
 
     def problem(self, place: _Place, seen: str) -> None:
-        """Add a problem with a value, or with the mapping it should be in."""
         inner = next((place[:n] for n in range(len(place), 0, -1) if place[:n] in self._rows), ())
         self.problems.append(Problem(seen, row=self._rows.get(inner), unit="line"))
 
@@ -197,7 +194,6 @@ class RubricMetric(Metric):
             cls.needs = tuple(text for text in cls.rubric.reads if text != "query")
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Rate the response; the score has the judge's reason."""
         reads, levels, response = self.rubric.reads, self.rubric.levels, sample.response or ""
         reference = sample.reference if "reference" in reads else None
         contexts = tuple(context.text for context in sample.contexts or ())
@@ -220,13 +216,11 @@ class RubricMetric(Metric):
         return score.model_copy(update={"reason": rating.reason})
 
     def summarize(self, scores: Sequence[Score]) -> Detail:
-        """Count the responses at each level."""
         counts = Counter(score.value for score in scores)
         return {f"Level {level}": counts[level] for level in sorted(self.rubric.levels)}
 
 
 def rubric_metric(rubric: NamedRubric, file: Path) -> type[RubricMetric]:
-    """Return the metric class of a rubric, not yet registered, with the file as its module."""
     attributes = {"__doc__": rubric.definition, "__module__": str(file), "rubric": rubric}
     label = {} if rubric.label is None else {"label": rubric.label}
     return type(rubric.name, (RubricMetric,), {**attributes, **label})

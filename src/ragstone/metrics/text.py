@@ -33,7 +33,6 @@ class TextMetric(Metric):
         """Score two texts that are not blank."""
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Compare; undefined if the reference is blank, 0 if the response is."""
         del ask
         response, reference = sample.response or "", sample.reference or ""
         if not reference.strip():
@@ -44,7 +43,6 @@ class TextMetric(Metric):
 
 
 def plain(text: str) -> str:
-    """Return the text with normalized case, white space and compatible characters (NFKC)."""
     folded = normalize("NFKC", normalize("NFKC", text).casefold())
     return " ".join(folded.split())
 
@@ -68,7 +66,6 @@ class Bleu(TextMetric):
     tokenizer: Literal["13a", "intl", "zh", "char", "none"] = "13a"
 
     def compare(self, response: str, reference: str) -> Score:
-        """Score one sentence."""
         from sacrebleu.metrics.bleu import BLEU
 
         bleu = BLEU(tokenize=self.tokenizer, effective_order=True)
@@ -95,7 +92,6 @@ class ChrF(TextMetric):
     word_order: Annotated[int, Field(ge=0, le=2)] = 0
 
     def compare(self, response: str, reference: str) -> Score:
-        """Score one sentence."""
         from sacrebleu.metrics.chrf import CHRF
 
         found = CHRF(word_order=self.word_order).sentence_score(response, [reference])
@@ -117,7 +113,6 @@ class RougeL(TextMetric):
     packages: ClassVar[Mapping[str, str]] = RAPIDFUZZ
 
     def compare(self, response: str, reference: str) -> Score:
-        """Score the longest common subsequence."""
         from rapidfuzz.distance import LCSseq
 
         ours, theirs = _words(response), _words(reference)
@@ -147,7 +142,6 @@ class ExactMatch(TextMetric):
     strict: bool = False
 
     def compare(self, response: str, reference: str) -> Score:
-        """Return 1 for the same text."""
         same = response == reference if self.strict else plain(response) == plain(reference)
         return Score.scored(float(same))
 
@@ -167,7 +161,6 @@ class Contains(Metric):
     needs: ClassVar[tuple[str, ...]] = ("response", "reference_claims")
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Look for each expected text in the response."""
         del ask
         claims = sample.reference_claims
         given = (sample.reference or "",) if claims is None else claims

@@ -38,7 +38,6 @@ class Section:
 
 
 def sections(comparison: Comparison) -> tuple[Section, ...]:
-    """Return what changed between the runs, then the differences and how significant they are."""
     changes = comparison.sample_changes
     title = f"What changed from A ({comparison.a}) to B ({comparison.b})"
     found = (
@@ -114,7 +113,6 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
 
 
 def difference_grid(changes: Sequence[MetricChange]) -> Grid:
-    """Return the means of each metric, their difference, and what it shows."""
     heads = ("metric", "A", "B", "B - A", "interval", "finding")
     tones = {Finding.BETTER: Tone.GOOD, Finding.WORSE: Tone.BAD}
     rows = tuple(
@@ -193,7 +191,6 @@ def _significance(comparison: Comparison) -> Iterator[Line | Grid]:
 def _largest(
     changes: Sequence[SampleChanges], of: Callable[[SampleChanges], Sequence[SampleChange]]
 ) -> Iterator[Grid]:
-    """Yield the samples that changed most, with the metrics by which they did."""
     merged: dict[SampleChange, list[str]] = {}
     for each in changes:
         for change in of(each):
@@ -210,7 +207,6 @@ def _largest(
 
 
 def _claims(found: Sequence[ClaimChanges]) -> Iterator[Line | Grid]:
-    """Yield how claims changed; metrics with equal changes share a line."""
     merged: dict[str, tuple[ClaimChanges, list[str]]] = {}
     for each in found:
         merged.setdefault(repr(each.to_dict()), (each, []))[1].append(each.metric)
@@ -243,7 +239,6 @@ def _list(names: Sequence[str], most: int = LISTED, *, of: int = 0) -> str:
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print all sections."""
     for section in sections(comparison):
         console.print(printable(section.title, console, "bold underline", MAX_CELL))
         for part in section.parts:
@@ -255,8 +250,6 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 
 def verdict(found: Regressions) -> Line:
-    """Return whether B is worse than A, or why there is no verdict."""
-
     def drops(changes: Sequence[MetricChange]) -> str:
         parts: list[str] = []
         for each in changes:
@@ -275,7 +268,6 @@ def verdict(found: Regressions) -> Line:
 
 
 def print_regressions(found: Regressions, console: Console) -> None:
-    """Print the verdict in a line."""
     line = verdict(found)
     console.print(printable(line.words, console, STYLES[line.tone]), soft_wrap=True)
 

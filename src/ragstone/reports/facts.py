@@ -60,13 +60,11 @@ CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = MappingProxyType(
 
 
 def cause_in_words(cause: str | None) -> str | None:
-    """Return the name of a cause, or the cause itself if a later version stored it."""
     known = {each.value: words for each, words in CAUSES.items()}
     return known.get(cause, cause) if cause else None
 
 
 def gate_state(run: Run, gate: GateResult) -> str:
-    """Return whether a gate passed; one that passes in a run with troubles is inconclusive."""
     if gate.passed and run.troubles:
         return "INCONCLUSIVE"
     return {True: "passed", False: "FAILED", None: "UNDETERMINED"}[gate.passed]
@@ -86,13 +84,11 @@ MIN_JUDGED = 3
 
 
 def summarize_run(run: Run) -> dict[str, object]:
-    """Return the summary of `--json` with each metric's title and the summary lines."""
     lines = [vars(line) for line in summary_lines(run, list(run.metrics))]
     return run.to_dict() | {"titles": metric_titles(run.metrics), "facts": lines}
 
 
 def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
-    """Return what those metrics were computed from and how, and how the gates went."""
     manifest, counts, summaries = run.manifest, run.counts.scores, run.summary()
     families = {run.metrics[name].family for name in names}
     data = f"{manifest.source.name} ({count(len(run.rows), 'row')} evaluated)"
@@ -147,7 +143,6 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
 
 
 def correction_lines(summaries: Mapping[str, Summary]) -> Iterator[SummaryLine]:
-    """Yield what reports state of each corrected mean, with the name of the metric."""
     for name, summary in summaries.items():
         if found := summary.corrected:
             for line in correction(found):
@@ -261,31 +256,26 @@ def _cascade_lines(run: Run) -> Iterator[SummaryLine]:
 
 
 def metric_titles(metrics: Mapping[str, MetricInfo]) -> dict[str, str]:
-    """Return each metric's label by name, or the name itself if labels are not unique."""
     labels = Counter(info.label for info in metrics.values())
     return {name: info.label if labels[info.label] == 1 else name for name, info in metrics.items()}
 
 
 def texts_read(sample: Sample, needs: Collection[str]) -> tuple[str, tuple[Context, ...] | None]:
-    """Return the retrieved texts that a metric with these needs reads, after their field."""
     grades = "ranking" in needs and "relevance" not in needs
     return sample.graded_texts if grades else ("contexts", sample.contexts)
 
 
 def cutoff(run: Run, name: str) -> int:
-    """Return a metric's cut-off rank, from its name or the plan."""
     match = re.search(r"@(\d+)", name)
     return int(match[1]) if match else max(run.manifest.plan.cutoffs)
 
 
 def coverage(summary: Summary) -> str:
-    """Return how many rows a mean covers, and how many of their scores are imputed."""
     flagged = f", {summary.flagged:,} imputed by the policy" if summary.flagged else ""
     return f"{summary.scored:,} of {summary.n:,} scored{flagged}"
 
 
 def correction(found: Correction) -> Iterator[SummaryLine]:
-    """Yield the corrected mean with its interval, labels and kind, and why it decides no gate."""
     if found.mean is not None and found.interval is not None and found.judge is not None:
         low, high = found.interval
         kind = f"{count(found.labels, 'labelled row')}, calibration {found.calibration}"
@@ -305,14 +295,12 @@ def correction(found: Correction) -> Iterator[SummaryLine]:
 
 
 def partial_notice(run: Run) -> str:
-    """Return that a run stopped early, and how many rows were evaluated."""
     why = f": {run.stopped}" if run.stopped else ""
     rows = count(run.manifest.source.rows, "row")
     return f"the run stopped early{why}; {len(run.rows):,} of {rows} evaluated"
 
 
 def why_undefined(run: Run, name: str) -> str:
-    """Return why scores of a metric are undefined, the commonest reason first; "" if none is."""
     reasons = run.counts.scores[name].undefined
     listed = [f"{reason} ({number:,})" for reason, number in reasons.most_common(LISTED)]
     if (rest := len(reasons) - len(listed)) > 0:
@@ -321,7 +309,6 @@ def why_undefined(run: Run, name: str) -> str:
 
 
 def why_failed(run: Run, name: str) -> str:
-    """Return why scores of a metric failed, each cause with its first row; "" if none did."""
     counts = run.counts.scores[name]
     return "; ".join(
         f"{CAUSES[cause]} ({number:,}, first {counts.failed[cause]})"
@@ -330,7 +317,6 @@ def why_failed(run: Run, name: str) -> str:
 
 
 def possible_mean(summary: Summary) -> str:
-    """Return the range of the mean, depending on the failed rows; "" if none failed."""
     if not summary.failed or summary.bounds is None or summary.mean is None:
         return ""
     low, high = map(decimal, summary.bounds)
@@ -338,7 +324,6 @@ def possible_mean(summary: Summary) -> str:
 
 
 def why_no_mean(summary: Summary) -> str:
-    """Return why there is no mean."""
     if not summary.n:
         return "no rows"
     return f"{summary.undefined:,} undefined, {summary.failed:,} failed"
@@ -347,7 +332,6 @@ def why_no_mean(summary: Summary) -> str:
 def changed_settings(
     options: Mapping[str, object], *, exclude: Collection[str] = ()
 ) -> tuple[tuple[str, str], ...]:
-    """Return options that differ from their default, as names and texts, except `exclude`."""
     elsewhere = {"metrics", "gates", "judge", "target", "fallback_target", *exclude}
 
     def text(value: object) -> str:

@@ -22,18 +22,15 @@ _NOT_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 
 def decimal(value: float | None) -> str:
-    """Write a score with four decimals."""
     return NO_VALUE if value is None else f"{value + 0.0:.4f}"
 
 
 def brief(value: float) -> str:
-    """Write a score with two decimals, or with four if two would make it a whole number."""
     text = f"{value + 0.0:.2f}"
     return decimal(value) if text.endswith(".00") and value != round(value) else text
 
 
 def margin(mean: float, bounds: Sequence[float]) -> str:
-    """Write an interval briefly: `± 0.14` if it is nearly symmetric, else `0.31 to 0.87`."""
     below, above = mean - bounds[0], bounds[1] - mean
     if abs(above - below) <= 0.01:  # each end is off by half of it at most
         return f"± {brief((above + below) / 2)}"
@@ -41,32 +38,26 @@ def margin(mean: float, bounds: Sequence[float]) -> str:
 
 
 def signed(value: float | None) -> str:
-    """Write a difference with its sign."""
     return NO_VALUE if value is None else f"{value + 0.0:+.4f}"
 
 
 def interval(bounds: Sequence[float] | None) -> str:
-    """Write an interval by its ends."""
     return NO_VALUE if bounds is None else f"{decimal(bounds[0])} – {decimal(bounds[1])}"
 
 
 def percent(share: float) -> str:
-    """Write a share (0 to 1) as a percentage."""
     return f"{share:.1%}"
 
 
 def milliseconds(value: float | None) -> str:
-    """Write a duration given in milliseconds."""
     return NO_VALUE if value is None else f"{value:,.0f} ms"
 
 
 def dollars(value: float) -> str:
-    """Write an amount of US dollars; small ones with more decimals."""
     return f"${value:,.2f}" if value >= 1 else f"${value:,.4f}"
 
 
 def finite(value: object) -> object:
-    """Return plain data with null for numbers that JSON does not have: NaN and infinity."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -78,7 +69,6 @@ def finite(value: object) -> object:
 
 
 def printable(words: str, console: Console, style: str = "", limit: int = MAX_PRINTED) -> Text:
-    """Return one line for a console, without markup, in characters of its encoding."""
     line = one_line(words, limit)
     try:
         line.encode(console.encoding)
@@ -89,7 +79,6 @@ def printable(words: str, console: Console, style: str = "", limit: int = MAX_PR
 
 
 def cell(text: str) -> str:
-    """Return a text for a workbook cell; if it is cut, its end states the full length."""
     safe = strip_controls(text)
     if safe.startswith("<r>") and safe.endswith("</r>"):
         safe += " "  # XlsxWriter would write it as unescaped XML
@@ -100,16 +89,13 @@ def cell(text: str) -> str:
 
 
 def file_name(text: str) -> str:
-    """Return the text as part of a file name that every common file system accepts."""
     safe = _NOT_IN_FILE_NAMES.sub("_", one_line(text)).strip(" .")
     return utf16_cut(safe, 50).rstrip() or "_"
 
 
 def utf16_units(text: str) -> int:
-    """Return the length as Excel counts it."""
     return len(text.encode("utf-16-le")) // 2
 
 
 def utf16_cut(text: str, units: int) -> str:
-    """Return the beginning of a clean text; half a surrogate pair at its end is dropped."""
     return text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore")

@@ -53,7 +53,6 @@ class WorstSample:
 
 
 def focus_metric(run: Run) -> str | None:
-    """Return the metric to look at first; None without metrics."""
     judged = {name: run.counts.scores[name].judged for name in run.metrics}
     return focus_of(((gate.metric, bool(gate.passed)) for gate in run.gates()), judged)
 
@@ -69,7 +68,6 @@ def focus_of(gates: Iterable[tuple[str, bool]], judged: Mapping[str, bool]) -> s
 
 
 def worst_rows(run: Run, name: str) -> Iterator[Row]:
-    """Yield the rows that scored worst by a metric, without perfect ones; no others are read."""
     info = run.metrics[name]
     best = info.high if info.higher_is_better else info.low
     for placed in run.counts.scores[name].worst(higher_is_better=info.higher_is_better):
@@ -78,8 +76,6 @@ def worst_rows(run: Run, name: str) -> Iterator[Row]:
 
 
 def worst_samples(run: Run, name: str, most: int = WORST) -> tuple[WorstSample, ...]:
-    """Return the worst samples by a metric, then the first that failed; no perfect ones."""
-
     def found() -> Iterator[WorstSample]:
         for row in worst_rows(run, name):
             score = row.scores[name]
@@ -118,7 +114,6 @@ def _worst_document(row: Row, name: str) -> dict[str, object]:
 
 
 def failing_claim(score: Score) -> str:
-    """Return the first claim of a score that is not supported, with the reason; "" if none."""
     failing = [claim for claim in score.claims if claim.label is not Label.SUPPORTED]
     if not failing:
         return ""
@@ -147,7 +142,6 @@ def row_at(rows: Sequence[Row], place: int) -> Row | None:
 
 
 def threshold_metrics(run: Run) -> tuple[str, ...]:
-    """Return the metrics that have a gate or a threshold."""
     gated = {gate.metric for gate in run.manifest.plan.gates}
     counts = run.counts.scores
     return tuple(
@@ -156,7 +150,6 @@ def threshold_metrics(run: Run) -> tuple[str, ...]:
 
 
 def checked_metrics(run: Run) -> tuple[str, ...]:
-    """Return the metrics that have a gate or a threshold, or all metrics if none has one."""
     return threshold_metrics(run) or tuple(run.metrics)
 
 
@@ -193,7 +186,6 @@ def excerpt(run: Run, most: int | None = None) -> tuple[Run, str | None]:
         return run, None
 
     def column(name: str) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-        """Return the numbers and states of the rows, in their order."""
         if run.columns is not None:
             return run.columns.column(name)
         assert run.counts.grouping.rows == len(rows)  # which also puts the counts in this order
@@ -204,7 +196,6 @@ def excerpt(run: Run, most: int | None = None) -> tuple[Run, str | None]:
         return numbers, states
 
     def order(name: str, *, higher: bool) -> NDArray[np.int64]:
-        """Return int64[rows]: 0 for the worst row, then 1, ...; undefined ones last."""
         numbers, states = column(name)
         missing = np.where(states == FAILED, -np.inf, np.inf)
         worst_first = np.where(states == SCORED, numbers if higher else -numbers, missing)
@@ -265,7 +256,6 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
 
 
 def _failure_advice(run: Run) -> str | None:
-    """Return what to do about the commonest cause of failed scores that has advice."""
     manifest, plan, health = run.manifest, run.manifest.plan, run.counts.health()
     causes = Counter[Cause]()
     for counts in run.counts.scores.values():
@@ -326,7 +316,6 @@ def _failure_advice(run: Run) -> str | None:
 
 
 def _sample_size_advice(run: Run) -> str | None:
-    """Return how many samples would narrow the interval, if it is wide."""
     name = focus_metric(run)
     if name is None:
         return None

@@ -58,7 +58,6 @@ class _Suite:
         self.file = stack.enter_context(file)
 
     def add(self, test: str, problem: _Problem | None) -> None:
-        """Write one test; it passed if there is no problem."""
         self.counts["tests"] += 1
         self.file.write(_tag("testcase", name=_line(test), classname=_line(self.name)))
         if problem is not None:
@@ -71,7 +70,6 @@ class _Suite:
 
 
 def write_junit(run: Run, path: Path) -> None:
-    """Write the run as JUnit XML; rows are read once and not kept in memory."""
     write_file(path, partial(_write, run=run))
 
 
@@ -180,7 +178,6 @@ def _body(run: Run, metric: str, row: Row) -> str:
 
 
 def _tag(tag: str, **attributes: str) -> str:
-    """Return a start tag without its empty attributes."""
     given = "".join(f" {name}={quoteattr(text)}" for name, text in attributes.items() if text)
     return f"<{tag}{given}>"
 

@@ -55,7 +55,6 @@ def write_labels(labels: Sequence[Label], rows: Sequence[ClaimRow], path: Path) 
 
 
 def write_claims(session: LabelSession, path: Path) -> None:
-    """Write the claims of a plan with their texts and a blank column for labels."""
     _write(_TO_LABEL, _lines_to_label(session), path)
 
 
@@ -112,7 +111,6 @@ def _fill_workbook(path: Path, names: Sequence[str], lines: Iterator[Sequence[Ce
 
 
 def print_labels(labels: Sequence[Label], console: Console) -> None:
-    """Print how many labels each annotator gave, and how far each two of them agree."""
     groups: dict[tuple[str, str], list[Label]] = {}
     for label in labels:
         groups.setdefault((label.metric, label.annotator), []).append(label)

@@ -54,7 +54,6 @@ _BREAK = r"\g<0>&#8203;"
 
 
 def write_markdown(run: Run, destination: Destination) -> None:
-    """Write the report of a run, short enough for a comment."""
     text = run_as_markdown(run)
     if not isinstance(destination, Path):
         destination.write(text)
@@ -65,7 +64,6 @@ def write_markdown(run: Run, destination: Destination) -> None:
 
 
 def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
-    """Return the report of a run in at most `limit` bytes."""
     lines = summary_lines(run, list(run.metrics))
     blocks = [f"## {_verdict(run)}"]
     blocks += [f"**{escape(partial_notice(run))}**"] if run.partial else []
@@ -170,33 +168,28 @@ def _verdict(run: Run) -> str:
 
 
 def escape(words: str, limit: int = MAX_CELL) -> str:
-    """Return words as one line that Markdown shows unchanged, cut to `limit` characters."""
     plain = _MARKUP.sub(r"\\\g<0>", one_line(words, limit)).translate(_HTML)
     return _REFERENCE.sub(_BREAK, plain)
 
 
 def paragraph(words: str) -> str:
-    """Return words as a line that is neither a heading nor a list."""
     return _OPENING.sub(r"\1\\", escape(words))
 
 
 def markdown_table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], *, figures: Container[str] = ()
 ) -> str:
-    """Return a table of escaped cells; `figures` names columns of numbers."""
     ruler = ["---:" if head in figures else "---" for head in heads]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ruler, *rows))
 
 
 def folded(title: str, body: str) -> str:
-    """Return a part that is closed until a reader opens it, as one block."""
     # Markdown reads no escapes within HTML
     safe = _REFERENCE.sub(_BREAK, one_line(title, MAX_CELL).translate(_HTML))
     return f"<details>\n<summary>{safe}</summary>\n\n{body}\n\n</details>"
 
 
 def join_blocks(blocks: Sequence[str], *, limit: int) -> str:
-    """Join blocks in at most `limit` bytes of UTF-8; blocks are cut from the end, with a note."""
     for number in range(len(blocks), -1, -1):
         cut = len(blocks) - number
         notice = [f"**{count(cut, 'part')} of this report did not fit**"] if cut else []
@@ -217,7 +210,6 @@ Level = Literal["error", "warning"]
 
 
 def report_to_github(run: Run, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Add the report to the job summary and return annotations to print, one line each."""
     if not environ.get("GITHUB_ACTIONS"):
         return ()
     summaries = run.summary()
@@ -250,7 +242,6 @@ def report_to_github(run: Run, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _add_summary(path: Path, run: Run) -> list[tuple[str, str]]:
-    """Append the report to the job summary; return what went wrong."""
     try:
         taken = path.stat().st_size if path.exists() else 0
         text = run_as_markdown(run, limit=SUMMARY_BYTES - taken - 1)
@@ -263,7 +254,6 @@ def _add_summary(path: Path, run: Run) -> list[tuple[str, str]]:
 
 @contextmanager
 def no_commands(stream: IO[str], environ: Mapping[str, str]) -> Generator[None, None, None]:
-    """Stop GitHub Actions from obeying workflow commands in the output, which has foreign text."""
     token = secrets.token_hex(16) if environ.get("GITHUB_ACTIONS") else None
     if token:
         print(f"::stop-commands::{token}", file=stream, flush=True)
@@ -290,7 +280,6 @@ def error_annotation(error: RagstoneError, environ: Mapping[str, str]) -> str | 
 
 
 def _place(name: str, problem: Problem, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return file and line of a problem, relative to the workspace."""
     try:
         workspace = Path(environ.get("GITHUB_WORKSPACE", ".")).resolve()
         path = Path(name).resolve(strict=True).relative_to(workspace)
@@ -303,7 +292,6 @@ def _place(name: str, problem: Problem, environ: Mapping[str, str]) -> Mapping[s
 def annotation(
     level: Level, title: str, words: str, *, place: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """Return an annotation as a workflow command: one line without other commands."""
     safe = {name: _plain(value) for name, value in {**place, "title": title}.items()}
     properties = [
         f"{name}={value.replace(':', '%3A').replace(',', '%2C')}" for name, value in safe.items()

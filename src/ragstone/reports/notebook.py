@@ -124,7 +124,6 @@ def _more(left: int, noun: str) -> str:
 
 
 def run_html(run: Run) -> str:
-    """Return a run's scores, gates and worst samples as HTML for a notebook: at most 60 kB."""
     manifest = run.manifest
     lines = [Line(partial_notice(run), Tone.BAD)] if run.partial else []
     for result in run.gates():
@@ -174,7 +173,6 @@ def run_html(run: Run) -> str:
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """Return differences, their significance and the largest drops as HTML: at most 60 kB."""
     lines = [verdict(find_regressions(comparison))]
     if comparison.judge_changed:
         words = "The judge or its settings changed, so differences may come from the judge."
@@ -216,7 +214,6 @@ def comparison_html(comparison: Comparison) -> str:
 
 
 def _render(lines: Sequence[Line], grid: Grid, *, hint: str = "", **shown: object) -> str:
-    """Render what is shown of a run or a comparison; all texts are cut, and then escaped."""
     cut = [replace(line, words=_cut(line.words)) for line in lines[:MAX_LINES]]
     if rest := _more(len(lines) - MAX_LINES, "line"):
         cut.append(Line(rest))

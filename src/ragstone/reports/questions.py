@@ -36,7 +36,6 @@ MOST_ROWS = 1000
 
 
 def check_document(found: SetCheck) -> dict[str, object]:
-    """Return a check as plain data."""
     corpus = found.corpus
 
     def places(spans: Iterable[Span]) -> list[dict[str, object]]:
@@ -109,7 +108,6 @@ def _messages(findings: Iterable[Finding]) -> str:
 
 
 def print_check(found: SetCheck, console: Console, *, most: int) -> None:
-    """Print how many rows are valid, the findings by kind, and `most` examples of each."""
     rows = len(found.rows)
     corpus = found.corpus
     console.print(
@@ -209,7 +207,6 @@ def shown_chunks(spans: Iterable[Span], corpus: Corpus) -> list[ShownChunk]:
 
 
 def write_check(found: SetCheck, path: Path) -> None:
-    """Write a check as one HTML file that needs no network and no scripts."""
     style = "\n".join(map(read_asset, STYLES))
     digest = b64encode(sha256(style.encode()).digest()).decode()
     rows = [row for row in found.rows if row.findings]

@@ -21,7 +21,6 @@ FINGERPRINT = 12
 
 
 def run_entry(info: RunInfo) -> dict[str, object]:
-    """Return a run as plain data, in the stable format of `ragstone runs --json`."""
     manifest = info.manifest
     return {
         "run_id": info.id,
@@ -49,7 +48,6 @@ def _means(info: RunInfo) -> Mapping[str, float | None]:
 
 
 def _corrected(info: RunInfo) -> Mapping[str, float]:
-    """Return the corrected means of a run that was evaluated with a calibration."""
     found = cast("Mapping[str, Mapping[str, float | None]]", _figures(info, "corrected"))
     return {name: mean for name, each in found.items() if (mean := each["mean"]) is not None}
 
@@ -59,7 +57,6 @@ def _failed(info: RunInfo) -> int:
 
 
 def _figures(info: RunInfo, field: str) -> Mapping[str, float]:
-    """Return metric -> one figure of its summary, if there is one."""
     summary = cast("Mapping[str, Mapping[str, object]]", info.summary or {})
     metrics = cast("Mapping[str, Mapping[str, float | None]]", summary.get("metrics", {}))
     figures = {name: each.get(field) for name, each in metrics.items()}
@@ -69,7 +66,6 @@ def _figures(info: RunInfo, field: str) -> Mapping[str, float]:
 def print_runs(
     infos: Sequence[RunInfo], console: Console, *, in_progress: Collection[str] = ()
 ) -> None:
-    """Print two lines per run, cut to the terminal: id, start and progress; names and means."""
     for info in infos:
         progress = count(info.rows, "row")
         if not info.finished:
@@ -86,7 +82,6 @@ def print_runs(
 
 
 def _names_and_means(info: RunInfo, width: int) -> str:
-    """Return names, failures and as many means as fit, with names shortened as needed."""
     manifest = info.manifest
     target = (manifest.target or "").rpartition("://")[2]
     corrected = {name: f" ({mean:.2f} corrected)" for name, mean in _corrected(info).items()}
@@ -110,7 +105,6 @@ def _names_and_means(info: RunInfo, width: int) -> str:
 
 
 def print_info(info: RunInfo, console: Console) -> None:
-    """Print what is known of a run beside its rows: when, by which version, which settings."""
     manifest = info.manifest
     tag = f", tagged {info.tag}" if info.tag else ""
     lines = [

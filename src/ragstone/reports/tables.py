@@ -67,12 +67,10 @@ class Table:
 
     @property
     def lines(self) -> Iterator[Sequence[Cell]]:
-        """The lines of all batches, with a cell for each column."""
         return (line for batch in self.batches for line in zip(*batch, strict=True))
 
 
 def batches(lines: Iterable[Sequence[Cell]]) -> Iterator[Sequence[Sequence[Cell]]]:
-    """Yield lines in batches, with the cells of each column together."""
     batch: list[Sequence[Cell]] = []
     size = 0
     for line in lines:
@@ -134,7 +132,6 @@ def samples_table(run: Run) -> Table:
 
 
 def _score_cells(run: Run, name: str) -> Iterator[tuple[str, CellType, Callable[[Score], Cell]]]:
-    """Yield the columns of a metric; some only if the run has such cells."""
     counts = run.counts.scores[name]
     for field, type_ in _SCORE_COLUMNS.items():
         yield field, type_, attrgetter(field)
@@ -175,7 +172,6 @@ _CLAIM_TYPES = MappingProxyType(
 
 
 def claim_lines(run: Run, names: Sequence[str]) -> Iterator[ClaimLine]:
-    """Yield the claims of those metrics, sample by sample."""
     judged = [name for name in names if run.counts.scores[name].judged]
     for row in run.rows if judged else ():
         for name in judged:
@@ -199,7 +195,6 @@ def claim_lines(run: Run, names: Sequence[str]) -> Iterator[ClaimLine]:
 
 
 def claims_table(run: Run) -> Table:
-    """Return a line per judged claim, sample by sample."""
     columns = [Column(name, _CLAIM_TYPES.get(name, str)) for name in ClaimLine._fields]
     return Table(columns, batches(claim_lines(run, tuple(run.metrics))))
 
@@ -231,14 +226,12 @@ def as_frame(table: Table, library: str) -> Frame:
 
 
 def describe_claim(claim: JudgedClaim) -> str:
-    """Return a claim in one line: the label, the claim, and why."""
     against = "" if claim.against == "contexts" else f", checked against the {claim.against}"
     words = f"{claim.label}{against}: {claim.text}" + (f" ({claim.reason})" if claim.reason else "")
     return " ".join(words.split())
 
 
 def value_documents(rows: RankingRows) -> Iterator[dict[str, object]]:
-    """Yield the queries of a ranking in the format of `--rows`; building rows would take longer."""
     for block in rows.blocks():
         columns = [_values(block, name) for name in block.metrics]
         failures = [block.failures(name) for name in block.metrics]
@@ -264,20 +257,17 @@ def _values(block: RankingScores, metric: str) -> list[float | None]:
 
 
 def check_table(path: Path) -> None:
-    """Check whether a table can be written to such a file."""
     if path.suffix.lower() == ".parquet":
         _check_parquet()
 
 
 def write_json(document: Run | Mapping[str, object], destination: Destination) -> None:
-    """Write a run's summary with its worst samples, or any document, as one JSON object."""
     if isinstance(document, Run):
         document = document.to_dict() | {"worst": worst_documents(document)}
     _write_json([document], destination, indent=2)
 
 
 def write_rows(run: Run, destination: Destination) -> None:
-    """Write a line per sample: flat in CSV and Parquet, otherwise the whole row as JSON."""
     if isinstance(destination, Path) and _is_flat(destination):
         _write_flat(samples_table(run), destination)
     elif run.columns is not None:
@@ -287,12 +277,10 @@ def write_rows(run: Run, destination: Destination) -> None:
 
 
 def write_claims(run: Run, destination: Destination) -> None:
-    """Write a line per judged claim: CSV, Parquet, or otherwise JSON."""
     write_table(claims_table(run), destination)
 
 
 def write_table(table: Table, destination: Destination) -> None:
-    """Write a line per row of a table: CSV, Parquet, or otherwise JSON."""
     if isinstance(destination, Path) and _is_flat(destination):
         _write_flat(table, destination)
         return
@@ -301,7 +289,6 @@ def write_table(table: Table, destination: Destination) -> None:
 
 
 def csv_safe(text: str) -> str:
-    """Return the clean text, with a quote in front if a spreadsheet would evaluate it."""
     safe = strip_controls(text)
     return f"'{safe}" if safe.startswith(_FORMULA) else safe
 
@@ -420,7 +407,6 @@ class _ParquetColumn:
 
 
 def _type_of(cell: str | float | bool) -> CellType:
-    """Return the type of a cell in a frame or a file; integers that are too large are texts."""
     return str if isinstance(cell, int) and cell not in _INT64 else type(cell)
 
 

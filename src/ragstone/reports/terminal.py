@@ -71,13 +71,11 @@ class Grid:
 def print_table(
     console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1
 ) -> None:
-    """Print a table: the first columns, as many as `words`, have words, the others figures."""
     figures = frozenset(heads[words:])
     print_grid(console, Grid(tuple(heads), tuple(GridRow(tuple(row)) for row in rows), figures))
 
 
 def print_grid(console: Console, *grids: Grid) -> None:
-    """Print the first grid that fits, if needed with less padding or folded, else as a list."""
     wide = console.options.update(max_width=1000)
     for fold, padding, grid in product((None, PROSE_WIDTH), (1, 0), grids):
         table = _table(grid, console, padding, fold=fold)
@@ -101,7 +99,6 @@ def print_grid(console: Console, *grids: Grid) -> None:
 
 
 def _table(grid: Grid, console: Console, padding: int, *, fold: int | None = None) -> Table:
-    """Return the table; `fold` limits the width of long texts."""
     table = Table(
         box=SIMPLE, show_edge=False, pad_edge=False, collapse_padding=True, padding=(0, padding)
     )
@@ -125,7 +122,6 @@ def _cells(row: GridRow, console: Console) -> list[Text]:
 
 
 def print_pairs(pairs: Iterable[tuple[str, Text]], console: Console) -> None:
-    """Print labels, and texts beside them."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -172,7 +168,6 @@ def print_run(run: Run, console: Console, *, first: bool = False) -> None:
 
 
 def print_ranking(run: Run, console: Console) -> None:
-    """Print the scores of a ranking from a file, its notes and gates, and the worst queries."""
     console.print(printable(run.manifest.source.name, console, "bold"))
     print_metrics(run, console)
     for note in run.manifest.source.notes:
@@ -205,7 +200,6 @@ def _print_worst(run: Run, console: Console, *, most: int) -> None:
 
 
 def print_rows(run: Run, console: Console) -> None:
-    """Print each row: id, query, scores, why scores are missing, and first failing claims."""
     for row in run.rows:
         query = printable(row.sample.query, console, limit=120)
         line = printable(row.sample.id, console, "bold", limit=60).append("  ")
@@ -229,7 +223,6 @@ def print_rows(run: Run, console: Console) -> None:
 
 
 def _merge_names(notes: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """Merge equal notes of several metrics into one: `a, b: note`, with its style."""
     merged: dict[tuple[str, str], list[str]] = {}
     for name, words, style in notes:
         merged.setdefault((words, style), []).append(name)
@@ -243,7 +236,6 @@ def _print_indented(
 
 
 def print_metrics(run: Run, console: Console) -> None:
-    """Print the metrics' table; on narrow terminals without bars, or as a list."""
     summaries = run.summary()
     if not summaries:
         console.print(printable("no metrics were run", console, "bold"))
@@ -286,7 +278,6 @@ UNICODE_BARS, ASCII_BARS = "█─·├┤│", "#-.[]|"
 
 
 def bar_style(encoding: str) -> str:
-    """Return the characters that a terminal of that encoding can show."""
     try:
         UNICODE_BARS.encode(encoding)
     except (UnicodeEncodeError, LookupError):
@@ -295,7 +286,6 @@ def bar_style(encoding: str) -> str:
 
 
 def bar(summary: Summary, info: MetricInfo, style: str = UNICODE_BARS) -> str:
-    """Draw a mean and its interval; "" without a mean, or if the range is unbounded."""
     if summary.mean is None or not 0 < info.high - info.low < math.inf:
         return ""
 

@@ -154,12 +154,10 @@ class MetricCalibration(FrozenModel):
 
     @property
     def claims(self) -> list[tuple[LabelledClaim, float]]:
-        """The labelled claims, and the weight of each: 1 / the probability of its row."""
         return [(claim, 1 / row.probability) for row in self.rows for claim in row.claims]
 
     @property
     def agreement(self) -> Agreement:
-        """The table of the judge's and people's verdicts."""
         return Agreement.of((claim.judge, claim.human) for claim, _ in self.claims)
 
     def share(self, *, of_human: bool) -> tuple[float, Ends, int] | None:
@@ -178,7 +176,6 @@ class MetricCalibration(FrozenModel):
         return share, proportion_interval(round(share * n), n), len(found)
 
     def reliability(self) -> list[tuple[float, float, int, int]]:
-        """Return (low, high, claims, those that people support) by the judge's probability."""
         known = [(c.support, c.human) for c, _ in self.claims if c.support is not None]
         bins: list[list[bool]] = [[] for _ in range(BINS)]
         for support, human in known:
@@ -190,7 +187,6 @@ class MetricCalibration(FrozenModel):
         ]
 
     def thresholds(self) -> dict[str, Threshold]:
-        """Return the best threshold of all claims (""), and of each slice `tag=value` of them."""
         slices: dict[str, list[tuple[LabelledClaim, int]]] = {}
         for row in self.rows:
             names = ["", *(f"{tag}={value}" for tag, value in row.tags.items())]
@@ -235,7 +231,6 @@ class MetricCalibration(FrozenModel):
         return LabelledScores(scores, units, judged, human, chances, groups, transported)
 
     def judge_alone(self, scores: Numbers) -> float:
-        """Return the judge's mean of a run; if responses were labelled, its share of best ones."""
         if self.of == "claims":
             return float(scores.mean())
         return float((scores == 1).mean())
@@ -334,7 +329,6 @@ class Calibration(FrozenModel):
         )
 
     def find(self, metric: str) -> MetricCalibration | None:
-        """Return the labels of a metric, with any pass mark; None if there are none."""
         labelled = {_PASS_MARK.sub("", name): each for name, each in self.metrics.items()}
         return labelled.get(_PASS_MARK.sub("", metric))
 
@@ -346,7 +340,6 @@ class Calibration(FrozenModel):
     def correct(
         self, metric: str, manifest: Manifest, counts: RunSummaryBuilder
     ) -> Correction | None:
-        """Return the corrected mean of a run's metric; None if its kind was not labelled."""
         found, scores, problem = self.find(metric), counts.scores[metric], None
         if found is None:
             kind = re.split("[:,@]", metric)[0]
@@ -400,7 +393,6 @@ class Calibration(FrozenModel):
         return None
 
     def save(self) -> Path:
-        """Write the calibration to its file, in place of an older one of this name."""
         path = _path(self.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, self.model_dump_json(indent=1) + "\n")
@@ -408,14 +400,12 @@ class Calibration(FrozenModel):
 
 
 def calibratable(metrics: Mapping[str, MetricInfo]) -> list[str]:
-    """Return the metrics whose labels can be used: scores from 0 to 1, where 1 is best."""
     return [
         name for name, info in metrics.items() if info.range == (0, 1) and info.higher_is_better
     ]
 
 
 def load_calibration(name: str) -> Calibration:
-    """Read a calibration by its name."""
     path = _path(name)
     if not path.is_file():
         known = sorted(each.stem for each in FOLDER.glob("*.json"))
@@ -437,7 +427,6 @@ def load_calibration(name: str) -> Calibration:
 
 
 def _answers(manifest: Manifest) -> str | None:
-    """Return a hash of the rows that were read, or None."""
     plan, file = manifest.plan, manifest.source.fingerprint
     if manifest.target or plan.limit or manifest.source.sample or file is None:
         return None
@@ -457,7 +446,6 @@ def _is_unclaimed(score: Score) -> bool:
 
 
 def _supported(score: Score) -> tuple[float, float]:
-    """Return the share of supported claims, without and with those supported partially."""
     labels = [claim.label for claim in score.claims]
     least, partly = labels.count(Verdict.SUPPORTED), labels.count(Verdict.PARTIALLY_SUPPORTED)
     return least / max(1, len(labels)), (least + partly) / max(1, len(labels))
@@ -488,7 +476,6 @@ def verdict_of(score: Score | None, claim: int | None) -> bool | None:
 
 
 def _labelled_claims(score: Score, labels: Iterable[Label]) -> list[LabelledClaim]:
-    """Return the claims of a row, or the response, on which the labels have a majority."""
     whole = score.detail.get(ALL_SUPPORTED)
     found: list[LabelledClaim] = []
     for (_, _, claim), human in majority(labels).items():

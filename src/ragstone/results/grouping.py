@@ -56,7 +56,6 @@ class RowKeys:
 
     @property
     def keys(self) -> Mapping[str, Sequence[Keys]]:
-        """Kind -> the hashes of each row, once for each tag that may share a value."""
         found = {kind: [np.frombuffer(hashes, np.int64)] for kind, hashes in self._hashes.items()}
         for tag, hashes in sorted(self._sources.items()):
             missing = self._rows - len(hashes)
@@ -65,7 +64,6 @@ class RowKeys:
         return found
 
     def add(self, query: str, contexts: Sequence[Context] | None, tags: Tags) -> None:
-        """Add the next row."""
         self._rows += 1
         if self.cluster is not None:
             for tag, hashes in self._hashes.items():
@@ -83,7 +81,6 @@ class RowKeys:
                 hashes.append(_number(_digest(str(value))))
 
     def merge(self, other: "RowKeys") -> None:
-        """Add the rows of another after these."""
         for kind, hashes in self._hashes.items():
             hashes += other._hashes[kind]
         for tag, more in other._sources.items():
@@ -93,13 +90,11 @@ class RowKeys:
         self._rows += other._rows
 
     def reorder(self, order: NDArray[np.intp]) -> None:
-        """Put the rows in an order: int[rows] has their present positions."""
         for hashes in (*self._hashes.values(), *self._sources.values()):
             hashes.extend([0] * (self._rows - len(hashes)))
             hashes[:] = array("q", np.frombuffer(hashes, np.int64)[order].tobytes())
 
     def _kind(self, tag: str) -> str:
-        """Return what a tag names, `source` or `conversation`; empty if neither."""
         if tag not in self._kinds:
             plain = "".join(filter(str.isalnum, tag.casefold()))
             other = "conversation" if plain in CONVERSATIONS else ""
@@ -112,7 +107,6 @@ def _digest(text: str) -> bytes:
 
 
 def _number(digest: bytes) -> int:
-    """Return a digest as a number that is not 0."""
     return int.from_bytes(digest, "little", signed=True) or 1
 
 
@@ -190,7 +184,6 @@ class Grouping:
         return cls(rows, int(np.unique(labels).size), by, fixed, explicit, labels)
 
     def lines(self, unit: str = "row") -> list[str]:
-        """Return in words what was grouped, and what was not although it is shared."""
         found: list[str] = []
         if self.explicit and self.by:
             found.append(f"{count(self.rows, unit)} grouped into {self.groups:,} by {self.by[0]}")
@@ -210,7 +203,6 @@ class Grouping:
         return found
 
     def to_dict(self) -> dict[str, object]:
-        """Return the grouping as plain data."""
         return {
             "rows": self.rows,
             "groups": self.groups,
@@ -220,7 +212,6 @@ class Grouping:
 
 
 def _connect(rows: int, links: Sequence[_Link]) -> Keys:
-    """Return the lowest row that each row is connected to."""
     labels = np.arange(rows, dtype=np.int64)
     changed = True
     while changed:  # in about log(rows) rounds: roots are hooked, then paths are shortened

@@ -47,7 +47,6 @@ T = TypeVar("T", bound=str)
 
 
 def commonest_first(counts: Mapping[T, int]) -> Counter[T]:
-    """Return the counts in an order that does not depend on that of counting."""
     return Counter(dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))))
 
 
@@ -62,19 +61,16 @@ class Reasons:
         self._counts = Counter[str](counts or {})
 
     def add(self, text: str, times: int = 1) -> None:
-        """Count a text."""
         self._counts[text] += times
         if len(self._counts) > 2 * MOST:
             self._limit()
 
     def merge(self, other: "Reasons") -> None:
-        """Add the counts of others."""
         for text, times in other._counts.items():
             self.add(text, times)
 
     @property
     def counts(self) -> Counter[str]:
-        """The counts, the commonest first."""
         self._limit()
         return commonest_first(self._counts)
 
@@ -206,17 +202,14 @@ class MetricSummaryBuilder:
 
     @property
     def undefined(self) -> Counter[str]:
-        """Reason -> number of rows that are undefined for it, the commonest first."""
         return self._undefined.counts
 
     @property
     def judged(self) -> bool:
-        """Whether any score has claims."""
         return bool(self.labels)
 
     @property
     def causes(self) -> Counter[Cause]:
-        """Cause -> number of rows that failed for it, the commonest first."""
         return commonest_first(self._causes)
 
     def add(
@@ -227,8 +220,6 @@ class MetricSummaryBuilder:
         sample_id: str = "",
         ranked: bool = True,
     ) -> None:
-        """Count one score, of the row at that place of the data set."""
-
         def first(known: First | None, words: str | None) -> First:
             one = First(place, sample_id, one_line(words or "", LONGEST))
             return one if known is None else min(known, one)
@@ -315,7 +306,6 @@ class MetricSummaryBuilder:
             self._ends[sign] = sorted(self._ends[sign] + moved)[:N_WORST]
 
     def reorder(self, order: NDArray[np.intp]) -> None:
-        """Put the rows in an order: int[rows] has their present positions."""
         states = np.frombuffer(self.row_states, dtype=np.int8)
         scored = states == SCORED
         numbers = np.cumsum(scored)[order[scored[order]]] - 1
@@ -332,11 +322,9 @@ class MetricSummaryBuilder:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """The keys of the scores' details, in the order of the rows."""
         return tuple(sorted(self._details, key=self._details.__getitem__))
 
     def histogram(self, low: float, high: float) -> Histogram | None:
-        """Return how many values lie in each tenth of the metric's range; None without values."""
         if self._summed is None or not self._summed[0].n:
             return histogram(self.values, low=low, high=high)
         edges: list[float] = np.histogram_bin_edges([], BINS, (low, high)).tolist()
@@ -377,12 +365,10 @@ class MetricSummaryBuilder:
         )
 
     def clusters(self, groups: NDArray[np.int64] | None) -> int | None:
-        """Return how many groups the scored rows have; None if rows are independent."""
         scored = self.scored_groups(groups)
         return None if scored is None else len(np.unique(scored))
 
     def scored_groups(self, groups: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-        """Return the labels of the scored rows, in the order of `values`."""
         states = np.frombuffer(self.row_states, dtype=np.int8)
         return None if groups is None else groups[states == SCORED]
 
@@ -394,7 +380,6 @@ def _greatest(one: float | None, other: float | None) -> float | None:
 def _lowest(
     scored: NDArray[np.float64], places: NDArray[np.intp], ids: Sequence[str], first_place: int
 ) -> list[Placed]:
-    """Return the N_WORST lowest, of equal ones the first, without sorting all."""
     candidates = np.arange(len(scored))
     if len(scored) > N_WORST:
         limit = np.partition(scored, N_WORST - 1)[N_WORST - 1]
@@ -419,7 +404,6 @@ class ScoreColumn:
         self._known: dict[Hashable, int] = {}
 
     def add(self, place: int, score: Score) -> None:
-        """Add the score of the row at that place."""
         detail = tuple(score.detail.items())
         rest = (score.passed, score.threshold, score.fallback, score.reason, score.cause)
         key = (score.state, score.value, *rest, detail)
@@ -431,7 +415,6 @@ class ScoreColumn:
         self._numbers.append(number)
 
     def merge(self, other: "ScoreColumn") -> None:
-        """Add the scores of other rows."""
         numbers: list[int] = []
         for key, score in zip(other._known, other._distinct, strict=True):
             numbers.append(self._known.setdefault(key, len(self._distinct)))
@@ -441,6 +424,5 @@ class ScoreColumn:
         self._numbers.extend(map(numbers.__getitem__, other._numbers))
 
     def in_order(self) -> list[Score]:
-        """Return the scores in the order of their places."""
         order = np.argsort(np.frombuffer(self._places, dtype=np.int64), kind="stable")
         return [self._distinct[self._numbers[position]] for position in order]

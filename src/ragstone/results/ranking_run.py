@@ -55,17 +55,14 @@ class RankingRows(LazyRows):
 
     @cached_property
     def queries(self) -> Sequence[str]:
-        """The queries' texts; the id of a query without one."""
         return [self.texts.get(query) or query for query in self.ids]
 
     def column(self, metric: str) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-        """Return each query's score by one metric, and its state as an index into STATES."""
         states = np.where(self.why == COUNTED, SCORED, UNDEFINED).astype(np.int8)
         states[list(self.failures(metric))] = FAILED
         return self.numbers(metric), states
 
     def failures_within(self, start: int, end: int) -> dict[str, dict[int, str]]:
-        """Return metric -> its failures in a block, by their places in the block."""
         return {
             name: {
                 place - start: message
@@ -117,7 +114,6 @@ class RankingScores(RankingRows):
     failed: Mapping[str, Mapping[int, str]] = field(default_factory=dict[str, Mapping[int, str]])
 
     def at(self, place: int) -> Row:
-        """Return the row of one query."""
         query, why = self.ids[place], int(self.why[place])
         scores: dict[str, Score] = {}
         for name, value in zip(self.metrics, self.values[place].tolist(), strict=True):
@@ -131,11 +127,9 @@ class RankingScores(RankingRows):
         return Row(index=place, sample=sample, scores=scores)
 
     def numbers(self, metric: str) -> NDArray[np.float64]:
-        """Return float64[Q], each query's score by one metric; 0 if it has none."""
         return self.values[:, self.metrics.index(metric)]
 
     def failures(self, metric: str) -> Mapping[int, str]:
-        """Return place of a query -> why the metric failed on it."""
         return self.failed.get(metric, {})
 
     def blocks(self) -> Iterator["RankingScores"]:
@@ -159,7 +153,6 @@ class RankingSummary(LazyRows):
         self._counts, self.texts = counts, texts
 
     def counts(self) -> RunSummaryBuilder:
-        """Return the counts of all rows."""
         return self._counts
 
     def __len__(self) -> int:

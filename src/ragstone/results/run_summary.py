@@ -75,7 +75,6 @@ class TagBreakdown:
         self._codes: dict[str, array[int]] = {}
 
     def add(self, tags: Mapping[str, object]) -> None:
-        """Count one row; a tag that is None or empty counts as missing."""
         for tag, value in tags.items():
             if tag not in self._known:
                 self._start(tag)
@@ -89,7 +88,6 @@ class TagBreakdown:
         self._rows += 1
 
     def merge(self, other: "TagBreakdown") -> None:
-        """Add the rows of another after these."""
         for tag, known in other._known.items():
             if tag not in self._known:
                 self._start(tag)
@@ -106,7 +104,6 @@ class TagBreakdown:
         self._rows += other._rows
 
     def _start(self, tag: str) -> None:
-        """Count a tag from now on, instead of the last one if there are too many."""
         if len(self._known) == TAGS:
             last = max(self._known)
             if tag > last:
@@ -130,7 +127,6 @@ class TagBreakdown:
         codes.extend(array("b", [_NONE]) * (self._rows - len(codes)))
 
     def reorder(self, order: NDArray[np.intp]) -> None:
-        """Put the rows in an order: int[rows] has their present positions."""
         for tag, codes in self._codes.items():
             self._fill(tag)
             codes[:] = array("b", np.frombuffer(codes, np.int8)[order].tobytes())
@@ -175,7 +171,6 @@ def _score_slice(
     rows: NDArray[np.bool_],
     groups: NDArray[np.int64] | None,
 ) -> SliceScore:
-    """Return the scores of one metric in a slice; bool[rows] has the rows that are in it."""
     states = np.frombuffer(builder.row_states, dtype=np.int8)
     scored_rows = rows[states == SCORED]
     places = np.flatnonzero(scored_rows)
@@ -251,14 +246,12 @@ class RunSummaryBuilder:
     def of(
         cls, rows: Iterable[Row], metrics: Iterable[str], *, cluster: str | None = None
     ) -> "RunSummaryBuilder":
-        """Count rows that have scores by these metrics."""
         builder = cls(metrics, cluster=cluster)
         for row in rows:
             builder.add(row)
         return builder
 
     def add(self, row: Row) -> None:
-        """Count one row."""
         self.rows += 1
         self._places.append(row.index)
         ranked = row.sample.ranking is not None
@@ -340,28 +333,23 @@ class RunSummaryBuilder:
 
     @property
     def usage(self) -> Usage:
-        """The usage of the judge."""
         cost = None if self._cost is None else self._cost / (1 << UNIT)
         return replace(self._usage, cost_usd=cost)
 
     @property
     def blame(self) -> Counter[ClaimIssue]:
-        """Issue -> number of claims that have it, the commonest first."""
         return commonest_first(self._blame)
 
     @property
     def notes(self) -> Counter[str]:
-        """Note -> number of rows that have it, the commonest first."""
         return self._notes.counts
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The names of the samples' tags, in the order of the rows."""
         return tuple(sorted(self._tags, key=self._tags.__getitem__))
 
     @property
     def first_unmatched(self) -> tuple[str, str] | None:
-        """A retrieved id and a relevant id of the first row with both."""
         return None if self._matched or self._unmatched is None else self._unmatched[1:]
 
     @property
@@ -383,12 +371,10 @@ class RunSummaryBuilder:
         return self._grouping
 
     def slices(self, metrics: Mapping[str, MetricInfo]) -> list[Slices]:
-        """Return the scores of these metrics among rows that share a value of a tag."""
         groups = self.grouping.labels
         return self._breakdown.slices(self.scores, metrics, tags=self.tags, groups=groups)
 
     def health(self) -> TargetHealth | None:
-        """Return the health of the target; None if it was not called."""
         calls = self._asked.total()
         if not calls:
             return None

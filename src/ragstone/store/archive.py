@@ -84,7 +84,6 @@ class _End(FrozenModel):
 
 
 def ranking_to_line(values: RankingScores) -> str:
-    """Return the scores as a line of JSON, in ASCII."""
     return json.dumps(
         {
             "ids": list(values.ids),
@@ -99,7 +98,6 @@ def ranking_to_line(values: RankingScores) -> str:
 
 
 def ranking_from_line(text: str, metrics: Sequence[str]) -> RankingScores:
-    """Return the scores by those metrics from a line."""
     line = from_text(_QUERIES, text)
     columns = [line.values.get(name, ()) for name in metrics]
     lengths = {len(line.ids), len(line.why), *map(len, columns)}
@@ -120,7 +118,6 @@ def ranking_from_line(text: str, metrics: Sequence[str]) -> RankingScores:
 
 
 def export(store: Store, run_id: str, path: Path) -> None:
-    """Write a run to a file, completely or not at all; missing folders are created."""
     with store.connect() as connection:
         query = select(RUNS).where(RUNS.c.id == run_id)
         line = connection.execute(query).mappings().first()
@@ -156,14 +153,12 @@ def export(store: Store, run_id: str, path: Path) -> None:
 
 
 def check_archive(path: Path) -> None:
-    """Check a file before there is a store to add it to; its rows are not parsed."""
     with _read(path) as lines:
         for _ in _read_run(lines, path)[1]:
             pass
 
 
 def import_(store: Store, path: Path) -> str:
-    """Add the run of a file to the store, and return its id."""
     with _read(path) as texts:
         head, rows = _read_run(texts, path)
         lines = enumerate(rows, start=2)
@@ -211,7 +206,6 @@ def import_(store: Store, path: Path) -> str:
 
 
 def _read_run(lines: Iterator[str], path: Path) -> tuple[_Head, Iterator[str]]:
-    """Return the checked first line, and the lines of rows."""
     first = next(lines, "")
     try:
         head = _Head.model_validate_json(first)
@@ -254,7 +248,6 @@ def _row_lines(lines: Iterator[str], path: Path, crc: int) -> Iterator[str]:
 
 @contextmanager
 def _read(path: Path) -> Generator[Iterator[str], None, None]:
-    """Open a file to read its lines; errors in the block become StoreErrors."""
     try:
         check_file(path)
         with path.open("rb") as raw:
@@ -270,7 +263,6 @@ def _read(path: Path) -> Generator[Iterator[str], None, None]:
 
 
 def _lines(file: BufferedIOBase, path: Path, limit: int) -> Iterator[str]:
-    """Yield the lines of a file that may have `limit` bytes, and a twentieth of it in a line."""
     left = limit
     while line := file.readline(limit // 20 + 1):
         left -= len(line)

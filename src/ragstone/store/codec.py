@@ -48,7 +48,6 @@ def encode_row(row: Row, *, transcript: bool = True) -> Texts:
 
 
 def encode_body(row: Row) -> str:
-    """Return a row without its exchanges as JSON."""
     return to_text(ROW, row, exclude={"exchanges"})
 
 
@@ -89,7 +88,6 @@ def to_text(adapter: TypeAdapter[T], value: T, *, exclude: set[str] | None = Non
 
 
 def from_text(adapter: TypeAdapter[T], text: str) -> T:
-    """Return the value of a text."""
     try:
         return adapter.validate_json(text)
     except ValidationError:
@@ -99,17 +97,14 @@ def from_text(adapter: TypeAdapter[T], text: str) -> T:
 
 
 def column(text: str) -> str:
-    """Return a text for a text column, with NULs and lone surrogates escaped."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
 
 
 def checksum(*values: object) -> int:
-    """Return the CRC-32 of the values as text."""
     return crc32("\0".join(map(str, values)).encode())
 
 
 def query_fingerprint(query: str) -> str:
-    """Return 16 hex digits that identify a query."""
     return hashlib.sha256(query.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -38,7 +38,6 @@ _ENUMS: Mapping[str, type[Enum]] = {
 
 
 def encode_counts(counts: RunSummaryBuilder) -> bytes | None:
-    """Return the counts; None if they have parts that only rankings have."""
     try:
         return zlib.compress(json.dumps(_plain(counts)).encode(), 1)
     except TypeError:
@@ -46,7 +45,6 @@ def encode_counts(counts: RunSummaryBuilder) -> bytes | None:
 
 
 def decode_counts(stored: bytes) -> RunSummaryBuilder | None:
-    """Return the counts that `encode_counts` returned, in the same version; None if damaged."""
     try:
         counts = _restored(json.loads(zlib.decompress(stored)))
     except (zlib.error, ValueError, TypeError, LookupError, AttributeError):

@@ -44,7 +44,6 @@ _TIMEOUTS = {
 
 
 def display_name(place: str | Path | None) -> str:
-    """Return the name of a store in messages: the path, or the URL without secrets."""
     if isinstance(place, str) and _LIKE_URL.match(place):
         url = _url(place)
         shown = URL.create("postgresql", url.username, None, url.host, url.port, url.database)
@@ -97,7 +96,6 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
 
 
 def _check_path(path: Path, *, reading: bool) -> None:
-    """Check that a file can be used; to write, create its folder if it is missing."""
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
             # SQLite would write a journal beside a device
@@ -122,7 +120,6 @@ def _check_path(path: Path, *, reading: bool) -> None:
 
 
 def _is_read_only(path: Path) -> bool:
-    """Whether a file can be read, but it or its folder, where SQLite creates files, not written."""
     place = Path(os.path.realpath(path))
     writable = os.access(place, os.W_OK) and os.access(place.parent, os.W_OK | os.X_OK)
     return os.access(place, os.R_OK) and not writable

@@ -95,7 +95,6 @@ def _reason(error: SQLAlchemyError, name: str) -> str:
 
 
 def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -> str:
-    """Return why SQLite failed on a file, and what to do."""
     code = getattr(error, "sqlite_errorcode", 0)
     reason = _SQLITE.get(code) or _SQLITE.get(code := code & 0xFF)  # the primary code
     if file and code == sqlite3.SQLITE_CANTOPEN:

@@ -17,7 +17,6 @@ RESPONSE = -1
 
 
 def write_labels(connection: Connection, run: int, labels: Iterable[Label]) -> None:
-    """Write labels of the run with that number; they replace labels with the same key."""
     lines: dict[object, tuple[object, ...]] = {}
     for each in labels:
         key = _key(run, each)
@@ -32,14 +31,12 @@ def write_labels(connection: Connection, run: int, labels: Iterable[Label]) -> N
 def change_labels(
     connection: Connection, run: int, run_id: str, change: Callable[[Label], Label]
 ) -> None:
-    """Replace labels by changed ones with the same key; no other connection writes meanwhile."""
     labels = read_labels(connection, run, run_id, lock=True)
     changed = ((label, change(label)) for label in labels)
     write_labels(connection, run, [new for old, new in changed if new != old])
 
 
 def delete_label(connection: Connection, run: int, label: Label) -> None:
-    """Delete the label with the same key, if there is one."""
     here = zip(LABELS.primary_key, _key(run, label), strict=True)
     connection.execute(LABELS.delete().where(*(column == value for column, value in here)))
 

@@ -77,9 +77,7 @@ class Lease:
 class LeaseSource(Protocol):
     """Where processes lease calls, all from the same account."""
 
-    def lease(self, request: LeaseRequest) -> Lease:
-        """Return the calls that may start soon; called in any thread."""
-        ...
+    def lease(self, request: LeaseRequest) -> Lease: ...
 
 
 class Account(Budget):
@@ -99,7 +97,6 @@ class Account(Budget):
         self.starts: dict[str, float] = {}
 
     def grant(self, request: LeaseRequest, now: float) -> Lease:
-        """Lease calls, and note what the request reports."""
         if not self.spent:
             self.calls -= request.unused
         self.charge(request.cost)
@@ -127,7 +124,6 @@ class Account(Budget):
         return Lease(waits, self.calls, self.cost, self.spent)
 
     def charge_dead(self, process: str) -> None:
-        """Count what a process that died has reserved as spent: its calls may have been charged."""
         held = self.reserved.get(process)
         self.charge(held[1] if held else 0.0)
         self.reserved[process] = None
@@ -151,13 +147,11 @@ class SharedBudget(Budget):
         self._given_back = (0, 0.0)
 
     def limiter(self, provider: str, delay: float) -> RateLimiter:
-        """Return what starts the calls of this process to a provider, in turn with all others."""
         return SharedLimiter(provider, delay, self)
 
     async def lease(
         self, provider: str = "", calls: Sequence[tuple[float, float]] = (), pause: float = 0.0
     ) -> Sequence[float]:
-        """Lease calls, and report what ended; return the waits of the calls."""
         async with self._lock:
             ended = self._unused, self._given_back, self._charged
             self._unused, self._given_back, self._charged = 0, (0, 0.0), 0.0
@@ -167,18 +161,15 @@ class SharedBudget(Budget):
         return lease.waits
 
     def charge(self, cost_usd: float | None) -> None:
-        """Report the cost of a call with the next lease."""
         self._charged += cost_usd or 0.0
 
     def release(self, cost: float) -> None:
-        """Report the end of a call whose cost was reserved with the next lease."""
         if cost:
             count, dollars = self._given_back
             self._given_back = count + 1, dollars + cost
             self._wake()
 
     def give_back(self, cost: float) -> None:
-        """Give back a leased call that is not made."""
         self._unused += 1
         self.release(cost)
 
@@ -199,7 +190,6 @@ class SharedLimiter(RateLimiter):
         self._pause = 0.0
 
     async def turn(self, after: float = 0.0, cost: float = 0.0) -> None:
-        """Wait until the next start is allowed; see `RateLimiter.turn`."""
         loop = asyncio.get_running_loop()
         gap = max(self._delay, after)
         while True:
@@ -218,7 +208,6 @@ class SharedLimiter(RateLimiter):
             self._shared.give_back(cost)
 
     def pause(self, seconds: float) -> None:
-        """Allow no start for that many seconds, in no process."""
         super().pause(seconds)
         self._pause = max(self._pause, seconds)
         self._begin_leasing()
@@ -228,7 +217,6 @@ class SharedLimiter(RateLimiter):
             self._task = asyncio.get_running_loop().create_task(self._lease())
 
     async def _lease(self) -> None:
-        """Lease calls until none waits."""
         loop, waiting = asyncio.get_running_loop(), self._waiting
         try:
             while waiting or self._pause:
@@ -287,18 +275,15 @@ class StoredLimits:
         self._change = LIMITS.update().where(of_run)
 
     def lease(self, request: LeaseRequest) -> Lease:
-        """Lease calls, in one transaction."""
         with self._account() as (account, now):
             return account.grant(request, now)
 
     def charge_dead(self, process: str) -> None:
-        """Note that a process has died; see `Account.charge_dead`."""
         with self._account() as (account, _):
             account.charge_dead(process)
 
     @contextmanager
     def _account(self) -> Generator[tuple[Account, float], None, None]:
-        """Give the account and the time, and store the account afterwards."""
         with translate_errors(self._name), self._connection.begin():
             line = self._connection.execute(self._find).one_or_none()
             if line is None:
@@ -316,7 +301,6 @@ class StoredLimits:
             self._connection.execute(self._change, values)
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
         self._engine.dispose()
 

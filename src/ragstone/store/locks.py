@@ -28,13 +28,11 @@ TIMEOUT = 0.5
 
 
 def run_lock(connection: Connection, run: int, *, name: str) -> AbstractContextManager[None]:
-    """Lock the run with that number within the block."""
     busy = f"run {name} is in use by another process; wait until it finishes"
     return _locked(connection, _lock_path(connection, run), (KIND, run), busy)
 
 
 def start_lock(connection: Connection, fingerprint: str) -> AbstractContextManager[None]:
-    """Lock a configuration within the block, before it has a run that could be locked."""
     number = crc32(fingerprint.encode()) & 0x7FFF_FFFF
     path = Path(f"{connection.engine.url.database}.start-{number:08x}.lock")
     return _locked(connection, path, (KIND + 1, number), SAME_EVALUATION.format(""))
@@ -44,7 +42,6 @@ def start_lock(connection: Connection, fingerprint: str) -> AbstractContextManag
 def _locked(
     connection: Connection, path: Path, key: tuple[int, int], busy: str
 ) -> Generator[None, None, None]:
-    """Hold a lock file beside a SQLite file, or an advisory lock of PostgreSQL."""
     sqlite = connection.dialect.name == "sqlite"
     with ExitStack() as stack:
         try:
@@ -58,7 +55,6 @@ def _locked(
 
 
 def locked_runs(connection: Connection, runs: Iterable[int]) -> frozenset[int]:
-    """Return which of the runs with these numbers are locked."""
     if connection.dialect.name != "sqlite":
         return frozenset(runs) & frozenset(connection.exec_driver_sql(_LOCKED).scalars())
     locked: set[int] = set()
@@ -82,7 +78,6 @@ def _lock_path(connection: Connection, run: int) -> Path:
 
 @contextmanager
 def _advisory_lock(connection: Connection, key: tuple[int, int]) -> Generator[None, None, None]:
-    """Take a PostgreSQL lock, which lasts no longer than the connection."""
     until = time.monotonic() + TIMEOUT
     while True:
         free = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock{key}").scalar()

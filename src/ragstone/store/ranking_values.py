@@ -34,7 +34,6 @@ _FAILED: TypeAdapter[list[tuple[int, str]]] = TypeAdapter(list[tuple[int, str]])
 
 
 def write_blocks(connection: Connection, run: int, rows: RankingRows, *, place: int = 0) -> int:
-    """Write rows to the run with that number, one transaction a block; return the next place."""
     for block in rows.blocks():
         texts = {query: block.texts[query] for query in block.ids if query in block.texts}
         names = json.dumps([list(block.ids), texts])
@@ -114,7 +113,6 @@ class StoredRanking(RankingRows):
         return replace(self._block(number).at(place - self._starts[number]), index=place)
 
     def numbers(self, metric: str) -> NDArray[np.float64]:
-        """Return float64[Q], each query's score by one metric; 0 if it has none."""
         cells = VALUE_BLOCKS.c.place, VALUE_BLOCKS.c.numbers
         one = VALUE_BLOCKS.c.run == self._run, VALUE_BLOCKS.c.metric == column(metric)
         with self._reading() as connection:
@@ -126,7 +124,6 @@ class StoredRanking(RankingRows):
         return found
 
     def failures(self, metric: str) -> Mapping[int, str]:
-        """Return place of a query -> why the metric failed on it."""
         return self._failed.get(metric, {})
 
     def blocks(self) -> Iterator[RankingScores]:
@@ -186,7 +183,6 @@ class StoredRanking(RankingRows):
 
 
 def pack(content: bytes) -> bytes:
-    """Return bytes as a cell stores them."""
     return zlib.compress(content, LEVEL)
 
 

@@ -64,13 +64,11 @@ class StoredRows(LazyRows):
 
     @cached_property
     def _has_all(self) -> bool:
-        """Whether no place before the last one is missing."""
         query = select(func.max(ROWS.c.place)).where(ROWS.c.run == self._run)
         with self._reading() as connection:
             return connection.execute(query).scalar() == len(self) - 1
 
     def counts(self) -> RunSummaryBuilder | None:
-        """Return the counts of a finished run; None if this version has not stored them."""
         query = select(COUNTS.c.counts).where(
             COUNTS.c.run == self._run, COUNTS.c.version == VERSION
         )
@@ -79,7 +77,6 @@ class StoredRows(LazyRows):
         return None if stored is None else decode_counts(stored)
 
     def at(self, place: int) -> Row:
-        """Return the row at a place of the stored rows."""
         places = select(ROWS.c.place).where(ROWS.c.run == self._run).order_by(ROWS.c.place)
         all_there = self._has_all
         with self._reading() as connection:
@@ -93,18 +90,15 @@ class StoredRows(LazyRows):
         return self._row(*found[0])
 
     def texts(self) -> Iterator[Texts]:
-        """Yield the rows as they are stored."""
         return (texts for _, texts in self._all())
 
     def read_as(self, adapter: TypeAdapter[T]) -> Iterator[T]:
-        """Yield the rows as the adapter reads their JSON, which has no exchanges."""
         for place, texts in self._all():
             with row_errors(self._name, place):
                 value = from_text(adapter, texts.body)
             yield value
 
     def without_exchanges(self) -> Iterator[Row]:
-        """Yield the rows without their exchanges."""
         return self.read_as(ROW)
 
     def _all(self) -> Iterator[tuple[int, Texts]]:
@@ -140,14 +134,12 @@ class EncodedRows(LazyRows):
         return len(self._records)
 
     def at(self, place: int) -> Row:
-        """Return the row at a place of the sequence."""
         return decode_row(self._records[place].encoded)
 
 
 def read_texts(
     connection: Connection, *which: ColumnElement[bool], run_id: str, limit: int | None = None
 ) -> list[tuple[int, Texts]]:
-    """Return the place and the texts of each row that meets the conditions, sorted by place."""
     cells = TEXTS.c.place, TEXTS.c.body, TEXTS.c.transcript, TEXTS.c.checksum
     query = select(*cells).where(*which).order_by(cells[0]).limit(limit)
     found: list[tuple[int, Texts]] = []
@@ -180,7 +172,6 @@ class RowIndexSet(Collection[int]):
 
     @classmethod
     def of(cls, places: Iterable[int]) -> Self:
-        """Return the set of these places, which count from 0."""
         flags = bytearray()
         for place in places:
             if place >= len(flags):

@@ -71,14 +71,12 @@ class RunInfo:
 
     @property
     def finished(self) -> bool:
-        """Whether every row was finished."""
         return self.finished_at is not None
 
     @classmethod
     def of(
         cls, line: RunLine, rows: int, *, ranked: bool = False, damage: str | None = None
     ) -> "RunInfo":
-        """Read a line of the table of runs."""
         try:
             return cls(
                 id=line.id,
@@ -106,12 +104,10 @@ class RunInfo:
 
 
 def format_time(time: datetime) -> str:
-    """Return a time as text in UTC, which sorts in the order of time."""
     return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """Return a manifest as JSON; the path of its file is absolute."""
     return to_text(_MANIFEST, _move_source(manifest, Path.absolute))
 
 
@@ -124,13 +120,11 @@ def _move_source(manifest: Manifest, move: Callable[[Path], Path]) -> Manifest:
 
 
 def _relative(path: Path) -> Path:
-    """Return a path relative to the working folder; reports show no more than this."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def read_run_info(connection: Connection, number: int) -> RunInfo:
-    """Return the info of the run with that number."""
     query = select(RUNS).where(RUNS.c.number == number)
     values = connection.execute(query).mappings().first()
     if values is None:
@@ -165,7 +159,6 @@ _DELETED = "{} was deleted by another process while it was read"
 
 
 def count_rows(connection: Connection, number: int) -> tuple[int, bool]:
-    """Return how many rows or ranked queries a run has, and whether it is a ranking run."""
     counted = select(func.count()).select_from(ROWS).where(ROWS.c.run == number)
     queries = func.count(), func.coalesce(func.sum(QUERY_BLOCKS.c.queries), 0)
     rows = connection.execute(counted).scalar_one()
@@ -174,7 +167,6 @@ def count_rows(connection: Connection, number: int) -> tuple[int, bool]:
 
 
 def seal(connection: Connection, number: int) -> None:
-    """Store the checksum of a run's line after a change."""
     here = RUNS.c.number == number
     line = connection.execute(select(RUNS).where(here)).mappings().one()
     connection.execute(RUNS.update().where(here).values(checksum=_line_checksum(line)))
@@ -194,7 +186,6 @@ def sort_time(connection: Connection, started_at: str) -> str:
 
 
 def find_run_number(connection: Connection, run_id: str, *, store: str) -> int:
-    """Return the number of a run in the tables of its rows."""
     query = select(RUNS.c.number).where(RUNS.c.id == column(run_id))
     number = connection.execute(query).scalar()
     if number is None:

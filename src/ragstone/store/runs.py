@@ -38,7 +38,6 @@ _NAMES = select(RUNS.c.id, RUNS.c.tag).where(WHOLE).order_by(*NEWEST)
 
 
 def find_run(store: Store, name: str) -> str:
-    """Return the id of a run by its id, its tag, a unique beginning of its id, or `last`."""
     with store.connect() as connection:
         if name == LAST:
             found = connection.execute(_NAMES.limit(1)).scalar()
@@ -67,7 +66,6 @@ def find_run(store: Store, name: str) -> str:
 
 
 def resume(store: Store, manifest: Manifest) -> None:
-    """Mark a run as unfinished; gates and rate limits of the manifest may be new."""
     values = {"finished_at": None, "summary": None, "stopped": None, "extras": "{}", "rows": None}
     values["manifest"] = manifest_text(manifest)
     with store.transaction() as connection:
@@ -85,7 +83,6 @@ class TagMove(NamedTuple):
 
 
 def tag(store: Store, run_id: str, name: str) -> TagMove:
-    """Tag a run; its old tag is removed, and another run loses a tag of that name."""
     if not _TAG.fullmatch(name) or name == LAST:
         raise StoreError(
             f"invalid tag {name!r}: use up to 100 letters, digits, '.', '_' and '-' (not {LAST!r})"
@@ -105,19 +102,16 @@ def tag(store: Store, run_id: str, name: str) -> TagMove:
 
 
 def untag(store: Store, run_id: str) -> None:
-    """Remove the tag of a run, if it has one."""
     with store.transaction() as connection:
         connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(tag=None))
 
 
 def delete(store: Store, run_id: str) -> None:
-    """Delete a run with its rows."""
     with store.lock(run_id) as (connection, number), connection.begin():
         connection.execute(RUNS.delete().where(RUNS.c.number == number))
 
 
 def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[str]:
-    """Return the ids of the runs that a process is working on."""
     query = select(RUNS.c.number, RUNS.c.id).where(RUNS.c.finished_at.is_(None))
     if fingerprint is not None:
         query = query.where(RUNS.c.fingerprint == fingerprint)
@@ -144,7 +138,6 @@ def old_runs(store: Store, *, before: datetime) -> list[str]:
 
 
 def prune(store: Store, *, before: datetime) -> list[str]:
-    """Delete the `old_runs` that no process is working on; return their ids."""
     deleted: list[str] = []
     for run_id in old_runs(
         store, before=before
@@ -200,7 +193,6 @@ def atomic_import(
 
 
 def save_ranking(store: Store, run: Run) -> None:
-    """Store a ranking run, completely or not at all."""
     assert run.columns is not None, "rows of other runs are stored as they finish"
     manifest = run.manifest
     line = RunLine(

@@ -206,13 +206,11 @@ def migrate(engine: sa.Engine, name: str) -> None:
 
 
 def is_current(engine: sa.Engine, name: str) -> bool:
-    """Return whether the newest migration was run."""
     with engine.connect() as connection:
         return _version(connection, name) == HEAD
 
 
 def _version(connection: sa.Connection, name: str) -> str | None:
-    """Return the newest migration that was run; None in an empty database."""
     tables = set(sa.inspect(connection).get_table_names())
     if _VERSIONS not in tables:
         if tables:
@@ -231,7 +229,6 @@ def _version(connection: sa.Connection, name: str) -> str | None:
 
 
 def upgrade(connection: sa.Connection, revision: str = HEAD) -> None:
-    """Run the migrations up to one, within the connection's transaction."""
     from alembic import command  # slow to load, and rarely needed
     from alembic.config import Config
 

@@ -85,7 +85,6 @@ class RowPage:
 
 
 def find_rows(store: Store, run_id: str, search: RowQuery) -> RowPage:
-    """Return the rows of a run that fit a query."""
     if (columns := _columns(store, run_id)) is not None:
         return _find_queries(columns, search)
     tables: sa.FromClause = ROWS
@@ -129,7 +128,6 @@ def find_rows(store: Store, run_id: str, search: RowQuery) -> RowPage:
 
 
 def row_at(store: Store, run_id: str, place: int) -> Row | None:
-    """Return the whole row at a place; None if it is not stored."""
     if (columns := _columns(store, run_id)) is not None:
         return columns.at(place) if 0 <= place < len(columns) else None
     with store.connect() as connection:
@@ -141,7 +139,6 @@ def row_at(store: Store, run_id: str, place: int) -> Row | None:
 
 
 def _columns(store: Store, run_id: str) -> RankingRows | None:
-    """Return the columns of a ranking's run; None for all other runs."""
     with store.connect() as connection:
         run = find_run_number(connection, run_id, store=store.name)
         first = sa.select(QUERY_BLOCKS.c.place).where(QUERY_BLOCKS.c.run == run).limit(1)
@@ -180,7 +177,6 @@ def _conditions(
 
 
 def _find_queries(rows: RankingRows, search: RowQuery) -> RowPage:
-    """Return the queries of a ranking that fit; only the columns that are searched are read."""
     fits = np.full(len(rows), search.tag is None)  # queries from files have no tags
     if search.text:
         folded = search.text.casefold()
@@ -206,7 +202,6 @@ def _find_queries(rows: RankingRows, search: RowQuery) -> RowPage:
 
 
 def _score_matches(rows: RankingRows, metric: str, search: RowQuery) -> NDArray[np.bool_]:
-    """Return for each query whether its score by one metric has the state and the value."""
     numbers, states = rows.column(metric)
     fits = np.ones(len(rows), dtype=np.bool_)
     if search.state is not None:
@@ -277,7 +272,6 @@ def _postgresql_tag_matches(tag: str, value: str | None) -> sa.ColumnElement[boo
 
 
 def _at(*path: str) -> sa.Function[str]:
-    """Return the text at a path in a row's JSON; unreadable characters become question marks."""
     body = TEXTS.c.body
     marked = sa.func.regexp_replace(body, _UNREADABLE, r"\1?", "g")
     may_need_marks = sa.or_(
@@ -288,12 +282,10 @@ def _at(*path: str) -> sa.Function[str]:
 
 
 def _in_json(text: str) -> str:
-    """Return a text as it is written in a row's JSON."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _pattern(text: str) -> str:
-    """Return a LIKE pattern for anything that contains a text."""
     for special in "/%_":
         text = text.replace(special, f"/{special}")
     return f"%{text}%"
@@ -310,7 +302,6 @@ class MetricCounts:
 
 
 def count_scores(store: Store, run_id: str) -> dict[str, MetricCounts]:
-    """Return metric -> the counts and the mean of its scores in the rows that are stored."""
     with store.connect() as connection:
         run = find_run_number(connection, run_id, store=store.name)
         which = SCORES.c.metric, SCORES.c.state
@@ -333,7 +324,6 @@ def count_scores(store: Store, run_id: str) -> dict[str, MetricCounts]:
 
 
 def summarize(store: Store, info: RunInfo) -> RunInfo:
-    """Return the info with a summary: if it has none, each metric's mean and counts so far."""
     if info.summary is not None:
         return info
     with suppress(RunNotFoundError):  # deleted meanwhile

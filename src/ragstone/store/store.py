@@ -87,13 +87,11 @@ class Store:
 
     @property
     def place(self) -> str:
-        """The absolute path or URL of the store, with its password, to open it again."""
         url = self._engine.url
         file = url.database if url.drivername == "sqlite" else None
         return str(Path(file).absolute()) if file else url.render_as_string(hide_password=False)
 
     def close(self) -> None:
-        """Close all connections; reading rows of a loaded run later opens one again."""
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -163,7 +161,6 @@ class Store:
             yield
 
     def open_writer(self, run_id: str) -> RowWriter:
-        """Return a writer for the rows of a run; it locks the run."""
         with self.connect() as connection:
             number = self._number(connection, run_id)
             query = select(RUNS.c.transcript).where(RUNS.c.number == number)
@@ -258,7 +255,6 @@ class Store:
         return next((name for number, name in found if number not in locked), None)
 
     def runs(self, limit: int | None = None) -> list[RunInfo]:
-        """Return the infos of the runs, newest first."""
         query = select(RUNS.c.number).where(WHOLE).order_by(*NEWEST).limit(limit)
         with self.connect() as connection:
             numbers = connection.execute(query).scalars().all()
@@ -346,7 +342,6 @@ class Store:
 
     @contextmanager
     def connect(self) -> Generator[Connection, None, None]:
-        """Give a connection to read."""
         with translate_errors(self.name), self._engine.connect() as connection:
             yield connection
 

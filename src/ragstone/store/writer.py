@@ -53,7 +53,6 @@ class Record:
 
     @classmethod
     def of(cls, row: Row, *, transcript: bool, texts: Texts | None = None) -> "Record":
-        """Return the record of a row; without `transcript`, with no texts of the judge."""
         place, sample = row.index, row.sample
         spent = [exchange.outcome.usage for exchange in row.exchanges]
         usage = reduce(add, spent) if spent else NOTHING_SPENT
@@ -95,12 +94,10 @@ class Record:
 
     @property
     def place(self) -> int:
-        """The row's place in the data set."""
         return cast("int", self.row[0])
 
     @property
     def encoded(self) -> Texts:
-        """The row as texts."""
         _, body, transcript, _ = self.texts
         return Texts(cast("str", body), cast("str", transcript))
 
@@ -121,7 +118,6 @@ def write(connection: Connection, run: int, records: Sequence[Record]) -> None:
 
 
 def _delete_stale_labels(connection: Connection, run: int, bodies: Mapping[int, str]) -> None:
-    """Delete labels of texts or claims that differ in the new bodies: place -> JSON."""
     keys = LABELS.c.place, LABELS.c.metric, LABELS.c.claim
     same = (LABELS.c.run == TEXTS.c.run) & (LABELS.c.place == TEXTS.c.place)
     query = select(*keys, TEXTS.c.body).join(TEXTS, same).distinct()
@@ -135,7 +131,6 @@ def _delete_stale_labels(connection: Connection, run: int, bodies: Mapping[int, 
 
 
 def _labelled_part(row: Mapping[str, Any], metric: str, claim: int) -> object:
-    """Return the texts of a row that a label of a claim, or -1 for the response, is about."""
     sample, claims = row["sample"], row["scores"].get(metric, {}).get("claims", ())
     contexts = [each.get("text") for each in sample.get("contexts") or ()]
     number = slice(None) if claim >= 0 else slice(0)
@@ -144,7 +139,6 @@ def _labelled_part(row: Mapping[str, Any], metric: str, claim: int) -> object:
 
 
 def put_lines(connection: Connection, table: Table, lines: Sequence[tuple[object, ...]]) -> None:
-    """Write values of all columns; they replace lines with the same key."""
     for start in range(0, len(lines), RECORDS_AT_ONCE):
         some = lines[start : start + RECORDS_AT_ONCE]
         sql = _put(table, lines=len(some), dialect=connection.dialect.name)
@@ -229,7 +223,6 @@ class RowWriter:
         self._check()
 
     async def __aexit__(self, *raised: object) -> None:
-        """Write all rows that were put, also after a cancellation, and unlock the run."""
         error = raised[1] if raised else None
         self._flush()
         self._batches.put(None)
@@ -270,7 +263,6 @@ class RowWriter:
             self._batch, self._size = [], 0
 
     def _work(self) -> None:
-        """Write batches until the end, in the thread."""
         error: BaseException | None = None
         try:
             with self._lock() as (connection, run):

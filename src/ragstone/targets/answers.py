@@ -32,27 +32,21 @@ class Runnable(Protocol):
     """A LangChain runnable, such as a chain or a retriever."""
 
     @property
-    def ainvoke(self) -> Callable[..., object]:
-        """Answer one input."""
-        ...
+    def ainvoke(self) -> Callable[..., object]: ...
 
 
 class QueryEngine(Protocol):
     """A query engine of LlamaIndex."""
 
     @property
-    def query(self) -> Callable[..., object]:
-        """Answer a query."""
-        ...
+    def query(self) -> Callable[..., object]: ...
 
 
 class Retriever(Protocol):
     """A retriever of LlamaIndex."""
 
     @property
-    def retrieve(self) -> Callable[..., object]:
-        """Return the documents for a query."""
-        ...
+    def retrieve(self) -> Callable[..., object]: ...
 
 
 def as_function(target: object) -> object:
@@ -133,7 +127,6 @@ def _is_document(item: object) -> bool:
 
 
 def _plain(value: object) -> object:
-    """Return a value with its documents as mappings, and a message as its text."""
     if isinstance(value, list | tuple):
         items = cast("Sequence[object]", value)
         return [_document(item) if _is_document(item) else item for item in items]

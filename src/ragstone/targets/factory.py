@@ -66,7 +66,6 @@ class FunctionTarget(Target):
         self._limiter = RateLimiter(delay)
 
     async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
-        """Call the function with this sample's query; needed fields that it omits are failures."""
         await self._limiter.turn()
         start = perf_counter()
         fields, failure = await self._answer(sample)

@@ -92,7 +92,6 @@ def parse_events(content: bytes) -> list[str]:
 
 
 def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> dict[str, object]:
-    """Return Sample fields from a reply's body; `paths` is field -> its path."""
     if stream:
         events = parse_events(content)
         whole = [*paths.items()] == [("response", "@")]
@@ -119,7 +118,6 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _absence(data: object, path: str) -> str:
-    """Describe where a path ends: at a null, or at the keys of the last object on it."""
     found: list[str] = []
     for name in re.split(r"\W", path, flags=re.ASCII):
         inner = cast("dict[str, object]", data) if isinstance(data, dict) else None
@@ -138,7 +136,6 @@ def _absence(data: object, path: str) -> str:
 
 
 def parse_field(field: str, value: object) -> object:
-    """Return a value as a Sample field: text, or contexts."""
     if field == "response":
         if not isinstance(value, str):
             seen = f"expected the response to be text, got {_excerpt(value)}"
@@ -212,7 +209,6 @@ def _joined(pieces: list[str], path: str) -> str:
 
 
 def _event(text: str, *, plain: bool = False) -> object:
-    """Return an event's JSON; None if it is `plain` text, or a word such as `done`."""
     try:
         data = cast("object", json.loads(text, object_pairs_hook=_object))
     except (ValueError, RecursionError) as error:
@@ -272,7 +268,6 @@ def _join_halves(text: str) -> str:
 
 
 def _tag_in(field: str) -> str | None:
-    """Return the tag that a field of a call names; None if it names something else."""
     return field.removeprefix("tags.") if field.startswith("tags.") else None
 
 
@@ -313,7 +308,6 @@ class HttpTarget(Target):
         self._parts = (self._client,)
 
     def check(self, samples: Sequence[Sample]) -> None:
-        """Check that each call sends something of a row, and that the tags it sends exist."""
         tags = dict.fromkeys(tag for sample in samples for tag in sample.tags)
         problems: dict[str, None] = {}
         for name, call in self._description.calls.items():
@@ -336,7 +330,6 @@ class HttpTarget(Target):
         return {**self._description.headers, **call.headers}
 
     async def __aenter__(self) -> Self:
-        """Open the session and check the API's health."""
         await super().__aenter__()
         try:
             await self._check_health()
@@ -346,7 +339,6 @@ class HttpTarget(Target):
         return self
 
     async def _check_health(self) -> None:
-        """Request the health check, or connect to the servers of the calls if there is none."""
         described = self._description
         if described.health is not None:
             url = fill_url(described.health, {}, base=self._base)
@@ -378,7 +370,6 @@ class HttpTarget(Target):
             writer.close()
 
     async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
-        """Make the calls for the needed fields; all fields of a call are returned together."""
         values = {
             **self._given,
             "query": sample.query,

@@ -35,7 +35,6 @@ _HOST = re.compile(r"[\w.-]+(:\d+)?(/.*)?")
 
 
 def fields_in(value: object) -> list[str]:
-    """Return the name of every `{field}` in the value's strings."""
     return [name for text in _texts(value) for name in _FIELD.findall(text)]
 
 
@@ -65,7 +64,6 @@ def fill_url(url: str, values: Values, *, base: str) -> str:
 
 
 def fill_headers(headers: Mapping[str, str], values: Values) -> dict[str, str]:
-    """Return headers with their fields filled; control characters become blanks."""
     return {
         name: _CONTROL.sub(" ", _fill(text, lambda field: _text(values.get(field)))).strip()
         for name, text in headers.items()
@@ -73,7 +71,6 @@ def fill_headers(headers: Mapping[str, str], values: Values) -> dict[str, str]:
 
 
 def fill_variables(text: str) -> str:
-    """Return a text with its `${ENV}`s filled; fields stay as they are."""
     return _fill(text, lambda name: f"{{{name}}}")
 
 
@@ -85,7 +82,6 @@ def _fill(text: str, field: Callable[[str], str]) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a value as text that can be sent, without halves of surrogate pairs."""
     return "" if value is None else str(value).encode("utf-8", "replace").decode("utf-8")
 
 
@@ -131,8 +127,6 @@ def _web(address: str) -> str:
 
 
 def _names(*allowed: str) -> AfterValidator:
-    """Accept a template with no other fields, and with variables that are set."""
-
     def check(value: object) -> object:
         problems: list[str] = []
         for name in dict.fromkeys(fields_in(value)):
@@ -220,7 +214,6 @@ class ApiDescription(FrozenModel):
 
     @classmethod
     def read(cls, path: Path) -> "ApiDescription":
-        """Read a YAML file."""
         try:
             if path.exists() and not path.is_dir():
                 check_file(path)
@@ -232,13 +225,11 @@ class ApiDescription(FrozenModel):
 
     @classmethod
     def standard(cls, url: str) -> "ApiDescription":
-        """Return the description of the default API at a URL."""
         text = files("ragstone.targets").joinpath("rag_api.yaml").read_text(encoding="utf-8")
         return cls.parse(text, "the target's URL", base=url)
 
     @classmethod
     def parse(cls, text: str, name: str, *, base: str | None = None) -> "ApiDescription":
-        """Read a description in YAML; `name` is its name in messages."""
         with yaml_errors(name):
             root = yaml.compose(text, Loader=yaml.SafeLoader)
             data: object = yaml.safe_load(text)
@@ -339,7 +330,6 @@ def _repeated(node: Node | None, seen: set[int]) -> list[Problem]:
 
 
 def _line(node: Node | None, place: Iterable[object]) -> int | None:
-    """Return the line of the key at a place, or of the innermost one that exists."""
     line = None
     for part in place:
         if isinstance(node, MappingNode):

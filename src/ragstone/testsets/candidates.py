@@ -35,7 +35,6 @@ LONGEST_QUERY = 1000
 
 
 def parse_types(text: str) -> Mapping[str, float]:
-    """Parse `single=40,multi=20`: type -> share."""
     shares: dict[str, float] = {}
     for part in text.split(","):
         name, _, value = (each.strip() for each in part.partition("="))
@@ -136,7 +135,6 @@ class ChunkSampler:
 
     @property
     def candidates(self) -> int:
-        """How many candidates there were."""
         return sum(self._counts.values())
 
     def wave(self, missing: Mapping[str, int]) -> list[Candidate]:
@@ -181,7 +179,6 @@ class ChunkSampler:
         return chunk, self._partner(chunk, kind, random)
 
     def _partner(self, chunk: Chunk, kind: Type, random: Random) -> Chunk:
-        """Return a chunk on a similar subject; to compare, of another document if there is one."""
         hits = self._index.search(chunk.text[:LONGEST_QUERY], 4 * PARTNERS)
         others = [hit.chunk for hit in hits if hit.chunk.id != chunk.id]
         apart = [each for each in others if each.document != chunk.document]
@@ -193,7 +190,6 @@ class ChunkSampler:
 
 
 def shuffled_chunks(corpus: Corpus, seed: int) -> dict[str, list[Chunk]]:
-    """Return the chunks of each document in random order; the documents too."""
     names = [name for name in corpus.documents if corpus.by_document[name]]
     Random(f"{seed}").shuffle(names)  # noqa: S311 - no secret
     shuffled = {name: list(corpus.by_document[name]) for name in names}
@@ -203,7 +199,6 @@ def shuffled_chunks(corpus: Corpus, seed: int) -> dict[str, list[Chunk]]:
 
 
 def grouped(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    """Yield candidates that one reply can write: of equal chunks, type, persona and language."""
     groups: dict[object, list[Candidate]] = {}
     for each in candidates:
         ids = tuple(chunk.id for chunk in each.chunks)

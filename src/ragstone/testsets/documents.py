@@ -82,7 +82,6 @@ class Span:
     end: int
 
     def text(self, corpus: "Corpus") -> str:
-        """Return the text at this place."""
         return corpus.documents[self.document].text[self.start : self.end]
 
 
@@ -96,7 +95,6 @@ class Corpus:
 
     @cached_property
     def by_id(self) -> Mapping[str, Chunk]:
-        """The chunks by their ids."""
         return {chunk.id: chunk for chunk in self.chunks}
 
     @cached_property
@@ -108,7 +106,6 @@ class Corpus:
         return {name: tuple(chunks) for name, chunks in found.items()}
 
     def find(self, name: str) -> tuple[Chunk, ...]:
-        """Return the chunk with this id, or all chunks of the document with this name."""
         chunk = self.by_id.get(name)
         return (chunk,) if chunk else self.by_document.get(name, ())
 
@@ -179,7 +176,6 @@ def read_documents(
 def _read(
     name: str, path: Path, chunk_words: int
 ) -> tuple[Sequence[Document], Sequence[Chunk]] | None:
-    """Return the documents and chunks in a file; None if it is of another type."""
     suffix = path.suffix.lower()
     if suffix not in DOCUMENT_FILES:
         return None
@@ -207,7 +203,6 @@ def _repeated_ids(chunks: Sequence[Chunk]) -> Iterator[Problem]:
 def _files(
     places: Sequence[str | PathLike[str]], problems: list[Problem], outside: list[str]
 ) -> Iterator[tuple[str, Path]]:
-    """Yield each file with its name; the name begins with the folder if there are several."""
     for place in map(Path, places):
         shown = strip_controls(str(place))
         try:
@@ -254,7 +249,6 @@ def _walk(place: Path, problems: list[Problem]) -> Iterator[Path]:
 
 
 def shown_name(path: Path) -> str:
-    """Return a path as a name: with `/`, and without characters that a terminal would obey."""
     return strip_controls(path.as_posix()).replace("\n", " ").replace("\t", " ")
 
 
@@ -334,7 +328,6 @@ class _HtmlText(HTMLParser):
             self._parts.append(data)
 
     def text(self) -> str:
-        """Return the text, with at most one blank line between blocks."""
         lines = [line.rstrip() for line in "".join(self._parts).split("\n")]
         kept = [line for n, line in enumerate(lines) if line or (n and lines[n - 1])]
         return "\n".join(kept).strip("\n") + "\n"
@@ -406,7 +399,6 @@ def _docx(file: File) -> str:
 
 @contextmanager
 def _silent(name: str) -> Generator[None, None, None]:
-    """Log nothing of a library, whose warnings name neither the file nor what to do."""
     logger = logging.getLogger(name)
     before = logger.level
     logger.setLevel(logging.CRITICAL + 1)  # its modules log to children, which inherit the level
@@ -433,7 +425,6 @@ DOCUMENT_FILES = (*READERS, *CHUNK_FILES)
 
 
 def _chunk_rows(file: File) -> tuple[list[Document], list[Chunk]]:
-    """Return the chunks in a file's rows, and their documents: their texts between blank lines."""
     if not file.content.strip():
         raise file.refused("the file is empty", "delete it")
     texts: dict[str, list[str]] = {}
@@ -473,7 +464,6 @@ def _chunk_rows(file: File) -> tuple[list[Document], list[Chunk]]:
 
 
 def _first(values: Mapping[str, object], names: Sequence[str]) -> Plain | None:
-    """Return the first value that a row has under one of these names; None without any."""
     return next(
         (normalize_cell(values[name]) for name in names if values.get(name) is not None), None
     )
@@ -506,7 +496,6 @@ def split_chunks(document: Document, chunk_words: int) -> Iterator[Chunk]:
 
 
 def _sentences(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """Yield the place of each sentence; those of more than `most` characters in several parts."""
     for sentence in split_sentences(text[start:end]):
         first, last = start + sentence.start, start + sentence.end
         while last - first > most:
@@ -517,7 +506,6 @@ def _sentences(text: str, start: int, end: int, most: int) -> Iterator[tuple[int
 
 
 def _sections(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and headings of each section; headings without text join the next one."""
     fence, here, start = "", 0, 0
     path: list[tuple[int, str]] = []
     filled = False
@@ -541,7 +529,6 @@ def _sections(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _title(line: str) -> tuple[int, str] | None:
-    """Return the level and the text of a heading in Markdown; None for another line."""
     rest = line.lstrip("#")
     level = len(line) - len(rest)
     if level > 6 or rest[:1] not in (" ", "\t"):

@@ -55,7 +55,6 @@ class ChunkIndex:
             )
 
     def frequency(self, term: str) -> int:
-        """Return how many chunks have a term of `terms_of`."""
         number = self._vocabulary.get(term)
         return 0 if number is None else self._frequency[number]
 
@@ -67,7 +66,6 @@ class ChunkIndex:
         return self.search_terms(terms_of(query), n)
 
     def search_terms(self, terms: Iterable[str], n: int) -> list[Hit]:
-        """Search for terms of `terms_of`; each counts once."""
         numbers = sorted({self._vocabulary[term] for term in terms if term in self._vocabulary})
         if self._model is None or not numbers or n < 1:
             return []

@@ -34,7 +34,6 @@ class KnownItem:
 
 
 def known_items(index: ChunkIndex, n: int, *, seed: int = 0) -> list[KnownItem]:
-    """Return up to `n` queries, from all documents in turn; fewer if there are no more words."""
     shuffled = shuffled_chunks(index.corpus, seed)
     by_document = [_items_of(index, chunks) for chunks in shuffled.values()]
     found: dict[str, KnownItem] = {}
@@ -47,7 +46,6 @@ def known_items(index: ChunkIndex, n: int, *, seed: int = 0) -> list[KnownItem]:
 
 
 def _items_of(index: ChunkIndex, chunks: list[Chunk]) -> Iterator[KnownItem]:
-    """Yield the queries of a document: of each chunk the rarest words, then the next ones."""
     words = {chunk.id: _rare_words(index, chunk) for chunk in chunks}
     for turn in count():
         left = [c for c in chunks if len(words[c.id]) >= turn * WORDS + FEWEST_WORDS]
@@ -60,7 +58,6 @@ def _items_of(index: ChunkIndex, chunks: list[Chunk]) -> Iterator[KnownItem]:
 
 
 def _rare_words(index: ChunkIndex, chunk: Chunk) -> list[Word]:
-    """Return the first place of each word with a topic, the rarest word of the corpus first."""
     language = guess_language(chunk.text, split_forms(chunk.text))
     plain = function_words(language)
     first: dict[str, Word] = {}

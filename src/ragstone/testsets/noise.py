@@ -30,7 +30,6 @@ _AROUND = "\"'`“”„‚‘’«»‹›()[]{}¿¡?!.,;:…。？！،؟"
 
 
 def query_language(query: str) -> Language:
-    """Return the language of a query, or UNKNOWN."""
     return guess_language(query, split_forms(query))
 
 
@@ -61,7 +60,6 @@ def add_typos(query: str, seed: str) -> str | None:
 
 
 def _mistyped(word: str, random: Random) -> str:
-    """Return a word with one error after its first letter; it always differs."""
     swaps = [at for at in range(1, len(word) - 1) if word[at] != word[at + 1]]
     kind = random.choice(("swap", "drop", "double") if swaps else ("drop", "double"))
     if kind == "swap":
@@ -92,7 +90,6 @@ def keep_keywords(query: str, seed: str = "") -> str | None:
 
 
 def function_words(language: Language) -> frozenset[str]:
-    """Return the folded words of a language that have no topic; none if it is unknown."""
     return frozenset() if language is UNKNOWN else language.function_words | language.negations
 
 

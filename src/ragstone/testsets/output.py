@@ -25,7 +25,6 @@ KNOWN_ITEM = "known_item"
 
 
 def samples_of_items(items: Sequence[KnownItem], corpus: Corpus) -> list[Sample]:
-    """Return known-item queries as rows: without a reference, for retrieval metrics only."""
     return [
         Sample(
             id=f"k{number}",
@@ -98,7 +97,6 @@ def write_dataset(
 
 
 def write_rejected(rejected: Iterable[Rejected], path: Path) -> None:
-    """Write the candidates that were not accepted as JSON Lines, with their reasons."""
     lines: list[str] = []
     for each in rejected:
         row: dict[str, object] = {
@@ -114,7 +112,6 @@ def write_rejected(rejected: Iterable[Rejected], path: Path) -> None:
 
 
 def write_chunks(chunks: Sequence[Chunk], path: Path) -> None:
-    """Write chunks as JSON Lines with `id`, `text`, `document` and `title`, to be indexed."""
     rows = (
         {"id": each.id, "text": each.text, "document": each.document, "title": each.heading}
         for each in chunks
@@ -123,7 +120,6 @@ def write_chunks(chunks: Sequence[Chunk], path: Path) -> None:
 
 
 def document_hashes(corpus: Corpus) -> list[dict[str, object]]:
-    """Return the name, the SHA-256 and the number of chunks of each document."""
     return [
         {"name": name, "sha256": each.sha256, "chunks": len(corpus.by_document[name])}
         for name, each in corpus.documents.items()
@@ -131,12 +127,10 @@ def document_hashes(corpus: Corpus) -> list[dict[str, object]]:
 
 
 def provenance_path(path: Path) -> Path:
-    """Return the path of the file with the provenance of a data set, beside it."""
     return path.with_name(f"{path.name}.provenance.json")
 
 
 def check_own(path: Path, fields: str) -> None:
-    """Check that a file does not exist, or begins with a JSON object that begins with fields."""
     if not path.exists():
         return
     with suppress(OSError, ValueError):

@@ -44,7 +44,6 @@ def shown_text(chunk: Chunk) -> str:
 
 
 def quoted(answer: FoundAnswer) -> list[int]:
-    """Return the numbers of the contexts that an answer quotes; invented quotes do not count."""
     return [each.context for each in answer.evidence if each.verified]
 
 
@@ -84,7 +83,6 @@ class Prover:
         return outcome.value
 
     async def check_support(self, claims: Sequence[str], texts: Sequence[str]) -> None:
-        """Check that texts support every claim."""
         verdicts = await self.ask(VerifyClaims(claims=tuple(claims), contexts=tuple(texts)))
         for claim, verdict in zip(claims, verdicts, strict=True):
             if verdict.label is not Label.SUPPORTED:
@@ -92,24 +90,20 @@ class Prover:
                 raise UnprovenError("unsupported", f"{verdict.label}: {claim!r}{reason}")
 
     async def check_answer(self, query: str, reference: str) -> None:
-        """Check that a reference answers its query."""
         found = await self.ask(FindAnswer(query=query, contexts=(reference,)))
         if not found.found:
             raise UnprovenError("reference off topic", reference)
 
     async def check_abstains(self, query: str, reference: str) -> None:
-        """Check that the reference of an unanswerable query states no answer."""
         if not await self.ask(DetectAbstention(query=query, response=reference)):
             raise UnprovenError("reference answers", reference)
 
     async def check_insufficient(self, query: str, chunk: Chunk) -> None:
-        """Check that a chunk alone does not answer a query."""
         if found := await self.finds(query, [chunk]):
             answer = one_line(found[0], 200)
             raise UnprovenError("one span is enough", f"{chunk.id} alone has an answer: {answer}")
 
     async def finds(self, query: str, chunks: Sequence[Chunk]) -> tuple[str, Chunk] | None:
-        """Return the answer that chunks have, and the chunk of its evidence; None without one."""
         if not chunks:
             return None
         found = await self.ask(FindAnswer(query=query, contexts=tuple(map(shown_text, chunks))))
@@ -125,7 +119,6 @@ class Prover:
         return list(found.values())[: max(WHOLE, len(listed))]
 
     async def check_unanswerable(self, query: str) -> None:
-        """Check that no chunk of the corpus answers a query: the WHOLE nearest are searched."""
         if found := await self.finds(query, self.nearest(query)):
             answer, chunk = found
             raise UnprovenError("answerable", f"{chunk.id} has an answer: {one_line(answer, 200)}")
@@ -133,7 +126,6 @@ class Prover:
     async def other_answers(
         self, query: str, claims: Sequence[str], known: Sequence[Chunk]
     ) -> list[Chunk]:
-        """Return chunks beside the known ones that answer a query and support all claims."""
         ids = {chunk.id for chunk in known}
         hits = self.index.search(query, OTHERS + len(known))
         left = [hit.chunk for hit in hits if hit.chunk.id not in ids][:OTHERS]

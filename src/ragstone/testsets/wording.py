@@ -77,7 +77,6 @@ _OPEN = re.compile(
 
 @lru_cache(maxsize=1 << 12)
 def topic_terms(text: str) -> frozenset[str]:
-    """Return the stems of the words with a topic, and of negations."""
     forms = split_forms(text)
     language = guess_language(text, forms)
     plain = frozenset[str]() if language is UNKNOWN else language.function_words
@@ -136,7 +135,6 @@ def _words_of(query: str) -> _Words:
 
 
 def _is_typo(one: str, other: str) -> bool:
-    """Return whether two stems may be the same word, one of them with a typing error."""
     if min(len(one), len(other)) < 4 or abs(len(one) - len(other)) > 1 or one[0] != other[0]:
         return False
     return SequenceMatcher(None, one, other).ratio() >= TYPO
@@ -145,7 +143,6 @@ def _is_typo(one: str, other: str) -> bool:
 def near_duplicate(
     query: str, others: Iterable[str], index: ChunkIndex | None = None
 ) -> str | None:
-    """Return the first of the others that asks nearly the same; None if none does."""
     return next((other for other in others if likeness(query, other, index) >= ALIKE), None)
 
 
@@ -210,7 +207,6 @@ def answer_in_query(query: str, reference: str) -> bool:
 
 
 def unclear_pronoun(query: str) -> str | None:
-    """Return a pronoun that nothing in the query explains, such as in `How long does it last?`."""
     found = _words_of(query)
     if found.names or found.figures or len(found.terms) > 2:
         return None
@@ -231,7 +227,6 @@ def wording_leak(query: str, texts: Iterable[str], index: ChunkIndex) -> float |
 
 
 def longest_copy(query: str, texts: Iterable[str]) -> float:
-    """Return the share of a query's words that follow each other in a text in the same way."""
     own = terms_of(query)
     best = 0
     for text in texts:
@@ -253,5 +248,4 @@ def vague_wording(query: str) -> str | None:
 
 
 def may_be_open(words: str) -> bool:
-    """Return whether vague wording may refer to what a user has open: `this document`."""
     return _OPEN.match(words) is not None

@@ -43,7 +43,6 @@ ORIGIN = "scored again from"
 
 
 def _cutoffs(given: object) -> int | tuple[int, ...]:
-    """Read a cut-off or several: `5`, `"1,3,5"`, `[1, 3, 5]`; a list of one is that one."""
     several = cast("Sequence[object]", given) if isinstance(given, Sequence) else [given]
     parts = given.split(",") if isinstance(given, str) else several
     try:
@@ -69,7 +68,6 @@ Cutoffs = Annotated[int | tuple[int, ...], BeforeValidator(_cutoffs)]
 
 
 def _share(value: object) -> object:
-    """Read a share written `0.1` or `10%`."""
     if not isinstance(value, str):
         return value
     try:
@@ -344,7 +342,6 @@ class Plan(JudgePlan, ClaimPlan):
     @model_validator(mode="before")
     @classmethod
     def _read(cls, value: object) -> object:
-        """Read former names of fields, and the text `none` as no number."""
         if not isinstance(value, Mapping):
             return value
         fields: dict[str, object] = {}
@@ -356,22 +353,18 @@ class Plan(JudgePlan, ClaimPlan):
 
     @property
     def cutoffs(self) -> tuple[int, ...]:
-        """`k` as a tuple, in the order given."""
         return self.k if isinstance(self.k, tuple) else (self.k,)
 
     @property
     def selection(self) -> "Selection":
-        """Which rows of the data are read."""
         return {"limit": self.limit, "sample": self.sample, "seed": self.seed}
 
     @property
     def parameters(self) -> Mapping[str, str | int | float | tuple[int, ...] | None]:
-        """Values for the parameters of a metric that its name does not set."""
         return {"k": self.k} | {name: getattr(self, name) for name in ClaimPlan.model_fields}
 
     @classmethod
     def of(cls, fields: Mapping[str, object]) -> "Plan":
-        """Validate a plan."""
         try:
             return cls.model_validate(fields)
         except ValidationError as error:
@@ -442,12 +435,10 @@ class Setting:
 
     @property
     def description(self) -> str:
-        """The help text: the one given, or that below the field."""
         return " ".join((self.given or _texts_below_fields()[self.name]).split())
 
     @classmethod
     def of(cls, name: str, field: FieldInfo) -> "Setting":
-        """Read a field's declaration."""
         about = {**cast("Mapping[str, Any]", field.json_schema_extra)["setting"]}
         flag = f"--{name.replace('_', '-')}"
         if field.annotation is bool:
@@ -466,7 +457,6 @@ class Setting:
 
 @cache
 def _texts_below_fields() -> Mapping[str, str]:
-    """Return field -> text; read when they are shown, which takes longer than all else here."""
     found: dict[str, str] = {}
     for one in ast.walk(ast.parse(inspect.getsource(sys.modules[__name__]))):
         if isinstance(one, ast.ClassDef):
@@ -544,7 +534,6 @@ def python_names() -> Generator[None, None, None]:
 
 
 def settings_schema() -> dict[str, object]:
-    """Return the JSON Schema of a config file."""
     schema: dict[str, Any] = Settings.model_json_schema()
     fields = schema["properties"]
     found: dict[str, object] = {}
@@ -615,23 +604,19 @@ class Manifest(FrozenModel):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the identity."""
         return sha256(json.dumps(dict(self.identity), sort_keys=True).encode()).hexdigest()
 
     @property
     def former_fingerprint(self) -> str:
-        """The fingerprint under which older versions stored a run of this identity."""
         old = {new: old for old, new in _FORMER_NAMES.items()}
         identity = {old.get(name, name): each for name, each in self.identity.items()}
         return sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
     def changed(self, other: "Manifest") -> Mapping[str, tuple[str, str]]:
-        """Return where another one's identity differs: name -> what it is here, and there."""
         names = dict.fromkeys((*self.identity, *other.identity))
         pairs = {n: (self.identity.get(n, ""), other.identity.get(n, "")) for n in names}
         return {name: (here, there) for name, (here, there) in pairs.items() if here != there}
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The settings of the plan that have a value."""
         return self.plan.model_dump(mode="json", exclude_none=True)

@@ -28,7 +28,6 @@ _SHARE = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
 
 
 def reaches(value: float, threshold: float, op: Op = ">=") -> bool:
-    """Return whether a value is at least (`>=`) or at most (`<=`) a threshold, within 1e-9."""
     return value >= threshold - EPSILON if op == ">=" else value <= threshold + EPSILON
 
 
@@ -76,7 +75,6 @@ class Gate(FrozenModel):
 
     @property
     def demand(self) -> tuple[str, Op, Of]:
-        """What is compared, and how; a later gate with the same demand replaces this one."""
         return self.metric, self.op, self.of
 
     def _value(self, summary: Summary) -> float | None:
@@ -121,7 +119,6 @@ class GateResult(Gate):
 
 
 def share(text: str) -> float:
-    """Parse a share such as `0.1` or `10%`."""
     match = _SHARE.fullmatch(text)
     number = float(match[1]) if match else math.nan
     if match is None or not math.isfinite(number):
@@ -130,7 +127,6 @@ def share(text: str) -> float:
 
 
 def gate(text: str, op: Op, of: Of = "mean") -> Gate:
-    """Parse a gate such as `METRIC=VALUE`."""
     metric, equals, mark = text.rpartition("=")
     if not equals or not metric.strip():
         raise UsageError(f"invalid gate {text!r}; use METRIC=VALUE, such as faithfulness=0.8")

@@ -90,12 +90,10 @@ class Policy:
 
     @property
     def low(self) -> float:
-        """The minimum score."""
         return min(0.0, *self.weights.values())
 
     @property
     def high(self) -> float:
-        """The maximum score."""
         return max(self.weights.values())
 
     def number(self, labels: Sequence[Label], *, due: int | None = None) -> float:
@@ -109,13 +107,11 @@ class Policy:
         return math.fsum(self.weights[label] for label in labels) / len(labels)
 
     def without_reply(self, cause: Cause) -> PolicyOutcome:
-        """Return the outcome of a sample with an unanswered question."""
         rulings = {Cause.REFUSAL: self.refused, Cause.MALFORMED: self.unreadable}
         return rulings.get(cause, self.unanswered)
 
 
 def _weights(*each: float) -> Mapping[Label, float]:
-    """Weigh the labels in the order supported, partially, contradicted, not enough info."""
     return MappingProxyType(dict(zip(Label, each, strict=True)))
 
 
@@ -204,7 +200,6 @@ PRESETS: Mapping[str, Mapping[str, str | int | bool]] = MappingProxyType(
 
 
 def get_policy(name: str) -> Policy:
-    """Return the policy of that name."""
     try:
         return POLICIES[name]
     except KeyError:
@@ -212,7 +207,6 @@ def get_policy(name: str) -> Policy:
 
 
 def preset(name: str) -> Mapping[str, str | int | bool]:
-    """Return the settings of a preset."""
     try:
         return PRESETS[name]
     except KeyError:

@@ -55,7 +55,6 @@ class Question(FrozenModel, ABC, Generic[T]):
 
     @classmethod
     def __class_getitem__(cls, typevar_values: object) -> type[Self]:
-        """Return the class itself: no field depends on T, so pydantic need not build a copy."""
         del typevar_values
         return cls
 
@@ -68,12 +67,10 @@ class Question(FrozenModel, ABC, Generic[T]):
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of the kind and of all fields that differ from their default."""
         return self._key(self.kind)
 
     @property
     def former_key(self) -> str | None:
-        """The key that older runs stored this question under, if its kind had another name."""
         return self._key(self.former_kind) if self.former_kind else None
 
     def _key(self, kind: str) -> str:
@@ -82,17 +79,14 @@ class Question(FrozenModel, ABC, Generic[T]):
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def varied(self, **update: object) -> Self:
-        """Return the question with other values in some fields: another question."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_validate(fields | update)
 
     @classmethod
     def adapter(cls) -> TypeAdapter[T]:
-        """Return the validator of this kind's replies."""
         return cls.replies
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[T]:
-        """Validate what a judge answered and make it this question's reply."""
         try:
             reply = Reply(self.adapter().validate_python(value), usage)
         except ValidationError as error:
@@ -163,7 +157,6 @@ class GenerateQueries(Question[GeneratedQueries]):
     """Queries, and whether the response is noncommittal."""
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[GeneratedQueries]:
-        """Also check that a committal response has `count` queries."""
         reply = super().reply(value, usage)
         if (came := len(reply.value.queries)) != self.count and not reply.value.noncommittal:
             seen = f"got {came} queries instead of {self.count}"
@@ -217,7 +210,6 @@ class RateResponse(Question[Rating]):
     """One level with the reason for it."""
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[Rating]:
-        """Also check that the level is on the scale."""
         reply = super().reply(value, usage)
         scale = [level for level, _ in self.levels]
         if reply.value.level not in scale:

@@ -89,7 +89,6 @@ class Rankings:
         ids: Sequence[Sequence[str]],
         relevance: Sequence[Mapping[str, float]],
     ) -> "Rankings":
-        """Build from the judged documents that were returned: query, rank (from 0) and grade."""
         shape = len(n_retrieved), int(n_retrieved.max(initial=0))
         gains = np.zeros(shape)
         gains[rows, ranks] = grades
@@ -110,34 +109,26 @@ class Rankings:
         return len(self.gains)
 
     def hits(self, k: int) -> NDArray[np.float64]:
-        """Return float64[Q]: relevant documents among the first k."""
         return cut(self.found(k), k)
 
     def retrieved(self, k: int) -> NDArray[np.float64]:
-        """Return float64[Q]: documents returned among the first k."""
         return np.minimum(self.n_retrieved, k).astype(np.float64)
 
     def recall(self, k: int) -> NDArray[np.float64]:
-        """Return float64[Q]: the share of the relevant documents that is among the first k."""
         return ratio(self.hits(k), self.n_relevant.astype(np.float64))
 
     def precision(self, k: int, denominator: Denominator = "k") -> NDArray[np.float64]:
-        """Return float64[Q]: the share of the first k, or of what came back, that is relevant."""
         whole = np.full(len(self), float(k)) if denominator == "k" else self.retrieved(k)
         return ratio(self.hits(k), whole)
 
     def first_hit_rank(self, k: int) -> NDArray[np.float64]:
-        """Return float64[Q]: the rank (from 1) of the first relevant document, inf if none by k."""
         return np.where(self._first <= k, self._first, np.inf)
 
     @cached_property
     def relevant(self) -> NDArray[np.bool_]:
-        """bool[Q, D]: whether the document at each rank is relevant (its grade is above 0)."""
         return self.gains > 0
 
     def found(self, k: int) -> NDArray[np.float64]:
-        """Return float64[Q, k or more]: relevant documents down to each rank."""
-
         def counted(depth: int) -> NDArray[np.float64]:
             return np.cumsum(self.relevant[:, :depth], axis=1, dtype=np.float64)
 
@@ -150,8 +141,6 @@ class Rankings:
         return np.where(self.relevant.any(axis=1), self.relevant.argmax(axis=1) + 1.0, np.inf)
 
     def precisions(self, k: int) -> NDArray[np.float64]:
-        """Return float64[Q, k or more]: the precision at each relevant document, summed."""
-
         def summed(depth: int) -> NDArray[np.float64]:
             precision = self.found(depth)[:, :depth] / self.ranks[:depth]
             return np.cumsum(np.where(self.relevant[:, :depth], precision, 0.0), axis=1)
@@ -165,7 +154,6 @@ class Rankings:
     def _down_to(
         self, name: str, k: int, make: Callable[[int], NDArray[np.float64]]
     ) -> NDArray[np.float64]:
-        """Return sums down to rank k or deeper; those that were made before, where they reach."""
         depth = self.gains.shape[1]
         if name not in self._kept or self._kept[name].shape[1] < min(k, depth):
             self._kept[name] = make(min(max(k, SHALLOW), depth))
@@ -173,12 +161,10 @@ class Rankings:
 
     @property
     def ranks(self) -> NDArray[np.float64]:
-        """float64[D]: 1, 2, 3 and so on, down to the end of the longest list."""
         return np.arange(1, self.gains.shape[1] + 1, dtype=np.float64)
 
     @cached_property
     def ideal(self) -> "Rankings":
-        """The best possible rankings: each query's relevant documents, best grade first."""
         nothing = np.zeros(self.best.shape, dtype=np.bool_)
         return replace(self, gains=self.best, irrelevant=nothing, n_retrieved=self.n_relevant)
 
@@ -201,7 +187,6 @@ class Rankings:
 
     @property
     def _top(self) -> NDArray[np.float64]:
-        """float64[Q, 1]: the best grade, 0 where nothing is relevant."""
         return self.best[:, :1] if self.best.size else np.zeros((len(self), 1))
 
 
@@ -215,7 +200,6 @@ class Judged:
 
     @classmethod
     def of(cls, grades: NDArray[np.float64], sizes: NDArray[np.int64]) -> "Judged":
-        """Build from the grades of all queries, one query after the other, and their numbers."""
         rows = np.repeat(np.arange(len(sizes)), sizes)
         table = np.zeros((len(sizes), int(sizes.max(initial=0))))
         table[rows, np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)] = -grades
@@ -227,7 +211,6 @@ class Judged:
 
 
 def ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide element by element; 0 where the whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
@@ -241,7 +224,6 @@ def cut(sums: NDArray[np.float64], k: int) -> NDArray[np.float64]:
 
 
 def _distinct(ids: Sequence[str], depth: int | None) -> Sequence[str]:
-    """Return the first `depth` documents, without later copies."""
     first = ids[:depth]
     return first if len(set(first)) == len(first) else tuple(dict.fromkeys(ids))[:depth]
 

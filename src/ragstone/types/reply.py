@@ -61,7 +61,6 @@ NOTHING_SPENT = Usage()
 
 
 def _formerly(*names: str) -> Any:
-    """Accept the field's former name when stored runs are read."""
     return Field(validation_alias=AliasChoices(*names))
 
 
@@ -91,7 +90,6 @@ class CascadeStats:
 
 
 def sum_stats(parts: Iterable[CascadeStats | None]) -> CascadeStats | None:
-    """Return the sum; None if there is nothing to add."""
     found = [part for part in parts if part is not None]
     return reduce(add, found) if found else None
 
@@ -154,7 +152,6 @@ class Failure:
 
     @classmethod
     def of(cls, error: CallError) -> "Failure":
-        """Return the failure of an error, complete if the error carries it."""
         if isinstance(error, JudgeFailureError):
             return error.failure
         usage = Usage(calls=error.tries, retries=max(0, error.tries - 1))

@@ -168,7 +168,6 @@ def _places(
 
 
 def _finish(collector: Collector, out: Path) -> int:
-    """Print what was collected and what failed, and return the exit code."""
     rows, failed = len(collector.dataset.samples), collector.failed
     causes = ", ".join(f"{cause} {times}" for cause, times in sorted(collector.causes.items()))
     failures = f"; {failed} failed ({causes})" if failed else ""

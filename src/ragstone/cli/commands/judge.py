@@ -370,7 +370,6 @@ INTERRUPT = "it was interrupted"
 
 
 def print_test(test: JudgeTest, console: Console) -> None:
-    """Print a test's results: for each kind of change, the share that is right and its interval."""
     claims = count(test.claims, "claim")
     if test.stopped:
         claims = f"{test.claims:,} of {count(test.planned, 'claim')} ({test.stopped})"
@@ -412,7 +411,6 @@ def print_test(test: JudgeTest, console: Console) -> None:
 
 
 def estimate_test(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str) -> str:
-    """Return the maximum number of calls of a test and their cost, in words; makes no calls."""
     questions = plan_questions(cases)
 
     def usage(guess: Guess) -> Usage:
@@ -441,7 +439,6 @@ def estimate_test(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str)
 
 
 def as_document(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> dict[str, object]:
-    """Return a test as plain data, with its gates."""
     document: dict[str, object] = result.model_dump(mode="json")
     document["kinds"] = [
         {**kind.model_dump(mode="json"), "share": kind.share, "interval": kind.interval}
@@ -456,7 +453,6 @@ def as_document(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> dict[str, 
 
 
 def code_of(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> int:
-    """Print failed gates and other problems, and return the exit code."""
     failed = False
     troubles: list[str] = []
     for gate in gates:
@@ -484,7 +480,6 @@ def code_of(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> int:
 
 
 def print_missed(test: JudgeTest, console: Console, *, most: int) -> None:
-    """Print at most `most` claims of each kind that the judge judged wrong."""
     missed = test.missed()
     if not missed or not most:
         return
@@ -614,7 +609,6 @@ def test(**given: Any) -> None:
 def _run(
     given: Given, plan: Plan, cases: Sequence[Case], *, data: Source, gates: Sequence[JudgeTestGate]
 ) -> int:
-    """Test the judge, save and print the result, and return the exit code."""
     budget = Budget(plan.max_calls, plan.max_cost)
     judge = make_judge(plan, asked=[[VerifyClaims.kind]], budget=budget)
     runner = JudgeTestRunner(judge, cases)

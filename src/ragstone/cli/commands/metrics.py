@@ -30,7 +30,6 @@ NOTES = (
 
 
 def print_catalogue(console: Console) -> None:
-    """Print all metrics: what each measures, needs and costs, its range and direction."""
     rows: list[GridRow] = []
     for info in catalogue().values():
         place = _origin(info.name)
@@ -48,7 +47,6 @@ def _range(info: MetricInfo) -> str:
 
 
 def _origin(name: str) -> str:
-    """Return where a metric comes from; a file in the working folder by its relative path."""
     place = origin(name)
     path = Path(place)
     inside = path.is_absolute() and path.is_relative_to(Path.cwd())
@@ -161,7 +159,6 @@ def _print_facts(facts: Mapping[str, str], console: Console) -> None:
 
 
 def _parameters(metric: Metric) -> dict[str, Schema]:
-    """Return parameter -> its default, its value in this metric, and the values it may have."""
     schema = TypeAdapter(type(metric)).json_schema()
     parameters: dict[str, Schema] = {}
     for name, either in cast("Mapping[str, Schema]", schema.get("properties", {})).items():

@@ -98,7 +98,6 @@ class Needed:
 
 
 def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Needed:
-    """Return what a metric needs to show a difference."""
     by_repeats: dict[int, int] = {}
     for repeats in REPEATS if pilot.judge else (1,):
         spread = spread_of_repeats(pilot.spread, (pilot.judge or 0.0) / pilot.rows, repeats)
@@ -137,7 +136,6 @@ def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Ne
 
 
 def trial_share(scores: Numbers) -> float:
-    """Return the variance of scores as a share of the largest with their mean, at most 1."""
     most = float(scores.mean() * (1 - scores.mean()))
     return min(1.0, float(scores.var()) / most) if most > 0 else 1.0
 

@@ -18,7 +18,6 @@ def _shown(outcome: PolicyOutcome, cause: str = "") -> str:
 
 
 def outcomes(policy: Policy) -> dict[str, str]:
-    """Return situation -> its outcome; the first situation that applies, from the top, decides."""
     unknown = Label.NOT_ENOUGH_INFO
     no_contexts = f"{policy.number([unknown]):.1f}: every claim is {unknown.value}"
     if policy.no_contexts is not None:

@@ -256,7 +256,6 @@ class _Generation:
         )
 
     def known_items(self) -> int:
-        """Write known-item queries, and return the exit code."""
         given, n = self.given, self.given["n"]
         typed = [f"--{name}" for name in _NEED_A_MODEL if given[name]]
         if typed or self.plan.judge != OFFLINE:
@@ -292,7 +291,6 @@ class _Generation:
         return 0
 
     def questions(self) -> int:
-        """Write questions with an LLM, and return the exit code."""
         given, plan = self.given, self.plan
         request = QuestionRequest(
             given["n"],
@@ -351,7 +349,6 @@ class _Generation:
         return self._finish(generated, judge, interrupted=interrupted)
 
     def _finish(self, generated: Generated, judge: Judge, *, interrupted: bool) -> int:
-        """Write and print what was generated, and return the exit code."""
         given, request = self.given, generated.request
         made = len(generated.questions)
         writes = made > 0 and (generated.complete or made >= self.before)
@@ -433,8 +430,6 @@ class _Generation:
         write_dataset(samples, self.out, {**common, **record})
 
     def _estimate(self, request: QuestionRequest) -> str:
-        """Return the calls and cost, in words; makes no calls."""
-
         def usage(guess: Guess) -> Usage:
             judge = make_judge(self.plan, asked=[request.kinds], guess=guess)
             check_takes(judge, request)
@@ -614,7 +609,6 @@ def _check(plan: Plan, samples: Sequence[Sample], corpus: Corpus, name: str) -> 
 
 
 def estimate_check(plan: Plan, samples: Sequence[Sample], corpus: Corpus) -> str:
-    """Return the number of calls of a check and their cost, in words; makes no calls."""
     usages: list[Usage] = []
     for guess in (LEAST, MOST):
         judge = make_judge(plan, asked=[KINDS], guess=guess)
@@ -633,7 +627,6 @@ def estimate_check(plan: Plan, samples: Sequence[Sample], corpus: Corpus) -> str
 
 
 def _write_rows(found: SetCheck, fixed: Path, rejected: Path) -> None:
-    """Write the valid rows, and the others if there are any; both or none."""
     made: dict[Path, Path] = {}
     with TemporaryDirectory() as folder:
         for path, samples in ((fixed, valid_samples(found)), (rejected, rejected_samples(found))):
@@ -651,7 +644,6 @@ def _write_rows(found: SetCheck, fixed: Path, rejected: Path) -> None:
 
 
 def code_of(found: SetCheck) -> int:
-    """Return the exit code, and print why it is 3."""
     unchecked = [f for f in found.findings if f.check == "not_checked"]
     if unchecked:
         words = f"{count(len(unchecked), 'row')} of {len(found.rows):,} not checked"

@@ -76,7 +76,6 @@ def command(**given: Any) -> None:
 
 
 def _resume(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int:
-    """Resume a run, and return the exit code."""
     run_id, retries = info.id, given["retry_failed"]
     if info.ranked:
         raise UsageError(

@@ -77,7 +77,6 @@ def command(files: tuple[str, ...], config: Path | None, **given: object) -> Non
 
 
 def described(name: str, dataset: Dataset, plan: Plan, judge: Judge) -> str:
-    """Describe a data set in a line."""
     samples = dataset.samples
     fields = [field for field in Sample.model_fields if field not in ("id", "tags")]
     found = Counter(name for each in samples for name, value in each if value is not None)
@@ -91,7 +90,6 @@ def described(name: str, dataset: Dataset, plan: Plan, judge: Judge) -> str:
 
 
 def accepted_metrics(dataset: Dataset, plan: Plan, judge: Judge) -> Mapping[str, Sequence[Metric]]:
-    """Return the metrics that `run` accepts by name: for the data alone, and with more."""
     metrics = select(["all", *catalogue()], **plan.parameters)
     alone = runnable(metrics, dataset, judge=judge, target=None, every=False)
     accepted = {"available metrics": alone}
@@ -110,7 +108,6 @@ def accepted_metrics(dataset: Dataset, plan: Plan, judge: Judge) -> Mapping[str,
 
 
 def _names(metrics: Sequence[Metric]) -> str:
-    """Return the names of metrics: those of `all`, and how many others."""
     known = list(dict.fromkeys(metric.name for metric in metrics))
     usual = {metric.name for metric in select(["all"])}
     names = [name for name in known if name in usual] or known[:3] or ["none"]

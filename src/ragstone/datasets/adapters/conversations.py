@@ -105,7 +105,6 @@ def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
 
 
 def _fields(message: Mapping[str, object]) -> dict[str, object]:
-    """Return the Sample fields that a message has; two names of one are a ValueError."""
     names: dict[str, str] = {}
     for name, value in message.items():
         of = FIELD_OF.get(plain_name(str(name)))
@@ -118,7 +117,6 @@ def _fields(message: Mapping[str, object]) -> dict[str, object]:
 
 
 def _add_fields(turn: Turn, found: Sequence[Mapping[str, object]]) -> None:
-    """Add the fields of messages to their turn; new contexts follow those that it has."""
     for of, value in chain.from_iterable(each.items() for each in found):
         known = turn.fields.setdefault(of, value)
         if known == value:
@@ -160,7 +158,6 @@ def one_turn(value: object, field: str) -> object:
 
 
 def history_before(value: object) -> Sequence[Mapping[str, str]] | None:
-    """Return the messages before the last question of a list of messages, if there are any."""
     with suppress(ValueError):
         turns = turns_in(messages_in(value) or ())
         return (turns[-1].history or None) if turns else None
@@ -213,7 +210,6 @@ def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
 def _turn_rows(
     record: Record, number: int, layout: Layout, column: str, chosen: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Yield a row for each turn of a record's conversation, or what is wrong with it."""
     values, fields = record.values, layout.fields
     names = {**fields, **chosen}
     given = values.get(fields.get("id", ""))
@@ -262,7 +258,6 @@ def _turn_rows(
 
 
 def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:
-    """Return the messages that a value is, spells, or has under a usual name, if any."""
     found: object = spelled(value)
     if isinstance(found, dict):
         parts = cast("Mapping[str, object]", found)
@@ -291,7 +286,6 @@ def _role(message: Mapping[str, object]) -> str:
 
 
 def _text(value: object, depth: int = 0) -> str:
-    """Return the text of a message or of its parts; thoughts and images have none."""
     if isinstance(value, str):
         return value
     if depth > _DEEPEST:
@@ -386,7 +380,6 @@ def open_parts(record: Record, *, named: Sequence[str]) -> Record:
 
 
 def _parted(record: Record, name: str) -> Record:
-    """Return a record whose part of this name is a column; itself if it has no such part."""
     for column, value in record.values.items():
         head, dot, inner = name.partition(".")
         if not dot or plain_name(head) != plain_name(column):
@@ -398,7 +391,6 @@ def _parted(record: Record, name: str) -> Record:
 
 
 def _without(value: object, name: str) -> tuple[Mapping[object, object], object] | None:
-    """Return an object without a part, and the part; None if it has none of this name."""
     parts = object_in(value) or {}
     head, dot, inner = name.partition(".")
     for key, part in parts.items():

@@ -61,7 +61,6 @@ class Shape:
     within: tuple[str, ...] = ()
 
     def missing(self, names: Iterable[str]) -> list[str]:
-        """Return the groups that none of these names belongs to."""
         plain = set(map(plain_name, names))
         return [
             " or ".join(group) for group in self.needs if not plain & set(map(plain_name, group))
@@ -69,17 +68,14 @@ class Shape:
 
 
 def _or_ours(name: str, of: str) -> tuple[str, ...]:
-    """Return a tool's name of a field, then ragstone's: a file may have rows of two tools."""
     return tuple(dict.fromkeys((name, of, *ALIASES[of])))
 
 
 def _within(part: str, *fields: str) -> tuple[str, ...]:
-    """Return all names of some fields in an object: `inputs.query`, `inputs.question`..."""
     return tuple(f"{part}.{name}" for of in fields for name in (of, *ALIASES[of]))
 
 
 def _whole_or_within(part: str, *fields: str) -> tuple[str, ...]:
-    """Return the column itself, all names of some fields in it, and its only part."""
     return (part, *_within(part, *fields), f"{part}{ONLY}")
 
 
@@ -201,13 +197,11 @@ SHAPES = (
 
 
 def recognize(names: Iterable[str]) -> Shape | None:
-    """Return the shape of records that have these names, all of them together."""
     names = tuple(names)
     return next((shape for shape in SHAPES if not shape.missing(names)), None)
 
 
 def describe_nearest(names: Iterable[str]) -> str:
-    """Return what the formats nearest to these names also need, and which others are known."""
     names = tuple(names)
     if {"vars", "assert"} <= set(names):
         return (
@@ -289,7 +283,6 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
 def _with_shape(
     table: Table, rows: Sequence[Row], shape: Shape, *, named: Iterable[str]
 ) -> ShapedRecords:
-    """Map the columns of rows of a known format; rows of a file are read several times."""
     # Rows that belong to another row, such as nested runs, are not samples.
     within = set(map(plain_name, shape.within))
     outer, there = array("q"), dict[str, str]()
@@ -444,7 +437,6 @@ def _move_fields(
 
 
 def _fit_fields(record: Record, shape: Shape, picked: Mapping[str, str]) -> dict[str, object]:
-    """Join texts with their ids and scores, split joined texts, and reduce chats to one turn."""
     out = {*shape.left_out, *(name for name, sign in shape.errors.items() if sign == ANY)}
     out = set(map(plain_name, out)) - set(map(plain_name, picked.values()))
     values = {name: v for name, v in record.values.items() if plain_name(name) not in out}

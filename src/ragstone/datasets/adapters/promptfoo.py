@@ -41,7 +41,6 @@ def record_of(
 
 
 def field_of(name: str) -> str | None:
-    """Return the field of a Sample with this name; None for a tag."""
     return FIELD_OF.get(plain_name(name))
 
 
@@ -123,7 +122,6 @@ def _record(test: Values) -> Values:
 
 
 def _error(test: Values) -> str | None:
-    """Return why the provider gave no answer; failed assertions do not count."""
     response = _part(test, "response")
     if error := error_message(response.get("error")):
         return error

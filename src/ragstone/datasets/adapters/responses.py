@@ -31,7 +31,6 @@ Failures = Mapping[str, Failure]
 def response_record(
     index: int, sample: Sample, failures: Failures, *, mode: str
 ) -> dict[str, object]:
-    """Return one row of a file of saved responses."""
     retrieved = sample.ranking if mode == "search" else sample.contexts
     ids = [each.id for each in retrieved or ()]
     scores = [each.score for each in retrieved or ()]
@@ -67,7 +66,6 @@ def response_record(
 
 
 def failures_in(rows: Iterable[Row], file: str) -> Mapping[int, Failures]:
-    """Return index of a row, from 0 -> its recorded failures, for the rows that have some."""
     found: dict[int, Failures] = {}
     problems: list[Problem] = []
     for index, record in enumerate(records_in(rows)):
@@ -88,7 +86,6 @@ def failures_in(rows: Iterable[Row], file: str) -> Mapping[int, Failures]:
 
 
 def repetitions(rows: Iterable[Row]) -> tuple[str, ...]:
-    """Return a note on rows with the same `query_index`, if there are any."""
     indexes = (record.values.get("query_index") for record in records_in(rows))
     times = Counter(str(index) for index in indexes if index is not None)
     twice = [f"{index} ({many} rows)" for index, many in times.items() if many > 1]
@@ -97,7 +94,6 @@ def repetitions(rows: Iterable[Row]) -> tuple[str, ...]:
 
 
 def absences(mode: object, file: str) -> Mapping[str, str]:
-    """Return Sample field -> why a file of this mode has none of it."""
     if mode != "search":
         return {}
     why = f"{file} was collected with --mode search, so no row has {{}}; collect with --mode chat"
@@ -120,12 +116,10 @@ _CAUSES = (
 
 
 def failed_fields(error: str | None) -> Mapping[str, str]:
-    """Return field -> error for all fields of a call; nothing if there is no error."""
     return {} if error is None else dict.fromkeys(FIELDS, error)
 
 
 def error_message(value: object) -> str | None:
-    """Return the first line of an error; None if the value is not an error."""
     if isinstance(value, Mapping):
         parts = cast("Mapping[object, object]", value)
         value = next((parts[name] for name in _TEXTS if parts.get(name)), str(parts or ""))

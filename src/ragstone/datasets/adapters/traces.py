@@ -43,14 +43,12 @@ class Span:
 
     @property
     def kind(self) -> str:
-        """What the span is for, in lower case, such as `retriever` or `chat`."""
         given = self.attributes
         kind = given.get("openinference.span.kind", given.get("gen_ai.operation.name"))
         return str(kind).casefold()
 
 
 def spans_in(record: Record) -> Iterator[Span]:
-    """Yield the spans of a row: OTLP in JSON, or one span of the console exporter or Phoenix."""
     values = record.values
     if "resourceSpans" in values or "scopeSpans" in values:
         resources = _objects(values["resourceSpans"]) if "resourceSpans" in values else [values]
@@ -107,7 +105,6 @@ def _pairs(attributes: object, depth: int) -> Iterator[tuple[str, object]]:
 
 
 def _value(value: object, depth: int) -> object:
-    """Return an OTLP AnyValue as plain data; 64-bit numbers are text there."""
     if not isinstance(value, Mapping) or depth > _DEEPEST:
         return None
     kind, content = next(iter(cast("Values", value).items()), ("", None))
@@ -230,14 +227,12 @@ def _above(span: Span, ids: Mapping[str, Span]) -> frozenset[str]:
 
 
 def _outermost(spans: Iterable[Span], value_of: Callable[[Span], T | None]) -> list[tuple[Span, T]]:
-    """Return the spans with a value, and their values; of nested ones, only the outermost."""
     found = {span.id: (span, value) for span in spans if (value := value_of(span)) is not None}
     outer = [(span, value) for span, value in found.values() if not found.keys() & span.above]
     return outer or list(found.values())
 
 
 def _one(queries: Iterable[object]) -> object:
-    """Return the query of parallel spans, None without one; two queries are two turns."""
     found = list(dict.fromkeys(queries))
     return Unreadable(SEVERAL_TURNS) if len(found) > 1 else next(iter(found), None)
 
@@ -247,7 +242,6 @@ def _query_of(span: Span) -> object:
 
 
 def _first(spans: Iterable[Span], names: Sequence[str], field: str) -> object:
-    """Return the first text, or what is wrong with it, under these names in these spans."""
     inside = _ASKED if field == "query" else _ANSWERED
     for value in (span.attributes.get(name) for span in spans for name in names):
         if messages_in(value) is not None:
@@ -262,7 +256,6 @@ def _first(spans: Iterable[Span], names: Sequence[str], field: str) -> object:
 
 
 def _documents(span: Span) -> list[dict[str, object]] | None:
-    """Return the documents of a span: a list, a text that spells one, or numbered attributes."""
     attributes = span.attributes
     name = next(
         (n for n in _DOCUMENTS if any(k == n or k.startswith(f"{n}.") for k in attributes)), None

@@ -34,12 +34,10 @@ ROW, VALUE = 1024, 64
 
 
 def read(file: File, limit: int | None = None) -> Table:
-    """Return the rows of a file of columns, numbered from 1."""
     return _table(file, limit)
 
 
 def read_folder(folder: Path, limit: int | None = None) -> tuple[File, Table]:
-    """Return the rows of a folder that `Dataset.save_to_disk` made, and its bytes as one file."""
     if (folder / SPLITS).is_file():
         splits = sorted(part.name for part in folder.iterdir() if (part / STATE).is_file())
         offer = f"; name one: {folder / splits[0]}" if splits else ""
@@ -64,7 +62,6 @@ def read_folder(folder: Path, limit: int | None = None) -> tuple[File, Table]:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; False if it is not a valid path."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -72,7 +69,6 @@ def is_folder(path: Path) -> bool:
 
 
 def _table(file: File, limit: int | None) -> Table:
-    """Return the rows of a file, or of the files of a folder."""
     if find_spec("polars") is None:
         raise UsageError(f"{file.name}: reading it needs an extra: pip install '{EXTRA}'")
     rows = ColumnRows(file, limit=limit)
@@ -109,17 +105,14 @@ class ColumnRows(FileRows):
 
     @property
     def is_small(self) -> bool:
-        """Whether all rows can be in memory."""
         return self._small
 
     def in_memory(self) -> list[Row]:
-        """Return all rows."""
         if not self._fit_into(LARGEST):
             raise self._too_large(LARGEST)
         return super().in_memory()
 
     def unlimited(self) -> "ColumnRows":
-        """Return all rows of the files."""
         return ColumnRows(self._file, limit=None)
 
     def _fit_into(self, most: int) -> bool:
@@ -135,7 +128,6 @@ class ColumnRows(FileRows):
         return self._file.refused(seen, "split it into several files, or use .jsonl")
 
     def _scan(self, limit: int | None) -> Iterator[Block]:
-        """Yield the groups as blocks: small ones together, a large one in parts."""
         place = total = self._unpacked = 0
         for number, path in enumerate(self._files):
             first = 0
@@ -170,7 +162,6 @@ class ColumnRows(FileRows):
         return sum(each.stat().st_size for each in self._files)
 
     def _groups(self, path: Path, rows: int | None) -> Generator[Sequence[Group], None, None]:
-        """Yield the groups of a file, those of a block together, up to a number of rows."""
         some, size = list[Group](), 0
         is_parquet = path.suffix.lower() == ".parquet"
         with (
@@ -232,7 +223,6 @@ class _Columns(LazySequence[Record]):
 
 
 def _python_size(frame: "DataFrame") -> int:
-    """Return how many bytes the rows of a frame need in Python, about."""
     return text_size(frame) + ROW * frame.height
 
 

@@ -151,7 +151,6 @@ class _Lines(Iterator[str]):
         return line
 
     def close(self) -> None:
-        """Close the file."""
         self._text.close()
 
 
@@ -165,7 +164,6 @@ def _long_cells() -> Generator[None, None, None]:
 
 
 def _rows(lines: Iterable[str], delimiter: str, line: int) -> Iterator[Cells | Problem]:
-    """Yield the rows that are not blank; `line` is the number of the first line."""
     # Strict, because otherwise a quote that is never closed silently takes the rest of the file.
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     begins = line
@@ -184,7 +182,6 @@ def _rows(lines: Iterable[str], delimiter: str, line: int) -> Iterator[Cells | P
 
 
 def _known_names(text: str, delimiter: str) -> tuple[int, int]:
-    """Count the known names, and all names, in the first line that is not blank."""
     row = next(_rows(StringIO(text, newline=""), delimiter, 1), None)
     if row is None or isinstance(row, Problem):
         return 0, 0

@@ -81,7 +81,6 @@ class Archive:
         return sheets
 
     def text_parts(self) -> list[str]:
-        """Return the parts with the shared texts of the sheets, if there are any."""
         related = {
             target.lower()
             for kind, _, target in self._relations(self._book())
@@ -90,7 +89,6 @@ class Archive:
         return sorted((related | {"xl/sharedstrings.xml"}) & self._parts.keys())
 
     def read(self, part: str) -> bytes:
-        """Return a part's bytes; the case of its name does not matter."""
         return self._zip.read(self._parts[part.lower()])
 
     def _book(self) -> str:
@@ -100,7 +98,6 @@ class Archive:
         return books[0]
 
     def _relations(self, part: str) -> list[tuple[str, str, str]]:
-        """Return type, id and target of each relationship of a part (`""`: the package)."""
         folder, name = dirname(part), part.rpartition("/")[2]
         return [
             (each["Type"], each["Id"], normpath(join("/", folder, each["Target"])).lstrip("/"))
@@ -130,7 +127,6 @@ def _parse(
 
 
 def _elements(xml: bytes, name: str) -> list[dict[str, str]]:
-    """Return the attributes of each element with this name."""
     found: list[dict[str, str]] = []
 
     def start(tag: str, attributes: dict[str, str]) -> None:
@@ -298,7 +294,6 @@ def _mark_merged(rows: Sequence[list[object]], areas: Iterable[str], filled: Seq
 
 
 def _refuse_size(scan: SheetScan, archive: Archive, file: File, sheet: str) -> None:
-    """Refuse a sheet before calamine creates every cell of the area, each with its own text."""
     if scan.rows * scan.columns > _AREA:
         raise file.refused(
             f"sheet {sheet!r} spans {scan.rows:,} rows and {scan.columns:,} columns",

@@ -38,7 +38,6 @@ class Listed:
 
 
 def read(file: File, _limit: int | None = None) -> Table:
-    """Return the objects of a JSON file, numbered from 1 in their order."""
     text = file.text()
     try:
         value = parsed_json(text)
@@ -57,7 +56,6 @@ def read(file: File, _limit: int | None = None) -> Table:
 
 
 def read_lines(file: File, limit: int | None = None) -> Table:
-    """Return the objects of a JSON Lines file, numbered by line; invalid lines become Problems."""
     file.check_text()
     rows = JsonLines(file.path, limit=limit)
     if not rows:
@@ -94,7 +92,6 @@ class JsonLines(FileRows):
     def _problem(
         self, lines: Sequence[bytes], given: Sequence[int], *, first: bool
     ) -> Problem | None:
-        """Return a problem of the whole file, if its first row or the encoding shows one."""
         if first and given and isinstance(self._row((0, lines[given[0]])), Problem):
             whole = self.path.read_bytes().removeprefix(MARK)
             if (found := _over_lines(whole)) is not None:
@@ -128,7 +125,6 @@ class JsonLines(FileRows):
 
 
 def rows_in(value: object, file: File) -> Listed:
-    """Return the list of rows: the file's value, or what it has under a known name."""
     if isinstance(value, list):
         return Listed(cast("list[object]", value))
     expected = (
@@ -157,7 +153,6 @@ def rows_in(value: object, file: File) -> Listed:
 
 
 def _over_lines(content: bytes) -> Problem | None:
-    """Return a problem if the first value spans several lines."""
     text = content.lstrip()
     row = content.count(b"\n", 0, len(content) - len(text)) + 1
     try:

@@ -40,7 +40,6 @@ class Group(NamedTuple):
 
 
 def groups(data: Data, *, parquet: bool, value: int) -> Iterator[Group]:
-    """Yield the groups of rows of a file; each value counts as at least `value` bytes."""
     try:
         for group in _row_groups(data, value) if parquet else _batches(data, value):
             if not 0 <= group.rows < 2**32:  # more than polars reads at once
@@ -51,7 +50,6 @@ def groups(data: Data, *, parquet: bool, value: int) -> Iterator[Group]:
 
 
 def unpacked_size(data: Data, *, parquet: bool, value: int) -> int:
-    """Return the size of all columns in bytes; each value counts as at least `value` bytes."""
     return sum(group.size for group in groups(data, parquet=parquet, value=value))
 
 
@@ -68,7 +66,6 @@ def column_errors(name: str) -> Generator[None, None, None]:
 
 
 def text_size(frame: "DataFrame") -> int:
-    """Return the size of the columns in bytes, with each copy of a repeated text."""
     from polars import Array, Categorical, Enum, List, Struct
 
     def has_categories(kind: "DataType") -> bool:
@@ -123,7 +120,6 @@ class _Thrift:
         self.data, self.at = data, at
 
     def struct(self) -> dict[int, Any]:
-        """Return field id -> value."""
         fields: dict[int, Any] = {}
         last = 0
         while head := self._byte():
@@ -210,7 +206,6 @@ def _batches(data: Data, least: int) -> Iterator[Group]:
 
 
 def _messages(data: Data) -> Iterator[tuple[int, int, Span]]:
-    """Yield the position of each message's table, and of its body, and its bytes."""
     if data[:6] == _ARROW:  # a file, whose end lists the dictionaries and batches
         if data[-6:] != _ARROW:
             raise ValueError("the end of the file is missing")
@@ -233,7 +228,6 @@ def _messages(data: Data) -> Iterator[tuple[int, int, Span]]:
 
 
 def _start(data: Data, at: int) -> int:
-    """Return where a message begins, after its size."""
     return at + (8 if _number(data, at, "<I") == _NEXT else 4)
 
 
@@ -245,7 +239,6 @@ def _number(data: Data, at: int, form: str) -> int:
 
 
 def _field(data: Data, table: int, number: int) -> int:
-    """Return the position of a table's field, 0 if it has none."""
     known = table - _number(data, table, "<i")
     place = 4 + 2 * number
     offset = _number(data, known + place, "<H") if place < _number(data, known, "<H") else 0
@@ -253,14 +246,12 @@ def _field(data: Data, table: int, number: int) -> int:
 
 
 def _target(data: Data, place: int) -> int:
-    """Return where a field's table or vector begins."""
     if not place:
         raise ValueError("the metadata is damaged")
     return place + _number(data, place, "<I")
 
 
 def _items(data: Data, place: int, size: int) -> Iterator[int]:
-    """Yield the positions of a vector's items; there are none without a position."""
     if place:
         at = _target(data, place)
         for number in range(_number(data, at, "<I")):

@@ -51,7 +51,6 @@ _BAD_SCALAR = (ValueError, KeyError, IndexError, AttributeError, TypeError, Over
 
 
 def read(file: File, _limit: int | None = None) -> Table:
-    """Return the objects of a YAML file, numbered by the line each begins on."""
     text = file.text()
     with yaml_errors(file.name):
         try:

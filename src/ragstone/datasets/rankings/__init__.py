@@ -51,7 +51,6 @@ def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
 
 
 def problems_of(path: Path) -> Problems:
-    """Return an empty collection for the problems of a file."""
     return Problems(path, "row" if _suffix(path) in columnar.SUFFIXES else "line")
 
 

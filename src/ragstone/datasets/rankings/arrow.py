@@ -36,7 +36,6 @@ SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 
 
 def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:
-    """Read one judged document per row: query, document and grade."""
     frame = _frame(path, ("query_id", "document_id", "grade"), columns)
     judgments = JudgmentsBuilder(problems)
     start = 0
@@ -50,7 +49,6 @@ def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Ju
 
 
 def parts(path: Path, columns: Mapping[str, str], size: int) -> list[range]:
-    """Cut a table into parts of whole queries, of about `size` bytes."""
     frame = _frame(path, ("query_id",), columns)
 
     def first(at: int, window: int) -> int | None:
@@ -121,7 +119,6 @@ def _count(path: Path, frame: "LazyFrame") -> int:
 def _frame(
     path: Path, fields: tuple[str, ...], mapped: Mapping[str, str], *, maybe: str | None = None
 ) -> "LazyFrame":
-    """Return the needed columns under the names of their fields, and `maybe` if it exists."""
     check_file(path)
     if find_spec("polars") is None:
         raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
@@ -154,7 +151,6 @@ def _frame(
 
 
 def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame":
-    """Return some rows: ids as text, scores and grades as numbers."""
     import polars as pl
 
     limit = unpacked_limit(path.stat().st_size) // 2

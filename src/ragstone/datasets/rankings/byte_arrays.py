@@ -39,7 +39,6 @@ class Texts:
 
     @classmethod
     def of(cls, strings: Sequence[str]) -> "Texts":
-        """Encode strings as UTF-8; half a surrogate pair gets three bytes of its own."""
         joined = "\n".join(strings).encode("utf-8", "surrogatepass")
         buffer = padded(joined)
         breaks = np.flatnonzero(buffer == ord("\n"))
@@ -52,7 +51,6 @@ class Texts:
 
     @classmethod
     def joint(cls, buffer: NDArray[np.uint8], lengths: Integers) -> "Texts":
-        """Return the texts of a buffer in which they follow each other without gaps."""
         return cls(buffer, np.cumsum(lengths) - lengths + len(PADDING), lengths)
 
     def joined(self) -> NDArray[np.uint8]:
@@ -67,17 +65,14 @@ class Texts:
         return len(self.starts)
 
     def part(self, places: "Integers | slice") -> "Texts":
-        """Return the texts at some positions, in the same buffer."""
         return Texts(self.buffer, self.starts[places], self.lengths[places])
 
     @property
     def words(self) -> Hashes:
-        """The eight bytes from each position of the buffer as one number, without a copy."""
         count = max(len(self.buffer) - 7, 0)
         return np.ndarray((count,), dtype=_WORD, buffer=self.buffer.data, strides=(1,))
 
     def word(self, number: int) -> Hashes:
-        """Return uint64[N]: eight bytes of each text, from the 8 * number-th; 0 past its end."""
         starts, left = self.starts, self.lengths
         if number:
             starts = np.minimum(starts + 8 * number, len(self.buffer) - 8)
@@ -90,7 +85,6 @@ class Texts:
 
     @property
     def longest(self) -> int:
-        """The number of words in the longest text."""
         return -(-int(self.lengths.max(initial=0)) // 8)
 
     def hashes(self) -> Hashes:
@@ -109,14 +103,12 @@ class Texts:
         return hashed
 
     def equal(self, other: "Texts") -> NDArray[np.bool_]:
-        """Return bool[N]: whether each text equals the other's text at the same position."""
         same = self.lengths == other.lengths
         for number in range(min(self.longest, other.longest)):
             same &= self.word(number) == other.word(number)
         return same
 
     def changes(self) -> Integers:
-        """Return the positions of texts that differ from the one before, and 0."""
         new = np.ones(len(self), dtype=np.bool_)
         new[1:] = self.lengths[1:] != self.lengths[:-1]
         for number in range(self.longest):
@@ -125,17 +117,14 @@ class Texts:
         return np.flatnonzero(new)
 
     def falling(self) -> list[NDArray[np.uint64]]:
-        """Return keys for `numpy.lexsort` that sort texts by their bytes, the greatest first."""
         words = [~self.word(number).byteswap() for number in range(self.longest)]
         return [~self.lengths.astype(np.uint64), *reversed(words)]
 
     def bytes_at(self, place: int) -> bytes:
-        """Return one text as bytes."""
         start = int(self.starts[place])
         return self.buffer[start : start + int(self.lengths[place])].tobytes()
 
     def text(self, place: int) -> str:
-        """Return one text; a byte that is not UTF-8 becomes half a surrogate pair."""
         found = self.bytes_at(place)
         try:
             return found.decode("utf-8", "surrogatepass")
@@ -143,7 +132,6 @@ class Texts:
             return found.decode("utf-8", "surrogateescape")
 
     def strings(self) -> list[str]:
-        """Return all texts, as `text` does."""
         view = memoryview(self.buffer.data)
         pairs = zip(self.starts.tolist(), (self.starts + self.lengths).tolist(), strict=True)
         try:
@@ -153,7 +141,6 @@ class Texts:
 
 
 def padded(content: bytes) -> NDArray[np.uint8]:
-    """Return a buffer of these bytes, with PADDING at both ends."""
     return np.frombuffer(b"".join((PADDING, content, PADDING)), dtype=np.uint8)
 
 
@@ -171,33 +158,27 @@ class Spans:
 
     @cached_property
     def starts(self) -> Integers:
-        """int64[Q], the position of each owner's first item."""
         return np.cumsum(self.sizes) - self.sizes
 
     def of_some(self, owners: Integers) -> "Spans":
-        """Return the spans of some owners only; -1 is an owner without items."""
         known = owners >= 0
         sizes = np.zeros(len(owners), dtype=np.int64)
         sizes[known] = self.sizes[owners[known]]
         return Spans(sizes)
 
     def members(self, owners: Integers) -> Integers:
-        """Return the positions of some owners' items, one owner after the other."""
         sizes = self.sizes[owners]
         return np.repeat(self.starts[owners], sizes) + self.ranks(sizes)
 
     @staticmethod
     def ranks(sizes: Integers) -> Integers:
-        """Return 0, 1, 2 and so on within each owner, one owner after the other."""
         starts = np.cumsum(sizes) - sizes
         return np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
 
     def owner(self, place: int) -> int:
-        """Return the owner of the item at a position."""
         return int(np.searchsorted(self.starts + self.sizes, place, side="right"))
 
     def twice(self, texts: Texts, hashes: Hashes) -> Iterator[tuple[int, int]]:
-        """Yield the positions of two equal texts of one owner; `hashes` are those of the texts."""
         for owners in self.blocks():
             items, sizes = self.between(owners), self.sizes[owners]
             keys = np.full((len(sizes), int(sizes.max(initial=0))), EMPTY)
@@ -214,7 +195,6 @@ class Spans:
                     first[key] = place
 
     def between(self, owners: slice) -> slice:
-        """Return the positions of the items of consecutive owners."""
         last = owners.stop - 1
         return slice(int(self.starts[owners.start]), int(self.starts[last] + self.sizes[last]))
 
@@ -245,7 +225,6 @@ class Spans:
 
 
 def fill(table: Hashes, values: Hashes, sizes: Integers) -> None:
-    """Write each owner's values into its line of the table, from the left."""
     width = table.shape[1]
     if width and int(sizes.min()) == width:
         table[:] = values.reshape(-1, width)
@@ -268,12 +247,10 @@ class GrowingArray(Generic[S]):
         return self._size
 
     def add(self, part: NDArray[np.generic]) -> None:
-        """Append some numbers."""
         self._content += part.astype(self._kind, copy=False).tobytes()
         self._size += part.size
 
     def array(self) -> NDArray[S]:
-        """Return all numbers; nothing can be appended while the array is in use."""
         return np.frombuffer(self._content, dtype=self._kind)
 
 
@@ -290,5 +267,4 @@ class Lazy(LazySequence[T]):
         return self._size
 
     def at(self, place: int) -> T:
-        """Make the item at a place."""
         return self._make(place)

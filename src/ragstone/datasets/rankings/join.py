@@ -45,7 +45,6 @@ class Batch:
 
     @classmethod
     def empty(cls, queries: Sequence[str]) -> "Batch":
-        """Return a batch in which nothing was returned for these queries."""
         sizes = np.zeros(len(queries), dtype=np.int64)
         documents = Texts.of([])
         return cls(tuple(queries), Spans(sizes), documents, documents.hashes(), None, sizes[:0])
@@ -178,7 +177,6 @@ class Block:
         return Matches(all_rows, all_ranks, all_members, copies)
 
     def _match_row(self, row: int) -> tuple[Integers, Integers, list[tuple[int, int]]]:
-        """Return the ranks and members of one row's judged documents, and its copies."""
         judged, owner = self.judgments.documents, np.array([row])
         members = self.members[self.judged.members(owner)].tolist()
         known = {judged.bytes_at(member): member for member in members}
@@ -196,7 +194,6 @@ class Block:
         return ranks, found, copies
 
     def rankings(self, matches: Matches, depth: int | None) -> Rankings:
-        """Return the rankings of the judged queries, down to a rank if `depth` is given."""
         deep = int(self.returned.sizes.max(initial=0)) if depth is None else depth
         near = matches.ranks < deep
         rows = np.flatnonzero(self.known >= 0)

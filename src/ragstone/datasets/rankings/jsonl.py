@@ -67,7 +67,6 @@ class PlainShape:
 
     @classmethod
     def of(cls, line: bytes, query: str, field: str, *, graded: bool) -> "PlainShape | None":
-        """Return the form of a line with these two keys; None if it has another form."""
         opening, closing = (b'{"', b"}}") if graded else (b'["', b'"]}')
         for blank in (b" ", b""):
             comma, colon = b"," + blank, b":" + blank
@@ -113,7 +112,6 @@ class PlainShape:
         return QueryLines(names.decode().split("\n"), lines, quotes // 2 + 1, *found)
 
     def _documents(self, bodies: list[bytes]) -> tuple[Texts, NDArray[np.float64]] | None:
-        """Return the ids in `a", "b`, or the ids and grades of one digit in `a": 1, "b": 0`."""
         between = self.comma + b'"' if self.colon else b'"%b"' % self.comma
         buffer = padded(between.join(bodies))
         quotes = np.flatnonzero(buffer == ord('"'))
@@ -153,7 +151,6 @@ class LineReader:
     def parts(
         self, path: Path, on_read: OnRead | None, part: range | None = None
     ) -> Iterator[QueryLines]:
-        """Yield the content of some lines at a time, at least one."""
         seen: dict[str, int] = {}
         number = 1
         with opened(path, on_read, part) as stream:
@@ -168,7 +165,6 @@ class LineReader:
                 number += content.count(b"\n")
 
     def _read_plain(self, content: bytes, number: int) -> QueryLines | None:
-        """Read lines of a common form; None if a line has another one."""
         first = content.partition(b"\n")[0]
         try:
             value: object = from_json(first)
@@ -210,7 +206,6 @@ class LineReader:
         )
 
     def _names_of(self, keys: Sequence[str]) -> tuple[str, str]:
-        """Return the names of the query's id and of the field in objects with these keys."""
         known = tuple(keys)
         if known in self._names:
             return self._names[known]
@@ -225,7 +220,6 @@ class LineReader:
         return found
 
     def _query_of(self, text: bytes, line: int) -> tuple[str, object] | None:
-        """Return a line's query and the value of its field; None if there is a problem."""
         try:
             value: object = json.loads(text.decode(), object_pairs_hook=_unique)
         except (ValueError, RecursionError) as error:
@@ -289,14 +283,12 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _id(value: object) -> str | None:
-    """Return an id as text; None if the value is neither text nor a whole number."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:
-    """Read lines of `{query_id, relevance}`: ids with grades, or a list of ids with grade 1."""
     judgments = JudgmentsBuilder(problems)
     for part in LineReader("relevance", columns, problems).parts(path, None):
         lines = np.repeat(part.lines, part.sizes)
@@ -311,7 +303,6 @@ def read_ranking(
     on_read: OnRead | None = None,
     part: range | None = None,
 ) -> Iterator[Batch]:
-    """Read lines of `{query_id, ranking}`, with ids best first, some at a time."""
     empty = True
     for some in LineReader("ranking", columns, problems).parts(path, on_read, part):
         empty = False

@@ -45,7 +45,6 @@ class JudgmentsBuilder:
         grades: NDArray[np.float64],
         lines: Integers,
     ) -> None:
-        """Add runs of documents of one query each; a query may have several runs."""
         self._problems.hold(len(documents), "judgments")
         self._problems.check_ids(queries, Spans(sizes).starts, documents.lengths, lines)
         again = bool(self._queries) and self._queries[-1] == queries[0]
@@ -112,11 +111,9 @@ class Judgments:
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """The ids of the queries, in the order of the file."""
         return list(self.queries)
 
     def places(self, queries: Iterable[str]) -> Integers:
-        """Return the position of each query; -1 if it has no judgments."""
         return np.array([self.queries.get(name, -1) for name in queries], np.int64)
 
     @cached_property
@@ -131,11 +128,9 @@ class Judgments:
         return digest.hexdigest()
 
     def judged(self, places: Integers) -> Judged:
-        """Return all judgments of some queries, retrieved or not."""
         return Judged.of(self.grades[self.spans.members(places)], self.spans.sizes[places])
 
     def relevance(self, place: int) -> dict[str, float]:
-        """Return one query's grades: document id -> grade."""
         members = self.spans.members(np.array([place]))
         documents = self.documents.part(members).strings()
         return dict(zip(documents, self.grades[members].tolist(), strict=True))
@@ -148,7 +143,6 @@ AT_ONCE = 1 << 20
 
 
 def qrels_in(folder: Path) -> Path:
-    """Return the qrels file of a folder: that of the split `test`, or the only one."""
     found = sorted((folder / "qrels").glob("*.tsv"))
     if not found:
         raise UsageError(f"{folder} is a folder without qrels/*.tsv; pass a qrels file")
@@ -161,7 +155,6 @@ def qrels_in(folder: Path) -> Path:
 
 
 def read_qrels(path: Path, problems: Problems) -> Judgments:
-    """Read lines of query, document and grade between tabs; the first line may be a header."""
     judgments = JudgmentsBuilder(problems)
     number = 0
     with opened(path) as stream:
@@ -186,7 +179,6 @@ def read_qrels(path: Path, problems: Problems) -> Judgments:
 
 
 def query_texts(qrels: Path) -> Mapping[str, str]:
-    """Return query id -> text, if the qrels are in a BEIR folder with queries."""
     folder = qrels if qrels.is_dir() else qrels.parent.parent
     path = folder / "queries.jsonl"
     texts: dict[str, str] = {}

@@ -31,7 +31,6 @@ OnRead = Callable[[int], None]
 
 
 def too_large(path: Path, seen: str) -> InputError:
-    """Return the error that a file has too much data for its size."""
     seen += f", too much for a file of {path.stat().st_size:,} bytes"
     return InputError(path.name, [Problem(seen, "if you trust it, unpack it or split it")])
 
@@ -96,7 +95,6 @@ class Stream:
         return rest + more, not more
 
     def lines(self, at_once: int) -> Iterator[bytes]:
-        """Yield some whole lines at a time, at least one."""
         rest, last = b"", False
         while not last:
             content, last = self.after(rest, at_once)
@@ -216,7 +214,6 @@ class Problems:
     def check_ids(
         self, queries: Sequence[str], starts: Integers, documents: Integers, lines: Integers
     ) -> None:
-        """Add a problem for each blank query id, and for each document whose length is 0."""
         for start in [starts[place] for place, query in enumerate(queries) if not query.strip()]:
             line = int(lines[start]) if start < len(lines) else None  # without any document
             self.add("there is no query_id", "fill it in", line=line)
@@ -225,7 +222,6 @@ class Problems:
 
     @cached_property
     def most(self) -> int:
-        """How many queries or documents of the file may be kept in memory."""
         return unpacked_limit(self._path.stat().st_size) // 200
 
     def hold(self, items: int, what: str) -> None:

@@ -36,7 +36,6 @@ class Fields:
     count: int
 
     def until(self, place: int) -> "Fields":
-        """Return the first `place` of the N lines, and what is before the next one."""
         line = int(self.lines[place])
         return Fields(
             texts=tuple(each.part(slice(place)) for each in self.texts),
@@ -86,7 +85,6 @@ def fields_of(content: bytes, needed: Sequence[int], *, least: int) -> Fields:
 def _irregular(
     buffer: NDArray[np.uint8], blanks: Integers, needed: Sequence[int], *, least: int
 ) -> Fields:
-    """Find fields in lines that differ in their blanks, or include comments."""
     ends = np.flatnonzero(buffer[blanks] == _BREAK)
     before = np.append(len(PADDING) - 1, blanks[:-1])
     some = np.flatnonzero(blanks - before > 1)  # blanks with a field right before them
@@ -133,7 +131,6 @@ def numbers(texts: Texts) -> tuple[NDArray[np.float64], Integers]:
 
 
 def singles(texts: Texts) -> tuple[NDArray[np.float32], Integers]:
-    """Return float32[N], `numbers` in single precision, and the positions of texts that are not."""
     values, mantissa, sure = _plain(texts)
     if not bool(np.all(mantissa <= _EXACT)):
         # within two units of the last place: exact, unless a single may be rounded either way
@@ -147,7 +144,6 @@ def singles(texts: Texts) -> tuple[NDArray[np.float32], Integers]:
 def _read_others(
     texts: Texts, values: NDArray[np.float64], sure: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], Integers]:
-    """Read the texts that are not `sure` yet one by one."""
     wrong: list[int] = []
     for place in np.flatnonzero(~sure).tolist():
         text = texts.bytes_at(place)
@@ -251,7 +247,6 @@ _RANKING = _Shape("QUERY Q0 DOCUMENT RANK SCORE NAME", (0, 2, 4), 6)
 
 
 def read_qrels(path: Path, problems: Problems) -> Judgments:
-    """Read a qrels file."""
     judgments = JudgmentsBuilder(problems)
     with opened(path) as stream:
         for fields, starts in _parts(stream, _QRELS, problems, whole_queries=False):
@@ -272,7 +267,6 @@ def read_ranking(
     on_read: OnRead | None = None,
     part: range | None = None,
 ) -> Iterator[Batch]:
-    """Read a run file, or some bytes of it, some whole queries at a time."""
     empty = True
     with opened(path, on_read, part) as stream:
         for fields, starts in _parts(stream, _RANKING, problems, whole_queries=True):
@@ -290,7 +284,6 @@ def read_ranking(
 
 
 def second_query(content: bytes) -> int | None:
-    """Return where the second query begins in whole lines; None if there is only one."""
     fields = fields_of(content, (0,), least=1)
     starts = fields.texts[0].changes()
     return int(fields.begins[starts[1]]) if len(starts) > 1 else None
@@ -299,7 +292,6 @@ def second_query(content: bytes) -> int | None:
 def _parts(
     stream: Stream, shape: _Shape, problems: Problems, *, whole_queries: bool
 ) -> Iterator[tuple[Fields, Integers]]:
-    """Yield the fields of some lines at a time, at least one, and the positions of new queries."""
     rest, before, last = b"", 1, False
     while not last:
         content, last = stream.after(rest, AT_ONCE)

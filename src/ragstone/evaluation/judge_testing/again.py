@@ -40,7 +40,6 @@ async def judge_again(
     concurrency: int,
     on_row: Callable[[Row, int], None],
 ) -> list[dict[int, Row]]:
-    """Return the rows judged `times` times, each time by the row's index."""
     bare = [Row(row.index, row.sample, failures=row.failures) for row in rows] * times
     judged: list[dict[int, Row]] = [{} for _ in range(times)]
     seen = Counter[int]()
@@ -60,7 +59,6 @@ def same_claims(rows: Iterable[Row]) -> Callable[[Judge], Judge]:
 
 
 def sample_rows(rows: Iterable[Row], metrics: Iterable[str], n: int) -> list[Row]:
-    """Return at most n rows that any of these metrics scored; random, but always the same."""
     names = list(metrics)
     scored = (r for r in rows if any((s := r.scores.get(m)) and s.value is not None for m in names))
     return nsmallest(n, scored, key=_digest)
@@ -87,7 +85,6 @@ class Noise(TypedDict):
 
 
 def noise_of(judged: Sequence[Mapping[int, Row]], metric: str) -> Noise | None:
-    """Return the noise of a metric; None if fewer than two rows were scored each time."""
     table: list[list[float]] = []
     for index in judged[0]:
         values = (rows[index].scores[metric].value for rows in judged)
@@ -101,7 +98,6 @@ def noise_of(judged: Sequence[Mapping[int, Row]], metric: str) -> Noise | None:
 
 
 def judge_variances(run_id: str) -> dict[str, float]:
-    """Return metric -> the variance of repeated judgments that `ragstone judge noise` measured."""
     path = NOISE / f"{run_id}.json"
     try:
         found = json.loads(path.read_bytes())["metrics"]
@@ -130,7 +126,6 @@ def _key(unit: Unit) -> str:
 
 
 def look_of(rows: Mapping[int, Row], units: Iterable[Unit], *, version: str, setup: str) -> Look:
-    """Return a probe from rows that were judged again."""
     verdicts = {
         _key(unit): verdict_of(rows[unit[1]].scores.get(unit[0]), unit[2]) for unit in units
     }
@@ -139,7 +134,6 @@ def look_of(rows: Mapping[int, Row], units: Iterable[Unit], *, version: str, set
 
 
 def read_looks(path: Path) -> list[Look]:
-    """Return the stored probes, the oldest first."""
     if not path.is_file():
         return []
     looks: list[Look] = []
@@ -153,7 +147,6 @@ def read_looks(path: Path) -> list[Look]:
 
 
 def add_looks(path: Path, looks: Iterable[Look]) -> None:
-    """Add probes to the end of their file."""
     make_folder(path.parent)
     with path.open("a", encoding="utf-8") as file:
         file.write("".join(look.model_dump_json() + "\n" for look in looks))

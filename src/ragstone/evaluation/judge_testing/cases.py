@@ -53,7 +53,6 @@ class _Statements:
 
 
 def select_cases(samples: Iterable[Sample], n: int) -> list[Case]:
-    """Select about `n` claims from samples with contexts. The selection is deterministic."""
     usable: list[_Statements] = []
     for sample in samples:
         contexts = _contexts(sample)

@@ -56,7 +56,6 @@ class Capitals:
         return cls(True in found and False not in found, frozenset(lowered))
 
     def is_name(self, word: str) -> bool:
-        """Return whether a word within a sentence is a name or has inner capitals (USB)."""
         if not word[0].isupper() or word.casefold() in self.lowered:
             return is_code(word)
         alone = re.match(r"\w['’]", word)  # I'm, L'
@@ -87,15 +86,12 @@ class Material:
 
     @cached_property
     def capitals(self) -> Capitals:
-        """What capitals mean in the sample's texts."""
         return Capitals.of("\n".join(self.claims), "\n".join(self.contexts))
 
     def in_contexts(self, text: str) -> bool:
-        """Return whether the contexts contain a text, ignoring case."""
         return text.casefold() in self._lowered
 
     def foreign_sentence(self, claim: str) -> str | None:
-        """Return a sentence of another sample that the contexts do not state, if there is one."""
         for sentence in self.shuffle(self.sentences, claim):
             words = {word.casefold() for word in _LONG_WORD.findall(sentence)}
             stated = sum(map(self.in_contexts, words))
@@ -104,8 +100,6 @@ class Material:
         return None
 
     def shuffle(self, items: Iterable[T], claim: str) -> list[T]:
-        """Return items in a pseudo-random order that depends on the seed and the claim."""
-
         def position(item: T) -> bytes:
             text = f"{self.seed}{claim}\n{item}"
             return sha256(text.encode("utf-8", "surrogatepass")).digest()
@@ -114,25 +108,21 @@ class Material:
 
 
 def is_code(word: str) -> bool:
-    """Return whether a word has capitals that no language rule explains: USB, iPhone."""
     parts = re.split("['’-]", word)
     return all(any(letter.isupper() for letter in part[1:]) for part in parts if part)
 
 
 def is_first(text: str, start: int) -> bool:
-    """Return whether the word at `start` is the first of a sentence."""
     before = text[max(0, start - _NEAR) : start]
     begins = start <= _NEAR and not _LETTER.search(before)
     return begins or _FIRST.search(before) is not None
 
 
 def detect_language(text: str) -> Language:
-    """Return the most likely language of a text."""
     return guess_language(text, split_forms(text))
 
 
 def _marks_names(text: str) -> bool | None:
-    """Return whether capitals mark names in a text; None if it is too short to decide."""
     language = detect_language(text)
     if language.nouns_have_capitals:
         return False
@@ -181,7 +171,6 @@ STEPS = (5, 4, 3, 2, 1)
 
 
 def change_date(claim: str, material: Material) -> str | None:
-    """Replace the first date that can be replaced."""
     for start, end in date_spans(claim):
         for other in _other_dates(claim[start:end]):
             if not material.in_contexts(other) and other.casefold() not in claim.casefold():
@@ -209,7 +198,6 @@ def date_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _other_dates(date: str) -> Iterator[str]:
-    """Yield other dates in the same format."""
     if not date[0].isdigit():
         names = next(each for each in _DATE_LISTS if date.casefold() in each)
         place = names.index(date.casefold())
@@ -233,7 +221,6 @@ _CITATION = re.compile(r"\[[\d,;\s-]*\Z")
 
 
 def change_number(claim: str, material: Material) -> str | None:
-    """Replace the first number that is not part of a date."""
     dates = date_spans(claim)
     for match in _NUMBER.finditer(claim):
         start, end = match.span()
@@ -288,7 +275,6 @@ _OTHER_CURRENCY = {"$": "€", "€": "$", "£": "$"}
 
 
 def change_unit(claim: str, material: Material) -> str | None:
-    """Replace the first known unit or currency next to a number."""
     for match in _AFTER_NUMBER.finditer(claim):
         changed = f"{match[1]}{_OTHER_UNIT[match[2]]}"
         number = re.search(r"[\d.,]+\Z", claim[: match.start()])
@@ -380,7 +366,6 @@ _DENIALS: Mapping[str, str] = MappingProxyType(
 
 
 def invert_negation(claim: str, material: Material) -> str | None:
-    """Remove an English negation; if there is none, insert one or deny the whole claim."""
     for pattern, plain in _REMOVALS:
         if pattern.search(claim):
             return pattern.sub(plain, claim, count=1)
@@ -444,7 +429,6 @@ def drop_qualifier(claim: str, material: Material) -> str | None:
 
 
 def add_sentence(claim: str, material: Material) -> str | None:
-    """Add a sentence of another sample that the contexts do not state."""
     added = material.foreign_sentence(claim)
     if added is None:
         return None

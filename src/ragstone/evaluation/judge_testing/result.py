@@ -53,12 +53,10 @@ class KindResult(FrozenModel):
 
     @property
     def share(self) -> float | None:
-        """The share of correct answers; None without answers."""
         return self.right / self.answered if self.answered else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95% interval of the share, with claims as independent observations."""
         return proportion_interval(self.right, self.answered) if self.answered else None
 
 
@@ -115,12 +113,10 @@ class JudgeTest(FrozenModel):
 
     @property
     def conclusive(self) -> bool:
-        """Whether it finished, most questions were answered and some claim was supported."""
         answered = self.failed <= MAX_FAILURES * self.asked
         return bool(self.supported) and answered and self.stopped is None
 
     def missed(self) -> Mapping[str, Sequence[TrialResult]]:
-        """Return the claims with a wrong verdict, by kind."""
         found: dict[str, list[TrialResult]] = {}
         for each in self.tried:
             if each.right is False:
@@ -128,7 +124,6 @@ class JudgeTest(FrozenModel):
         return found
 
     def total(self, *wanted: Wanted) -> KindResult:
-        """Return the sum over the kinds with these expectations, or over all kinds."""
         parts = [kind for kind in self.kinds if not wanted or kind.wanted in wanted]
         return KindResult(
             kind=" ".join(wanted) or "all",
@@ -166,7 +161,6 @@ _TESTS: TypeAdapter[dict[str, JudgeTest]] = TypeAdapter(dict[str, JudgeTest])
 
 
 def load_test(key: str) -> JudgeTest | None:
-    """Return the judge's stored test with the most claims; the newest of equal ones."""
     tests: Mapping[str, JudgeTest] = {}
     with suppress(OSError, ValidationError):  # none yet, or from another version
         tests = _TESTS.validate_json(FILE.read_bytes())

@@ -68,7 +68,6 @@ class Trial:
     before: tuple[Label | None, ...]
 
     def check(self, verdicts: Sequence[Verdict]) -> list[bool]:
-        """Return whether the verdict on each counted claim is the expected one."""
         labels = [verdicts[place].label for place in self.places]
         wanted = KINDS[self.kind]
         if wanted == "kept":
@@ -85,7 +84,6 @@ class JudgeTestGate:
 
     @classmethod
     def of(cls, text: str) -> "JudgeTestGate":
-        """Parse `KIND=80%` or `80%`."""
         kind, _, value = text.rpartition("=")
         name = kind.strip() or ALL
         known = (ALL, *WORDS, *KINDS)
@@ -97,19 +95,16 @@ class JudgeTestGate:
         return cls(name, threshold)
 
     def result(self, test: JudgeTest) -> KindResult:
-        """Return the part of a test that the gate checks."""
         totals = [test.total(wanted) for wanted in WORDS]
         parts = (part for part in (*totals, *test.kinds) if part.kind == self.kind)
         return next(parts, test.total())
 
     def check(self, test: JudgeTest) -> bool | None:
-        """Return whether the test passes; None if nothing was answered."""
         value = self.result(test).share
         return None if value is None else reaches(value, self.threshold)
 
 
 def plan_questions(cases: Iterable[Case]) -> list[VerifyClaims]:
-    """Return all questions a test could ask; it asks fewer if some claims are not supported."""
     questions: dict[str, VerifyClaims] = {}
     supported = Verdict(label=Label.SUPPORTED)
     for case in cases:
@@ -122,7 +117,6 @@ def plan_questions(cases: Iterable[Case]) -> list[VerifyClaims]:
 
 
 async def estimate_usage(judge: Judge, questions: Iterable[Question[T]]) -> Usage:
-    """Return the usage of questions; pass a judge that only counts."""
     async with judge:
         outcomes = [await outcome_of(judge, question) for question in questions]
     return reduce(add, (outcome.usage for outcome in outcomes), NOTHING_SPENT)
@@ -137,7 +131,6 @@ async def run_judge_test(
     version: str,
     concurrency: int = 8,
 ) -> JudgeTest:
-    """Test a judge on about `n` claims; questions without an answer count as failed."""
     runner = JudgeTestRunner(judge, select_cases(samples, n))
     await runner.run(concurrency=concurrency)
     return runner.result(data=data, version=version)
@@ -230,7 +223,6 @@ class JudgeTestRunner:
             self._tested.append((number, claim))
 
     def result(self, *, data: str, version: str, stopped: str | None = None) -> JudgeTest:
-        """Return the result so far; `stopped` is the reason if questions are left."""
         complete = self._cases_done == len(self._cases) and not self._unasked
         order = list(KINDS)
         tested = sorted(self._tested, key=lambda each: (order.index(each[1].kind), each[0]))
@@ -271,7 +263,6 @@ class JudgeTestRunner:
 
 
 def _first_question(case: Case) -> VerifyClaims:
-    """Return the question about the unchanged claims, and a copied sentence if there is one."""
     copied = (case.copied,) if case.copied else ()
     return VerifyClaims(claims=(*case.claims, *copied), contexts=case.contexts)
 

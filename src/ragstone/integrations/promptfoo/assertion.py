@@ -107,7 +107,6 @@ def ragas_in_environment() -> bool:
 
 
 def _threshold(config: Mapping[str, object], test: Mapping[str, object]) -> float | None:
-    """Return the threshold in the `config`, or else the one beside it in the test."""
     found = dict.fromkeys(map(_own_threshold, _same_config(config, test)))
     if "threshold" in config:
         return _own_threshold(config)
@@ -123,7 +122,6 @@ def _threshold(config: Mapping[str, object], test: Mapping[str, object]) -> floa
 def _same_config(
     config: Mapping[str, object], test: Mapping[str, object]
 ) -> list[Mapping[str, object]]:
-    """Return a test's Python assertions with this config: the one that is running is among them."""
     return [
         one
         for one in _all_assertions(test)
@@ -164,7 +162,6 @@ GradingResult = TypedDict(
 
 
 def graded(row: Row, score: Score, value: float, settings: Settings) -> GradingResult:
-    """Return the result of a scored test, with one component per claim."""
     passed = score.passed if score.passed is not None else reaches(value, settings.threshold)
     metric, usage, sign = settings.metric, row.usage, ">=" if passed else "<"
     reasons = [score.reason or f"{metric.label} {value:.2f} is {sign} {settings.threshold:g}"]

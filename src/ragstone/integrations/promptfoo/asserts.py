@@ -95,7 +95,6 @@ class AssertRequirements:
     notes: tuple[str, ...]
 
     def over(self, config: Config = NO_CONFIG) -> Config:
-        """Return the settings merged over those of a `ragstone.yaml` and its preset."""
         named = self.settings.get("preset")
         settings = {
             **config.settings,
@@ -106,13 +105,11 @@ class AssertRequirements:
         return replace(config, settings=MappingProxyType(settings), preset=None)
 
     def without_ragas(self) -> "AssertRequirements":
-        """Return the same assertions scored as promptfoo itself does."""
         ragas_only = ("preset", *UNSUPPORTED)
         kept = {name: value for name, value in self.settings.items() if name not in ragas_only}
         return replace(self, settings={**kept, "policy": LEGACY}, ragas=False)
 
     def without_other_scores(self, row: Row, own: "AssertRequirements") -> Row:
-        """Return a row without the scores that only other tests assert: `own` is this test's."""
         none = dict.fromkeys(self._only_of_others(row.scores, own), Score.undefined(NOT_ASSERTED))
         return replace(row, scores={**row.scores, **none})
 
@@ -137,7 +134,6 @@ class AssertRequirements:
         return found
 
     def _only_of_others(self, names: Iterable[str], own: "AssertRequirements") -> set[str]:
-        """Return the metrics that only other tests assert; none if `--metric` replaces them."""
         mine = set(map(split_threshold, own.metrics))
         every = set(map(split_threshold, self.metrics))
         found = {name: split_threshold(name) for name in names}
@@ -146,7 +142,6 @@ class AssertRequirements:
 
 
 def part(of: Thing, name: str) -> Thing:
-    """Return a mapping inside a mapping; empty if it is missing."""
     found = of.get(name)
     if found is not None and not isinstance(found, Mapping):
         raise UsageError(f"{name}: expected a mapping, got {found!r:.40}; {INSTEAD}")
@@ -156,7 +151,6 @@ def part(of: Thing, name: str) -> Thing:
 def unknown_keys(
     given: Iterable[str], known: Iterable[str], name: str, fix: str = INSTEAD
 ) -> Iterator[str]:
-    """Yield a problem if some keys are unknown: all of them, each with the nearest known key."""
     known = tuple(known)
     near = {str(key): nearest(str(key), known) for key in given if key not in known}
     if near:
@@ -166,7 +160,6 @@ def unknown_keys(
 
 
 def grading_problems(of: Thing, block: str, at: str = "") -> Iterator[str]:
-    """Yield what is wrong with the `grading` or `ragas` block of a mapping."""
     name, given = f"{at}: {block}" if at else block, of.get(block)
     if not isinstance(given, Mapping | None):
         yield f"{name}: expected a mapping such as {{useRagas: true}}, got {given!r:.40}"
@@ -183,7 +176,6 @@ def grading_problems(of: Thing, block: str, at: str = "") -> Iterator[str]:
 
 
 def assertion_problems(assertion: Thing, at: str) -> Iterator[str]:
-    """Yield what is wrong with an assertion: an unknown type, or the rest of a supported type."""
     kind = str(assertion.get("type"))
     plain = kind.removeprefix("not-")
     if plain not in METRICS:
@@ -212,7 +204,6 @@ def assertion_problems(assertion: Thing, at: str) -> Iterator[str]:
 
 
 def supported(assertions: Iterable[Thing]) -> list[Thing]:
-    """Return the assertions that ragstone can score."""
     return [one for one in assertions if str(one.get("type")) in METRICS]
 
 
@@ -309,7 +300,6 @@ def _settings(
 
 
 def _without_keys(value: object) -> object:
-    """Return a provider without its API keys, which no message shows."""
     if not isinstance(value, Mapping):
         return value
     items = cast("Thing", value).items()
@@ -322,7 +312,6 @@ def _both(values: Sequence[object]) -> str:
 
 
 def expected_by(assertions: Sequence[Thing], at: str) -> str | None:
-    """Return the expected answer (a template) of a test's context-recall, if it has one."""
     found = [one.get("value") for one in assertions if one.get("type") == RECALL]
     if any(value != found[0] for value in found):
         raise UsageError(
@@ -340,7 +329,6 @@ def _metric(assertion: Thing) -> str:
 
 
 def _thresholds(ours: Iterable[Thing]) -> Mapping[str, float]:
-    """Return the highest threshold of each metric without a threshold parameter."""
     found: dict[str, float] = {}
     for one in ours:
         mark, name = one.get("threshold"), METRICS[str(one["type"])]
@@ -351,7 +339,6 @@ def _thresholds(ours: Iterable[Thing]) -> Mapping[str, float]:
 
 
 def _judge(said: object) -> dict[str, object]:
-    """Return the settings of a grading provider; `text` is the default."""
     if said is None or said == "text":
         return {}
     if not isinstance(said, Mapping):
@@ -370,7 +357,6 @@ def _judge(said: object) -> dict[str, object]:
 
 
 def _model(said: str) -> str:
-    """Return a provider id of promptfoo as a judge: `openai:chat:gpt-4` is `openai:gpt-4`."""
     provider, *rest = said.split(":")
     model = ":".join(rest[1:] if rest and rest[0] in APIS else rest)
     if provider in NO_MODELS or (rest and rest[0] in OTHER_APIS) or not model:
@@ -382,7 +368,6 @@ def _model(said: str) -> str:
 
 
 def asks_in_text(plan: Plan) -> bool:
-    """Return whether a plan uses promptfoo's plain-text prompts."""
     metrics = select(plan.metrics, **plan.parameters)
     kinds = {kind for metric in metrics for kind in metric.question_kinds}
     return plan.policy == LEGACY and not kinds.isdisjoint(PROMPTS)

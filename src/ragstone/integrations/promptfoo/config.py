@@ -75,7 +75,6 @@ class Configuration:
         return replace(row, notes=notes)
 
     def failing(self, row: Row) -> list[str]:
-        """Return the metrics that fail the test of a row."""
         return self.demands.failing(row.scores, self.own[row.sample.id])
 
 
@@ -157,7 +156,6 @@ def _read(whole: Thing, name: str) -> Configuration:
 
 
 def _tests(whole: Thing, name: str) -> "list[_Test]":
-    """Return the tests of a configuration, merged with the default test."""
     problems = list(unknown_keys(whole, KEYS, "the configuration"))
     for block in ("ragas", "grading"):
         problems += grading_problems(whole, block)
@@ -214,7 +212,6 @@ class _Test:
         )
 
     def records(self, prompts: Sequence[str]) -> Iterator[dict[str, object]]:
-        """Return a row for each combination of the variables, and each prompt."""
         expected = expected_by(self.assertions, self.at)
         for variables in self.expanded():
             for prompt in prompts or ("",):
@@ -225,7 +222,6 @@ class _Test:
                 yield record
 
     def _answered(self, prompt: str, variables: Thing) -> tuple[object, str]:
-        """Return the response, and the filled prompt if there is no query."""
         output = self.output
         if output is None and not self.providers:
             answers = [name for name in variables if field_of(name) == "response"]
@@ -247,7 +243,6 @@ class _Test:
         return asked if output is None else output, asked
 
     def expanded(self) -> list[Thing]:
-        """Return the variables, once per combination of the items of lists."""
         if self.options.get("disableVarExpansion"):
             return [self.variables]
         choices: list[list[object]] = []
@@ -259,7 +254,6 @@ class _Test:
 
 
 def _problems(test: Thing, at: str) -> Iterator[str]:
-    """Yield what is unsupported in the keys, options, assertions and variables of a test."""
     yield from unknown_keys(test, TEST, at)
     yield from unknown_keys(part(test, "options"), OPTIONS, f"options of {at}")
     for one in _assertions(test):
@@ -292,7 +286,6 @@ def _assertions(test: Thing) -> list[Thing]:
 
 
 def _several(whole: Thing, name: str) -> list[str]:
-    """Return the `prompts` or `providers`; empty if there are none."""
     items = _listed(whole[name]) if whole.get(name) is not None else []
     if not all(isinstance(item, str) for item in items):
         raise UsageError(f"{name}: expected a string or a list of strings; {INSTEAD}")
@@ -303,8 +296,6 @@ def _several(whole: Thing, name: str) -> list[str]:
 
 
 def _filled(template: str, variables: Thing) -> str:
-    """Fill in a prompt; a missing variable is empty."""
-
     def written(match: re.Match[str]) -> str:
         value = variables.get(match[1])
         if isinstance(value, bool):

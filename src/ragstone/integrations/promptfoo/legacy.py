@@ -79,11 +79,9 @@ class LegacyJudge(Judge):
         self._parts = (model,)
 
     def identity(self, kind: str) -> str | None:
-        """Name the model, its options, its token limit, the prompt, and the way it is parsed."""
         return json.dumps(["promptfoo", self._model.identity, self._max_tokens, *self._texts[kind]])
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Ask the model once."""
         if (found := sentences_asked_for(question)) is not None:
             return question.reply(found)
         texts, (system, user) = fenced(_shown(question)), self._texts[question.kind]
@@ -116,7 +114,6 @@ class LegacyJudge(Judge):
 
 
 def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> LegacyJudge:
-    """Return the judge of a plan whose `judge` is one model that speaks OpenAI's protocol."""
     place, model = legacy_model(plan)
     price = price_of(plan.judge, place.custom_url(plan.base_url))
     if plan.max_cost is not None and price is None:
@@ -144,7 +141,6 @@ def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> Leg
 
 
 def legacy_model(plan: Plan) -> tuple[Provider, str]:
-    """Return the provider of a plan's model, and the model's name."""
     provider, _, model = plan.judge.partition(":")
     if provider not in PROVIDERS or not model or "," in model:
         raise UsageError(
@@ -171,7 +167,6 @@ def _shown(question: Question[T]) -> dict[str, str]:
 
 
 def _text(completion: Completion) -> str:
-    """Return what the model wrote: the reply, or the `text` of its JSON."""
     if completion.refusal is not None:
         raise JudgeError(Cause.REFUSAL, f"the judge refused: {one_line(completion.refusal, 200)}")
     if completion.truncated:

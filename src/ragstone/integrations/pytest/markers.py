@@ -30,7 +30,6 @@ _EXAMPLE = '@pytest.mark.rag(metric="faithfulness", fail_under=0.8)'
 
 
 def keywords_of(mark: pytest.Mark) -> Mapping[str, object]:
-    """Return the keyword arguments of a mark `rag`."""
     if mark.args:
         given = ", ".join(map(repr, mark.args))
         raise UsageError(f"the marker rag takes keyword arguments only: {_EXAMPLE}; got {given}")
@@ -38,7 +37,6 @@ def keywords_of(mark: pytest.Mark) -> Mapping[str, object]:
 
 
 def merge_marks(marks: Iterable[Mapping[str, object]]) -> Options:
-    """Return the options that several marks `rag` add up to; later marks win."""
     metrics: dict[str, None] = {}
     demands: dict[str, dict[str, object]] = {}
     others: dict[str, object] = {}
@@ -72,7 +70,6 @@ def _are_names(values: Iterable[object]) -> bool:
 
 
 def split_thresholds(thresholds: Mapping[str, float | str], parameters: Parameters) -> Options:
-    """Return metrics with thresholds as `fail_under`, or `fail_over` if lower is better."""
     given = cast("object", thresholds)
     if not isinstance(given, Mapping) or not thresholds or not _are_names(thresholds):
         raise UsageError('expected metrics with thresholds: {"faithfulness": 0.8}')
@@ -89,7 +86,6 @@ ROWS = pytest.StashKey[dict[int, Dataset]]()
 
 
 def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tuple[Sample, ...]:
-    """Return the samples of a mark's file in the folder, and store their rows in the stash."""
     try:
         given = signature(_load).bind(folder, *mark.args, **mark.kwargs)
     except TypeError as error:

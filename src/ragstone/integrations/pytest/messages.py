@@ -31,7 +31,6 @@ from ragstone.types.score import NOTHING, MetricInfo, Score, State
 
 
 def evidence_of(sample: Sample, claim: JudgedClaim) -> list[str]:
-    """Return a claim's quotes with their places, or the most similar sentence if there are none."""
     if not claim.evidence:
         return [nearest(sample, claim)]
     doubt = " (quoted by the judge, but not found there)"
@@ -43,7 +42,6 @@ def evidence_of(sample: Sample, claim: JudgedClaim) -> list[str]:
 
 
 def nearest(sample: Sample, claim: JudgedClaim) -> str:
-    """Return the sentence most similar to a claim, with its place."""
     check = Check("response", claim.against)
     sentences = [
         (number, sentence.text)
@@ -72,7 +70,6 @@ NOTES = ("explanation", "note")
 
 
 def failure_message(run: Run, missed: Sequence[GateResult]) -> str:
-    """Return the thresholds that a sample missed, and the claims that explain why."""
     sample = run.rows[0].sample
     lines: list[str] = []
     notes: dict[object, None] = {}
@@ -155,7 +152,6 @@ _FLAGS = (
 
 
 def in_tests(message: str) -> str:
-    """Replace command-line flags in a message by pytest options and keyword arguments."""
     for flag, ours in _FLAGS:
         message = re.sub(flag, ours, message)
     return in_python(message)
@@ -172,7 +168,6 @@ class WorkerReport(FrozenModel):
 
     @classmethod
     def of(cls, run: Run) -> "WorkerReport":
-        """Summarize a run of one sample."""
         bare = {"claims": (), "detail": NOTHING}
         source, scores = run.manifest.source, run.rows[0].scores
         return cls(

@@ -53,13 +53,10 @@ class EvaluateSample(Protocol):
 
     def __call__(
         self, sample: "Sample | Model | Mapping[str, object]", /, **options: "Unpack[Options]"
-    ) -> "Row":
-        """Evaluate a sample by the test's marks and the options of `ragstone.evaluate`."""
-        ...
+    ) -> "Row": ...
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--rag-judge` and the others, each in the ini file too."""
     group = parser.getgroup("ragstone", "RAG evaluation")
     for name, kind, words in SETTINGS:
         group.addoption(f"--rag-{name}", type=kind, default=None, help=words)
@@ -69,7 +66,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marks and the session plugin."""
     for name, kind, _ in SETTINGS:
         field = f"rag_{name.replace('-', '_')}"
         option = config.getoption(field)
@@ -180,7 +176,6 @@ class RagPlugin:
 
     @cached_property
     def session(self) -> "RagSession":
-        """The evaluations of this pytest session."""
         from ragstone.integrations.pytest.session import RagSession
 
         return RagSession(self._config)
@@ -190,7 +185,6 @@ class RagPlugin:
         return "session" in vars(self)
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Parametrize a test with the samples of its file."""
         if mark := metafunc.definition.get_closest_marker("rag_dataset"):
             from ragstone.integrations.pytest.markers import samples_of_mark
 
@@ -201,7 +195,6 @@ class RagPlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Fail a marked test that evaluated no sample."""
         result = yield
         if (mark := item.get_closest_marker("rag")) and not item.stash.get(_EVALUATED, False):
             pytest.fail(
@@ -213,18 +206,15 @@ class RagPlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Attach our reports to the test's report, which xdist workers send to the controller."""
         report = yield
         if self._has_session and (reports := self.session.take_reports()):
             vars(report)["ragstone"] = reports
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collect our reports."""
         self._reports += vars(report).get("ragstone", ())
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the means of all evaluated samples and our skip reasons."""
         ours: list[str] = []
         for report in terminalreporter.getreports("skipped"):
             where = getattr(report, "longrepr", None)  # file, line and reason
@@ -239,7 +229,6 @@ class RagPlugin:
                 terminalreporter.write_line(line)
 
     def pytest_unconfigure(self) -> None:
-        """Close the judge."""
         _running.remove(self)
         if self._has_session:
             self.session.close()

@@ -49,7 +49,6 @@ class SharedJudge(JudgeWrapper):
         self._parts = ()
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Ask the shared judge."""
         return await reply_of(self.judge, question)
 
 
@@ -74,7 +73,6 @@ class JudgePool:
         self._stack = AsyncExitStack()
 
     def named(self, plan: Plan) -> Judge:
-        """Return the judge that a plan names."""
         key = plan.model_dump_json(include=JUDGE_FIELDS)
         with self._lock:
             if key not in self._named:
@@ -89,7 +87,6 @@ class JudgePool:
             return self._named[key]
 
     def is_named(self, judge: Judge) -> bool:
-        """Return whether this pool made a judge."""
         return any(judge is made for made in self._named.values())
 
     def open(self, get_judge: Callable[[], Judge]) -> Judge:
@@ -106,7 +103,6 @@ class JudgePool:
             return self._open[id(judge)]
 
     def close(self) -> None:
-        """Close the judges."""
         self._background.call(self._stack.aclose())
 
 
@@ -156,13 +152,11 @@ class RagSession:
         self._announced = False
 
     def _base(self, options: Options) -> Plan:
-        """Return the plan that a test's options extend; without the settings' target and gates."""
         if "plan" in options:
             return options["plan"]
         return self._plan.model_copy(update={"target": None, "gates": (), "gates_on": "mean"})
 
     def _plan_for(self, options: Options) -> Plan:
-        """Merge a test's options with the settings; the limits are the session's."""
         base = self._base(options)
         limited = "plan" in options and any(getattr(base, name) is not None for name in LIMITS)
         if given := {*(SESSION_OPTIONS.keys() & options.keys()), *(LIMITS if limited else ())}:
@@ -182,12 +176,10 @@ class RagSession:
 
     @_short_traceback
     def options_of(self, marks: Iterable[pytest.Mark]) -> Options:
-        """Return the options of a test's marks `rag`, the closest mark last."""
         return merge_marks(map(keywords_of, marks))
 
     @_short_traceback
     def split_thresholds(self, thresholds: Mapping[str, float | str], options: Options) -> Options:
-        """Return metrics with thresholds as `fail_under` and `fail_over`."""
         return split_thresholds(thresholds, self._plan_for(options).parameters)
 
     @_short_traceback
@@ -262,7 +254,6 @@ class RagSession:
     def _choose_judge(
         self, options: Options, plan: Plan, fixture: Callable[[], Judge] | None
     ) -> Judge:
-        """Return the judge for one sample: the option, the fixture, or the settings'."""
         __tracebackhide__ = True
         given = cast("object", options.get("judge"))
         if isinstance(given, str) or (given is None and (fixture is None or "plan" in options)):
@@ -298,6 +289,5 @@ class RagSession:
         return reports
 
     def close(self) -> None:
-        """Close the judges."""
         self._judges.close()
         self._background.close()

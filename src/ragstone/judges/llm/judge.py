@@ -52,7 +52,6 @@ class Attempt(Generic[T]):
 
     @property
     def reply(self) -> Reply[T] | None:
-        """The reply, if there is one."""
         return self.outcome if isinstance(self.outcome, Reply) else None
 
     @property
@@ -91,7 +90,6 @@ def better_reply(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
 
 
 def sentences_asked_for(question: object) -> tuple[Claim, ...] | None:
-    """Return the claims of a question that takes sentences as claims; None for any other."""
     if isinstance(question, ExtractClaims) and question.by == "sentences":
         return extract_claims(question.response)
     return None
@@ -134,11 +132,9 @@ class LlmJudge(Judge):
         self._parts = (model,)
 
     def identity(self, kind: str) -> str | None:
-        """Return the model, its place and options, the prompt, the schema and the parsing mode."""
         return self._identities.get(kind)
 
     def prompt(self, question: Question[T]) -> ModelPrompt:
-        """Return the prompt of a question."""
         task = TASKS.get(question.kind)
         if task is None:
             raise QuestionNotSupportedError(

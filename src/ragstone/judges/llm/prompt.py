@@ -80,12 +80,10 @@ class Prompt:
 
     @classmethod
     def of(cls, kind: str) -> "Prompt":
-        """Return the built-in prompt."""
         return cls.parse(kind, _built_in(kind), f"{kind}.md")
 
     @classmethod
     def read(cls, kind: str, path: Path) -> "Prompt":
-        """Read a user's prompt."""
         if kind not in PLACEHOLDERS:
             near = nearest(kind, PLACEHOLDERS)
             fix = f"did you mean {near!r}?" if near else f"use one of: {', '.join(PLACEHOLDERS)}"
@@ -100,7 +98,6 @@ class Prompt:
 
     @classmethod
     def parse(cls, kind: str, text: str, name: str) -> "Prompt":
-        """Parse a prompt: `# system`, `# user`, and its options, which have default texts."""
         text = text.replace("\r\n", "\n")
         known = PLACEHOLDERS[kind]
         parts = ("system", "user", *sorted(known.options))
@@ -133,13 +130,11 @@ class Prompt:
 
     @property
     def tags(self) -> frozenset[str]:
-        """The names of the row's tags that it uses."""
         names = _PLACEHOLDER.findall(self.system + self.user)
         return frozenset(name.removeprefix(TAG) for name in names if name.startswith(TAG))
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of its source and the texts of its options."""
         texts = [self.source, *(self.options[name] for name in sorted(self.options))]
         return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -179,13 +174,11 @@ def _built_in(name: str) -> str:
 
 
 def retry_source() -> str:
-    """Return the file of the retry texts, which is part of a judge's identity."""
     return _built_in("retry")
 
 
 @lru_cache(maxsize=len(RETRY_REASONS))
 def retry_text(reason: str) -> str:
-    """Return what is added to the prompt when a question is asked again for a reason."""
     return sections(retry_source(), RETRY_REASONS)[reason]
 
 

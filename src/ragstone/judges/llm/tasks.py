@@ -63,7 +63,6 @@ def _label(*labels: str) -> Schema:
 
 
 def verdict_schema(partial: bool) -> Schema:
-    """Return the schema of verdicts; PARTIALLY_SUPPORTED is a label only if `partial`."""
     some = ("PARTIALLY_SUPPORTED",) if partial else ()
     label = _label("SUPPORTED", *some, "CONTRADICTED", "NOT_ENOUGH_INFO")
     verdict = _object(claim=_NUMBER, reason=_TEXT, evidence=_list(_QUOTE), label=label)
@@ -77,7 +76,6 @@ def queries_schema(count: int) -> Schema:
 
 
 def rating_schema(levels: Sequence[int]) -> Schema:
-    """Return the schema of a rating with one of these levels."""
     level = {"enum": list(levels), "type": "integer"}
     return {"title": "rating", **_object(reason=_TEXT, level=level)}
 
@@ -216,7 +214,6 @@ def _grade_texts(question: GradeContexts) -> dict[str, str]:
 
 
 def _rating_texts(question: RateResponse) -> dict[str, str]:
-    """Return the texts; the criteria are instructions, so they are not fenced."""
     optional: dict[str, str] = {}  # followed by an empty line
     if question.contexts is not None:
         optional["contexts"] = _numbered_texts(question.contexts)
@@ -230,7 +227,6 @@ def _rating_texts(question: RateResponse) -> dict[str, str]:
 
 
 def _passage_texts(question: WriteQuestions) -> dict[str, str]:
-    """Return the passages, and the queries to avoid after an empty line."""
     queries = {"queries": _numbered_lines(question.avoid)} if question.avoid else {}
     texts = fenced({"passages": _numbered_texts(question.passages), **queries})
     return {

@@ -120,13 +120,11 @@ def _parts(spans: Sequence[Span], room: int) -> Iterator[tuple[Span, ...]]:
 
 
 def _is_repeated(last: Span, span: Span, room: int) -> bool:
-    """Return whether the window that begins with a span repeats the one before it."""
     is_short = last.tokens <= room // OVERLAP and last.tokens + span.tokens <= room
     return is_short and last.context == span.context
 
 
 def _text(contexts: Sequence[str], part: Sequence[Span]) -> str:
-    """Return the text of spans, as in their context, with a line per context."""
     lines: list[str] = []
     for number, group in groupby(part, key=lambda each: each.context):
         own = list(group)
@@ -174,13 +172,11 @@ class PairEncoder:
         self.padding = next((number for number in known if number is not None), 0)
 
     def starts(self, text: str) -> list[int]:
-        """Return where each token of a text begins."""
         return [
             start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets
         ]
 
     def pair(self, context: str, claim: str) -> Pair:
-        """Encode a context window and a claim."""
         if self._template is None:
             encoded = self._tokenizer.encode(context, claim)
             places = enumerate(zip(encoded.sequence_ids, encoded.offsets, strict=True))

@@ -73,7 +73,6 @@ class LocalSettings(JudgeOptions):
 def library(
     package: Literal["onnxruntime", "tokenizers", "huggingface_hub"], name: str
 ) -> ModuleType:
-    """Import a package of the extra `local`, for the local judge of that name."""
     try:
         return import_module(package)
     except ImportError as error:
@@ -156,22 +155,18 @@ class ModelFiles:
 
     @property
     def tokenizer(self) -> Path:
-        """The file of the tokenizer."""
         return self.folder / TOKENIZER
 
     @property
     def has_config(self) -> bool:
-        """Whether there is a config.json."""
         return (self.folder / CONFIG).is_file()
 
     @cached_property
     def config(self) -> Mapping[str, object]:
-        """The content of config.json; empty without one."""
         return _read(self.folder / CONFIG)
 
     @property
     def max_length(self) -> int | None:
-        """The most tokens that the model takes, by its files; None if they do not state it."""
         positions = self.config.get("max_position_embeddings")
         if isinstance(positions, int) and "roberta" in str(self.config.get("model_type")):
             positions -= 2  # its first two positions are for padding
@@ -181,13 +176,11 @@ class ModelFiles:
 
     @cached_property
     def has_dynamic_scales(self) -> bool:
-        """Whether its quantization depends on all pairs in a run, and so do the results."""
         with _mapped(self.onnx) as content:
             return any(content.find(name) >= 0 for name in _SCALING)
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of all files that shape the model's replies: weights, tokenizer, config."""
         beside = sorted(self.onnx.parent.glob(f"{self.onnx.name}?data*"))
         files = {path.name: path for path in (self.onnx, *beside)}
         files |= {name: self.folder / name for name in (TOKENIZER, CONFIG)}
@@ -200,7 +193,6 @@ class ModelFiles:
         return "\n".join(digests)
 
     def weight_files(self) -> list[str]:
-        """Return the files that the model names for weights outside of it, from its own folder."""
         found = set[str]()
         with _mapped(self.onnx) as content:
             for place in _LOCATION.finditer(content):
@@ -211,7 +203,6 @@ class ModelFiles:
 
 
 def _hub_folder(name: str, file: str | None, *, offline: bool) -> Path:
-    """Return the folder of a hub model, from the cache or downloaded."""
     found = _HUB_NAME.fullmatch(name)
     if found is None:
         raise UsageError(
@@ -254,7 +245,6 @@ def _hub_folder(name: str, file: str | None, *, offline: bool) -> Path:
 
 
 def _missing_files(folder: Path, file: str | None) -> list[str]:
-    """Return the files that a folder has not, which an interrupted download leaves out."""
     missing = [name for name in (TOKENIZER, CONFIG) if not (folder / name).is_file()]
     onnx = _find_onnx(folder, file)
     if onnx is None:
@@ -269,7 +259,6 @@ def _find_onnx(folder: Path, file: str | None) -> Path | None:
 
 
 def _alternative(folder: Path) -> str:
-    """Describe what a folder without the ONNX file has instead, and what to do."""
     if others := sorted(str(each.relative_to(folder)) for each in folder.rglob("*.onnx")):
         return f"it has {', '.join(others)}: name one with file="
     weights = sorted(each.name for suffix in _WEIGHTS for each in folder.glob(f"*{suffix}"))

@@ -107,13 +107,11 @@ class EntailmentJudge(Judge):
         self._parts = (self._model,)
 
     def identity(self, kind: str) -> str | None:
-        """Return the contents of the model's files and the options that affect verdicts."""
         if kind != VerifyClaims.kind:
             return None
         return json.dumps(["local", self._files.fingerprint, *self._identity])
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Answer one question."""
         if isinstance(question, ExtractClaims):
             return cast("Reply[T]", question.reply(extract_claims(question.response)))
         if not isinstance(question, VerifyClaims):
@@ -134,7 +132,6 @@ class EntailmentJudge(Judge):
         return cast("Reply[T]", question.reply(contexts.restore(verdicts), usage))
 
     def _prepared(self, claims: Sequence[str], contexts: Sequence[str]) -> list[_Prepared]:
-        """Cut the contexts to windows for each claim, and encode all pairs."""
         windows: dict[int, list[Window]] = {}
         prepared: list[_Prepared] = []
         for claim in claims:
@@ -153,7 +150,6 @@ class EntailmentJudge(Judge):
     def _encode(
         self, window: Window, claim: str, contexts: Sequence[str]
     ) -> Iterator[tuple[Window, Pair]]:
-        """Yield a window with its pair; two windows if the pair takes more tokens than expected."""
         pair = self._pairs.pair(window.text, claim)
         if len(pair.ids) <= self._length:
             yield window, pair

@@ -56,7 +56,6 @@ class Head:
         *,
         is_probability: bool = False,
     ) -> "Head":
-        """Read the labels from an option such as `a/b/c`, otherwise from the config's id2label."""
         by_id = (config or {}).get("id2label")
         names: list[str] = []
         if labels:
@@ -82,7 +81,6 @@ class Head:
         )
 
     def check(self, shape: Sequence[int], name: str) -> "Head":
-        """Return the head for outputs of this shape, which one run of the model returned."""
         by_rank: Mapping[int, Shape] = {2: "pair", 3: "tokens"}
         ranks = {"pair": 2, "first": 3, "tokens": 3}
         found = self.shape or by_rank.get(len(shape))
@@ -100,7 +98,6 @@ class Head:
         return replace(self, shape=found)
 
     def probabilities(self, outputs: Logits) -> tuple[Probabilities, Probabilities]:
-        """Return P(supported) and P(contradicted) for each row of outputs."""
         wide = outputs.astype(np.float64)
         if len(self.labels) == 1:
             alone = wide[..., 0]
@@ -177,7 +174,6 @@ class LocalModel:
         self._session = None
 
     async def score(self, pairs: Sequence[Pair]) -> list[PairScore]:
-        """Return the model's result for each pair."""
         scores: list[PairScore] = []
         for outcome in await self._batches.results(pairs):
             if isinstance(outcome, JudgeError):

@@ -102,7 +102,6 @@ def _mentions() -> re.Pattern[str]:
 
 
 def remove_mentions(text: str) -> str:
-    """Return a text without citations and mentions of its sources, which state nothing."""
     lower = text.lower()  # the pattern is slow, and most texts mention none
     if lower.isascii() and not any(sign in lower for sign in _SIGNS):
         return text
@@ -110,7 +109,6 @@ def remove_mentions(text: str) -> str:
 
 
 def is_chatter(sentence: str, language: Language) -> bool:
-    """Return whether a sentence states nothing that a context could support."""
     if _HEADING().match(sentence) or _TABLE_RULE.match(sentence):
         return True
     question = _QUESTION().search(sentence[-40:])

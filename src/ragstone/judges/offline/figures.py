@@ -54,25 +54,21 @@ class Figure:
     language: Language = UNKNOWN
 
     def _near(self) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the words before it, and those after it and its unit."""
         before = split_forms(self.text[max(0, self.start - NEARBY) : self.start])
         return before[-NEAR:], split_forms(self.text[self.end : self.end + NEARBY])[:NEAR]
 
     @cached_property
     def noun(self) -> str:
-        """The word right after a bare number; "" if there is none."""
         is_bare = self.text[self.end : self.end + 1] in (" ", "-") and not self.dimension
         after = self._near()[1][:1] if is_bare else ()
         return next((word for word in after if word not in self.language.function_words), "")
 
     @cached_property
     def leeway(self) -> tuple[float, float]:
-        """How far below and above it, as a share, the stated value may be if it is rounded."""
         return next((LEEWAY[word] for word in self._near()[0][-2:] if word in LEEWAY), (0.0, 0.0))
 
     @cached_property
     def frame(self) -> tuple[Set[str], Set[str]]:
-        """Return the stems of the words around it that have a topic."""
         before, after = (
             {stem(word) for word in words if word not in self.language.function_words}
             for words in self._near()
@@ -80,7 +76,6 @@ class Figure:
         return before, after
 
     def is_covered_by(self, other: "Figure") -> bool:
-        """Return whether the other supports this claimed figure: only the claim may be rounded."""
         if self.is_year and other.is_year:
             return self.values == other.values
         if self.dimension != other.dimension:
@@ -101,7 +96,6 @@ class Figure:
         )
 
     def is_like(self, other: "Figure") -> bool:
-        """Return whether both are years, or quantities of one dimension."""
         return self.is_year == other.is_year and self.dimension == other.dimension
 
     def replaces(self, other: "Figure") -> float:
@@ -225,7 +219,6 @@ def _number(
     at: int,
     money: str = "",
 ) -> Figure:
-    """Return the number with these values, with the factor and the unit at the place `at`."""
     by, end, dimension, factor = 1.0, at, "", 1.0
     if found := _lookup(FACTORS, text, at):
         (_, by), end = found
@@ -267,7 +260,6 @@ def _unit_pattern() -> re.Pattern[str]:
 def _lookup(
     table: Mapping[str, tuple[str, float]], text: str, at: int
 ) -> tuple[tuple[str, float], int] | None:
-    """Return the entry of a table at a place of the text, and where it ends."""
     match = _unit_pattern().match(text, at)
     if not match or match[1] in _NAME_LETTERS:
         return None
@@ -284,7 +276,6 @@ def _lookup(
 
 @cache
 def number_words(name: str) -> Mapping[str, tuple[int, int]]:
-    """Return the folded number words of a language, each with its value or its factor, or 0."""
     ones = {word: (at, 0) for at, word in enumerate(words_of(name, "ones"), start=1)}
     tens = {word: (20 + 10 * at, 0) for at, word in enumerate(words_of(name, "tens"))}
     table = {fold(word): value for word, value in (tens | ones).items()}

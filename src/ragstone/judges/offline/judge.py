@@ -127,13 +127,11 @@ def find_contradiction(
 
 
 def _is_missing(name: str, index: ContextIndex) -> bool:
-    """Return whether the contexts have no more than half of a name's pieces."""
     pieces = pieces_of(name)
     return 2 * sum(map(index.has_piece, pieces)) <= len(pieces)
 
 
 def _negated(stems: Sequence[str], language: Language) -> set[str]:
-    """Return the stems after a negation that have a topic, or those before if none is after."""
     content = [n for n, each in enumerate(stems) if each not in language.function_stems]
     found: set[str] = set()
     for number, each in enumerate(stems):
@@ -146,7 +144,6 @@ def _negated(stems: Sequence[str], language: Language) -> set[str]:
 
 
 def _reversed(claim: ClaimText, match: Match, window: Sequence[str]) -> Iterator[str]:
-    """Yield the claim's words for which the window has the opposite near a shared word."""
     mine = {*claim.stems}
     for here, each in enumerate(claim.stems):
         for other in opposites().get(each, ()) if each not in match.here else ():
@@ -225,12 +222,10 @@ class OfflineJudge(Judge):
         self.name = settings.judge_name(type(self).name)
 
     def setup(self, kind: str) -> str | None:
-        """Return the name with a hash of the weights: new ones void calibrations."""
         del kind
         return f"{self.name} {sha256(_weights().encode()).hexdigest()[:12]}"
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Answer one question, without waiting."""
         return question.reply(self._value(question))
 
     def _value(self, question: Question[T]) -> object:
@@ -264,7 +259,6 @@ def verify_claims(
 
 
 def read_claims(claims: Sequence[str]) -> Iterator[ClaimText]:
-    """Yield each claim, split into terms, in the language of all of them."""
     claims = [*map(remove_mentions, claims)]
     sample = " ".join(claim[:1000] for claim in claims[:20])
     language = guess_language(sample, split_forms(sample))
@@ -387,7 +381,6 @@ def find_answer(query: str, contexts: Sequence[str]) -> FoundAnswer:
 
 
 def abstains(response: str) -> bool:
-    """Return whether a response refuses to answer, in any known language, and states nothing."""
     patterns = [sentence_pattern(language, "refusals") for language in word_lists()]
     for sentence in split_sentences(response):
         plain = fold(sentence.text[:MAX_OPENING]).translate(_COMMAS).strip()
@@ -433,7 +426,6 @@ class Weights:
         return ratio * found / (1 - found + ratio * found)
 
     def contradiction(self, found: Contradiction) -> float:
-        """Return the probability that a claim with this evidence is contradicted, in (0, 1)."""
         *weights, total = self.evidence.values()
         for weight, feature in zip(weights, found, strict=True):
             total += weight * feature
@@ -441,7 +433,6 @@ class Weights:
 
     @classmethod
     def of(cls, text: str) -> "Weights":
-        """Read a file of weights."""
         stored = json.loads(text)
         if tuple(stored["features"]) != Features._fields:
             raise ValueError("the offline judge's weights are for different features: retrain it")
@@ -454,7 +445,6 @@ def _odds(probability: float) -> float:
 
 @cache
 def read_weights() -> Weights:
-    """Return the weights that come with the package."""
     return Weights.of(_weights())
 
 

@@ -43,7 +43,6 @@ class Passage:
     _figures: dict[int, Sequence[Figure]] = field(default_factory=dict[int, Sequence[Figure]])
 
     def figures(self, number: int) -> Sequence[Figure]:
-        """Return the numbers in a sentence."""
         if number not in self._figures:
             start, end = self.sentences[number].start, self.sentences[number].end
             self._figures[number] = find_figures(self.text, self.language, start, end)
@@ -94,28 +93,23 @@ class ContextIndex:
                 self.postings[each].append(place)
 
     def text(self, first: int, last: int) -> str:
-        """Return the text from one sentence to another of the same context, by their numbers."""
         begin, end = self.places[first], self.places[last]
         return self.passages[begin.context].text[begin.start : end.end]
 
     def figures(self, place: int) -> Sequence[Figure]:
-        """Return the numbers in a sentence, by its number."""
         context = self.places[place].context
         return self.passages[context].figures(place - self._firsts[context])
 
     def has_piece(self, piece: str) -> bool:
-        """Return whether a word of the contexts has a piece that `pieces_of` cuts."""
         return piece in self._marked_words
 
     @cached_property
     def _marked_words(self) -> str:
-        """The stems of the contexts, with beginnings and endings marked."""
         return f"^{'$^'.join(self.postings)}$"
 
 
 @lru_cache(maxsize=1 << 14)
 def pieces_of(form: str) -> tuple[str, ...]:
-    """Return the overlapping pieces of a stem, with its beginning and ending marked."""
     marked = f"^{form}$"
     return tuple(marked[at : at + PIECE] for at in range(max(1, len(marked) - PIECE + 1)))
 
@@ -159,7 +153,6 @@ class ClaimText:
     weight: float
 
     def shown(self, term: Term) -> str:
-        """Return a term as the claim writes it."""
         return (
             self.figures[term].shown
             if isinstance(term, int)
@@ -168,7 +161,6 @@ class ClaimText:
 
 
 def read_claim(text: str, language: Language) -> ClaimText:
-    """Split a claim and weigh its terms by their rarity in English sentences."""
     text = text[:MAX_CLAIM]
     words = split_words(text)
     stems = tuple(stem(word.form) for word in words)
@@ -237,7 +229,6 @@ class Match:
 
 
 def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
-    """Return where the contexts have a claim's terms; None if they have none."""
     weights: defaultdict[int, float] = defaultdict(float)
     figures: defaultdict[int, set[Term]] = defaultdict(set)
     topic = {place for term in claim.content for place in index.postings.get(term, ())}
@@ -301,7 +292,6 @@ class Features(NamedTuple):
 
 
 def compute_features(claim: ClaimText, match: Match | None) -> Features:
-    """Return the features of a claim and its match, if any."""
     speaker = float(any(word.form in claim.language.first_person for word in claim.words))
     if match is None:
         return Features(first_person=speaker)

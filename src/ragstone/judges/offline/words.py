@@ -63,7 +63,6 @@ class Word(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def fold(text: str) -> str:
-    """Return the text without case, accents and compatibility forms."""
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKC", text).casefold().translate(_APOSTROPHES)
@@ -72,7 +71,6 @@ def fold(text: str) -> str:
 
 
 def is_spaced(text: str) -> bool:
-    """Return whether all words of a text have spaces between them."""
     return text.isascii() or _UNSPACED().search(text) is None
 
 
@@ -101,7 +99,6 @@ def split_forms(text: str) -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield the folded form, the start and end of each word, and whether it is a gram."""
     kind = "ascii" if text.isascii() else "spaced" if is_spaced(text) else "mixed"
     for match in _word_pattern(kind).finditer(text):
         start, end = match.span()
@@ -116,7 +113,6 @@ def _pieces(text: str) -> Iterator[tuple[str, int, int, bool]]:
 
 @cache
 def combining_marks() -> str:
-    r"""Return the combining marks, for a character class: words contain them, `\w` does not."""
     signs = map(chr, range(0x300, 0x2000))
     return "".join(sign for sign in signs if unicodedata.category(sign)[0] == "M")
 
@@ -143,7 +139,6 @@ MAX_STEM = 8
 
 @lru_cache(maxsize=1 << 16)
 def stem(form: str) -> str:
-    """Return what the forms of a folded word have in common; numbers and short words are whole."""
     if len(form) < 4 or not form.isalpha():
         return form.removesuffix("'s")
     for suffix in _SUFFIXES:
@@ -180,24 +175,20 @@ FIGURE_WORDS = _read("figures.toml")
 
 @cache
 def word_lists() -> Mapping[str, Mapping[str, str | Sequence[str]]]:
-    """Return the sections of `languages.toml`: one per language, and `any` for all of them."""
     return _read("languages.toml")
 
 
 def phrases_of(language: str, name: str) -> Sequence[str]:
-    """Return the phrases of a language, or a lone pattern as the only one; empty without any."""
     found = word_lists().get(language, {}).get(name, ())
     return (found,) if isinstance(found, str) else found
 
 
 def words_of(language: str, name: str) -> list[str]:
-    """Return a word list of a language; empty without one."""
     return " ".join(phrases_of(language, name)).split()
 
 
 @cache
 def opposites() -> Mapping[str, frozenset[str]]:
-    """Return English stem -> the stems that exclude it."""
     found: dict[str, frozenset[str]] = {}
     for pair in words_of("en", "opposites"):
         one, other = map(stem, pair.split("/"))
@@ -254,7 +245,6 @@ UNKNOWN = Language("")
 
 @cache
 def language_of(name: str) -> Language:
-    """Return a language by its two-letter code; `UNKNOWN` if it has no word lists."""
     if name not in word_lists():
         return UNKNOWN
     negations = frozenset(map(fold, words_of(name, "negations")))
@@ -287,7 +277,6 @@ def _function_words() -> tuple[list[str], Mapping[str, int]]:
 
 
 def guess_language(text: str, forms: Sequence[str]) -> Language:
-    """Return the language whose script or function words the text's beginning has, or UNKNOWN."""
     start = text[:SAMPLE]
     if not start.isascii() and _ANY_SCRIPT().search(start):
         letters = len(_LETTERS.findall(start))
@@ -310,7 +299,6 @@ def guess_language(text: str, forms: Sequence[str]) -> Language:
 
 
 def phrase_pattern(phrases: Iterable[str], before: str = "", after: str = "") -> re.Pattern[str]:
-    """Return a pattern of the phrases, folded like the text; escapes are unchanged."""
     parts = _ESCAPE.split(f"{before}(?:{'|'.join(phrases)}){after}")
     return re.compile("".join(part if part.startswith("\\") else fold(part) for part in parts))
 

@@ -60,14 +60,12 @@ def write_workbooks(
 
 
 def check_output(path: Path) -> None:
-    """Check before a run whether its workbook can be written there."""
     check_writable(path)
     if path.suffix.lower() != ".xlsx":
         raise UsageError(f"{path} does not end in .xlsx; use a name such as report.xlsx")
 
 
 def write_workbook(path: Path, run: Run, *, names: Sequence[str], combined: bool) -> None:
-    """Write the workbook of those metrics, or of the first one if not `combined`."""
     with Book(path, run.manifest.started_at) as book:
         if run.columns is not None:
             add_combined(book, run, names=names)

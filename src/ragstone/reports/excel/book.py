@@ -64,7 +64,6 @@ class Book:
         }
 
     def page(self, name: str, widths: Sequence[int]) -> "Page":
-        """Add a sheet whose columns are that many characters wide."""
         sheet = self._workbook.add_worksheet(name)
         return Page(sheet, widths, self._formats)
 
@@ -98,7 +97,6 @@ class Page:
         sheet.fit_to_pages(1, 0)
 
     def put(self, row: int, column: int, value: Value, look: str = "text") -> None:
-        """Write a value with its type; a number that Excel does not support becomes text."""
         form = self._formats[look]
         if value is None:
             return
@@ -112,29 +110,24 @@ class Page:
             self._sheet.write_string(row, column, str(value), form)
 
     def spread(self, row: int, column: int, value: str, look: str = "text") -> None:
-        """Write text over all columns from that one on."""
         last = len(self.widths) - 1
         if last > column:
             self._sheet.merge_range(row, column, row, last, "", self._formats[look])
         self.put(row, column, value, look)
 
     def set_height(self, row: int, needed: int, most: int) -> None:
-        """Set the height of a row to the lines it needs, at most `most`."""
         self._sheet.set_row(row, _LINE_POINTS * min(most, needed))
 
     def head(self, row: int, names: Sequence[str]) -> None:
-        """Write a row of column names."""
         for column, name in enumerate(names):
             self.put(row, column, name, "header")
 
     def make_list(self, last_row: int, last_column: int, fixed: int) -> None:
-        """Freeze the first row and the first `fixed` columns, and give the first row filters."""
         self._sheet.freeze_panes(1, fixed)
         self._sheet.autofilter(0, 0, last_row, last_column)
         self._sheet.repeat_rows(0)
 
     def colour_word(self, first_row: int, last_row: int, column: int, word: str) -> None:
-        """Colour the cells of a column that equal that word."""
         rule = {
             "type": "cell",
             "criteria": "==",
@@ -146,7 +139,6 @@ class Page:
     def colour_low(
         self, first_row: int, last_row: int, column: int, *, middle: float, low_is_bad: bool
     ) -> None:
-        """Colour the numbers of a column on the bad side of the middle of their range."""
         place = (first_row, column, last_row, column)
         # Excel compares a blank cell as 0, but a missing score is not a low one
         self._sheet.conditional_format(*place, {"type": "blanks", "stop_if_true": True})
@@ -162,12 +154,10 @@ class Page:
 
 
 def count_lines(text: str, width: int) -> int:
-    """Return how many lines a text takes in a cell of that width in characters."""
     return sum(max(1, -(-len(line) // max(1, width - 1))) for line in text.split("\n"))
 
 
 def sheet_names(prefix: str, titles: Sequence[str]) -> list[str]:
-    """Return `prefix (title)` per title as valid sheet names: 31 characters, unique."""
     names: list[str] = []
     for title in titles:
         safe = "".join(

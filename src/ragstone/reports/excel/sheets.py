@@ -58,7 +58,6 @@ class Line:
 
 
 def add_single(book: Book, run: Run, *, name: str) -> None:
-    """Add the summary of one metric: two columns, one line per figure."""
     page = book.page("Summary", list(_PAIR.values()))
     page.head(0, list(_PAIR))
     row = _write(page, 1, [*_verdict(run), *_figures(run, name, run.summary()[name])])
@@ -66,7 +65,6 @@ def add_single(book: Book, run: Run, *, name: str) -> None:
 
 
 def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:
-    """Add the summary of those metrics: a table, the summary lines, and a block per metric."""
     summaries = run.summary()
     titles = metric_titles(run.metrics)
     page = book.page("Summary", list(_TABLE.values()))
@@ -91,7 +89,6 @@ def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:
 
 
 def _share(run: Run, name: str, summary: Summary) -> Value:
-    """Return the mean if it can be written as a percentage."""
     info = run.metrics[name]
     return summary.mean if (info.low, info.high) == (0, 1) else None
 
@@ -157,7 +154,6 @@ def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
 
 
 def _verdict(run: Run) -> list[Line]:
-    """Return why the run is incomplete or inconclusive, if it is."""
     lines = [Line("Partial", partial_notice(run), "warning")] if run.partial else []
     if run.troubles:
         lines.append(Line("Inconclusive", f"exit code 3: {'; '.join(run.troubles)}", "warning"))
@@ -172,7 +168,6 @@ def _run_lines(run: Run, names: Sequence[str]) -> list[Line]:
 
 
 def _write(page: Page, row: int, lines: Iterable[Line]) -> int:
-    """Write lines from that row on; return the row after the last."""
     for line in lines:
         value = NO_VALUE if line.value is None else line.value
         page.put(row, 0, line.name, "name")
@@ -244,7 +239,6 @@ def _put_line(page: Page, place: int, values: Sequence[Value], looks: Sequence[s
 
 
 def sample_columns(run: Run, name: str) -> list[Column]:
-    """Return the columns of one metric's sheet."""
     counts = run.counts.scores[name]
     info = run.metrics[name]
     shown = _RETRIEVAL_COLUMNS
@@ -318,7 +312,6 @@ def _claim_columns(name: str) -> list[Column]:
 
 
 def describe_evidence(claim: JudgedClaim) -> str:
-    """Return the quotes of a verdict in one line, each with its place."""
     quotes = [
         f'"{item.quote}" ({"" if item.verified else "not found in "}'
         + (f"context {item.context + 1})" if claim.against == "contexts" else f"{claim.against})")
@@ -328,7 +321,6 @@ def describe_evidence(claim: JudgedClaim) -> str:
 
 
 def join_ids(ids: Sequence[str]) -> str:
-    """Write ids as the loader reads them: with commas, or as JSON if an id has a comma."""
     if any("," in each or "\n" in each or each.startswith("[") for each in ids):
         return json.dumps(list(ids), ensure_ascii=False)
     return ", ".join(ids)
@@ -390,7 +382,6 @@ _CLAIM_LOOKS = MappingProxyType(
 
 
 def add_claims(book: Book, run: Run, *, names: Sequence[str], most: int = MAX_ROWS) -> None:
-    """Add the claims of those metrics, if any; if there are too many, the last line counts them."""
     lines = claim_lines(run, names)
     first = next(lines, None)
     if first is None:
@@ -417,7 +408,6 @@ def add_claims(book: Book, run: Run, *, names: Sequence[str], most: int = MAX_RO
 
 
 def add_values(book: Book, run: Run, *, names: Sequence[str], cells: int = MAX_CELLS) -> None:
-    """Add a ranking's scores, a line per query and a column per metric; a notice if cut."""
     before = {"query_index": 15, "id": 24, "query": 40}
     shown = names[: MAX_COLUMNS - len(before) - 1]
     columns = [*before, *shown, "reason"]

@@ -41,7 +41,6 @@ class _Svg:
         self._linked = False
 
     def add(self, tag: str, css: str, words: str = "", *, link: str = "", **places: object) -> None:
-        """Add a shape with a tooltip; numbers are rounded to what can be seen."""
         given = "".join(
             f' {name}="{round(value, 2) if isinstance(value, float) else value}"'
             for name, value in places.items()
@@ -54,13 +53,11 @@ class _Svg:
         self._shapes.append(shape)
 
     def write(self, words: str, x: float, y: float, anchor: str = "start") -> None:
-        """Add a text."""
         self._shapes.append(
             f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{_escaped(words)}</text>'
         )
 
     def finish(self, title: str = "", words: str = "") -> Markup:
-        """Return the chart; without a title, screen readers skip it for the figures beside it."""
         # the content of an image cannot have links
         role = f'role="{"group" if self._linked else "img"}"' if title else 'aria-hidden="true"'
         texts = f"<title>{_escaped(title)}</title>" if title else ""
@@ -76,13 +73,11 @@ def _escaped(text: str) -> str:
 
 
 def position(value: float, low: float, high: float, width: float) -> float:
-    """Return where a value of a range is drawn, from 0 to `width`."""
     share = (value - low) / (high - low) if high > low else 0.5
     return round(min(max(share, 0.0), 1.0) * width, 2)
 
 
 def _axis(ends: Ends, values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of a range, or, where it is open, of the values."""
     low, high = (end if end is not None and math.isfinite(end) else None for end in ends)
     return min(values) if low is None else low, max(values) if high is None else high
 
@@ -114,7 +109,6 @@ def histogram(
     threshold: float | None = None,
     gates: Iterable[Mapping[str, object]] = (),
 ) -> Markup | None:
-    """Draw a distribution with its mean, threshold and `gates`; None if nothing was scored."""
     if counted is None or mean is None:
         return None
     edges, counts = counted["edges"], counted["counts"]
@@ -245,7 +239,6 @@ class Dot(NamedTuple):
 
 
 def scatter(dots: Sequence[Dot], ends: Ends, *, title: str, higher_is_better: bool) -> Markup:
-    """Draw samples by their scores in A and B; those that changed are links."""
     low, high = _axis(ends, [each for dot in dots for each in (dot.a, dot.b)])
     size, left, top = 200.0, 30.0, 14.0
     svg = _Svg("scatter", left + size + 14, top + size + 34)
@@ -330,7 +323,6 @@ OUTCOMES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
 
 
 def outcomes(claims: Mapping[str, int]) -> Markup | None:
-    """Draw how many claims have each label, as parts of a bar; None without claims."""
     total = sum(claims.values())
     svg, figures, x = _Svg("outcomes", WIDTH, 12), list[str](), 0.0
     for label, (css, _, words) in OUTCOMES.items():

@@ -62,7 +62,6 @@ def sample_summary(row: Row) -> dict[str, object]:
 
 
 def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
-    """Return a sample in full; `policies` are its scores from `PolicyComparison`."""
     keys = (
         "query", "response", "reference", "reference_claims", "relevance", "notes", "blame",
         "usage",
@@ -101,7 +100,6 @@ def _context_document(context: Context) -> dict[str, object]:
 
 
 def _score_document(name: str, score: Score, sample: Sample) -> dict[str, object]:
-    """Return a score; `reads` is the field with the retrieved texts that the metric reads."""
     document = score.model_dump(mode="json", exclude={"truths"})  # the transcript has them
     sources = claim_sources(name, score.claims)
     claims = [{**claim, "of": of} for claim, of in zip(document["claims"], sources, strict=True)]
@@ -153,7 +151,6 @@ def claim_sources(
 
 @lru_cache(maxsize=256)
 def _find_metric(name: str) -> Metric | None:
-    """Return a metric, or None if it is a third-party metric that is not loaded."""
     try:
         return get(name)
     except RagstoneError:
@@ -174,7 +171,6 @@ class PolicyComparison:
         }
 
     def score(self, rows: Sequence[Row]) -> list[PolicyScores]:
-        """Return the scores of each row; empty if its transcript is missing or incomplete."""
         if not self._metrics:
             return [{} for _ in rows]
 
@@ -217,7 +213,6 @@ class Block:
 
 
 def embed_samples(run: Run) -> Iterator[Block]:
-    """Yield blocks of full samples as they are read, and finally the list of all samples."""
     policies = PolicyComparison(run.metrics)
     rows, number, listing = iter(run.rows), 0, _GzipList()
     while chunk := list(islice(rows, CHUNK)):

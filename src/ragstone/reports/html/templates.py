@@ -60,7 +60,6 @@ def render(template: str, **context: object) -> str:
 
 
 def render_parts(template: str, **context: object) -> Iterator[str]:
-    """Yield a rendered template in parts, for long pages."""
     return _environment().get_template(template).generate(context)
 
 
@@ -117,7 +116,6 @@ def _strip_controls(value: object) -> object:
 
 
 def minus(text: str) -> str:
-    """Return figures with real minus signs instead of hyphens."""
     return _MINUS.sub("\N{MINUS SIGN}", text)
 
 
@@ -126,7 +124,6 @@ def _with_minus(write: Callable[[T], str]) -> Callable[[T], str]:
 
 
 def figure(value: float | str | None, *, sign: bool = False) -> str:
-    """Return a score in few digits, which shows all digits on hover."""
     if value is None or value == NO_VALUE:
         return NO_VALUE
     number = float(value)
@@ -135,7 +132,6 @@ def figure(value: float | str | None, *, sign: bool = False) -> str:
 
 
 def level(value: float | None, figures: Mapping[str, object]) -> str:
-    """Return the class of a score's colour, from `level-0`, the worst; "" without a range."""
     low, high = cast("Sequence[float | None]", figures.get("range") or (None, None))
     if value is None or low is None or high is None or not 0 < high - low < math.inf:
         return ""
@@ -145,7 +141,6 @@ def level(value: float | None, figures: Mapping[str, object]) -> str:
 
 
 def focus(run: Mapping[str, object]) -> str | None:
-    """Return the metric to sort the samples by."""
     metrics = cast("Metrics", run["metrics"])
     gates = cast("Sequence[Mapping[str, object]]", run.get("gates") or ())
     judged = {name: figures.get("family") == "generation" for name, figures in metrics.items()}
@@ -160,7 +155,6 @@ class Family(NamedTuple):
 
 
 def families(metrics: Metrics) -> list[Family]:
-    """Return the families, ordered by their first metric."""
     found: dict[str, list[tuple[str, Mapping[str, object]]]] = {}
     for name, figures in metrics.items():
         found.setdefault(str(figures.get("family", "")), []).append((name, figures))
@@ -168,7 +162,6 @@ def families(metrics: Metrics) -> list[Family]:
 
 
 def curves(metrics: Metrics) -> dict[str, Markup]:
-    """Return a chart of each metric that has means at several cut-off ranks, by its name."""
     found: dict[str, dict[int, Mapping[str, object]]] = {}
     for name, figures in metrics.items():
         if (match := _CUTOFF.fullmatch(name)) and figures["mean"] is not None:
@@ -190,7 +183,6 @@ def curves(metrics: Metrics) -> dict[str, Markup]:
 
 
 def corrections(found: Mapping[str, object]) -> list[SummaryLine]:
-    """Return what reports state of a corrected mean, which is given as plain data."""
     return [*correction(Correction.model_validate(found))] if found else []
 
 
@@ -207,7 +199,6 @@ class Gap(NamedTuple):
 
 
 def gaps(metrics: Metrics, titles: Mapping[str, str]) -> list[Gap]:
-    """Return why scores are missing: failures first, then the commonest reason."""
     found: dict[tuple[str | None, str, int], list[str]] = {}
     for name, figures in metrics.items():
         title = titles.get(name, name)

@@ -71,11 +71,9 @@ class RequestGuard:
     def __init__(
         self, app: ASGIApp, *, is_own_host: Callable[[str], bool], post: str | None = None
     ) -> None:
-        """Guard an application; `post` is the only path that accepts POST requests."""
         self._app, self._is_own_host, self._post = app, is_own_host, post
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer or refuse a request."""
         if scope["type"] != "http":
             return
 
@@ -148,7 +146,6 @@ LOOPBACK = "127.0.0.1"
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach that address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -175,14 +172,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_for(host: str, port: int) -> str:
-    """Return the URL for a browser on this machine."""
     local = {"0.0.0.0": LOOPBACK, "::": "::1"}  # noqa: S104 - compared, not bound
     name = local.get(host, host)
     return f"http://{f'[{name}]' if ':' in name else name}:{port}"
 
 
 def serve(app: ASGIApp, at: socket.socket, *, ready: Callable[[], None]) -> None:
-    """Serve until Ctrl-C; `ready` is called once the socket accepts connections."""
     try:
         with at:
             ready()

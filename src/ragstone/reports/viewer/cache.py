@@ -59,7 +59,6 @@ class AsyncCache(Generic[T]):
         self._results: OrderedDict[Hashable, asyncio.Future[T]] = OrderedDict()
 
     async def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the result for a key; call `make` if it is not cached."""
         result = self._results.get(key)
         if result is None or (result.done() and result.exception() is not None):
             result = self._results[key] = self._start(make)
@@ -122,7 +121,6 @@ class Summaries:
 
 
 def _known_lines(info: RunInfo, stored: Mapping[str, object]) -> Iterator[SummaryLine]:
-    """Yield what is known of a long run without reading its rows."""
     for note in info.manifest.source.notes:
         yield SummaryLine("Note", note)
     metrics = cast("Mapping[str, Mapping[str, int]]", stored["metrics"])
@@ -147,7 +145,6 @@ class Progress(StrEnum):
 
     @classmethod
     def of(cls, info: RunInfo, busy: Container[str]) -> "Progress":
-        """Return a run's progress; `busy` has the ids of the runs in progress."""
         if info.finished:
             return cls.FINISHED
         return cls.RUNNING if info.id in busy else cls.STOPPED

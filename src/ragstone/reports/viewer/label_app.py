@@ -43,7 +43,6 @@ def serve_labels(session: LabelSession, *, port: int, ready: Callable[[str], Non
 
 
 def make_label_app(session: LabelSession, *, token: str, host: str, port: int) -> ASGIApp:
-    """Return the application for one annotator's session."""
     views = _Views(session, token)
     routes = [
         Route("/", views.page),
@@ -61,12 +60,10 @@ class _Views:
         self._session, self._token, self._lock = session, token, asyncio.Lock()
 
     def page(self, request: Request) -> Response:
-        """Return the page, whose script asks for the first claim."""
         del request
         return html_response("label.html", rule=RULE)
 
     async def answer(self, request: Request) -> Response:
-        """Do what the page asks for, and return the next claim."""
         if not compare_digest(request.headers.get(TOKEN, "").encode(), self._token.encode()):
             raise HTTPException(403, "Open the whole address that `ragstone label` printed.")
         try:
@@ -109,7 +106,6 @@ class _Views:
         }
 
     def _claim(self, item: Item) -> dict[str, object]:
-        """Return a claim with what a person needs to judge it, and nothing of the verdict."""
         row = self._session.row(item)
         claim = row.scores[self._session.metric].claims[item.claim]
         return {

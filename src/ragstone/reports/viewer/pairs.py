@@ -66,7 +66,6 @@ def worst_first(scores: PairedScores, *, higher_is_better: bool) -> NDArray[np.i
 
 
 def dots(comparison: Comparison, metric: str, link: Callable[[int], str]) -> Iterator[Dot]:
-    """Yield the pairs of a metric as dots; `link` returns where a row of A is shown."""
     scores = comparison.scores[metric]
     if not scores.places.size:
         return
@@ -111,7 +110,6 @@ class SamplePair:
 
 
 def find_pair(comparison: Comparison, a: Run, b: Run, metric: str, row: int) -> SamplePair | None:
-    """Return the pair with a row of A; None if it has no partner or the metric is unknown."""
     pairs = comparison.pairing.pairs.places
     at = np.flatnonzero(pairs[:, 0] == row)
     if not at.size or metric not in comparison.scores:

@@ -62,14 +62,12 @@ class Views:
         self._policies = lru_cache(CACHED)(self._policy_comparison)
 
     def runs(self, request: Request) -> Response:
-        """Return the list of runs."""
         limit = request.query_params.get("limit", "")
         valid = limit.isascii() and limit.isdigit() and len(limit) < 6
         runs, more = list_runs(self._store, max(int(limit), 1) if valid else DEFAULT_RUNS)
         return html_response("runs.html", store=self._store.name, runs=runs, more=more)
 
     async def run(self, request: Request) -> Response:
-        """Return a run's page, or its progress while it has no summary."""
         name: str = request.path_params["run"]
         info = await run_in_threadpool(self._info, name)
         if info.id != name:  # a tag, a prefix of the id, or `last`
@@ -92,19 +90,16 @@ class Views:
         return await run_in_threadpool(make)
 
     async def live(self, request: Request) -> Response:
-        """Return a run's progress as JSON."""
         info = await run_in_threadpool(self._info, request.path_params["run"])
         return json_response(await self._live(info))
 
     def rows(self, request: Request) -> Response:
-        """Return the rows of a run that match a query, as JSON."""
         query = parse_query(request.query_params)
         found = find_rows(self._store, request.path_params["run"], query)
         rows = [sample_summary(row) for row in found.rows]
         return json_response({"total": found.total, "matched": found.matched, "rows": rows})
 
     def row(self, request: Request) -> Response:
-        """Return one row in full, as JSON."""
         run, place = request.path_params["run"], request.path_params["place"]
         valid = place.isascii() and place.isdigit() and len(place) <= 10
         row = row_at(self._store, run, int(place)) if valid and int(place) <= _MAX_PLACE else None
@@ -113,7 +108,6 @@ class Views:
         return json_response(sample_document(row, self._policies(run).score([row])[0]))
 
     async def compare(self, request: Request) -> Response:
-        """Return the comparison of two runs."""
         a, b, comparison = await self._comparison(request)
 
         def chart(change: MetricChange) -> Markup:
@@ -140,7 +134,6 @@ class Views:
         return await run_in_threadpool(make)
 
     async def compare_sample(self, request: Request) -> Response:
-        """Return one sample of two runs side by side."""
         a, b, comparison = await self._comparison(request)
         metric, row = (request.query_params.get(name, "") for name in ("metric", "row"))
 
@@ -182,7 +175,6 @@ class Views:
         return a, b, comparison
 
     def health(self, request: Request) -> Response:
-        """Return that the server is running."""
         del request
         return json_response({"status": "ok"})
 
@@ -231,7 +223,6 @@ def _pair_url(request: Request, a: str, b: str, metric: str, row: int) -> str:
 
 
 def asset(request: Request) -> Response:
-    """Return a script or a style sheet."""
     name: str = request.path_params["name"]
     try:
         media_type = _MEDIA_TYPES[name.rpartition(".")[2]]
@@ -241,13 +232,11 @@ def asset(request: Request) -> Response:
 
 
 def icon(request: Request) -> Response:
-    """Return nothing: there is no icon."""
     del request
     return Response(status_code=204)
 
 
 def html_response(template: str, *, status: int = 200, **context: object) -> Response:
-    """Return a rendered template."""
     html = render(template, **context).encode("utf-8", "replace")
     return Response(html, status, media_type="text/html; charset=utf-8")
 
@@ -259,7 +248,6 @@ def json_response(document: object, *, status: int = 200) -> Response:
 
 
 async def error_response(request: Request, error: Exception) -> Response:
-    """Return an error as JSON for JSON addresses, otherwise as a page."""
     status, message = 500, "This is a bug. The terminal of this server has the details."
     if isinstance(error, HTTPException):
         status, message = error.status_code, error.detail

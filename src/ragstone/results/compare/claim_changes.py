@@ -56,7 +56,6 @@ class ClaimChanges:
     first: Mapping[Kind, tuple[ClaimChange, ...]]
 
     def to_dict(self) -> dict[str, object]:
-        """Return the changes as plain data."""
         fields = ("sample_id", "text", "a", "b", "reason")
         return {
             "kept": self.unchanged,
@@ -79,7 +78,6 @@ def claim_changes(
     pairs: Sequence[Pair],
     top: int,
 ) -> ClaimChanges:
-    """Return how the claims of a metric changed; only the rows that are listed are read."""
     unchanged = appeared_unsupported = 0
     counts = dict.fromkeys(Kind, 0)
     found: dict[Kind, list[tuple[Pair, int]]] = {kind: [] for kind in Kind}

@@ -27,28 +27,23 @@ class LabelledRun:
 
     @classmethod
     def of(cls, run: Run, labels: Sequence[Label], other: Calibration | None) -> "LabelledRun":
-        """Return a run with its labels; those of unscored rows are of no use."""
         own = None
         with suppress(UsageError):
             own = run.calibrate(labels, "") if labels else None
         return cls(run, own, other)
 
     def labels(self, metric: str, *, own: bool) -> MetricCalibration | None:
-        """Return its own labels of a metric, or the others."""
         calibration = self.own if own else self.other
         return calibration.find(metric) if calibration else None
 
     def values(self, metric: str) -> list[float | None]:
-        """Return the value of each row, by place."""
         return [row.scores[metric].value for row in self.run.rows]
 
     def has_own(self, metric: str) -> bool:
-        """Return whether enough of its own rows are labelled."""
         found = self.own.find(metric) if self.own else None
         return found is not None and len(found.rows) >= FEWEST
 
     def problem(self, metric: str) -> str | None:
-        """Return why other labels do not fit a metric of this run, or None."""
         name = self.run.manifest.run_id
         if self.other is None:
             found = self.own and self.own.find(metric)
@@ -109,7 +104,6 @@ def _corrected(
     pairs: Sequence[tuple[tuple[int, int], int]],
     partial: Sequence[str],
 ) -> CorrectedDifference | None:
-    """Return the corrected difference of a metric; None if it has no labels."""
     metric = change.metric
     if not any(one.labels(metric, own=own) for one in (a, b) for own in (True, False)):
         return None

@@ -50,7 +50,6 @@ class PairedScores:
 
     @classmethod
     def of(cls, a: MetricColumn, b: MetricColumn, pairs: NDArray[np.int64]) -> Self:
-        """Take the scores of the pairs, int64[pairs, 2], from the columns."""
         (values_a, states_a), (values_b, states_b) = a.take(pairs[:, 0]), b.take(pairs[:, 1])
         scored_a, scored_b = states_a == SCORED, states_b == SCORED
         places = np.flatnonzero(scored_a & scored_b)
@@ -66,7 +65,6 @@ class PairedScores:
 
     @property
     def key(self) -> bytes:
-        """A digest that is equal for metrics with the same numbers for the same pairs."""
         return blake2b(b"".join(x.tobytes() for x in (self.places, self.a, self.b))).digest()
 
 
@@ -154,7 +152,6 @@ class MetricChange:
 
     @property
     def significant(self) -> bool:
-        """Whether the difference is more than chance, given the number of metrics."""
         return self.p_adjusted is not None and self.p_adjusted < ALPHA
 
     @property
@@ -166,7 +163,6 @@ class MetricChange:
 
     @property
     def finding(self) -> Finding:
-        """What the difference shows."""
         if not self.conclusive or self.gain is None:
             return Finding.TOO_FEW
         if not self.significant:
@@ -190,7 +186,6 @@ class MetricChange:
         return self.finding is Finding.WORSE and drop > min_effect + EPSILON
 
     def to_dict(self) -> dict[str, object]:
-        """Return the change as plain data."""
         return {
             "finding": self.finding.value,
             "significant": self.significant,

@@ -34,7 +34,6 @@ class Unscored(NamedTuple):
 
     @classmethod
     def of(cls, states: NDArray[np.uint8]) -> Self:
-        """Count the rows by their states."""
         return cls(int(np.sum(states == UNDEFINED)), int(np.sum(states == FAILED)))
 
 
@@ -49,7 +48,6 @@ def claim_key(text: str, against: str) -> int:
 
 
 def query_key(query: str) -> int:
-    """Return a number that is equal for equal queries; white space around them is ignored."""
     return hash(query.strip())
 
 
@@ -68,7 +66,6 @@ class MetricColumn:
         self._ends = array("q", [0])
 
     def add(self, score: Score | None) -> None:
-        """Add the score of the next row; None if the metric was not computed."""
         state = State.UNDEFINED if score is None else score.state
         self._states.append(STATES.index(state))
         self.values.append(0.0 if score is None or score.value is None else score.value)
@@ -78,22 +75,18 @@ class MetricColumn:
         self._ends.append(len(self._keys))
 
     def extend(self, values: NDArray[np.float64], states: NDArray[np.int8]) -> None:
-        """Add the numbers of rows without claims, and their states as indices of STATES."""
         self._states += states.astype(np.uint8).tobytes()
         self.values.frombytes(np.where(states == SCORED, values, 0.0).tobytes())
         self._ends.extend([len(self._keys)] * len(values))
 
     @property
     def judged(self) -> bool:
-        """Whether any score has claims."""
         return bool(self._keys)
 
     def take(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        """Return the numbers of these rows, and their states as indices of STATES."""
         return np.frombuffer(self.values)[rows], np.frombuffer(self._states, np.uint8)[rows]
 
     def claims(self, row: int) -> dict[int, Label]:
-        """Return the claims of a row: key -> label; of equal claims the first."""
         start, end = self._ends[row], self._ends[row + 1]
         found: dict[int, Label] = {}
         for place in range(start, end):
@@ -118,7 +111,6 @@ class Columns:
 
     @classmethod
     def of(cls, run: Run, metrics: Iterable[str], *, cluster: str | None = None) -> "Columns":
-        """Read the rows of a run once, without storing them."""
         columns = cls(metrics, cluster=cluster)
         if (rows := run.columns) is None:
             whole = run.rows
@@ -132,7 +124,6 @@ class Columns:
         return columns
 
     def add(self, row: Row) -> None:
-        """Add the next row."""
         sample = row.sample
         self.ids.append(hash(sample.id))
         self.queries.append(query_key(sample.query))
@@ -202,7 +193,6 @@ class Pairing:
     first_renamed: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """Return the counts as plain data."""
         return {
             "pairs": len(self.pairs),
             "by_id": self.by_id,
@@ -215,7 +205,6 @@ class Pairing:
 
 
 def pair_samples(a: Columns, b: Columns, id_of: Callable[[int], str]) -> Pairing:
-    """Pair samples by id, the rest by query; queries that appear twice are not paired."""
     (ids_a, queries_a), (ids_b, queries_b) = (
         (np.frombuffer(side.ids, np.int64), np.frombuffer(side.queries, np.int64))
         if side.ids
@@ -252,6 +241,5 @@ def pair_samples(a: Columns, b: Columns, id_of: Callable[[int], str]) -> Pairing
 
 
 def _unique(queries: Places, places: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return those of the places whose query appears once at these places."""
     _, first, times = np.unique(queries[places], return_index=True, return_counts=True)
     return places[first[times == 1]]

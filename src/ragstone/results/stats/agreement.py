@@ -25,7 +25,6 @@ class Agreement:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[bool, bool]]) -> Self:
-        """Count pairs of (first, second) labels."""
         counts = [0, 0, 0, 0]
         for first, second in pairs:
             counts[2 * (not first) + (not second)] += 1
@@ -33,12 +32,10 @@ class Agreement:
 
     @property
     def n(self) -> int:
-        """The number of items."""
         return self.both + self.first_only + self.second_only + self.neither
 
     @property
     def agreeing(self) -> int:
-        """The number of items with equal labels."""
         return self.both + self.neither
 
     @property
@@ -90,7 +87,6 @@ class Threshold:
 
     @property
     def accepted(self) -> bool:
-        """Whether the gain is more than chance."""
         return self.interval[0] > 0
 
 
@@ -129,14 +125,12 @@ def best_threshold(
 
 
 def _accuracy(verdicts: Numbers, human: Numbers, weights: Numbers) -> Numbers:
-    """Return balanced accuracy for each row of weights, float64[draws, claims]."""
     right = weights * (verdicts == human)
     yes = right @ human / (weights @ human)
     return (yes + right @ (1 - human) / (weights @ (1 - human))) / 2
 
 
 def _fitted(support: Numbers, human: Numbers) -> float:
-    """Return the threshold with the best balanced accuracy, the nearest to 0.5 of equal ones."""
     values = np.unique(support)
     candidates = np.append((values[1:] + values[:-1]) / 2, 0.5)
     yes = support[human == 1], support[human == 0]

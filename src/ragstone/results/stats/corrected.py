@@ -89,7 +89,6 @@ def _content(run: LabelledScores) -> bytes:
 
 
 def _estimate(run: LabelledScores) -> float:
-    """Return the corrected mean without any prior; NaN if it is undefined."""
     every = np.zeros(run.judged.size, dtype=np.int64)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = _moments(run, every)[:, 1:] / run.judged.size
@@ -111,7 +110,6 @@ def _summary(draws: Numbers, estimate: float, level: float) -> Corrected:
 
 
 def _posterior(*runs: LabelledScores) -> list[Numbers]:
-    """Return DRAWS corrected means of each run."""
     rng = np.random.default_rng(SEED)
     numbers = _numbered(*(run.labelled for run in runs))
     blocks = [_moments(run, places) for run, places in zip(runs, numbers, strict=True)]
@@ -187,13 +185,11 @@ def _prior(run: LabelledScores, units: NDArray[np.int64]) -> _Prior:
 
 
 def _numbered(*keys: Sequence[Hashable]) -> list[NDArray[np.int64]]:
-    """Number the distinct keys of all sequences."""
     known = {key: number for number, key in enumerate(dict.fromkeys(chain.from_iterable(keys)))}
     return [np.array([known[key] for key in some], dtype=np.int64) for some in keys]
 
 
 def _moments(run: LabelledScores, places: NDArray[np.int64]) -> Numbers:
-    """Return the weighted sums of 1, f, y, fy, f² and y² of each unit's labelled rows."""
     weights = 1 / run.chances
     f, y = run.judged, run.human
     rows = (weights / weights.mean())[:, None] * np.column_stack(

@@ -24,7 +24,6 @@ def beta_below(x: float, a: float, b: float) -> float:
 
 
 def t_both_tails(x: float, freedom: float) -> float:
-    """Return the share of Student's t distribution that lies further from 0 than x."""
     if math.isinf(x):
         return 0.0
     square = x * x
@@ -34,7 +33,6 @@ def t_both_tails(x: float, freedom: float) -> float:
 
 @cache
 def t_quantile(share: float, freedom: float) -> float:
-    """Return the value below which `share` (inside 0 to 1) of Student's t distribution lies."""
     if share == 0.5:
         return 0.0
     if freedom >= MANY:
@@ -88,7 +86,6 @@ def root_of(rising: Callable[[float], float], goal: float, low: float, high: flo
 
 
 def _share(x1: float, f1: float, x2: float, f2: float, x3: float, f3: float) -> float:
-    """Return the next share of the way from x1 to x2: from a parabola if that is safe, or 0.5."""
     width, height = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
     if height**2 >= width or (1 - height) ** 2 >= 1 - width:
         return 0.5
@@ -106,13 +103,11 @@ def _below(x: float, rest: float, a: float, b: float) -> float:
 
 
 def _below_its_middle(x: float, rest: float, a: float, b: float) -> float:
-    """Return the incomplete beta function for x for which its continued fraction is fast."""
     ways = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     return math.exp(ways + a * math.log(x) + b * math.log(rest)) / a * _fraction(x, a, b)
 
 
 def _fraction(x: float, a: float, b: float) -> float:
-    """Return the continued fraction of the incomplete beta function, by Lentz's method."""
     c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or TINY)
     value = d
     for m in range(1, STEPS):

@@ -65,17 +65,14 @@ class Clusters:
 
     @property
     def count(self) -> int:
-        """How many groups there are."""
         return self.totals.size
 
     @property
     def alone(self) -> bool:
-        """Whether every value is a group of its own."""
         return bool(self.sizes.max() == 1)
 
     @property
     def means(self) -> Numbers:
-        """The mean of each group."""
         return self.totals / self.sizes
 
     @property
@@ -89,7 +86,6 @@ class Clusters:
 
 
 def _codes(labels: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Number the labels in their order; each None gets a number of its own."""
     numbers: dict[Hashable, int] = {}
     codes = np.empty(len(labels), dtype=np.int64)
     for place, label in enumerate(labels):
@@ -127,24 +123,20 @@ def bca(groups: Clusters, level: float) -> Ends:
 
 
 def _reach(n: float, level: float) -> float:
-    """Return Student's quantile for n groups, widened as a bootstrap is too narrow."""
     return t_quantile((1 + level) / 2, n - 1) * math.sqrt(n / (n - 1))
 
 
 def _expanded(mean: float, error: float, acceleration: float, reach: float) -> Ends:
-    """Return the analytic form of the BCa interval."""
     below, above = (_shifted(z, acceleration, acceleration) for z in (-reach, reach))
     bent = [w + acceleration * (w * w - 1) for w in (below, above)]
     return mean + error * bent[0], mean + error * bent[1]
 
 
 def effective(sizes: Numbers | NDArray[np.int64]) -> float:
-    """Return the number of groups of equal sizes that vary as much as groups of these sizes."""
     return float(sizes.sum()) ** 2 / float(np.square(sizes).sum())
 
 
 def student(groups: Clusters, level: float) -> Ends:
-    """Return Student's interval of the mean, for few groups without a finite range."""
     n = groups.count
     error = math.hypot(*_without_each(groups)) * math.sqrt((n - 1) / n)
     half = error * t_quantile((1 + level) / 2, n - 1)
@@ -160,7 +152,6 @@ class Distinct(NamedTuple):
 
     @classmethod
     def of(cls, groups: Clusters) -> Self:
-        """Count the groups by their means."""
         means, place, counts = np.unique(groups.means, return_inverse=True, return_counts=True)
         return cls(means, counts, np.bincount(place, weights=groups.sizes) / counts)
 
@@ -182,7 +173,6 @@ def bounded(groups: Distinct, low: float, high: float, level: float) -> Ends:
 
 
 def _without_each(groups: Clusters) -> Numbers:
-    """Return by how much the mean would fall without each group (jackknife)."""
     gains = groups.totals - groups.mean * groups.sizes
     return gains / (groups.sizes.sum() - groups.sizes)
 
@@ -193,7 +183,6 @@ def _shifted(z: float, bias: float, acceleration: float) -> float:
 
 
 def _bootstrap(groups: Clusters) -> Numbers:
-    """Return by how much the mean moves when as many groups are drawn, with replacement."""
     rng = np.random.default_rng(SEED)
     gains = groups.totals - groups.mean * groups.sizes
     shifts = np.empty(RESAMPLES)
@@ -207,7 +196,6 @@ def _bootstrap(groups: Clusters) -> Numbers:
 
 
 def _bias(shifts: Numbers) -> float:
-    """Return how far the middle of the resampled means is from the mean, in standard errors."""
     same = 1e-9 * float(np.abs(shifts).max())  # a tie in all but the last digits is a tie
     share = float((np.mean(shifts < -same) + np.mean(shifts <= same)) / 2)
     return NORMAL.inv_cdf(min(max(share, 1 / (RESAMPLES + 1)), RESAMPLES / (RESAMPLES + 1)))
@@ -247,7 +235,6 @@ def proportion_interval(right: int, n: int, level: float = 0.95) -> tuple[float,
 
 
 def _lower(right: int, n: int, tail: float) -> float:
-    """Return the proportion at which `right` or more of n have only the probability `tail`."""
     if right == 0:
         return 0.0
 
@@ -270,12 +257,10 @@ class Share:
 
     @property
     def seen(self) -> str:
-        """The observed share: `12 of 20 (60%)`."""
         return f"{self.right:,} of {self.n:,} ({self.right / self.n:.0%})"
 
     @property
     def interval(self) -> str:
-        """The 95% interval in whole percent: `36% to 81%`."""
         low, high = proportion_interval(self.right, self.n)
         return f"{low:.0%} to {high:.0%}"
 
@@ -352,7 +337,6 @@ def mean_interval(
 
 
 def _interval_of_many(sums: ExactSums, low: float, high: float, level: float) -> Ends | None:
-    """Return the interval of the mean of more than LARGE independent values, from their sums."""
     n, least, most, mean = sums.n, sums.least, sums.most, sums.mean
     low, high = min(low, least), max(high, most)
     finite = math.isfinite(high - low)
@@ -376,13 +360,11 @@ def _interval_of_many(sums: ExactSums, low: float, high: float, level: float) ->
 
 
 def _interval_at_ends(right: int, n: int, low: float, high: float, level: float) -> Ends:
-    """Return the interval of the mean of n values: `right` high ones, and low ones."""
     share = proportion_interval(right, n, level)
     return low + share[0] * (high - low), low + share[1] * (high - low)
 
 
 def _widen(ends: Ends, safe: Ends, off_low: int, off_high: int) -> Ends:
-    """Return the ends, widened on the far side of an end that nearly all values are at."""
     return (
         min(ends[0], safe[0]) if off_high < FEW_OFF_THE_END else ends[0],
         max(ends[1], safe[1]) if off_low < FEW_OFF_THE_END else ends[1],

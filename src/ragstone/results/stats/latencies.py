@@ -27,7 +27,6 @@ class Latencies:
         return len(self._values) + self._bins.total()
 
     def append(self, value: float) -> None:
-        """Add one."""
         self._values.append(value)
         if len(self._values) > FEW:
             self._fill_bins()

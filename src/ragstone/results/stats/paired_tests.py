@@ -49,7 +49,6 @@ class SignFlips:
     ends: Callable[[int], Ends]
 
     def can_reject(self, tests: int = 1) -> bool:
-        """Return whether any result of so many groups would be significant."""
         return 2.0 ** (1 - self.groups) * tests < ALPHA
 
     def interval(self, tests: int = 1) -> Ends | None:
@@ -98,7 +97,6 @@ def sign_flip(
         square = float(np.square(moves).sum())
 
         def solve(tests: int) -> Ends:
-            """Return the shifts at which the normal limit reaches the level."""
             z = NORMAL.inv_cdf(1 - ALPHA / tests / 2)
             a = everything**2 - z * z * float(np.square(groups.sizes).sum())
             b = total * everything - z * z * float((moves * sizes).sum())
@@ -139,7 +137,6 @@ def sign_flip(
     lows, highs = np.append(-none, means), np.append(means, none)
 
     def look_up(tests: int) -> Ends:
-        """Return the means beyond which fewer halves lie than a significant result allows."""
         allowed = sum(few / number * tests < ALPHA for few in range(number))
         return float(lows[allowed - 1]) + 0.0, float(highs[-allowed]) + 0.0  # no -0.0
 
@@ -189,7 +186,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def wins_losses_ties(
     differences: Sequence[float] | Numbers, *, higher_is_better: bool = True
 ) -> WinLossTie:
-    """Count the pairs that got better, got worse and stayed the same (up to rounding)."""
     data = _with_ties(differences)
     above, below = int(np.sum(data > 0)), int(np.sum(data < 0))
     wins, losses = (above, below) if higher_is_better else (below, above)
@@ -207,7 +203,6 @@ def _all_signs(n: int) -> Signs:
 
 
 def _random_signs(rng: np.random.Generator, n: int, resamples: int) -> Iterator[Signs]:
-    """Draw rows of n random signs, in blocks."""
     step = max(1, BLOCK // n)
     for start in range(0, resamples, step):
         size = (min(step, resamples - start), -(-n // 8))
@@ -243,7 +238,6 @@ def smallest_difference(
 
 
 def _spread_of_spreads(freedom: int) -> tuple[Numbers, Numbers]:
-    """Return ratios of an observed standard deviation to the true one, and their probabilities."""
     reach = 9 / math.sqrt(2 * freedom)
     low, high = max(0.0, 1 - 1.2 * reach), 1 + 1.5 * reach
     nodes, weights = np.polynomial.legendre.leggauss(NODES)

@@ -64,7 +64,6 @@ class Draw:
 
     @classmethod
     def of(cls, strata: Sequence[Stratum], labels: int) -> "Draw":
-        """Return the smallest draw with so many claims on average; all rows if there are fewer."""
         low, high, rows = 1, 1, sum(each.rows for each in strata)
         while high < rows and cls._sized(strata, high).labels < labels:
             low, high = high, min(2 * high, rows)
@@ -82,19 +81,16 @@ class Draw:
         return cls(strata, allocation, sum(allocation) // RANDOM, others)
 
     def smaller(self, draws: int) -> "Draw":
-        """Return the draw of the same rows that has so many draws from the strata."""
         return self._sized(self.strata, draws)
 
     @property
     def probabilities(self) -> list[float]:
-        """The chance of each stratum's rows to be drawn."""
         missed = 1 - self.random / sum(each.rows for each in self.strata)
         pairs = zip(self.strata, self.allocation, strict=True)
         return [1 - missed * (1 - n / each.rows) for each, n in pairs]
 
     @property
     def labels(self) -> float:
-        """The number of claims to label, on average."""
         pairs = zip(self.strata, self.probabilities, strict=True)
         return sum(each.claims * chance for each, chance in pairs)
 

@@ -93,7 +93,6 @@ def mean_sequence(values: Numbers) -> Numbers:
 
 
 def _bet(p: float) -> float:
-    """Return the mean of k p^(k - 1) over k from 0 to 1."""
     if p > 0.999:
         return 0.5  # its limit; near it the formula loses its digits
     log = math.log(max(p, 1e-200))

@@ -49,7 +49,6 @@ class ExactSums:
 
     @classmethod
     def of(cls, values: Sequence[float] | Numbers) -> Self:
-        """Sum finite values."""
         data = np.asarray(values, dtype=np.float64) + 0.0  # no -0.0
         if not data.size:
             return cls()
@@ -73,45 +72,37 @@ class ExactSums:
 
     @property
     def total(self) -> float:
-        """The sum, rounded once, as that of `math.fsum`."""
         return self.first / (1 << UNIT)
 
     @property
     def mean(self) -> float:
-        """The mean; there is a value."""
         return self.total / self.n
 
     @property
     def spread(self) -> float:
-        """The standard deviation of a sample of at least two values."""
         return _root(self._squares, self.n * (self.n - 1) << 2 * UNIT)
 
     @property
     def error(self) -> float:
-        """The standard deviation of the mean of as many values, drawn from these."""
         return _root(self._squares, self.n**3 << 2 * UNIT)
 
     @property
     def acceleration(self) -> float:
-        """A sixth of the skewness of the mean; the values are not all equal."""
         n, first = self.n, self.first
         cubes = n * n * self.third - 3 * n * first * self.second + 2 * first**3
         return (-1 if cubes < 0 else 1) * _root(cubes**2, 36 * n * self._squares**3)
 
     @property
     def _squares(self) -> int:
-        """The sum of the squared distances from the mean, times n."""
         return self.n * self.second - self.first**2
 
 
 def exact(value: float) -> int:
-    """Return a finite number in units of 2**-UNIT."""
     numerator, denominator = value.as_integer_ratio()
     return numerator << UNIT + 1 - denominator.bit_length()
 
 
 def _root(numerator: int, denominator: int) -> float:
-    """Return the square root of a fraction of any size."""
     shift = (numerator.bit_length() - denominator.bit_length()) // 2
     if shift < 0:
         numerator <<= -2 * shift

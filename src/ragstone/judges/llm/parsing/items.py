@@ -74,7 +74,6 @@ _OTHER_KEYS = frozenset(
 
 
 def number_keys(*nouns: str) -> tuple[str, ...]:
-    """Return the keys under which an item names its number, without gaps."""
     ends = ("", "number", "no", "num", "nr", "id", "index", "idx", "position")
     return (
         *(noun + end for end in ends for noun in nouns),
@@ -180,7 +179,6 @@ def json_items(
 
 
 def _sides(items: Sequence[Item[V]], form: ItemFormat[V]) -> dict[int, object]:
-    """Return the side of each item by its number, or its place if it has none."""
     return {
         place if item.number is None else item.number: (
             None if item.value is None else form.label.side(item.value)
@@ -248,7 +246,6 @@ def _other_keys(
 def _further_labels(
     key: str, value: object, values: Sequence[V | None], form: ItemFormat[V]
 ) -> list[V | None] | None:
-    """Return the labels under a key; None if it has nothing to do with a label."""
     flag = read_word(value, YES_OR_NO) if isinstance(value, bool | str) else None
     if key in form.words and flag is not None:  # "contradicted": true
         return [form.words[key]] if flag else [None] if form.words[key] in values else []
@@ -286,7 +283,6 @@ def _as_written(value: object) -> str | None:
 
 
 def quotes_at(fields: Mapping[str, object]) -> list[Quote]:
-    """Return the quotes of an entry, with the numbers of their contexts if they have one."""
     quotes: list[Quote] = []
     evidence = fields.get("evidence", fields.get("quotes", fields.get("quote")))
     for each in evidence if is_list(evidence) else [evidence]:
@@ -301,7 +297,6 @@ def quotes_at(fields: Mapping[str, object]) -> list[Quote]:
 
 
 def reason_at(fields: Mapping[str, object]) -> str | None:
-    """Return the reason of an entry; None if there is none."""
     reason = text_at(fields, "reason", "explanation", "rationale", "justification")
     return (reason or "").strip() or None
 
@@ -309,7 +304,6 @@ def reason_at(fields: Mapping[str, object]) -> str | None:
 def number_at(
     fields: Mapping[str, object], *keys: str, written: re.Pattern[str] = _NUMBER
 ) -> int | None:
-    """Return the whole number under the first of the keys that has one, or a text `written` so."""
     for key in keys:
         value = fields.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0:
@@ -320,14 +314,12 @@ def number_at(
 
 
 def plain_items(lines: Sequence[str], form: ItemFormat[V]) -> Iterator[Item[V]]:
-    """Yield the items on the numbered lines of a text."""
     for line in lines:
         if numbered := form.line.fullmatch(line):
             yield plain_item(number_of(numbered[1]), numbered[2], form)
 
 
 def plain_item(number: int | None, text: str, form: ItemFormat[V]) -> Item[V]:
-    """Return the item of a text that starts with its label."""
     text = text.strip()
     if not (label := form.label.match(text)):
         return Item(number, text[:200])
@@ -341,8 +333,6 @@ def parse_items(
     form: ItemFormat[V],
     plain: Callable[[str], tuple[Item[V], ...] | None],
 ) -> tuple[Item[V], ...]:
-    """Return the items of a reply in the order in which they are written."""
-
     def unquoted(text: str) -> tuple[Item[V], ...] | None:
         if text.count("\n") > _MOST_LINES:
             return None
@@ -365,7 +355,6 @@ def parse_items(
         return None if items is None or _is_revised(lines, items) else items
 
     def _is_revised(lines: Sequence[str], items: Sequence[Item[V]]) -> bool:
-        """Return whether the lines around those with the items give them another meaning."""
         own = [place for place, line in enumerate(lines) if plain(line)]
         if not own:
             return False
@@ -464,7 +453,6 @@ def _order(items: Sequence[Item[V]], name: str, of: str, *, exact: bool) -> tupl
 
 
 def _misplaced(repeated: Sequence[str], texts: Sequence[str]) -> Iterator[int]:
-    """Yield the places where the repeated text is not nearest to the text at the same place."""
     pairs = [_pairs(text) for text in texts] if any(repeated) else []
     for place, own in enumerate(map(_pairs, repeated)):
         if own and repeated[place] != texts[place]:
@@ -475,14 +463,12 @@ def _misplaced(repeated: Sequence[str], texts: Sequence[str]) -> Iterator[int]:
 
 
 def _repeated(item: Item[V], texts: Sequence[str]) -> str:
-    """Return the text that an item repeats, under any key if it is one of the texts."""
     if item.statement:
         return _bare(item.statement)
     return next((text for each in item.unknown if (text := _bare(each)) in texts), "")
 
 
 def _ranks(numbers: Sequence[int | None]) -> tuple[int, ...] | None:
-    """Return the places, from 0, of numbers that count from 0 or 1 without gaps; else None."""
     whole = [number for number in numbers if number is not None]
     first = first_number(whole, len(numbers))
     if sorted(whole) != list(range(first, first + len(numbers))):
@@ -491,12 +477,10 @@ def _ranks(numbers: Sequence[int | None]) -> tuple[int, ...] | None:
 
 
 def first_number(numbers: Sequence[int], expected: int) -> int:
-    """Return where the numbers begin: 0 if one is 0 and none is `expected`."""
     return 0 if 0 in numbers and expected not in numbers else 1
 
 
 def _pairs(text: str) -> set[str]:
-    """Return the pairs of neighbouring letters and digits of a text."""
     letters = "".join(filter(str.isalnum, text))
     return {letters[i : i + 2] for i in range(len(letters) - 1)}
 
@@ -524,8 +508,6 @@ _GRADES = ItemFormat(
 
 
 def parse_grades(reply: RawReply, texts: Sequence[str], *, of: str) -> tuple[Grade, ...]:
-    """Return the grades of a reply: exactly one for each of the texts, in their order."""
-
     def plain(answer: str) -> tuple[Item[bool], ...] | None:
         lines = answer.splitlines()  # a reason may read like a refusal: other lines count
         if is_refusal("\n".join(line for line in lines if not _GRADES.line.fullmatch(line))):

@@ -122,22 +122,18 @@ def storable(text: str) -> str:
 
 
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
-    """Return whether a JSON value is an object."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeGuard[list[object]]:
-    """Return whether a JSON value is an array."""
     return isinstance(value, list)
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether a text states, in English, that its author does not answer."""
     return _REFUSAL.search(" ".join(text.replace("’", "'").split())) is not None
 
 
 def is_reconsidered(text: str) -> bool:
-    """Return whether a text takes an answer back."""
     return _RECONSIDERS.search(text) is not None
 
 
@@ -169,7 +165,6 @@ def may_change(before: str, after: str, shown: Sequence[str] = ()) -> bool:
 
 
 def text_at(fields: Mapping[str, object], *keys: str) -> str | None:
-    """Return the text under the first of the keys that has one."""
     for key in keys:
         if isinstance(value := fields.get(key), str):
             return storable(value)
@@ -177,7 +172,6 @@ def text_at(fields: Mapping[str, object], *keys: str) -> str | None:
 
 
 def is_withdrawn(fields: Mapping[str, object]) -> bool:
-    """Return whether another field of an object sets it aside, such as `"valid": false`."""
     for key, value in fields.items():
         if isinstance(value, bool) and (_DISTRUSTED if value else _TRUSTED).search(key):
             return True
@@ -187,7 +181,6 @@ def is_withdrawn(fields: Mapping[str, object]) -> bool:
 
 
 def texts_at(entries: Sequence[object], *keys: str) -> tuple[str, ...] | None:
-    """Return the text of each entry, which is a text or has one under a key; else None."""
     texts: list[str] = []
     for entry in entries:
         text = text_at(entry, *keys) if is_object(entry) else entry
@@ -198,7 +191,6 @@ def texts_at(entries: Sequence[object], *keys: str) -> tuple[str, ...] | None:
 
 
 def read_word(written: object, words: Mapping[str, T]) -> T | None:
-    """Return the value of a JSON word in `words`; true and false count as 1 and 0."""
     if isinstance(written, str):
         if written in words:  # nearly always
             return words[written]
@@ -224,7 +216,6 @@ class RawReply:
     def unusable(
         self, cause: Cause, message: str, returned: tuple[PartialVerdict, ...] = ()
     ) -> JudgeFailureError:
-        """Return the failure of this reply, with its whole text."""
         return JudgeFailureError(Failure(cause, message, returned, raw=storable(self.text)))
 
 
@@ -298,7 +289,6 @@ def _decoded(text: str) -> object:
 
 
 def _accepted(value: object, accept: Callable[[object], T | None], depth: int = 3) -> T | None:
-    """Return what is accepted of a JSON value, or of the one thing that it wraps."""
     if (read := accept(value)) is not None or not depth:
         return read
     inner: object = None

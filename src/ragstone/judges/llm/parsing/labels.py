@@ -147,7 +147,6 @@ class LabelPattern(Generic[T]):
         return False
 
     def _mentions(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the labels in a text; not those after `nothing` or `not`."""
         for each in self._named.finditer(text):
             if not _NOTHING.search(text, max(0, each.start() - 40), each.start()):
                 yield each
@@ -159,12 +158,10 @@ class LabelPattern(Generic[T]):
 
 
 def number_of(written: str) -> int:
-    """Return the value of digits, or of a word from `one` to `tenth`."""
     return _NUMBER_WORDS.get(written.casefold()) or int(written)
 
 
 def numbered_pattern(*nouns: str) -> re.Pattern[str]:
-    """Return the pattern of a numbered line: `1. ...`, `Claim 1: ...`, `First claim: ...`."""
     noun = "|".join(nouns)
     return re.compile(
         rf"\s*(?:(?:[-*•]|#{{1,6}})\s+)?\*{{0,3}}(?:(?:{noun}|[cs])[\s_]*)?[#(\[]?({NUMBER})"

@@ -61,8 +61,6 @@ _LEVEL = re.compile(r"\s*(?:(?:level|rating)(?:\s*:\s*|\s+|-))?(-?[0-9]{1,9})\.?
 
 
 def parse_claims(reply: RawReply) -> tuple[str, ...]:
-    """Return the claims (or facts) of a reply, each on one line, without blanks and repetitions."""
-
     def accept(value: object) -> tuple[str, ...] | None:
         if is_object(value):
             value = _only(value, "claims", "statements", "truths", "facts")
@@ -70,7 +68,6 @@ def parse_claims(reply: RawReply) -> tuple[str, ...]:
         return texts_at(value, *names) if is_list(value) else None
 
     def plain(answer: str) -> tuple[str, ...] | None:
-        """Return the one list of an answer: lines of one form, with no others between them."""
         lines = [line for line in answer.splitlines() if line.strip()]
         listed = {n: found for n, line in enumerate(lines) if (found := _LISTED.fullmatch(line))}
         if not listed or is_refusal(answer):
@@ -101,7 +98,6 @@ def parse_claims(reply: RawReply) -> tuple[str, ...]:
 
 
 def _only(value: Mapping[str, object], *keys: str) -> object:
-    """Return the value of the one key that is, or ends with, one of the keys; None if several."""
     found = [
         key
         for key in value
@@ -111,7 +107,6 @@ def _only(value: Mapping[str, object], *keys: str) -> object:
 
 
 def _one_line(texts: Iterable[str]) -> Iterator[str]:
-    """Yield each text on one line; blank ones are left out."""
     return (line for each in texts if (line := " ".join(each.split())))
 
 
@@ -121,8 +116,6 @@ def _check_filled(texts: Sequence[str], reply: RawReply) -> None:
 
 
 def parse_explanation(reply: RawReply) -> str:
-    """Return an explanation: JSON, else the whole text."""
-
     def accept(value: object) -> str | None:
         if not is_object(value) or sum("explanation" in key for key in value) > 1:
             return None
@@ -137,8 +130,6 @@ def parse_explanation(reply: RawReply) -> str:
 
 
 def parse_queries(reply: RawReply) -> GeneratedQueries:
-    """Return the queries of a reply, and whether the response is evasive; JSON only."""
-
     def accept(value: object) -> GeneratedQueries | None:
         if not is_object(value):
             return None
@@ -160,8 +151,6 @@ def parse_queries(reply: RawReply) -> GeneratedQueries:
 
 
 def parse_found(reply: RawReply, question: FindAnswer) -> FoundAnswer:
-    """Return whether the contexts have the answer, with its quotes looked up; JSON only."""
-
     def accept(value: object) -> FoundAnswer | None:
         if not is_object(value) or (found := _flag(value, ("found",), ())) is None:
             return None
@@ -204,8 +193,6 @@ def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
 
 
 def parse_rephrased(reply: RawReply) -> str:
-    """Return a query in other words; JSON only."""
-
     def accept(value: object) -> str | None:
         if not is_object(value):
             return None
@@ -217,8 +204,6 @@ def parse_rephrased(reply: RawReply) -> str:
 
 
 def parse_abstention(reply: RawReply) -> bool:
-    """Return whether a response abstains."""
-
     def accept(value: object) -> bool | None:
         if not is_object(value):
             return None
@@ -231,7 +216,6 @@ def parse_abstention(reply: RawReply) -> bool:
         return read.pop() if len(read) == 1 else None
 
     def plain(answer: str) -> bool | None:
-        """Return the one label at the start, perhaps after `Label:` if no shown text has that."""
         name = _NAME.match(answer)
         label = _LABEL.match(answer, name.end() if name else 0)
         if name and label and any(answer[: label.end(1)] in other for other in reply.shown):
@@ -248,8 +232,6 @@ def parse_abstention(reply: RawReply) -> bool:
 
 
 def parse_rating(reply: RawReply) -> Rating:
-    """Return a level and the reason for it."""
-
     def accept(value: object) -> Rating | None:
         if not is_object(value):
             return None
@@ -259,7 +241,6 @@ def parse_rating(reply: RawReply) -> Rating:
         return None if level is None else Rating(level=level, reason=reason_at(value))
 
     def plain(answer: str) -> Rating | None:
-        """Return the level of the one line `Level: 4` that no shown text has."""
         others = [line for line in answer.splitlines() if not REASON_LINE.match(line)]
         lines = [line for line in others if _LEVEL_WORD.search(line)]
         place = others.index(lines[0]) if lines else 0
@@ -280,7 +261,6 @@ def parse_rating(reply: RawReply) -> Rating:
 
 
 def _flag(fields: Mapping[str, object], yes: Sequence[str], no: Sequence[str]) -> bool | None:
-    """Return the value of the keys, those of `no` negated; None if missing or contradictory."""
     found = {read_word(fields[key], YES_OR_NO) for key in yes if key in fields}
     negated = {read_word(fields[key], YES_OR_NO) for key in no if key in fields}
     found |= {None if each is None else not each for each in negated}

@@ -87,7 +87,6 @@ _REASON = re.compile(r"\s*\**(?:reason|reasoning|explanation|rationale)\b", re.I
 
 
 def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ...]:
-    """Return the verdicts of a reply: exactly one per claim, in the claims' order."""
     expected = len(question.claims)
 
     @cache
@@ -182,7 +181,6 @@ def _plain_verdicts(text: str, is_shown: Callable[[str], bool]) -> tuple[_Item, 
 
 
 def _named_verdicts(lines: Sequence[str], is_shown: Callable[[str], bool]) -> list[_Item] | None:
-    """Return the verdicts after `Verdict:` or `Label:`; None if their claims are not clear."""
     number, named, own = None, list[_Item](), set[int]()
     for place, line in enumerate(lines):
         if begin := _VERDICTS.line.fullmatch(line):

@@ -26,7 +26,6 @@ class ModelPrompt:
 
     @property
     def tokens(self) -> int:
-        """An estimate for the limit per minute; few replies reach their limit."""
         return estimated_tokens(self.system + self.user) + self.max_tokens // 4
 
 
@@ -40,13 +39,11 @@ _FILTERS = ("filter", "safety", "prohibited", "blocklist", "refusal", "recitatio
 
 
 def is_filtered(finish_reason: str | None) -> bool:
-    """Return whether the provider's content filter ended a reply."""
     reason = (finish_reason or "").lower()
     return any(word in reason for word in _FILTERS)
 
 
 def is_truncated(finish_reason: str | None) -> bool:
-    """Return whether a reply ended otherwise than the model meant: every unknown end counts."""
     reason = "".join(filter(str.isalpha, (finish_reason or "").lower()))
     return not _NORMAL_END.fullmatch(reason) and not is_filtered(finish_reason)
 
@@ -66,7 +63,6 @@ class Completion:
     usage: Usage = field(default_factory=lambda: Usage(calls=1))
 
     def __post_init__(self) -> None:
-        """Remove secrets that the server echoes: replies are cached and stored."""
         object.__setattr__(self, "text", redact_known(self.text))
         object.__setattr__(self, "refusal", self.refusal and redact_known(self.refusal))
 

@@ -130,20 +130,17 @@ class BatchInfo(BaseModel):
 
     @property
     def ended(self) -> str | None:
-        """How it ended: completed, expired, cancelled or failed; None if it has not."""
         if self.status == "ended":
             return "cancelled" if self.cancel_initiated_at else "completed"
         return self.status if self.status in _ENDED else None
 
     @property
     def total(self) -> int:
-        """The number of its requests; 0 if it is not known yet."""
         counts = self.counts or {}
         return counts.get("total", sum(counts.values()))
 
     @property
     def done(self) -> int:
-        """The number of requests that were processed; Anthropic's is 0 until the batch ends."""
         counts = self.counts or {}
         processed = counts.get("completed", 0) + counts.get("failed", 0)
         return self.total - counts["processing"] if "processing" in counts else processed
@@ -193,11 +190,9 @@ class BatchApi(ABC):
         """
 
     async def info(self, batch: str) -> BatchInfo:
-        """Return the state of a batch."""
         return await self._read(BatchInfo, f"batches/{batch}")
 
     async def find(self, record: Record, others: "Sequence[_Batch]") -> str | None:
-        """Return the id of a batch that was submitted, but whose id did not arrive."""
         known = {batch.record.batch for batch in others}
         path, found = "batches?limit=100", None
         while True:
@@ -211,7 +206,6 @@ class BatchApi(ABC):
             path = f"batches?limit=100&{self.after}={last.id}"
 
     async def results(self, batch: BatchInfo) -> AsyncGenerator[tuple[str, bytes | CallError]]:
-        """Download the results, and yield them by the request's id; skip unreadable lines."""
         for file in self.files(batch):
             reply = await self._send(file, longest=LONGEST_RESULTS)
             for line in BytesIO(reply.content):
@@ -271,7 +265,6 @@ class OpenAIBatches(BatchApi):
     after = "after"
 
     async def create(self, record: Record, requests: Mapping[str, bytes]) -> str:
-        """Upload the requests, and create a batch with the record's token as metadata."""
         mark = secrets.token_hex(16)
         part = f'--{mark}\r\nContent-Disposition: form-data; name="'
         head = f'{part}purpose"\r\n\r\nbatch\r\n{part}file"; filename="ragstone.jsonl"\r\n'
@@ -291,16 +284,13 @@ class OpenAIBatches(BatchApi):
         return (await self._read(BatchInfo, "batches", body=body)).id
 
     def is_of(self, record: Record, batch: BatchInfo) -> bool:
-        """Return whether the batch has the record's token."""
         return (batch.metadata or {}).get("ragstone") == record.token
 
     def files(self, batch: BatchInfo) -> list[str]:
-        """Return the paths of its results and its errors."""
         ids = filter(None, (batch.output_file_id, batch.error_file_id))
         return [f"files/{file}/content" for file in ids]
 
     def read(self, line: bytes) -> tuple[str, bytes | CallError]:
-        """Read a line of either file."""
         found = _OpenAILine.model_validate_json(line)
         if found.status is None:
             cause = Cause.TIMEOUT if found.code in _LATE else Cause.UNREACHABLE
@@ -330,7 +320,6 @@ class AnthropicBatches(BatchApi):
     after = "after_id"
 
     async def create(self, record: Record, requests: Mapping[str, bytes]) -> str:
-        """Create a batch; Anthropic stores no metadata."""
         del record
         items = [
             f'{{"custom_id":"{name}","params":'.encode() + content + b"}"
@@ -340,16 +329,13 @@ class AnthropicBatches(BatchApi):
         return (await self._read(BatchInfo, "batches", body=body)).id
 
     def is_of(self, record: Record, batch: BatchInfo) -> bool:
-        """Return whether it has as many requests and was made soon after."""
         late = batch.created_at.timestamp() - record.at
         return batch.total == len(record.requests) and -CLOCKS < late < CLOCKS + _TIMEOUT
 
     def files(self, batch: BatchInfo) -> list[str]:
-        """Return the path of its results."""
         return [f"batches/{batch.id}/results"]
 
     def read(self, line: bytes) -> tuple[str, bytes | CallError]:
-        """Read a line of results."""
         found = _AnthropicLine.model_validate_json(line)
         if found.type not in ("succeeded", "errored"):
             cause = Cause.TIMEOUT if found.type == "expired" else Cause.UNREACHABLE
@@ -391,7 +377,6 @@ class _Batch:
     unclaimed: dict[str, bytes | CallError] | None = None
 
     def save(self, **changes: object) -> None:
-        """Store its record, with changes."""
         self.record = self.record.model_copy(update=changes)
         make_folder(self.path.parent.parent)
         write_text(self.path, self.record.model_dump_json())
@@ -433,7 +418,6 @@ class BatchQueue:
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """Stop waiting; the batches go on, and their records stay if a result may be needed."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -454,7 +438,6 @@ class BatchQueue:
         await self.api.client.__aexit__()
 
     async def send(self, body: Mapping[str, object]) -> http.HttpReply:
-        """Return the reply to a request as a client does, but hours later."""
         content = http.as_json(body)
         digest = sha256(content).hexdigest()[:32]
         self._seen[digest] += 1
@@ -484,8 +467,6 @@ class BatchQueue:
     def _start(
         self, work: Coroutine[object, object, None], waiting: Callable[[], Iterable[_Request]]
     ) -> asyncio.Task[None]:
-        """Run a task; if it fails, so do the requests that wait for it."""
-
         async def run() -> None:
             try:
                 await work
@@ -499,7 +480,6 @@ class BatchQueue:
         return task
 
     async def _collect(self) -> None:
-        """Submit what waits, as soon as nothing new arrives or a batch is full."""
         while self._queue:
             size = 0
             while size < len(self._queue) < self._most:
@@ -514,7 +494,6 @@ class BatchQueue:
                 await asyncio.sleep(LONGEST_POLL)
 
     def _take(self) -> dict[str, _Request]:
-        """Take requests for a batch from the queue, as many as its limits and the budget allow."""
         taken: dict[str, _Request] = {}
         size = 0
         while self._queue and len(taken) < self._most:
@@ -567,7 +546,6 @@ class BatchQueue:
         await self._follow(batch)
 
     async def _collect_earlier(self, batch: _Batch) -> None:
-        """Collect the results of a batch of an earlier process, once all its requests wait."""
         size = 0
         while size < len(batch.waiting):
             size = len(batch.waiting)
@@ -582,7 +560,6 @@ class BatchQueue:
         await self._follow(batch)
 
     async def _follow(self, batch: _Batch) -> None:
-        """Wait until a batch ends, and hand its results out; failed looks are repeated."""
         at, token = batch.record.at, batch.record.token
         pause = FIRST_POLL
         self._followed += 1
@@ -616,7 +593,6 @@ class BatchQueue:
         raise CallError(Cause.TIMEOUT, f"{name} has not ended, although {hours} hours have passed")
 
     async def _hand_out(self, batch: _Batch, info: BatchInfo) -> None:
-        """Answer the requests of a batch that has ended; some may have to be submitted again."""
         unclaimed: dict[str, bytes | CallError] = {}
         final = info.ended == "cancelled" and not batch.earlier
         async with aclosing(self.api.results(info)) as results:
@@ -649,14 +625,12 @@ class BatchQueue:
         RETRIES.waiting.pop(batch.record.token, None)
 
     def _again(self, batch: _Batch) -> None:
-        """Submit the requests of a batch that was not accepted."""
         for request in batch.waiting.values():
             request.call.release()
             self._enqueue(request)
         batch.waiting.clear()
 
     def _settle(self, request: _Request, result: bytes | Exception, *, final: bool = False) -> None:
-        """Answer a request, or queue it once more if that may help and it is not `final`."""
         if not isinstance(result, bytes):
             request.call.release()
         if request.answer.done():
@@ -676,5 +650,4 @@ class BatchQueue:
 
 
 def _clock(at: float) -> str:
-    """Return a day and a time of the user's clock."""
     return datetime.fromtimestamp(at).strftime("%a %H:%M")  # noqa: DTZ006 - for people

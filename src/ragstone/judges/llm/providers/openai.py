@@ -57,12 +57,10 @@ class Provider:
     url_variable: str | None = None
 
     def custom_url(self, base_url: str | None) -> str | None:
-        """Return the URL that `base_url` or the environment sets, if any."""
         variable = os.environ.get(self.url_variable, "") if self.url_variable else ""
         return base_url or variable or None
 
     def api_url(self, base_url: str | None) -> str:
-        """Return the URL of its API, without a slash at the end."""
         url = self.custom_url(base_url) or self.url
         setting = " or ".join(filter(None, ("--base-url", self.url_variable)))
         if not url:
@@ -75,7 +73,6 @@ class Provider:
         return url.rstrip("/")
 
     def read_key(self, model: str, *, elsewhere: bool, embeds: bool = False) -> str | None:
-        """Return the key; None if none is needed, for example at another URL (`elsewhere`)."""
         if self.key is None:
             return None
         key = os.environ.get(self.key, "").strip()
@@ -93,18 +90,15 @@ class Provider:
         return key or None
 
     def url_of(self, base: str, model: str, path: str) -> str:
-        """Return the URL of a call, such as `chat/completions`."""
         if self.name != "azure":
             return f"{base}/{path}"
         return f"{base}/openai/deployments/{model}/{path}?api-version={self.version}"
 
     @property
     def version(self) -> str:
-        """The API version; "" if there is only one."""
         return "" if self.name != "azure" else os.environ.get(_VERSION, AZURE_VERSION)
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Return the headers that carry the key."""
         if key is None:
             return {}
         return {"api-key": key} if self.name == "azure" else {"Authorization": f"Bearer {key}"}
@@ -141,7 +135,6 @@ _REASONING = re.compile(r"(o\d|gpt-5)\b")
 
 
 def _joined(content: object) -> object:
-    """Return the text of content that is a list of parts; not that of thoughts."""
     if not isinstance(content, list):
         return content
     parts = cast("list[object]", content)
@@ -257,7 +250,6 @@ class Dialect:
 
     @classmethod
     def of(cls, provider: str, model: str) -> "Dialect":
-        """Return the dialect to try first."""
         reasons = _REASONING.match(model) is not None
         newer = reasons and provider in ("openai", "azure")
         return cls(
@@ -265,7 +257,6 @@ class Dialect:
         )
 
     def simpler(self, refusal: str) -> "Dialect | None":
-        """Return the dialect without what a request was rejected for; None if there is nothing."""
         text = refusal.lower()
         if "max_completion_tokens" in text and self.limit == "max_tokens":
             return replace(self, limit="max_completion_tokens")
@@ -324,7 +315,6 @@ class OpenAICompatibleModel(Model, Embedder):
             self._parts = (self._batches,)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        """Complete one prompt; features that the server rejects are left out from then on."""
         spent = 0
         refused: set[Dialect] = set()
         dialect = self._dialect
@@ -351,7 +341,6 @@ class OpenAICompatibleModel(Model, Embedder):
                 return await parse(reply.content, partial(self._completion, reply, spent))
 
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
-        """Return the texts' vectors, in their order, and the usage."""
         tokens = sum(map(estimated_tokens, texts))
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
         reply = await self._send(self._embeddings, body, tokens)

@@ -41,7 +41,6 @@ class Price:
     share: float = 1.0
 
     def cost(self, usage: Usage) -> float | None:
-        """Return US dollars; None if the provider reported no tokens and the model is not free."""
         prompt, completion = usage.prompt_tokens, usage.completion_tokens
         if not prompt and not completion:
             return 0.0 if self == FREE else None
@@ -83,7 +82,6 @@ FREE = Price()
 def paid_call(
     budget: Budget, price: Price | None, texts: Iterable[str], completion: int = 0
 ) -> PaidCall:
-    """Return a call with these texts, whose reply has at most so many tokens."""
     if price is None or budget.max_cost is None:
         return PaidCall(budget, 0.0)
     return PaidCall(budget, price.most(texts, completion))
@@ -91,7 +89,6 @@ def paid_call(
 
 @cache
 def price_of(name: str, base_url: str | None = None) -> Price | None:
-    """Return the price of a judge such as `openai:gpt-4o-mini`; None if it is unknown."""
     provider, _, model = name.partition(":")
     if provider in LOCAL:
         return FREE

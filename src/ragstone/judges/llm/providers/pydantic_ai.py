@@ -52,7 +52,6 @@ _AWS_CONNECTIONS = 50
 
 
 def connect(provider: str, model: str, *, timeout: float, base_url: str | None = None) -> "Wire":
-    """Make pydantic-ai's model, with its key from the environment; nothing is sent."""
     name = f"{provider}:{model}"
     remember({**os.environ, "": base_url})
     try:
@@ -74,7 +73,6 @@ def connect(provider: str, model: str, *, timeout: float, base_url: str | None =
 
 
 def check(provider: str, model: str) -> None:
-    """Check that a model could be made, without its key; nothing is sent."""
     try:
         _provider_class(provider)
     except ImportError as error:
@@ -88,7 +86,6 @@ def _missing_extra(name: str) -> UsageError:
 
 
 def aws_errors(name: str) -> tuple[type[Exception], ...]:
-    """Return the errors of AWS's chain if the region or the credentials are missing."""
     if not name.startswith("bedrock:"):
         return ()
     errors: type[Exception] = import_module("botocore.exceptions").BotoCoreError
@@ -173,7 +170,6 @@ class PydanticAiModel(Model):
             self._parts = (self._wire, self._batches)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        """Complete one prompt, with the schema if the model supports it."""
         call = await self._caller.make(partial(self._once, prompt), tokens=prompt.tokens)
         calls = call.value.usage.calls + call.tries - 1
         usage = replace(call.value.usage, calls=calls, retries=calls - 1)
@@ -254,7 +250,6 @@ class PydanticAiModel(Model):
 
 
 def _endpoint(wire: "Wire") -> tuple[str, dict[str, str]]:
-    """Return the URL of Anthropic's messages, and the headers with the key."""
     client = cast("AnthropicModel", wire).client
     needed = ("authorization", "x-api-key", "anthropic-version")
     headers = {
@@ -270,7 +265,6 @@ async def _in_batch(
     settings: Mapping[str, object],
     parameters: "ModelRequestParameters",
 ) -> Completion:
-    """Make a request through the batch API; its body and its reply are those of a single one."""
     from pydantic_ai.models.batch import BatchRequest, BatchResult
 
     untimed = {name: of for name, of in settings.items() if name not in _TIMES}
@@ -291,7 +285,6 @@ async def _in_batch(
 
 
 def _url(wire: "Wire") -> str | None:
-    """Return its URL, which the provider's own variables may also set."""
     from pydantic_ai.exceptions import UserError
 
     try:
@@ -302,7 +295,6 @@ def _url(wire: "Wire") -> str | None:
 
 
 def _settings(wire: "Wire", timeout: float, temperature: float | None) -> dict[str, object]:
-    """Return the settings of every request, without those that this model would warn about."""
     settings: dict[str, object] = {
         "max_retries": 0,
         "request_timeout": timeout,  # for the whole request
@@ -316,7 +308,6 @@ def _settings(wire: "Wire", timeout: float, temperature: float | None) -> dict[s
 
 
 def _parameters(wire: "Wire", schema: Mapping[str, object]) -> "ModelRequestParameters":
-    """Request JSON of the schema: by the API's feature, as a tool's arguments, or in the prompt."""
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition
     from pydantic_ai.tools import ToolDefinition
@@ -338,7 +329,6 @@ def _parameters(wire: "Wire", schema: Mapping[str, object]) -> "ModelRequestPara
 
 
 def _was_sent(error: BaseException | None) -> bool:
-    """Return whether a failed request may have reached the server: it was not refused before."""
     while error is not None:
         if type(error).__name__ in _UNSENT:
             return False
@@ -347,7 +337,6 @@ def _was_sent(error: BaseException | None) -> bool:
 
 
 def _completion(response: "ModelResponse") -> Completion:
-    """Convert a response; the model's thoughts are not part of its text."""
     from pydantic_ai import TextPart, ToolCallPart
 
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]

@@ -8,7 +8,6 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make the tables."""
     op.create_table(
         "runs",
         sa.Column("number", sa.Integer, primary_key=True),

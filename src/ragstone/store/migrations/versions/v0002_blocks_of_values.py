@@ -8,7 +8,6 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Make the tables."""
     op.create_table(
         "query_blocks",
         _of_run(),

@@ -8,7 +8,6 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Add the columns; what is already stored has no checksums."""
     op.add_column("texts", sa.Column("checksum", sa.BigInteger))
     op.add_column("runs", sa.Column("rows", sa.Integer))
     op.add_column("runs", sa.Column("checksum", sa.BigInteger))

@@ -8,7 +8,6 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Add the table."""
     op.create_table(
         "labels",
         sa.Column(

@@ -8,7 +8,6 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Add the table."""
     op.create_table(
         "limits",
         sa.Column("run_id", sa.Text, primary_key=True),

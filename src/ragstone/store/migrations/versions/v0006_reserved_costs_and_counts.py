@@ -8,7 +8,6 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Make the table of limits again: its rows belong to runs in progress."""
     owner = sa.ForeignKey("runs.number", ondelete="CASCADE")
     op.create_table(
         "counts",
