@@ -189,10 +189,10 @@ def evaluated(
                 tested = data.configuration
                 run = evaluate_tests(tested.dataset, plan, options, finish=tested.finish, **storing)
             elif target is not None:
-                made = Evaluation.of(data, plan=plan, target=target, **options, **storing)
+                made = Evaluation.prepare(data, plan=plan, target=target, **options, **storing)
                 run = made.run_in_thread()
             else:
-                run = Evaluation.of(data, plan=plan, **options, **storing).run_in_thread()
+                run = Evaluation.prepare(data, plan=plan, **options, **storing).run_in_thread()
             interrupted = False
         except RunInterruptedError as stop:
             run = stop.run

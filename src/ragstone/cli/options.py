@@ -16,7 +16,6 @@ from ragstone._internal.text import one_line
 from ragstone.cli import load
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.config_file import FILE, metric_names, model_names
-from ragstone.evaluation.effects import settings_without_effect
 from ragstone.metrics.registry import load_plugin
 from ragstone.types.config import DEFAULT_STORE, NUMBERS_OR_NONE, SETTINGS, Plan, Settings
 from ragstone.types.gate import FLAGS, gate
@@ -221,9 +220,6 @@ def with_correction(plan: Plan, given: Given) -> Plan:
         load("results.calibration").load_calibration(changed.calibration)
     elif on == "corrected":
         raise UsageError("--gates-on corrected needs --calibration NAME")
-    named = explicit_settings(given)
-    for notice in settings_without_effect(named, changed, metrics=(), target=None, own_judge=False):
-        click.echo(notice, err=True)
     return changed
 
 

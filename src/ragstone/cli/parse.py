@@ -15,8 +15,7 @@ from ragstone.cli.options import Given, explicit_settings, one_of, store_files, 
 from ragstone.demo.questions import DATASET
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
-from ragstone.evaluation.effects import check_judge_settings
-from ragstone.evaluation.preflight import with_llm
+from ragstone.evaluation.preflight import check_judge_settings, with_llm
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.integrations.opentelemetry import exporting
 from ragstone.judges.instrumentation import UNTRACED, Tracing

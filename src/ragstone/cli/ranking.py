@@ -13,7 +13,6 @@ from rich.console import Console
 from ragstone.cli import TOO_MUCH_FAILED, load
 from ragstone.cli.options import (
     Given,
-    explicit_settings,
     load_plugins,
     place_here,
     store_files,
@@ -29,7 +28,6 @@ from ragstone.cli.output import (
     write_results,
 )
 from ragstone.errors import UsageError
-from ragstone.evaluation.effects import settings_without_effect
 from ragstone.evaluation.ranking import RankingEvaluation
 from ragstone.reports.terminal import print_ranking, print_rows
 from ragstone.results.run import Run
@@ -91,13 +89,6 @@ def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Stor
     evaluation = RankingEvaluation.of(
         given["qrels"], plan, missing=given["missing"], ties=given["tie_rule"]
     )
-    explicit = explicit_settings(given)
-    for name in ("workers", "engine"):  # they need no judge here
-        explicit.pop(name, None)
-    for notice in settings_without_effect(
-        explicit, plan, metrics=evaluation.metrics, target=None, own_judge=False
-    ):
-        click.echo(notice, err=True)
     same_names = len({path.name for path in given["ranking"]}) < len(given["ranking"])
     rows = store is not None or len(given["ranking"]) > 1 or outputs.verbose or outputs.export
     rows = rows or not outputs.files.keys() <= _SUMMARIES

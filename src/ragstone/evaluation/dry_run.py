@@ -6,7 +6,7 @@ from functools import partial
 
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.text import span
-from ragstone.evaluation.effects import has_batch_api
+from ragstone.evaluation.preflight import has_batch_api
 from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST, MOST, Guess

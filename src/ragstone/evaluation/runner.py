@@ -30,13 +30,16 @@ from ragstone.evaluation.ask_target import ask_target
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.evaluation.config_file import Config, model_names, read_config
 from ragstone.evaluation.dry_run import Estimate, estimate_usage
-from ragstone.evaluation.effects import (
-    check_judge_settings,
-    in_batches,
-    settings_without_effect,
-)
 from ragstone.evaluation.fingerprint import make_manifest, settings_key
-from ragstone.evaluation.preflight import Preflight, llm_reason, with_llm
+from ragstone.evaluation.preflight import (
+    Preflight,
+    check_judge_settings,
+    idle_settings,
+    in_batches,
+    lacks_fields,
+    llm_reason,
+    with_llm,
+)
 from ragstone.evaluation.ray_workers import check_ray, ray_workers
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scored_files import ScoredFiles
@@ -54,7 +57,7 @@ from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import make_judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
-from ragstone.metrics import Metric, load_plugin, select
+from ragstone.metrics import GROUPS, Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.grouping import INDEPENDENT
 from ragstone.results.run import Run, RunInterruptedError
@@ -327,6 +330,25 @@ def _worker_setup(
     return WorkerSetup.of(plan, metrics, judge=own, calls_target=calls_target)
 
 
+def _target_of(
+    options: Options, plan: Plan, dataset: Dataset, metrics: Sequence[Metric]
+) -> tuple[Target | None, bool]:
+    """Return the target that may be asked, and whether it is asked for every row.
+
+    Without a named target, the fallback is asked only for fields that no row has.
+    """
+    named = options.get("target", plan.target)
+    target, every = named, named is not None
+    if target is None and not dataset.collected:  # collected responses are complete
+        target = plan.fallback_target
+    if target is not None and not isinstance(target, Target):
+        if not every and not lacks_fields(metrics, dataset):
+            return None, False
+        depth = max([*plan.cutoffs, *(getattr(metric, "k", 0) for metric in metrics)])
+        target = get_target(target, plan, k=depth)
+    return target, every
+
+
 def _check_target(target: Target, samples: Sequence[Sample], *, batches: bool) -> None:
     """Check that a target may be asked about samples."""
     target.check(samples)
@@ -354,13 +376,13 @@ def evaluate(data: Data, **options: Unpack[Options]) -> Run:
     if in_notebook() and not options.keys() & {"on_row", "on_progress"}:
         options["on_progress"] = NotebookProgress()
     with python_names():
-        return Evaluation.of(data, **options).run_in_thread()
+        return Evaluation.prepare(data, **options).run_in_thread()
 
 
 async def evaluate_async(data: Data, **options: Unpack[Options]) -> Run:
     """Evaluate samples in the running event loop; see `evaluate`."""
     with python_names():
-        return await Evaluation.of(data, **options).run_async()
+        return await Evaluation.prepare(data, **options).run_async()
 
 
 def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
@@ -410,7 +432,7 @@ class Evaluation:
     finish: Callable[[Row], Row] | None = None
 
     @classmethod
-    def of(cls, data: Data, **options: Unpack[Options]) -> "Evaluation":
+    def prepare(cls, data: Data, **options: Unpack[Options]) -> "Evaluation":
         """Check everything that can be checked before the first call."""
         given = plan_of(options)
         plan = given if "judge" in options else with_llm(given)
@@ -431,16 +453,12 @@ class Evaluation:
         if not by_name:
             plan = plan.model_copy(update={"judge": judge.name})
 
-        target = options.get("target", plan.target)
-        every = target is not None
-        if target is None and not dataset.collected:  # collected responses are complete
-            target = plan.fallback_target
-        if target is not None and not isinstance(target, Target):
-            depth = max([*plan.cutoffs, *(getattr(metric, "k", 0) for metric in metrics)])
-            target = get_target(target, plan, k=depth)
-
-        ready = Preflight.of(metrics, dataset, judge=judge, target=target, every=every)
-        ready.check_requested(plan)
+        target, every = _target_of(options, plan, dataset, metrics)
+        ready = Preflight.compare(metrics, dataset, judge=judge, target=target, every=every)
+        named_metrics = [name for name in plan.metrics if name not in GROUPS]
+        several = len(named_metrics) < len(plan.metrics)
+        requested = select(named_metrics, **plan.parameters) if several else metrics
+        ready.check(requested, plan)
         target = target if ready.wanted else None
         if target is not None:
             _check_target(target, dataset.samples, batches=batches)
@@ -448,36 +466,26 @@ class Evaluation:
         manifest = make_manifest(plan, dataset=dataset, ready=ready, judge=judge, target=target)
         if "scored" in options and target is not None:
             raise UsageError("scored rows have their answers; remove --scored, or the target")
-        scored = ScoredFiles(options["scored"]) if "scored" in options else None
         names = StoreOptions.__annotations__.keys() & options.keys()
         storing = cast("StoreOptions", {name: options[name] for name in names})
         recorder, notices = open_recorder(manifest, ready.metrics, **storing)
-        # a setting that asks for what the judge cannot answer has an effect: the metric is not run
-        unanswered = [
-            each for each in metrics if not all(judge.takes(kind) for kind in each.question_kinds)
-        ]
-        effective = (*ready.metrics, *unanswered)
-        idle = settings_without_effect(
-            explicit, named, metrics=effective, target=target, own_judge=own_judge
+
+        idle = idle_settings(
+            explicit, named, metrics=ready.metrics, target=target, own_judge=own_judge
         )
         idle += target.notes(dataset.samples) if target is not None else ()
-        on_notice = options.get("on_notice")
-
-        def announce(line: str) -> None:
-            if on_notice:
-                on_notice(line)
-            else:
-                warn(in_python(line), stacklevel=4)
-
-        for notice in (*ready.notices, *notices, *idle) if on_notice else idle:
-            announce(notice)
-        some = len(recorder.done) < len(dataset.samples)
-        if "judge" not in options and plan.judge != given.judge and some:
-            places = [n for n in range(len(dataset.samples)) if n not in recorder.done]
+        left = [n for n in range(len(dataset.samples)) if n not in recorder.done]
+        if "judge" not in options and plan.judge != given.judge and left:
             cost = estimate_usage(
-                plan, dataset.samples, ready.metrics, places=places, asks_target=bool(ready.wanted)
+                plan, dataset.samples, ready.metrics, places=left, asks_target=bool(ready.wanted)
             )
-            announce(f"{llm_reason(given)}: {cost}. To avoid this, use --judge offline.")
+            idle.append(f"{llm_reason(given)}: {cost}. To avoid this, use --judge offline.")
+        if on_notice := options.get("on_notice"):
+            for notice in (*ready.notices, *notices, *idle):
+                on_notice(notice)
+        else:
+            for notice in idle:
+                warn(in_python(notice), stacklevel=3)
         return cls(
             plan=manifest.plan,
             dataset=dataset,
@@ -494,8 +502,8 @@ class Evaluation:
             on_progress=options.get("on_progress"),
             tracing=options.get("tracing", UNTRACED),
             setup=setup and replace(setup, transcript=recorder.transcript),
-            scored=scored,
-            key=settings_key(plan, judge, metrics),
+            scored=ScoredFiles(options["scored"]) if "scored" in options else None,
+            key=settings_key(plan, judge, metrics) if "scored" in options else "",
             breaker=CircuitBreaker(plan, ready.metrics, calls_target=target is not None),
             in_batches=batches,
         )
@@ -524,7 +532,7 @@ class Evaluation:
             objects["target"] = options["target"]
         if "on_notice" in options:
             objects["on_notice"] = options["on_notice"]
-        made = cls.of(data, **objects)
+        made = cls.prepare(data, **objects)
         samples, asks_target = made.dataset.samples, bool(made.wanted)
         found = estimate_usage(plan, samples, made.metrics, asks_target=asks_target)
         why = (llm_reason(given),) if plan.judge != given.judge else ()

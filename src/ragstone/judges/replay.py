@@ -33,7 +33,7 @@ class ReplayJudge(Judge):
     async def answer(self, question: Question[T]) -> Reply[T]:
         if question.tags:
             question = question.varied(tags=())
-        outcome = self._recorded.get(question.key) or self._recorded.get(question.former_key or "")
+        outcome = self._recorded.get(question.key)
         if outcome is None:
             raise QuestionNotSupportedError(
                 f"the transcript has no answer to this {question.kind} question; "

@@ -40,8 +40,7 @@ from ragstone.datasets.columns import ALIASES, flag
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import UsageError
 from ragstone.evaluation.dry_run import estimate_usage as estimate_rows
-from ragstone.evaluation.effects import check_judge_settings
-from ragstone.evaluation.fingerprint import VERSION, judge_key, judge_setup
+from ragstone.evaluation.fingerprint import VERSION, JudgeSetup, judge_key
 from ragstone.evaluation.judge_testing.again import (
     NOISE,
     PROBES,
@@ -70,6 +69,7 @@ from ragstone.evaluation.judge_testing.runner import (
     estimate_usage,
     plan_questions,
 )
+from ragstone.evaluation.preflight import check_judge_settings
 from ragstone.evaluation.rescore import TranscriptMissingError
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST, MOST, Guess
@@ -277,7 +277,7 @@ def probe(**given: Any) -> None:
     before = read_looks(path)
     metrics = [get(name) for name in dict.fromkeys(metric for metric, _, _ in units)]
     judged, spent = again.judge(rows, metrics, same_claims(rows))
-    setup = judge_setup(again.plan, make_judge(again.plan), [VerifyClaims.kind])
+    setup = JudgeSetup(again.plan, make_judge(again.plan)).hash([VerifyClaims.kind])
     looks = [look_of(each, units, version=VERSION, setup=setup) for each in judged]
     unanswered = max(list(look.verdicts.values()).count(None) for look in looks)
     if unanswered > MAX_FAILURES * len(units):

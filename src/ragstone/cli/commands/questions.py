@@ -46,9 +46,9 @@ from ragstone.cli.parse import config_of
 from ragstone.datasets import load
 from ragstone.datasets.export import check_format, losses, write_samples
 from ragstone.errors import UnknownNameError, UsageError
-from ragstone.evaluation.effects import check_judge_settings
-from ragstone.evaluation.fingerprint import VERSION, judge_setup
+from ragstone.evaluation.fingerprint import VERSION, JudgeSetup
 from ragstone.evaluation.judge_testing.runner import estimate_usage
+from ragstone.evaluation.preflight import check_judge_settings
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
@@ -356,7 +356,7 @@ class _Generation:
             record: dict[str, object] = {
                 "judge": judge.name,
                 "judge_setups": {
-                    kind: judge_setup(self.plan, judge, [kind]) for kind in request.kinds
+                    kind: JudgeSetup(self.plan, judge).hash([kind]) for kind in request.kinds
                 },
                 "prompts": {kind: self._prompt(kind).fingerprint for kind in request.kinds},
                 "types": request.counts,
