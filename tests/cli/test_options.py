@@ -11,7 +11,7 @@ from tests.cases import each_case
 
 from ragstone.cli.commands.run import command
 from ragstone.cli.options import SettingOption
-from ragstone.cli.parse import config_of, plan_of
+from ragstone.cli.options import config_of, plan_of
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import KEYS, OTHER_KEYS
 from ragstone.types.config import DEFAULT_API, NUMBERS_OR_NONE, Plan

@@ -1,7 +1,7 @@
 """Fingerprint: everything that affects the scores of a run, and the manifest that records it."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
@@ -91,7 +91,13 @@ def _hash(texts: Iterable[str]) -> str:
 
 
 def make_manifest(
-    plan: Plan, *, dataset: Dataset, ready: Preflight, judge: Judge, target: Target | None
+    plan: Plan,
+    *,
+    dataset: Dataset,
+    ready: Preflight,
+    judge: Judge,
+    target: Target | None,
+    reports: Mapping[str, str],
 ) -> Manifest:
     """Return the record of a run; its identity is everything that affects the scores.
 
@@ -135,4 +141,5 @@ def make_manifest(
         not_run=ready.refused,
         identity={name: value for name, value in identity.items() if value},
         judge_setups={name: setup.hash(kinds) for name, kinds in kinds_of.items() if kinds},
+        reports=reports,
     )

@@ -278,7 +278,9 @@ def open_recorder(
     if run_id is not None:
         earlier = store.info(run_id).manifest
         _check_same_settings(earlier, manifest)
-        manifest = earlier.model_copy(update={"plan": manifest.plan, "source": manifest.source})
+        newer = {"plan": manifest.plan, "source": manifest.source}
+        newer |= {"reports": manifest.reports} if manifest.reports else {}
+        manifest = earlier.model_copy(update=newer)
     recorder = StoreRecorder(
         manifest,
         metrics,

@@ -28,7 +28,7 @@ from ragstone.datasets.frames import Frame, Model, TestCases, rows_of
 from ragstone.errors import TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.ask_target import ask_target
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
-from ragstone.evaluation.config_file import Config, model_names, read_config
+from ragstone.evaluation.config_file import Config, model_names, read_config, settings_of
 from ragstone.evaluation.dry_run import Estimate, estimate_usage
 from ragstone.evaluation.fingerprint import make_manifest, settings_key
 from ragstone.evaluation.preflight import (
@@ -80,70 +80,51 @@ mappings of their fields, or Pydantic models."""
 
 
 class ScoringOptions(TypedDict, total=False):
-    """The options that decide how rows are scored: most fields of `Plan`.
+    """The options that decide how rows are scored.
 
     `metrics` may be one name, several, or Metric objects; `k` one or several cut-offs. `judge` may
-    be a name or an object. `model="gpt-4o-mini"` is short for `judge="openai:gpt-4o-mini"`,
-    `max_retries` for `retries`. Settings can also come from `preset`, from the file `config`, or
-    from `plan`.
+    be a name or an object. `model="gpt-4o-mini"` is short for `judge="openai:gpt-4o-mini"`. Rarer
+    settings come from `config`: a file, or a mapping such as `{"temperature": 0.7}` with the names
+    of the file's keys. `plan` sets all of them.
     """
 
     metrics: str | Metric | Sequence[str | Metric]
     k: int | Sequence[int]
-    config: str | Path
+    config: str | Path | Mapping[str, object]
     preset: str
     policy: str
     verify: str
-    claim_source: str
-    batch_size: int
-    truths_limit: int | None
-    include_reason: bool
-    allow_partial: bool
     judge: str | Judge
     model: str
-    votes: int
     base_url: str
     embedding_model: str
-    temperature: float | None
-    max_tokens: int
-    context_window: int
-    strict_json: bool
     prompts: Mapping[str, str]
     cache: bool
-    reply_cache: str
-    cascade_threshold: float
-    cascade_audit_rate: float
-    offline: bool
     columns: Mapping[str, str]
     concurrency: int
     timeout: float
     retries: int
-    max_retries: int
     plan: Plan
 
 
-class Options(ScoringOptions, StoreOptions, total=False):
+class PublicOptions(ScoringOptions, StoreOptions, total=False):
     """The options of `evaluate`: those of `ScoringOptions`, and those below.
 
     `target` may be a name, an object, or a function. `fail_under` and `fail_over` are
     metric -> threshold, `min_coverage` is metric -> minimum share of scored rows. `on_row` is
     called with each finished row and the number of rows, `on_progress` with whether a score of it
     failed and that number, which takes less time with several workers. `on_notice` is called with
-    messages before the first row. Options that have no effect are such a message, or a warning
-    without `on_notice`; for settings of `plan`, `explicit` is setting -> how it was given, for
-    those to report. `tracing` observes the run. Rows are stored only if `store` is set.
+    messages before the first row; without it, those about options without effect are warnings.
+    Rows are stored only if `store` is set.
     """
 
     min_similarity: float
-    rpm: float
-    tpm: float
     batch_api: bool
     max_calls: int
     max_cost: float
     target: str | Target | Function
     limit: int
     sample: int
-    seed: int
     sheet: str
     workers: int
     engine: Literal["processes", "ray"]
@@ -153,21 +134,29 @@ class Options(ScoringOptions, StoreOptions, total=False):
     min_coverage: Mapping[str, float | str]
     gates_on: Literal["mean", "interval", "corrected"]
     calibration: str
-    max_age: int
-    cluster: str
     max_failure_rate: float
     fail_fast: bool
     on_row: Callable[[Row, int], None]
     on_progress: Callable[[bool, int], None]
     on_notice: Callable[[str], None]
+
+
+class Options(PublicOptions, total=False):
+    """The options of an Evaluation: also those of the command line and of integrations.
+
+    `explicit` is setting -> how it was given, for settings of `plan`; `reports` are the options of
+    the reports, which the run keeps for `resume`; `tracing` observes the run.
+    """
+
     explicit: Mapping[str, str]
+    reports: Mapping[str, str]
     tracing: Tracing
 
 
 _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
     {
         "metrics": ((str, Metric, Iterable), "a name, a Metric, or several of them"),
-        "config": ((str, Path), "the path of a config file"),
+        "config": ((str, Path, Mapping), "the path of a config file, or a mapping of settings"),
         "scored": ((str, Path), "the path of a folder"),
         "preset": ((str,), "the name of a preset"),
         "model": ((str,), "the name of a model, such as gpt-4o-mini"),
@@ -204,15 +193,14 @@ def plan_of(options: Options | ScoringOptions) -> Plan:
         types, description = _TYPES[name]
         if not isinstance(given[name], types):
             raise UsageError(f"{name} must be {description}, got {given[name]!r:.80}")
-    for name, other in (("model", "judge"), ("max_retries", "retries")):
-        if name in given:
-            if other in given:
-                raise UsageError(f"{name} and {other} are the same setting; pass one of them")
-            value = given.pop(name)
-            given[other] = model_names(value) if isinstance(value, str) else value
+    if "model" in given:
+        if "judge" in given:
+            raise UsageError("model and judge are the same setting; pass one of them")
+        given["judge"] = model_names(given.pop("model"))
     if "plan" in options and (both := sorted(options.keys() & {"config", "preset"})):
         raise UsageError(f"plan= contains all settings; remove {' and '.join(both)}")
-    config = read_config(options["config"]) if "config" in options else Config()
+    source = options.get("config", {})
+    config = Config(settings_of(source)) if isinstance(source, Mapping) else read_config(source)
     for module in config.plugins:
         load_plugin(module)
 
@@ -247,9 +235,8 @@ def explicit_settings(options: Options | ScoringOptions) -> Mapping[str, str]:
 
     A judge object is not a setting: several evaluations may share it.
     """
-    names = {"model": "judge", "max_retries": "retries"}
     given = {
-        names.get(name, name): name
+        "judge" if name == "model" else name: name
         for name, value in options.items()
         if value is not None and not isinstance(value, Judge)
     }
@@ -359,7 +346,7 @@ def _check_target(target: Target, samples: Sequence[Sample], *, batches: bool) -
         )
 
 
-def evaluate(data: Data, **options: Unpack[Options]) -> Run:
+def evaluate(data: Data, **options: Unpack[PublicOptions]) -> Run:
     """Evaluate samples; works with and without a running event loop, for example in a notebook.
 
     In a notebook, a bar shows the progress of runs that take longer than a fraction of a second.
@@ -379,13 +366,13 @@ def evaluate(data: Data, **options: Unpack[Options]) -> Run:
         return Evaluation.prepare(data, **options).run_in_thread()
 
 
-async def evaluate_async(data: Data, **options: Unpack[Options]) -> Run:
+async def evaluate_async(data: Data, **options: Unpack[PublicOptions]) -> Run:
     """Evaluate samples in the running event loop; see `evaluate`."""
     with python_names():
         return await Evaluation.prepare(data, **options).run_async()
 
 
-def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
+def estimate(data: Data, **options: Unpack[PublicOptions]) -> Estimate:
     """Estimate the judge usage of `evaluate` with the same options; no calls are made.
 
     The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
@@ -463,7 +450,14 @@ class Evaluation:
         if target is not None:
             _check_target(target, dataset.samples, batches=batches)
         setup = _worker_setup(options, named, judge, ready.metrics, calls_target=target is not None)
-        manifest = make_manifest(plan, dataset=dataset, ready=ready, judge=judge, target=target)
+        manifest = make_manifest(
+            plan,
+            dataset=dataset,
+            ready=ready,
+            judge=judge,
+            target=target,
+            reports=options.get("reports", {}),
+        )
         if "scored" in options and target is not None:
             raise UsageError("scored rows have their answers; remove --scored, or the target")
         names = StoreOptions.__annotations__.keys() & options.keys()

@@ -89,6 +89,7 @@ def _setting(
     metavar: str = "",
     common: bool = False,
     default_text: str = "",
+    option: bool = True,
     **limits: float,
 ) -> Any:
     """Declare a setting. Command-line options, config keys, ini names and docs are made from it.
@@ -102,10 +103,11 @@ def _setting(
         metavar: the placeholder for its value in the help.
         common: whether the short help shows it.
         default_text: the default as the help shows it, if not the value itself.
+        option: whether `run` has an option for it; others are set by `--set` or a config file.
         limits: pydantic's limits, such as `ge=1`.
     """
     about = {"group": group, "flags": flags, "keys": keys, "metavar": metavar}
-    about |= {"common": common, "default_text": default_text}
+    about |= {"common": common, "default_text": default_text, "option": option}
     made: Mapping[str, Any] = {"default": default}
     if isinstance(default, Mapping):
         made = {"default_factory": dict, "validate_default": True}
@@ -124,7 +126,7 @@ class JudgePlan(FrozenModel):
     openai:gpt-4o-mini. Several, separated by commas, form a panel. cascade:offline+openai:gpt-4o
     calls the second judge only if the first is unsure. RAGSTONE_JUDGE sets the default.
     """
-    votes: int = _setting("Judge", 1, ge=1, le=99)
+    votes: int = _setting("Judge", 1, ge=1, le=99, option=False)
     """Ask each judge this many times; the majority decides."""
     base_url: str | None = _setting("Judge", None, common=True)
     """URL of the model server, such as http://localhost:11434/v1 for a local one."""
@@ -134,19 +136,19 @@ class JudgePlan(FrozenModel):
         default_text="text-embedding-3-small for an OpenAI judge, else offline character n-grams",
     )
     """Model whose embeddings measure how similar texts are."""
-    temperature: float | None = _setting("Judge", 0.0, ge=0, le=2)
+    temperature: float | None = _setting("Judge", 0.0, ge=0, le=2, option=False)
     """Temperature of the model; `none` leaves it to the provider."""
-    max_tokens: int = _setting("Judge", 4096, ge=16)
+    max_tokens: int = _setting("Judge", 4096, ge=16, option=False)
     """Maximum tokens in one reply."""
-    context_window: int = _setting("Judge", 100_000, ge=1000)
+    context_window: int = _setting("Judge", 100_000, ge=1000, option=False)
     """Maximum tokens in one prompt; longer contexts are split across prompts."""
-    strict_json: bool = _setting("Judge", False)
+    strict_json: bool = _setting("Judge", False, option=False)
     """Accept only JSON replies."""
     prompts: FrozenMap[str, str] = _setting("Judge", {}, flags=["--prompt"], metavar="KIND=FILE")
     """Use your own prompt: --prompt verify_claims=my.md."""
-    cascade_threshold: float = _setting("Judge", 0.8, ge=0, le=1)
+    cascade_threshold: float = _setting("Judge", 0.8, ge=0, le=1, option=False)
     """A cascade calls its second judge if the first is less confident than this."""
-    cascade_audit_rate: float = _setting("Judge", 0.05, ge=0, le=1)
+    cascade_audit_rate: float = _setting("Judge", 0.05, ge=0, le=1, option=False)
     """Share of the confident verdicts that a cascade has its second judge check, to measure how
     often the two agree.
     """
@@ -155,14 +157,14 @@ class JudgePlan(FrozenModel):
     cache: bool = _setting("Judge", True, common=True)
     """Cache replies and reuse cached ones."""
     reply_cache: str | None = _setting(
-        "Judge", None, metavar="PLACE", default_text=".ragstone/replies.db"
+        "Judge", None, metavar="PLACE", default_text=".ragstone/replies.db", option=False
     )
     """Where replies are cached: a file, or postgresql://user@host/name for several machines."""
     batch_api: bool = _setting("Limits", False, common=True)
     """Use the batch API of OpenAI or Anthropic: half the price, replies within a day."""
-    rpm: FiniteFloat | None = _setting("Limits", None, gt=0)
+    rpm: FiniteFloat | None = _setting("Limits", None, gt=0, option=False)
     """Maximum judge calls per minute."""
-    tpm: FiniteFloat | None = _setting("Limits", None, gt=0)
+    tpm: FiniteFloat | None = _setting("Limits", None, gt=0, option=False)
     """Maximum judge tokens per minute."""
     max_calls: int | None = _setting("Limits", None, common=True, ge=0)
     """Stop after this many judge calls, with exit code 3."""
@@ -186,17 +188,21 @@ class ClaimPlan(FrozenModel):
     """How claims are verified: all in one call, one per call, or against facts extracted from the
     contexts first.
     """
-    claim_source: Literal["llm", "sentences", "hybrid"] = _setting("Claims and verdicts", "llm")
+    claim_source: Literal["llm", "sentences", "hybrid"] = _setting(
+        "Claims and verdicts", "llm", option=False
+    )
     """How claims are found: by the judge (llm), one per sentence (sentences), or sentences as a
     fallback (hybrid).
     """
-    batch_size: int = _setting("Claims and verdicts", BATCH, ge=1)
+    batch_size: int = _setting("Claims and verdicts", BATCH, ge=1, option=False)
     """Maximum claims in one call."""
-    truths_limit: int | None = _setting("Claims and verdicts", None, default_text="all", ge=1)
+    truths_limit: int | None = _setting(
+        "Claims and verdicts", None, default_text="all", ge=1, option=False
+    )
     """Maximum facts extracted from one context."""
-    include_reason: bool = _setting("Claims and verdicts", False)
+    include_reason: bool = _setting("Claims and verdicts", False, option=False)
     """Add a written summary of the verdicts; takes one more call."""
-    allow_partial: bool = _setting("Claims and verdicts", False)
+    allow_partial: bool = _setting("Claims and verdicts", False, option=False)
     """Let the judge answer PARTIALLY_SUPPORTED."""
 
 
@@ -215,7 +221,7 @@ class Plan(JudgePlan, ClaimPlan):
     """Read only the first N rows."""
     sample: int | None = _setting("Data", None, common=True, ge=1)
     """Evaluate only N rows, drawn at random; they keep their order."""
-    seed: int = _setting("Data", 0, ge=0)
+    seed: int = _setting("Data", 0, ge=0, option=False)
     """Seed of --sample: the same seed draws the same rows of the same data."""
     sheet: str | None = _setting("Data", None, common=True, default_text="the first")
     """Sheet of the workbook."""
@@ -264,7 +270,7 @@ class Plan(JudgePlan, ClaimPlan):
     """
     calibration: str | None = _setting("Gates", None, metavar="NAME")
     """Correct means with the labels of a calibration, made with `ragstone calibrate`."""
-    max_age: int | None = _setting("Gates", None, metavar="DAYS", ge=1)
+    max_age: int | None = _setting("Gates", None, metavar="DAYS", ge=1, option=False)
     """With --gates-on corrected: exit 3 if all labels are more than DAYS older than the run."""
     max_failure_rate: Share = _setting(
         "Gates", 0.1, metavar="SHARE", common=True, default_text="10%", ge=0, le=1
@@ -277,6 +283,7 @@ class Plan(JudgePlan, ClaimPlan):
         None,
         metavar="TAG",
         default_text="rows that share a query, contexts, a source or a conversation",
+        option=False,
     )
     """Tag of rows that belong together (a source, a conversation); confidence intervals resample
     them together. `id` treats rows as independent.
@@ -365,6 +372,7 @@ class Setting:
     keys: Sequence[str]
     metavar: str
     common: bool
+    option: bool
     default: str
 
     @property
@@ -516,6 +524,7 @@ class Manifest(FrozenModel):
         not_run: metric -> why it was not run.
         identity: everything that affects the numbers, by name; equal for repetitions of a run.
         judge_setups: metric -> hash of the judge and what affects the replies to its questions.
+        reports: options of the command that started the run, for the files that `resume` writes.
     """
 
     run_id: str
@@ -530,6 +539,7 @@ class Manifest(FrozenModel):
     not_run: FrozenMap[str, str]
     identity: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
     judge_setups: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
+    reports: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
 
     @property
     def fingerprint(self) -> str:

@@ -17,13 +17,13 @@ from ragstone.cli.options import (
     CONFIG,
     READING,
     GroupedCommand,
+    config_of,
     explicit_settings,
     option,
     setting,
     typed_settings,
 )
 from ragstone.cli.output import check_files, progress
-from ragstone.cli.parse import config_of
 from ragstone.datasets import load
 from ragstone.datasets.adapters.responses import MODES
 from ragstone.datasets.export import WRITERS

@@ -24,17 +24,20 @@ from ragstone.cli.options import (
     LIMITS,
     PLUGIN,
     READING,
+    RUN,
     STORE,
     Given,
     GroupedCommand,
+    config_of,
     explicit_settings,
     json_file,
     load_plugins,
+    open_store,
     option,
+    read_by,
     typed_settings,
 )
 from ragstone.cli.output import check_extension, check_files, progress, progress_bar, write_document
-from ragstone.cli.parse import RUN, config_of, open_store, read_by
 from ragstone.datasets import load, samples_of
 from ragstone.datasets.columns import ALIASES, flag
 from ragstone.demo.questions import grounded_samples

@@ -27,6 +27,7 @@ from ragstone.cli.options import (
     READING,
     Given,
     GroupedCommand,
+    config_of,
     explicit_settings,
     json_file,
     load_plugins,
@@ -42,7 +43,6 @@ from ragstone.cli.output import (
     progress_bar,
     write_document,
 )
-from ragstone.cli.parse import config_of
 from ragstone.datasets import load
 from ragstone.datasets.export import check_format, losses, write_samples
 from ragstone.errors import UnknownNameError, UsageError

@@ -5,9 +5,16 @@ from typing import Any
 
 import click
 
-from ragstone.cli.options import RESULTS, STORE, STORED_CORRECTION, with_correction
+from ragstone.cli.options import (
+    RESULTS,
+    RUN,
+    STORE,
+    STORED_CORRECTION,
+    open_store,
+    read_by,
+    with_correction,
+)
 from ragstone.cli.output import finish, outputs_of
-from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.store import find_run
 
 

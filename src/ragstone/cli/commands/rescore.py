@@ -11,14 +11,17 @@ from ragstone.cli.options import (
     GATES,
     PLUGIN,
     RESULTS,
+    RUN,
     STORE,
     WORKBOOK,
     Given,
+    config_of,
     load_plugins,
+    open_store,
     option,
+    read_by,
 )
 from ragstone.cli.output import Outputs, finish, outputs_of, progress
-from ragstone.cli.parse import RUN, config_of, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import metric_names
 from ragstone.evaluation.rescore import TranscriptMissingError, rescore, save

@@ -9,9 +9,8 @@ import click
 from rich.console import Console
 
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import STORE, json_file, option
+from ragstone.cli.options import RUN, STORE, json_file, open_store, option, read_by
 from ragstone.cli.output import check_extension, check_files, write_document
-from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.reports.runs_table import print_info, print_runs, run_entry
 from ragstone.reports.tables import STDOUT

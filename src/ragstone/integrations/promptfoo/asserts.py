@@ -379,6 +379,7 @@ class ProgressOptions(TypedDict, total=False):
     on_progress: Callable[[bool, int], None]
     on_notice: Callable[[str], None]
     explicit: Mapping[str, str]
+    reports: Mapping[str, str]
     tracing: Tracing
 
 
