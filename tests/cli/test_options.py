@@ -10,8 +10,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.cli.commands.run import command
-from ragstone.cli.options import SettingOption
-from ragstone.cli.options import config_of, plan_of
+from ragstone.cli.options import SettingOption, config_of, plan_of
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import KEYS, OTHER_KEYS
 from ragstone.types.config import DEFAULT_API, NUMBERS_OR_NONE, Plan

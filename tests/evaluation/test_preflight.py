@@ -10,7 +10,7 @@ from ragstone.evaluation.preflight import Preflight
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.targets.base import Answer, Target
-from ragstone.types.config import Source
+from ragstone.types.config import Plan, Source
 from ragstone.types.sample import Context, Sample
 
 JUDGE = ScriptedJudge({"extract_claims": [], "verify_claims": []})

@@ -26,8 +26,6 @@ from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.frames import Frame, Model, TestCases, rows_of
 from ragstone.errors import TargetError, UnknownNameError, UsageError
-from ragstone.evaluation.ask_target import ask_target
-from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.evaluation.config_file import Config, model_names, read_config, settings_of
 from ragstone.evaluation.dry_run import Estimate, estimate_usage
 from ragstone.evaluation.fingerprint import make_manifest, settings_key
@@ -43,7 +41,13 @@ from ragstone.evaluation.preflight import (
 from ragstone.evaluation.ray_workers import check_ray, ray_workers
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scored_files import ScoredFiles
-from ragstone.evaluation.scoring import BATCH, score_retrieval_in_batches, score_rows
+from ragstone.evaluation.scoring import (
+    BATCH,
+    CircuitBreaker,
+    ask_target,
+    score_retrieval_in_batches,
+    score_rows,
+)
 from ragstone.evaluation.worker_processes import ProcessWorker
 from ragstone.evaluation.workers import (
     RowWorker,
