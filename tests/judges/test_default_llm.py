@@ -181,7 +181,7 @@ def test_a_dry_run_makes_no_call_and_names_the_judge(server: Any, run: Any) -> N
 
 
 def test_options_of_llms_have_an_effect_then(run: Any) -> None:
-    more = ("--temperature", "0.5", "--no-export", "--no-store")
+    more = ("--set", "temperature=0.5", "--no-export", "--no-store")
     assert run("a.jsonl", "-m", NAME, *more).code == 0
 
 

@@ -206,6 +206,8 @@ def main() -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption):
+            _hint_at_setting(error)
         vars(error)["message"] = redact(error.message)
         error.show()
         return error.exit_code
@@ -221,6 +223,17 @@ def main() -> int:
             return UNUSABLE
         click.echo(redact(traceback.format_exc()), err=True)
         return BROKEN
+
+
+def _hint_at_setting(error: click.NoSuchOption) -> None:
+    """Name the way to change a setting that has no option of its own."""
+    from ragstone.types.config import SETTINGS
+
+    name = error.option_name.lstrip("-").removeprefix("no-").replace("-", "_")
+    takes_set = error.ctx and any(param.name == "set_" for param in error.ctx.command.params)
+    if name in SETTINGS and not SETTINGS[name].option and takes_set:
+        error.possibilities = None
+        error.message += f" Use --set {name}=VALUE, or `{name}: VALUE` in ragstone.yaml."
 
 
 def _print_refusal(error: RagstoneError) -> None:

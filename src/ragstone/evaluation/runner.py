@@ -180,6 +180,10 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
 
 
 def _unknown_option(name: str) -> UsageError:
+    if name in SETTINGS:
+        return UsageError(
+            f"{name} is a setting without an argument of its own; pass config={{{name!r}: ...}}"
+        )
     argument = in_python(f"--{name.replace('_', '-')}")
     if argument in Options.__annotations__:  # a name of the command line
         return UsageError(
