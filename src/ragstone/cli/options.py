@@ -281,6 +281,12 @@ RESULTS = (
 )
 
 
+STORED_RESULTS = (
+    WORKBOOK,
+    *(each for each in RESULTS if each.name not in ("output", "no_export")),
+)
+"""For commands that write a workbook of a stored run only if one is named."""
+
 COLUMNS = setting("columns")
 SHEET = setting("sheet")
 LIMIT = option("--limit", "Read only the first N rows.", least=1)
