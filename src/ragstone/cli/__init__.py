@@ -120,7 +120,6 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "resume": "Resume a stored run.",
         "runs": "List the stored runs; show, tag, delete or export one.",
         "report": "Write the reports of a stored run again.",
-        "push": "Send the scores of a stored run to their traces.",
         "view": "Show the stored runs in a browser.",
         "label": "Judge claims of a run yourself.",
         "labels": "Import, export or list the labels of a run.",
