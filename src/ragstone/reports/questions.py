@@ -19,8 +19,9 @@ from ragstone.reports.html.templates import STYLES, read_asset, render_parts
 from ragstone.reports.terminal import Grid, GridRow, print_grid
 from ragstone.testsets.check import CHECKS, Finding, SetCheck, Status
 from ragstone.testsets.documents import Chunk, Corpus, Span
-from ragstone.types.sample import Sample
 
+SHOWN = 3
+"""Findings of each kind that are printed."""
 WIDEST = 200
 """Characters shown of a text in the terminal."""
 STATUSES: Mapping[Status, str] = MappingProxyType(
@@ -77,37 +78,7 @@ def check_document(found: SetCheck) -> dict[str, object]:
     }
 
 
-def valid_samples(found: SetCheck) -> list[Sample]:
-    """Return the valid rows with corrected relevance.
-
-    The ids before the correction are in the tag `relevance_before`, findings in `warnings`.
-    """
-    samples: list[Sample] = []
-    for row in found.with_status("valid", "corrected"):
-        sample, tags = row.corrected, dict(row.sample.tags)
-        if sample is not row.sample and row.sample.relevance:
-            tags["relevance_before"] = ", ".join(row.sample.relevance)
-        if warnings := [finding for finding in row.findings if finding.severity == "warning"]:
-            tags["warnings"] = _messages(warnings)
-        samples.append(sample.model_copy(update={"tags": tags}))
-    return samples
-
-
-def rejected_samples(found: SetCheck) -> list[Sample]:
-    """Return the rejected and unchecked rows, with the reasons in the tag `rejected_because`."""
-    return [
-        row.sample.model_copy(
-            update={"tags": {**row.sample.tags, "rejected_because": _messages(row.errors)}}
-        )
-        for row in found.with_status("rejected", "unchecked")
-    ]
-
-
-def _messages(findings: Iterable[Finding]) -> str:
-    return "; ".join(f"{each.check}: {each.message}" for each in findings)
-
-
-def print_check(found: SetCheck, console: Console, *, most: int) -> None:
+def print_check(found: SetCheck, console: Console) -> None:
     rows = len(found.rows)
     corpus = found.corpus
     console.print(
@@ -151,12 +122,12 @@ def print_check(found: SetCheck, console: Console, *, most: int) -> None:
         Grid(("check", "errors", "warnings"), short, numbers),
     )
     queries = {row.sample.id: row.sample.query for row in found.rows}
-    for check in found.counts if most else ():
+    for check in found.counts:
         findings = sorted(by_check[check], key=lambda f: f.severity)
-        more = f"; --show N, --json or --html show all {len(findings):,}"
-        rest = more if len(findings) > most else ""
+        more = f"; --json and --html show all {len(findings):,}"
+        rest = more if len(findings) > SHOWN else ""
         console.print(Text(f"\n{check}{rest}", "bold"))
-        for finding in findings[:most]:
+        for finding in findings[:SHOWN]:
             head = f"  {finding.severity} in row {one_line(finding.row, 40)}: "
             console.print(Text(head + one_line(queries[finding.row], WIDEST)), soft_wrap=True)
             console.print(Text(f"    {one_line(finding.message, 2 * WIDEST)}"), soft_wrap=True)
