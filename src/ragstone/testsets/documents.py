@@ -94,6 +94,14 @@ class Span:
     def text(self, corpus: "Corpus") -> str:
         return corpus.documents[self.document].text[self.start : self.end]
 
+    def to_dict(self, corpus: "Corpus") -> dict[str, str | int]:
+        return {
+            "document": self.document,
+            "start": self.start,
+            "end": self.end,
+            "text": self.text(corpus),
+        }
+
 
 @dataclass(frozen=True)
 class Corpus:

@@ -285,18 +285,10 @@ def evidence_text(spans: Sequence[Span], corpus: Corpus) -> str:
 
     Of long texts, only the beginning is there.
     """
-    return json.dumps(
-        [
-            {
-                "document": span.document,
-                "start": span.start,
-                "end": span.end,
-                "text": span.text(corpus)[: EVIDENCE // len(spans)],
-            }
-            for span in spans
-        ],
-        ensure_ascii=False,
-    )
+    places = [span.to_dict(corpus) for span in spans]
+    for place in places:
+        place["text"] = str(place["text"])[: EVIDENCE // len(spans)]
+    return json.dumps(places, ensure_ascii=False)
 
 
 def generate_questions(
