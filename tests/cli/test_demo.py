@@ -34,6 +34,13 @@ def test_the_demo_can_be_short_and_leave_nothing(ragstone: Command, tmp_path: Pa
     assert not list(tmp_path.iterdir())
 
 
+def test_options_of_the_server_need_a_server(ragstone: Command, tmp_path: Path) -> None:
+    said = ragstone("demo", "--port", "0", "--manuals", "manuals")
+    assert (said.code, said.out) == (2, "")
+    assert "--port, --manuals: only with --serve" in said.err
+    assert not list(tmp_path.iterdir())
+
+
 def test_two_demos_are_stored_and_can_be_compared(ragstone: Command) -> None:
     for retriever in ("good", "worse"):
         assert ragstone("demo", "--no-export", "--retriever", retriever).code == 0

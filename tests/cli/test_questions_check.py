@@ -114,8 +114,9 @@ def test_rows_that_the_judge_did_not_answer_are_no_pass(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
     data = write(tmp_path / "q.jsonl", ROWS[:1])
+    Path("judge.yaml").write_text("retries: 0\n")
     said = ragstone("questions", "check", data, "--docs", str(docs), "--model", "m",
-                    "--max-retries", "0", "--write", "f.jsonl")  # fmt: skip
+                    "--config", "judge.yaml", "--write", "f.jsonl")  # fmt: skip
     assert said.code == 3
     assert "1 row of 1 not checked; the first: not checked: extract_claims: unreachable" in said.err
     assert not Path("f.jsonl").exists()

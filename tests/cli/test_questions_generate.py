@@ -1,4 +1,4 @@
-"""`ragstone questions generate` and `vary`, with a judge on a real socket."""
+"""`ragstone questions generate`, with a judge on a real socket."""
 
 import json
 import os
@@ -17,7 +17,8 @@ from tests.testsets.question_server import QuestionServer, write_documents
 from ragstone.datasets import load
 from ragstone.testsets.documents import read_documents
 
-MODEL = ("--model", "m", "--max-retries", "0")
+MODEL = ("--model", "m", "--config", "judge.yaml")
+"""Other settings of the judge are in a config file; fresh.yaml has no cache."""
 
 
 @pytest.fixture
@@ -27,6 +28,8 @@ def author(ragstone, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterato
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_BASE_URL", found.url)
     write_documents(tmp_path / "docs")
+    Path("judge.yaml").write_text("retries: 0\n", encoding="utf-8")
+    Path("fresh.yaml").write_text("retries: 0\ncache: false\n", encoding="utf-8")
     yield found
     found.stop()
 
@@ -44,7 +47,7 @@ def test_a_set_is_ready_to_be_run(ragstone, author: QuestionServer, suffix: str)
     assert "20 questions from 48 chunks of 6 documents, about " in said.err
     rows = load(name).samples
     assert Counter(row.tags["type"] for row in rows) == {
-        "single": 8, "multi": 4, "compare": 2, "unanswerable": 3, "noisy": 3,
+        "single": 10, "multi": 4, "compare": 2, "unanswerable": 4,
     }  # fmt: skip
     corpus = read_documents("docs")
     for row in rows:
@@ -59,7 +62,7 @@ def test_a_set_is_ready_to_be_run(ragstone, author: QuestionServer, suffix: str)
         each.sha256 for each in corpus.documents.values()
     ]
     assert record["prompts"].keys() == record["judge_setups"].keys()
-    assert len(record["prompts"]) == 5
+    assert len(record["prompts"]) == 4
 
 
 def test_fewer_are_explained_and_kept_aside(ragstone, author: QuestionServer) -> None:
@@ -85,11 +88,11 @@ def test_fewer_are_explained_and_kept_aside(ragstone, author: QuestionServer) ->
     assert wrong[0]["detail"].startswith("CONTRADICTED: ")
 
 
-def test_nothing_proven_writes_no_file(ragstone, author: QuestionServer) -> None:
+def test_nothing_verified_writes_no_file(ragstone, author: QuestionServer) -> None:
     author.fault = lambda asked: "I am not sure." if asked.kind == "write" else None
     said = ragstone("questions", "generate", "docs", "--n", "5", *MODEL)
     assert said.code == 3
-    assert said.out.startswith("nothing was written: 0 of 5: 12 without a reply")
+    assert said.out.startswith("nothing was written: 0 of 5: 15 without a reply")
     assert "write_questions: malformed" in said.err
     assert not Path("questions.jsonl").exists()
     assert Path("questions-rejected.jsonl").exists()
@@ -106,10 +109,10 @@ def test_a_spent_budget_keeps_what_is_proven_and_the_next_call_continues(
     assert ragstone(*args).out == "wrote questions.jsonl: 30 of 30\n"
     assert max(Counter(each.prompt for each in author.asked).values()) == 1
     whole = Path("questions.jsonl").read_bytes()
-    fewer = ragstone(*args, "--max-calls", "60", "--no-cache")
+    fewer = ragstone(*args, "--max-calls", "60", "--config", "fresh.yaml")
     assert fewer.code == 3
     assert fewer.out.startswith("nothing was written: ")
-    assert "questions.jsonl keeps its 30 questions." in fewer.err
+    assert "questions.jsonl was not changed (30 questions)." in fewer.err
     assert Path("questions.jsonl").read_bytes() == whole
 
 
@@ -121,14 +124,11 @@ def test_a_dry_run_makes_no_calls(ragstone, author: QuestionServer) -> None:
     assert not Path("c.jsonl").exists()
 
 
-def test_what_has_no_effect_is_noted(ragstone, author: QuestionServer) -> None:
-    Path("ragstone.yaml").write_text("workers: 4\nbatch_api: true\n", encoding="utf-8")
+def test_languages_that_are_not_checked_are_noted(ragstone, author: QuestionServer) -> None:
     args = ("--languages", "German,de,Klingon", "--dry-run")
     said = ragstone("questions", "generate", "docs", *MODEL, *args)
     assert said.code == 0, said.err
     assert "whether questions are in German, Klingon is not checked; it is for these" in said.err
-    for name in ("workers", "batch_api"):
-        assert f"the setting {name} has no effect" in said.err
 
 
 def test_chunks_can_be_indexed_and_read_again(ragstone, author: QuestionServer) -> None:
@@ -172,7 +172,7 @@ def test_other_files_of_somebody_else_are_not_replaced(ragstone, author: Questio
     assert ragstone(*args).code == 3
     assert Path("questions-rejected.jsonl").exists()
     author.fault = lambda _asked: None
-    assert ragstone(*args, "--no-cache").code == 0
+    assert ragstone(*args, "--config", "fresh.yaml").code == 0
     assert not Path("questions-rejected.jsonl").exists()
 
 
@@ -181,7 +181,7 @@ def test_the_examples_of_the_help_run(ragstone, author: QuestionServer) -> None:
     examples = [
         line.split() for line in text.splitlines() if "ragstone questions generate d" in line
     ]
-    assert len(examples) >= 4
+    assert len(examples) >= 3
     for example in examples:
         said = ragstone(*example[1:], "--dry-run")
         assert said.code == 0, said.err
@@ -194,20 +194,13 @@ def test_the_examples_of_the_help_run(ragstone, author: QuestionServer) -> None:
         (("empty",), "there are no documents"),
         (("docs", "--types", "single=0", *MODEL), "the shares of the types add up to 0"),
         (("docs", "--types", "many=1", *MODEL), "no type of question named 'many'"),
-        (("docs", "--noise", "typo", *MODEL), "did you mean 'typos'"),
-        (("docs", "--types", "single=1"), "--types: the judge offline writes no questions"),
-        (("docs", "--judge", "local:none"), "the judge local:none writes no questions"),
+        (("docs",), "the judge offline does not take write_questions"),
         (("docs", "--judge", "openai:m,offline", "--dry-run"), "does not take write_questions"),
-        (("docs", "--types", "single=1", "--noise", "typos", *MODEL), "100 questions is noisy"),
-        (
-            ("docs", "--types", "noisy=9,single=1", "--noise", "keywords", "--n", "12", *MODEL),
-            "11 noisy questions are asked for, but there can be 1",
-        ),
         (("docs", *MODEL, "-o", "docs/set.jsonl"), "docs, an input folder"),
         (("docs", *MODEL, "-o", "set.pdf"), ".pdf cannot be written"),
         (("docs", *MODEL, "--chunks", "c.csv"), "name a .jsonl file"),
-        (("docs", *MODEL, "-o", "a.jsonl", "--rejected", "a.jsonl"), "would be written twice"),
-        (("docs", *MODEL, "--rejected", "folder.jsonl"), "folder.jsonl is a folder"),
+        (("docs", *MODEL, "-o", "a.jsonl", "--chunks", "a.jsonl"), "would be written twice"),
+        (("docs", *MODEL, "--chunks", "folder.jsonl"), "folder.jsonl is a folder"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_any_call(
@@ -219,48 +212,6 @@ def test_what_cannot_be_done_is_refused_before_any_call(
     assert (said.code, said.out) == (2, "")
     assert why in said.err
     assert not author.asked
-
-
-def test_without_a_model_the_queries_are_rare_words(ragstone, author: QuestionServer) -> None:
-    said = ragstone("questions", "generate", "docs", "--n", "12", "-o", "k.xlsx")
-    assert said.code == 0, said.err
-    assert said.out.startswith("wrote k.xlsx: 12 of 12 known-item queries. They are rare words")
-    rows = load("k.xlsx").samples
-    assert {row.tags["type"] for row in rows} == {"known_item"}
-    assert all(row.relevance and row.reference is None for row in rows)
-    many = ragstone("questions", "generate", "docs", "--n", "5000", "-o", "k2.jsonl")
-    assert many.code == 3
-    assert "are used up" in many.err
-    assert not author.asked
-
-
-def test_variants_are_paired(ragstone, tmp_path: Path) -> None:
-    rows = [
-        {"id": "a", "query": "How long does the battery of the Tarn 4 last?", "reference": "Long.",
-         "relevance": {"7": 2}, "response": "Very.", "tier": "easy"},
-        {"id": "b", "query": "X?"},
-        {"id": "c", "query": "How long does it last?", "variant_of": "a"},
-    ]  # fmt: skip
-    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    said = ragstone("questions", "vary", "own.jsonl", "-o", "noisy.jsonl")
-    assert said.code == 0, said.err
-    assert said.out == "wrote noisy.jsonl: 3 rows and 2 variants\n"
-    assert "typos: not possible for 1 row" in said.err
-    samples = {row.id: row for row in load("noisy.jsonl").samples}
-    assert [*samples] == ["a", "a-typos", "a-keywords", "b", "c"]
-    keywords = samples["a-keywords"]
-    assert keywords.query == "long battery Tarn 4 last"
-    assert (keywords.reference, keywords.relevance) == ("Long.", {"7": 2})
-    assert keywords.tags == {"tier": "easy", "noise": "keywords", "variant_of": "a"}
-    assert keywords.response is None
-    assert samples["a"].response == "Very."
-    again = ragstone("questions", "vary", "noisy.jsonl", "-o", "more.jsonl")
-    assert again.code == 2
-    assert "there is a row 'a-typos' already" in again.err
-    twice = ragstone("questions", "vary", "own.jsonl", "-o", "y.jsonl", "--noise", "typos,typos")
-    assert twice.out == "wrote y.jsonl: 3 rows and 1 variant\n"
-    bad = ragstone("questions", "vary", "own.jsonl", "-o", "x.jsonl", "--noise", "paraphrase")
-    assert "known: keywords, typos" in bad.err
 
 
 def launched(author: QuestionServer, folder: Path) -> "subprocess.Popen[str]":
@@ -297,7 +248,12 @@ def test_after_a_crash_only_the_calls_in_flight_are_repeated(
     assert sum(repeated.values()) - len(repeated) <= 2 * 8  # two crashes, eight at once
     crashed = Path("questions.jsonl").read_bytes()
     author.delay = 0.0
-    assert ragstone("questions", "generate", "docs", "--n", "40", *MODEL, "--no-cache").code == 0
+    assert (
+        ragstone(
+            "questions", "generate", "docs", "--n", "40", *MODEL, "--config", "fresh.yaml"
+        ).code
+        == 0
+    )
     assert Path("questions.jsonl").read_bytes() == crashed
 
 

@@ -341,7 +341,7 @@ def test_no_api_says_what_to_do(ragstone: Command, unused_tcp_port: int, tmp_pat
     data = workbook(tmp_path / "d.xlsx", [["Query", "Point_ids"], ["a?", 1]])
     said = ragstone("run", data, "--api-url", f"http://127.0.0.1:{unused_tcp_port}")
     assert said.code == 2
-    assert "ragstone demo-server" in said.err
+    assert "ragstone demo --serve" in said.err
 
 
 def test_a_file_with_problems_names_them_all(ragstone: Command, tmp_path: Path) -> None:

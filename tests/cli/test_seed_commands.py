@@ -49,7 +49,7 @@ def demo_server() -> Iterator[None]:
     if listening():
         assert "CI" not in os.environ, f"port {PORT} is taken"
         pytest.skip(f"port {PORT} is taken, and the document's commands name no other")
-    command = [sys.executable, "-m", "ragstone", "demo-server", "--port", str(PORT)]
+    command = [sys.executable, "-m", "ragstone", "demo", "--serve", "--port", str(PORT)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
         end = monotonic() + 200
         while not listening() and monotonic() < end:

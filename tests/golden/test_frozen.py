@@ -33,7 +33,6 @@ from ragstone.types.questions import (
     GradeSentences,
     Question,
     RateResponse,
-    RephraseQuery,
     TextSimilarity,
     VerifyClaims,
     WriteQuestions,
@@ -75,7 +74,6 @@ QUESTIONS: tuple[Question[object], ...] = (
     ),
     WriteQuestions(passages=("One.",), type="single"),
     WriteQuestions(passages=("One.", "Two."), type="multi", count=2, avoid=("Why?",)),
-    RephraseQuery(query="Why?"),
     FindAnswer(query="Why?", contexts=("One.", "Two.")),
 )
 

@@ -77,7 +77,7 @@ def test_a_missing_library_is_told_before_the_run(
 
     def ready() -> Preflight:
         metrics = [metric, get("exact_match")]
-        return Preflight.of(metrics, samples, judge=JUDGE, target=None, every=False)
+        return Preflight.compare(metrics, samples, judge=JUDGE, target=None, every=False)
 
     assert ready().refused == {}
     for name in metric.packages:

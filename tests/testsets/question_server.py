@@ -20,7 +20,7 @@ from aiohttp import web
 
 KEY = 6
 """Words of a sentence in a query about it."""
-ASKED, AND, POLITE = "What about ", " and also ", "Could you explain: "
+ASKED, AND = "What about ", " and also "
 UNKNOWN = "How heavy is a spare part of "
 
 
@@ -75,7 +75,7 @@ class Asked:
         for name, kind in kinds.items():
             if self.fence(name) is not None:
                 return kind
-        return "rephrase" if self.fence("response") is None else "abstain"
+        return "abstain"
 
     @property
     def count(self) -> int:
@@ -96,8 +96,6 @@ class Asked:
         if self.kind == "abstain":
             says_nothing = "do not state" in (self.fence("response") or "")
             return {"label": "ABSTAINS" if says_nothing else "ANSWERS"}
-        if self.kind == "rephrase":
-            return {"query": POLITE + query}
         contexts = self.texts("contexts")
         if self.kind == "grade":
             keys = query.removeprefix(ASKED).removesuffix("?").split(AND)
@@ -145,7 +143,7 @@ class Asked:
 
 def found_answer(query: str, contexts: Sequence[str]) -> dict[str, object]:
     known = [words_of(each) for each in contexts]
-    keys = query.removeprefix(POLITE).removeprefix(ASKED).removesuffix("?").split(AND)
+    keys = query.removeprefix(ASKED).removesuffix("?").split(AND)
     found = bool(keys) and all(any(key in text for text in known) for key in keys)
     if UNKNOWN in query or not found:
         return {"found": False, "answer": "", "evidence": []}

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.testsets.test_index import corpus_of
+from tests.testsets.test_documents import corpus_of
 
 from ragstone.errors import Cause, UsageError
 from ragstone.judges.offline import OfflineJudge

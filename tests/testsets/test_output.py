@@ -10,7 +10,6 @@ from ragstone.errors import UsageError
 from ragstone.testsets.output import (
     check_replaceable,
     provenance_path,
-    vary_samples,
     write_dataset,
 )
 from ragstone.types.sample import Sample
@@ -29,8 +28,3 @@ def test_a_data_set_is_never_without_its_record(tmp_path: Path) -> None:
     record = json.loads(provenance_path(out).read_text(encoding="utf-8"))
     assert record["sha256"] == sha256(out.read_bytes()).hexdigest()
     assert check_replaceable(out) == 1
-
-
-def test_a_variant_is_made_once() -> None:
-    with pytest.raises(UsageError, match="there is a row 'a-typos' already"):
-        vary_samples(ROWS, ["typos", "typos"])

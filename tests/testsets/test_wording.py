@@ -3,19 +3,18 @@ from types import MappingProxyType
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
-from tests.testsets.test_index import corpus_of
+from tests.testsets.test_documents import corpus_of
 
-from ragstone.testsets.documents import Chunk, Corpus, Document
-from ragstone.testsets.index import ChunkIndex
+from ragstone.testsets.documents import Chunk, ChunkIndex, Corpus, Document
 from ragstone.testsets.wording import (
     ALIKE,
     answer_in_query,
-    likeness,
     may_be_open,
     near_duplicate,
+    query_overlap,
     rarest_terms,
+    similarity,
     vague_wording,
-    wording_leak,
 )
 
 
@@ -102,9 +101,9 @@ def test_an_answer_may_be_one_of_the_names_in_a_query() -> None:
 def test_words_of_the_documents_are_no_typing_errors_of_each_other() -> None:
     one, other = "How do I upload the film?", "How do I unload the film?"
     index = ChunkIndex(corpus_of("How to upload a film.", "How to unload a film."))
-    assert likeness(one, other) == 1
-    assert likeness(one, other, index) < ALIKE
-    assert likeness(one, "How do I uplaod the film?", index) == 1
+    assert similarity(one, other) == 1
+    assert similarity(one, other, index) < ALIKE
+    assert similarity(one, "How do I uplaod the film?", index) == 1
 
 
 def test_the_leak_is_the_share_of_the_rare_words() -> None:
@@ -114,9 +113,9 @@ def test_the_leak_is_the_share_of_the_rare_words() -> None:
     documents = MappingProxyType({"d": Document("d", "", "")})
     index = ChunkIndex(Corpus(documents, chunks))
     query = "How fast does the Qualm coil of a phone fill?"  # rare: fast, qualm, coil, fill
-    assert wording_leak(query, texts[:1], index) == 0.5
-    assert wording_leak(query, texts[1:], index) == 0
-    assert wording_leak("What is the phone?", texts, index) is None
+    assert query_overlap(query, texts[:1], index) == 0.5
+    assert query_overlap(query, texts[1:], index) == 0
+    assert query_overlap("What is the phone?", texts, index) is None
 
 
 @given(st.text(), st.text())

@@ -132,10 +132,9 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "convert": "Write a data set in another format.",
         "judge": "Test the judge: errors, noise, drift.",
         "demo": "Evaluate the demo RAG system; no key or server needed.",
-        "demo-server": "Serve the demo RAG system over HTTP.",
     }
 )
-"""Command -> its help in one line. Its module is named after it; that of demo-server is `demo`."""
+"""Command -> its help in one line. Its module is named after it."""
 
 
 def load(name: str) -> ModuleType:
@@ -157,9 +156,7 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        module, _, part = cmd_name.partition("-")
-        name = f"{part}_command" if part else "command"
-        found: object = getattr(load(f"cli.commands.{module}"), name)
+        found: object = load(f"cli.commands.{cmd_name}").command
         assert isinstance(found, click.Command)
         return found
 

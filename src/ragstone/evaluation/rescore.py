@@ -8,7 +8,7 @@ from importlib.metadata import version
 from itertools import islice, zip_longest
 
 from ragstone._internal.concurrency import finish_in_thread, in_thread
-from ragstone._internal.fields import metric_name, split_threshold
+from ragstone._internal.fields import metric_name
 from ragstone.errors import QuestionNotSupportedError, UnknownNameError, UsageError
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.evaluation.recorder import Recorder
@@ -24,7 +24,6 @@ from ragstone.types.policy import get_policy
 from ragstone.types.reply import Reply
 from ragstone.types.row import TEST_FAILED, LazyRows, Row
 from ragstone.types.sample import STAND_INS, in_words
-from ragstone.types.score import NOT_ASSERTED
 
 OnRow = Callable[[Row, int], None]
 
@@ -98,14 +97,7 @@ class RescoredRows(LazyRows):
                     why[str(metric)] = str(error)
             place = f"run {self._run_id}, sample {row.sample.id},"
             raise CannotRescoreError(why, place=place) from None
-        others = {
-            split_threshold(name): score
-            for name, score in row.scores.items()
-            if score.reason == NOT_ASSERTED
-        }
-        scores = {
-            name: others.get(split_threshold(name), again.scores[name]) for name in self._order
-        }
+        scores = {name: again.scores[name] for name in self._order}
         # a note about the test of a row applies to its old scores
         notes = tuple(note for note in row.notes if not note.startswith(TEST_FAILED))
         blamed = await diagnose(again, self._asking)

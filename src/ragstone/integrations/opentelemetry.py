@@ -5,7 +5,6 @@ https://github.com/open-telemetry/semantic-conventions-genai
 """
 
 import json
-import logging
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Value: TypeAlias = "str | int | float | bool | list[str]"
 Attributes: TypeAlias = Mapping[str, Value]
-
-_log = logging.getLogger("ragstone.opentelemetry")
 
 EVALUATION = "gen_ai.evaluation.result"
 """The log event of a score."""
@@ -309,35 +306,18 @@ def _evaluated_span(sample: Sample) -> "Context | None":
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 """The environment variable that names where spans and events go."""
-TRACES, LOGS = (f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT" for kind in ("TRACES", "LOGS"))
-"""The environment variables for one of them, which take precedence."""
-_PROTOCOLS = (
-    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
-    "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL",
-    "OTEL_EXPORTER_OTLP_PROTOCOL",
-)
-_OURS = "http/protobuf"
+PROTOCOLS = [f"OTEL_EXPORTER_OTLP_{kind}PROTOCOL" for kind in ("TRACES_", "LOGS_", "")]
+PROTOCOL = "http/protobuf"
 
 
 @contextmanager
 def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None]:
     """Make spans and events inside the block, and flush them at its end.
 
-    Existing providers, as from `opentelemetry-instrument`, are used unchanged. The standard OTEL_*
-    variables set everything else.
+    Existing providers, as from `opentelemetry-instrument`, are used unchanged; it can also send
+    spans and events elsewhere or in another protocol. The standard OTEL_* variables set everything
+    else.
     """
-    try:
-        from opentelemetry._logs import get_logger_provider  # an extra
-        from opentelemetry._logs._internal import ProxyLoggerProvider
-        from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
-    except ImportError as error:
-        raise UsageError(NEEDS) from error
-    if not isinstance(get_tracer_provider(), ProxyTracerProvider):
-        if isinstance(get_logger_provider(), ProxyLoggerProvider):
-            fix = "set a logger provider, too"
-            _log.warning("scores are log events, and the program does not send them: %s", fix)
-        yield OpenTelemetry()
-        return
     try:
         from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -346,25 +326,26 @@ def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
     except ImportError as error:
         raise UsageError(NEEDS) from error
-    named = {name for name in (ENDPOINT, TRACES, LOGS) if environ.get(name, "").strip()}
-    if not named:
+    if not isinstance(get_tracer_provider(), ProxyTracerProvider):
+        yield OpenTelemetry()
+        return
+    if not environ.get(ENDPOINT, "").strip():
         raise UsageError(f"--otel needs an endpoint: set {ENDPOINT}, such as http://localhost:4318")
-    for name in _PROTOCOLS:
-        if (protocol := environ.get(name, "").strip() or _OURS) != _OURS:
-            raise UsageError(f"{name}={protocol}: only {_OURS} is supported; unset it")
-    attributes = environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    has_name = "OTEL_SERVICE_NAME" in environ or "service.name=" in attributes
-    resource = Resource.create({} if has_name else {"service.name": "ragstone"})
+    for name in PROTOCOLS:
+        if (protocol := environ.get(name, "").strip() or PROTOCOL) != PROTOCOL:
+            fix = "unset it, or use opentelemetry-instrument"
+            raise UsageError(f"{name}={protocol}: only {PROTOCOL} is supported; {fix}")
+    named = "OTEL_SERVICE_NAME" in environ or "service.name=" in environ.get(
+        "OTEL_RESOURCE_ATTRIBUTES", ""
+    )
+    resource = Resource.create({} if named else {"service.name": "ragstone"})
     spans = TracerProvider(resource=resource, shutdown_on_exit=False)
     events = LoggerProvider(resource=resource, shutdown_on_exit=False)
-    if named & {ENDPOINT, TRACES}:
-        spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    if named & {ENDPOINT, LOGS}:
-        events.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
-    else:
-        _log.warning("scores are log events, and are not sent: set %s or %s", ENDPOINT, LOGS)
+    spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    events.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
     try:
         yield OpenTelemetry(spans, events)
     finally:

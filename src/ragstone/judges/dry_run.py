@@ -32,7 +32,6 @@ from ragstone.types.questions import (
     GradeSentences,
     Question,
     RateResponse,
-    RephraseQuery,
     VerifyClaims,
     WriteQuestions,
 )
@@ -135,8 +134,6 @@ class DryRunJudge(JudgeWrapper):
                     DraftQuestion(query=f"query {n}", quotes=quotes) for n in range(question.count)
                 )
                 return drafts, (guess.query_tokens + 2 * guess.verdict_tokens) * question.count
-            case RephraseQuery():
-                return f"{question.query} (in other words)", guess.query_tokens + 10
             case _:
                 assert isinstance(question, RateResponse), f"{question} has no guess"
                 return Rating(level=question.levels[0][0]), guess.verdict_tokens

@@ -1,9 +1,8 @@
-"""The check of a test set: printed, as plain data, as a page, and its rejected rows."""
+"""The check of a test set: printed, as plain data, and as a page."""
 
 from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -19,8 +18,9 @@ from ragstone.reports.html.templates import STYLES, read_asset, render_parts
 from ragstone.reports.terminal import Grid, GridRow, print_grid
 from ragstone.testsets.check import CHECKS, Finding, SetCheck, Status
 from ragstone.testsets.documents import Chunk, Corpus, Span
-from ragstone.types.sample import Sample
 
+SHOWN = 3
+"""Findings of each kind that are printed."""
 WIDEST = 200
 """Characters shown of a text in the terminal."""
 STATUSES: Mapping[Status, str] = MappingProxyType(
@@ -38,12 +38,6 @@ MOST_ROWS = 1000
 def check_document(found: SetCheck) -> dict[str, object]:
     corpus = found.corpus
 
-    def places(spans: Iterable[Span]) -> list[dict[str, object]]:
-        return [
-            {"document": s.document, "start": s.start, "end": s.end, "text": s.text(corpus)}
-            for s in spans
-        ]
-
     return {
         "data": found.name,
         "judge": found.judge,
@@ -59,13 +53,13 @@ def check_document(found: SetCheck) -> dict[str, object]:
                 "status": row.status,
                 "leak": row.leak,
                 "relevance": None if row.relevance is None else dict(row.relevance),
-                "support": places(row.support),
+                "support": [span.to_dict(corpus) for span in row.support],
                 "findings": [
                     {
                         "check": each.check,
                         "severity": each.severity,
                         "message": each.message,
-                        "evidence": places(each.evidence),
+                        "evidence": [span.to_dict(corpus) for span in each.evidence],
                     }
                     for each in row.findings
                 ],
@@ -77,37 +71,7 @@ def check_document(found: SetCheck) -> dict[str, object]:
     }
 
 
-def valid_samples(found: SetCheck) -> list[Sample]:
-    """Return the valid rows with corrected relevance.
-
-    The ids before the correction are in the tag `relevance_before`, findings in `warnings`.
-    """
-    samples: list[Sample] = []
-    for row in found.with_status("valid", "corrected"):
-        sample, tags = row.corrected, dict(row.sample.tags)
-        if sample is not row.sample and row.sample.relevance:
-            tags["relevance_before"] = ", ".join(row.sample.relevance)
-        if warnings := [finding for finding in row.findings if finding.severity == "warning"]:
-            tags["warnings"] = _messages(warnings)
-        samples.append(sample.model_copy(update={"tags": tags}))
-    return samples
-
-
-def rejected_samples(found: SetCheck) -> list[Sample]:
-    """Return the rejected and unchecked rows, with the reasons in the tag `rejected_because`."""
-    return [
-        row.sample.model_copy(
-            update={"tags": {**row.sample.tags, "rejected_because": _messages(row.errors)}}
-        )
-        for row in found.with_status("rejected", "unchecked")
-    ]
-
-
-def _messages(findings: Iterable[Finding]) -> str:
-    return "; ".join(f"{each.check}: {each.message}" for each in findings)
-
-
-def print_check(found: SetCheck, console: Console, *, most: int) -> None:
+def print_check(found: SetCheck, console: Console) -> None:
     rows = len(found.rows)
     corpus = found.corpus
     console.print(
@@ -151,12 +115,12 @@ def print_check(found: SetCheck, console: Console, *, most: int) -> None:
         Grid(("check", "errors", "warnings"), short, numbers),
     )
     queries = {row.sample.id: row.sample.query for row in found.rows}
-    for check in found.counts if most else ():
+    for check in found.counts:
         findings = sorted(by_check[check], key=lambda f: f.severity)
-        more = f"; --show N, --json or --html show all {len(findings):,}"
-        rest = more if len(findings) > most else ""
+        more = f"; --json and --html show all {len(findings):,}"
+        rest = more if len(findings) > SHOWN else ""
         console.print(Text(f"\n{check}{rest}", "bold"))
-        for finding in findings[:most]:
+        for finding in findings[:SHOWN]:
             head = f"  {finding.severity} in row {one_line(finding.row, 40)}: "
             console.print(Text(head + one_line(queries[finding.row], WIDEST)), soft_wrap=True)
             console.print(Text(f"    {one_line(finding.message, 2 * WIDEST)}"), soft_wrap=True)
@@ -169,41 +133,26 @@ def print_check(found: SetCheck, console: Console, *, most: int) -> None:
         console.print(Text(f"\n{count(found.usage.calls, 'call')}, {price}"))
 
 
-@dataclass(frozen=True)
-class Part:
-    """A piece of a chunk's text, and whether it is evidence."""
-
-    text: str
-    lit: bool
-
-
-@dataclass(frozen=True)
-class ShownChunk:
-    """A chunk with its evidence marked."""
-
-    chunk: Chunk
-    parts: tuple[Part, ...]
-
-
-def shown_chunks(spans: Iterable[Span], corpus: Corpus) -> list[ShownChunk]:
-    """Return the chunks in which places are, in order, with these places marked."""
+def marked_chunks(
+    spans: Iterable[Span], corpus: Corpus
+) -> list[tuple[Chunk, list[tuple[str, bool]]]]:
+    """Return the chunks that have spans, each as pieces of text and whether they are evidence."""
     inside: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
         for chunk in corpus.by_document[span.document]:
             if chunk.start < span.end and span.start < chunk.end:
                 inside[chunk.id].append(span)
-    shown: list[ShownChunk] = []
-    for name, places in inside.items():
+    marked: list[tuple[Chunk, list[tuple[str, bool]]]] = []
+    for name, spans_of in inside.items():
         chunk = corpus.by_id[name]
         lit = [False] * len(chunk.text)
-        for span in places:
+        for span in spans_of:
             start, end = max(span.start, chunk.start), min(span.end, chunk.end)
             lit[start - chunk.start : end - chunk.start] = [True] * (end - start)
         cuts = [n for n in range(1, len(lit)) if lit[n] != lit[n - 1]]
-        ends = [0, *cuts, len(lit)]
-        parts = [Part(chunk.text[a:b], lit[a]) for a, b in pairwise(ends) if b > a]
-        shown.append(ShownChunk(chunk, tuple(parts)))
-    return shown
+        pieces = pairwise([0, *cuts, len(lit)])
+        marked.append((chunk, [(chunk.text[a:b], lit[a]) for a, b in pieces if b > a]))
+    return marked
 
 
 def write_check(found: SetCheck, path: Path) -> None:
@@ -212,8 +161,8 @@ def write_check(found: SetCheck, path: Path) -> None:
     rows = [row for row in found.rows if row.findings]
     rows.sort(key=lambda row: ("rejected", "unchecked", "corrected", "valid").index(row.status))
 
-    def evidence(finding: Finding) -> list[ShownChunk]:
-        return shown_chunks(finding.evidence, found.corpus)
+    def evidence(finding: Finding) -> list[tuple[Chunk, list[tuple[str, bool]]]]:
+        return marked_chunks(finding.evidence, found.corpus)
 
     parts = render_parts(
         "questions.html",

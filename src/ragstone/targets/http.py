@@ -48,7 +48,7 @@ MOST_ITEMS = 10_000
 _NOT_READY = (
     "the RAG system is not ready: {}\nStart it, or specify another one with --api-url or "
     "--target. If it has other paths, describe it in a file: `ragstone init --target URL` writes "
-    "one. `ragstone demo-server` starts a system for testing."
+    "one. `ragstone demo --serve` starts a system for testing."
 )
 _DONE = "[DONE]"
 _LINE_END = re.compile(r"\r\n|\r|\n")

@@ -17,17 +17,22 @@ from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.offline.judge import abstains
-from ragstone.testsets.documents import Chunk, Corpus, Span, read_documents
-from ragstone.testsets.index import ChunkIndex
-from ragstone.testsets.proofs import NO_REPLY, Prover, UnprovenError, quoted, shown_text
+from ragstone.testsets.documents import Chunk, ChunkIndex, Corpus, Span, read_documents
+from ragstone.testsets.generate import (
+    NO_REPLY,
+    QuestionVerifier,
+    VerificationError,
+    quoted,
+    shown_text,
+)
 from ragstone.testsets.wording import (
     answer_in_query,
     duplicates,
     longest_copy,
     may_be_open,
+    query_overlap,
     unclear_pronoun,
     vague_wording,
-    wording_leak,
 )
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.config import Plan
@@ -254,9 +259,9 @@ async def check_samples(
     index = ChunkIndex(corpus)
     repeated = duplicates(samples, index)
     breaker = CircuitBreaker(plan or Plan(concurrency=concurrency))
-    prover = Prover(index, judge, breaker)
+    verifier = QuestionVerifier(index, judge, breaker)
     checker = _Checker(
-        prover,
+        verifier,
         ids_known=bool(known) or not ids,
         by_document=bool(known) and known.isdisjoint(corpus.by_id),
         decides=decides,
@@ -279,7 +284,7 @@ async def check_samples(
         judge.description,
         tuple(row for row in rows if row),
         (*corpus.notes, *notes),
-        prover.usage,
+        verifier.usage,
     )
 
 
@@ -381,13 +386,13 @@ class _Checker:
 
     def __init__(
         self,
-        prover: Prover,
+        verifier: QuestionVerifier,
         *,
         ids_known: bool,
         by_document: bool,
         decides: bool,
     ) -> None:
-        self._prover, self._index, self._corpus = prover, prover.index, prover.index.corpus
+        self._verifier, self._index, self._corpus = verifier, verifier.index, verifier.index.corpus
         self._decides = decides
         self._ids_known, self._by_document = ids_known, by_document
 
@@ -413,7 +418,7 @@ class _Checker:
         try:
             for step in steps:
                 await step(row)
-        except UnprovenError as error:
+        except VerificationError as error:
             row.add("not_checked", f"not checked: {error.detail}")
         relevance = row.relevance if row.has_relevant and row.relevance != given else None
         return RowCheck(sample, row.type, tuple(row.findings), tuple(row.support), relevance, leak)
@@ -438,7 +443,7 @@ class _Checker:
         if not chunks:
             return None
         texts = [chunk.text for chunk in chunks]
-        leak = wording_leak(sample.query, texts, self._index)
+        leak = query_overlap(sample.query, texts, self._index)
         if leak is not None and leak >= LEAK and longest_copy(sample.query, texts) >= COPY:
             names = listing([chunk.id for chunk in chunks], 2)
             message = f"it copies words of {names}, with {leak:.0%} of its rare words"
@@ -447,9 +452,9 @@ class _Checker:
 
     async def _check_unanswerable(self, row: _Row) -> None:
         listed = [chunk for found in row.listed.values() for chunk in found]
-        chunks = self._prover.nearest(row.sample.asked, listed)
+        chunks = self._verifier.nearest(row.sample.asked, listed)
         shown = _Shown(chunks)
-        answer = await self._prover.ask(FindAnswer(query=row.sample.asked, contexts=shown.texts))
+        answer = await self._verifier.ask(FindAnswer(query=row.sample.asked, contexts=shown.texts))
         if answer.found:
             spans = list(shown.spans(answer.evidence))
             where = listing(dict.fromkeys(chunks[n].id for n in quoted(answer)), 3)
@@ -467,7 +472,7 @@ class _Checker:
         """Return the chunks nearest to the query and the reference that are not listed."""
         listed = {chunk.id for found in row.listed.values() for chunk in found}
         hits = self._index.search(f"{row.sample.asked}\n{row.reference}", n + len(listed))
-        return [hit.chunk for hit in hits if hit.chunk.id not in listed][:n]
+        return [hit for hit in hits if hit.id not in listed][:n]
 
     def _best(self, row: _Row) -> list[Chunk]:
         """Return the listed chunks; of a long document, those nearest to the row."""
@@ -477,7 +482,7 @@ class _Checker:
                 text = f"{row.sample.asked}\n{row.reference}"
                 hits = self._index.search(text, len(self._corpus.chunks))
                 inside = {chunk.id for chunk in found}
-                found = [hit.chunk for hit in hits if hit.chunk.id in inside][: 2 * NEAR]
+                found = [hit for hit in hits if hit.id in inside][: 2 * NEAR]
             chunks += found
         return chunks
 
@@ -488,7 +493,7 @@ class _Checker:
         row.claims = row.sample.reference_claims or ()
         if not row.claims:
             asked = ExtractClaims(query=row.sample.asked, response=row.reference)
-            found = await self._prover.ask(asked)
+            found = await self._verifier.ask(asked)
             row.claims = tuple(claim.text for claim in found) or (row.reference,)
         best: dict[str, tuple[Verdict, _Shown]] = {}
         for chunks in (self._best(row), self._near(row)):
@@ -496,7 +501,7 @@ class _Checker:
             if left and chunks:
                 shown = _Shown(chunks)
                 question = VerifyClaims(claims=tuple(left), contexts=shown.texts)
-                for claim, verdict in zip(left, await self._prover.ask(question), strict=True):
+                for claim, verdict in zip(left, await self._verifier.ask(question), strict=True):
                     before = best.get(claim)
                     if before is None or verdict.label is not Label.NOT_ENOUGH_INFO:
                         best[claim] = verdict, shown
@@ -571,7 +576,7 @@ class _Checker:
         if row.reference:
             texts = _Shown(every).texts
             asked = GradeContexts(query=query, answer=row.reference, contexts=texts)
-            grades = await self._prover.ask(asked)
+            grades = await self._verifier.ask(asked)
             return {c.id for c, g in zip(every, grades, strict=True) if g.relevant} | {
                 chunk.id
                 for chunk in chunks
@@ -579,13 +584,15 @@ class _Checker:
                 if span.document == chunk.document and chunk.start <= span.start < chunk.end
             }
         if chunks:
-            answer = await self._prover.ask(FindAnswer(query=query, contexts=_Shown(chunks).texts))
+            answer = await self._verifier.ask(
+                FindAnswer(query=query, contexts=_Shown(chunks).texts)
+            )
             if answer.found and (quoted(answer) or not answer.evidence):
                 return {chunk.id for chunk in chunks}
-        answer = await self._prover.ask(FindAnswer(query=query, contexts=_Shown(every).texts))
+        answer = await self._verifier.ask(FindAnswer(query=query, contexts=_Shown(every).texts))
         if answer.found and not quoted(answer):
             detail = "the judge found an answer, but its quotes are in no chunk"
-            raise UnprovenError(NO_REPLY, detail)
+            raise VerificationError(NO_REPLY, detail)
         return {every[number].id for number in quoted(answer)}
 
     async def _check_several(self, row: _Row) -> None:
@@ -596,14 +603,14 @@ class _Checker:
         for chunk in chunks[: max(ALONE, len(self._best(row)))]:
             shown = _Shown([chunk])
             if row.claims:
-                verdicts = await self._prover.ask(
+                verdicts = await self._verifier.ask(
                     VerifyClaims(claims=row.claims, contexts=shown.texts)
                 )
                 enough = all(each.label is Label.SUPPORTED for each in verdicts)
                 evidence = [item for each in verdicts for item in each.evidence]
             else:
                 question = FindAnswer(query=row.sample.asked, contexts=shown.texts)
-                answer = await self._prover.ask(question)
+                answer = await self._verifier.ask(question)
                 enough, evidence = answer.found, list(answer.evidence)
             if enough:
                 row.add("one_chunk", f"{chunk.id} alone has the answer", shown.spans(evidence))

@@ -1,19 +1,29 @@
-"""Documents: files as text, cut into chunks. Every place refers to the extracted text."""
+"""Documents: files as text, cut into chunks, and an index of the chunks.
+
+Every position refers to the extracted text.
+"""
+
+# bm25s and lxml have no type hints
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
 
 import logging
 import os
-import re
+from array import array
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from html import unescape
-from html.parser import HTMLParser
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ragstone._internal.fields import document_id
 from ragstone._internal.sentences import split_sentences
@@ -24,10 +34,10 @@ from ragstone.datasets.table import OLE, ZIP, File, Record
 from ragstone.datasets.values import Plain, normalize_cell
 from ragstone.datasets.values import text as cell_text
 from ragstone.errors import InputError, Problem, UsageError, nearest
-from ragstone.judges.offline.words import split_forms
+from ragstone.judges.offline.words import split_forms, stem
 
 CHUNK_WORDS = 200
-"""Words of a chunk by default, about."""
+"""Approximate length of a chunk in words, by default."""
 LONGEST_PIECE = 8
 """Characters of a sentence, per word of a chunk, from which the sentence is cut."""
 EXTRA = "ragstone[documents]"
@@ -84,6 +94,14 @@ class Span:
     def text(self, corpus: "Corpus") -> str:
         return corpus.documents[self.document].text[self.start : self.end]
 
+    def to_dict(self, corpus: "Corpus") -> dict[str, str | int]:
+        return {
+            "document": self.document,
+            "start": self.start,
+            "end": self.end,
+            "text": self.text(corpus),
+        }
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -126,126 +144,123 @@ def read_documents(
     """
     if chunk_words < 1:
         raise UsageError(f"a chunk must have 1 word or more, got {chunk_words}")
-    places = [paths] if isinstance(paths, str | PathLike) else [*paths]
+    sources = [paths] if isinstance(paths, str | PathLike) else [*paths]
     documents: dict[str, Document] = {}
     chunks: list[Chunk] = []
     problems: list[Problem] = []
-    skipped: list[str] = []
-    blank: list[str] = []
-    outside: list[str] = []
-    for name, path in _files(places, problems, outside):
+    skipped: dict[str, list[str]] = {_OTHER: [], _BLANK: [], _OUTSIDE: []}
+    for name, path in _files(sources, problems, skipped[_OUTSIDE]):
+        if path.suffix.lower() not in DOCUMENT_FILES:
+            skipped[_OTHER].append(name)
+            continue
         try:
-            found = _read(name, path, chunk_words)
+            new_documents, new_chunks = _read(name, path, chunk_words)
         except InputError as error:
-            problems += [Problem(f"{name}: {each}") for each in error.problems]
+            problems += [Problem(f"{name}: {problem}") for problem in error.problems]
             continue
         except OSError as error:
             problems.append(Problem(f"{name}: it cannot be read: {error.strerror}"))
             continue
-        if found is None:
-            skipped.append(name)
-            continue
-        if not found[0]:
-            blank.append(name)
-        for each in found[0]:
-            if each.name in documents:
-                seen = f"{name}: there are two documents named {one_line(each.name, 80)!r}"
+        if not new_documents:
+            skipped[_BLANK].append(name)
+        for document in new_documents:
+            if documents.setdefault(document.name, document) is not document:
+                seen = f"{name}: there are two documents named {one_line(document.name, 80)!r}"
                 problems.append(Problem(seen, "name the folder above both, or rename one"))
-            documents[each.name] = each
-        chunks += found[1]
-    if not problems:
-        problems += _repeated_ids(chunks)
-    others = [
+        chunks += new_chunks
+    notes = [
         f"{count(len(names), 'file')} {kind}: {listing(names, 5)}"
-        for names, kind in (
-            (skipped, "of other types"),
-            (blank, "without text"),
-            (outside, "outside the folder, linked from it"),
-        )
+        for kind, names in skipped.items()
         if names
     ]
+    problems = problems or _repeated_ids(chunks)
     if not documents and not problems:
-        seen = ", but ".join(["there are no documents", *others])
-        problems.append(Problem(seen, f"documents are {', '.join(DOCUMENT_FILES)}"))
+        seen = ", but ".join(["there are no documents", *notes])
+        problems.append(Problem(seen, _SUPPORTED))
     if problems:
-        raise InputError(strip_controls(", ".join(map(str, places))) or "documents", problems)
-    notes = tuple(f"skipped {each}" for each in others)
-    return Corpus(MappingProxyType(documents), tuple(chunks), notes)
+        raise InputError(strip_controls(", ".join(map(str, sources))) or "documents", problems)
+    return Corpus(
+        MappingProxyType(documents),
+        tuple(chunks),
+        tuple(f"skipped {note}" for note in notes),
+    )
 
 
-def _read(
-    name: str, path: Path, chunk_words: int
-) -> tuple[Sequence[Document], Sequence[Chunk]] | None:
-    suffix = path.suffix.lower()
-    if suffix not in DOCUMENT_FILES:
-        return None
+_OTHER, _BLANK = "of other types", "without text"
+_OUTSIDE = "outside the folder, linked from it"
+
+
+def _read(name: str, path: Path, chunk_words: int) -> tuple[Sequence[Document], Iterable[Chunk]]:
     file = File.at(path)
-    if suffix in CHUNK_FILES:
+    if file.suffix in CHUNK_FILES:
         return _chunk_rows(file)
-    text = READERS[suffix](file)
+    text = READERS[file.suffix](file)
     if not text.strip():
-        if suffix == ".pdf":
+        if file.suffix == ".pdf":
             raise file.refused("it has no text", "it may be scanned: run OCR first")
         return (), ()
     document = Document(name, text, sha256(file.content).hexdigest())
-    return [document], list(split_chunks(document, chunk_words))
+    return [document], split_chunks(document, chunk_words)
 
 
-def _repeated_ids(chunks: Sequence[Chunk]) -> Iterator[Problem]:
-    firsts: dict[str, Chunk] = {}
+def _repeated_ids(chunks: Sequence[Chunk]) -> list[Problem]:
+    problems: list[Problem] = []
+    by_id: dict[str, Chunk] = {}
     for chunk in chunks:
-        if (first := firsts.setdefault(chunk.id, chunk)) is not chunk:
+        if (first := by_id.setdefault(chunk.id, chunk)) is not chunk:
             where = listing(sorted({first.document, chunk.document}))
             seen = f"two chunks have the id {one_line(chunk.id, 80)!r}, in {where}"
-            yield Problem(seen, "give each chunk its own id")
+            problems.append(Problem(seen, "give each chunk its own id"))
+    return problems
 
 
 def _files(
-    places: Sequence[str | PathLike[str]], problems: list[Problem], outside: list[str]
+    sources: Sequence[str | PathLike[str]], problems: list[Problem], outside: list[str]
 ) -> Iterator[tuple[str, Path]]:
-    for place in map(Path, places):
-        shown = strip_controls(str(place))
+    """Yield the names and paths of files and of what is in folders, in order, except hidden ones.
+
+    With several sources, names are whole paths, so that they differ.
+    """
+    for source in map(Path, sources):
+        shown = strip_controls(str(source))
         try:
-            if place.is_dir():
-                for path in _walk(place, problems):
-                    name = shown_name(path if len(places) > 1 else path.relative_to(place))
-                    if not path.exists():
-                        seen = f"{name}: it is a link to a file that is missing"
-                        problems.append(Problem(seen, "delete it"))
-                    elif not path.resolve().is_relative_to(place.resolve()):
-                        outside.append(name)
-                    elif path.is_file():
-                        yield name, path
-                continue
-            if place.is_file():
-                if place.suffix.lower() in DOCUMENT_FILES:
-                    yield shown_name(place if len(places) > 1 else Path(place.name)), place
+            if source.is_file():
+                if source.suffix.lower() in DOCUMENT_FILES:
+                    yield shown_name(source if len(sources) > 1 else Path(source.name)), source
                 else:
-                    seen = f"{shown}: unsupported file type {place.suffix!r}"
-                    problems.append(Problem(seen, f"documents are {', '.join(DOCUMENT_FILES)}"))
+                    seen = f"{shown}: unsupported file type {source.suffix!r}"
+                    problems.append(Problem(seen, _SUPPORTED))
                 continue
-            near = None
-            with suppress(OSError):
-                near = nearest(place.name, [entry.name for entry in place.parent.iterdir()])
-            offer = f"did you mean {near!r}?" if near else ""
-            problems.append(Problem(f"there is no file or folder {shown}", offer))
+            if not source.is_dir():
+                near = None
+                with suppress(OSError):
+                    near = nearest(source.name, [entry.name for entry in source.parent.iterdir()])
+                offer = f"did you mean {near!r}?" if near else ""
+                problems.append(Problem(f"there is no file or folder {shown}", offer))
+                continue
+            for path in _walk(source, problems):
+                name = shown_name(path if len(sources) > 1 else path.relative_to(source))
+                if not path.exists():
+                    seen = f"{name}: it is a link to a file that is missing"
+                    problems.append(Problem(seen, "delete it"))
+                elif not path.resolve().is_relative_to(source.resolve()):
+                    outside.append(name)
+                elif path.is_file():
+                    yield name, path
         except OSError as error:
             problems.append(Problem(f"{shown}: it cannot be read: {error.strerror}"))
         except ValueError as error:  # a NUL in the path
             problems.append(Problem(f"{shown}: the path cannot be used: {error}"))
 
 
-def _walk(place: Path, problems: list[Problem]) -> Iterator[Path]:
-    """Yield what is in a folder and below it in order, except what is hidden."""
-
+def _walk(source: Path, problems: list[Problem]) -> Iterator[Path]:
     def unreadable(error: OSError) -> None:
         name = strip_controls(str(error.filename))
         problems.append(Problem(f"{name}: it cannot be read: {error.strerror}"))
 
-    for folder, folders, names in os.walk(place, onerror=unreadable):
-        folders[:] = sorted(each for each in folders if not each.startswith("."))
-        for name in sorted(each for each in names if not each.startswith(".")):
-            yield Path(folder, name)
+    for folder, folders, names in os.walk(source, onerror=unreadable):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
 def shown_name(path: Path) -> str:
@@ -259,78 +274,69 @@ def _plain_text(file: File) -> str:
 
 
 def _html(file: File) -> str:
-    source = _MARKED.sub(" ", _plain_text(file))
-    parser = _HtmlText(source.lower())
-    parser.feed(source)
-    # close() would take hours: it starts again at each `<` of a tag or comment that is cut off.
-    parser.handle_data(unescape(_TAG.sub(" ", parser.rawdata)))
-    return parser.text()
+    source = _plain_text(file)
+    if not source.strip():
+        return ""
+    try:
+        from lxml.etree import iterwalk, strip_elements
+        from lxml.html import HTMLParser
+    except ImportError:
+        raise UsageError(
+            f"{file.name}: reading HTML files needs an extra: pip install '{EXTRA}'"
+        ) from None
+    parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    parser.feed(source.encode())
+    page = parser.close()
+    strip_elements(page, *_HIDDEN, with_tail=False)
+    events = cast("Iterable[tuple[str, Any]]", iterwalk(page, events=("start", "end")))
+    return _markdown(events)
 
 
-_TAG = re.compile("<[^<>]*>")
-_MARKED = re.compile(r"<!\[[^<>]*>?")
-"""Conditional comments and sections of XML: the parser raises an error for some."""
-_HIDDEN = frozenset("script style nav template noscript svg head".split())
-_INLINE = frozenset(
+_HIDDEN = ("script", "style", "nav", "template", "noscript", "svg", "head")
+_INLINE = (
     "a abbr b bdi bdo cite code data del dfn em font i ins kbd label mark q s samp small span "
-    "strong sub sup time tt u var wbr".split()
-)
+    "strong sub sup time tt u var wbr"
+).split()
+_OPENING = {
+    **dict.fromkeys(_INLINE, ""),
+    **{f"h{level}": f"\n\n{'#' * level} " for level in range(1, 7)},
+    "li": "\n* ",
+    "br": "\n",
+    "tr": "\n",
+    "pre": "\n\n```\n",
+}
+_CLOSING = {**dict.fromkeys((*_INLINE, "td", "th", "tr", "br", "li"), ""), "pre": "\n```\n\n"}
+"""Tag of HTML -> what is written for it; blank lines for all others."""
 
 
-class _HtmlText(HTMLParser):
-    """The text of a page, with headings, lists, tables and code as in Markdown."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self._parts = ["\n"]
-        # An element that is never closed hides nothing, as it would hide the rest of the page.
-        self._hidden = dict.fromkeys((tag for tag in _HIDDEN if f"</{tag}" in source), 0)
-        self._pre = 0
-        self._cells = 0
-        self._is_first_row = True
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        if tag in self._hidden:
-            self._hidden[tag] += 1
-        elif tag in ("td", "th"):
-            self._parts.append(" | " if self._cells else "| ")
-            self._cells += 1
-        elif tag == "pre":
-            self._pre += 1
-            self._parts.append("\n\n```\n")
-        elif len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
-            self._parts.append(f"\n\n{'#' * int(tag[1])} ")
-        elif tag not in _INLINE:
-            self._is_first_row = self._is_first_row or tag == "table"
-            self._parts.append({"li": "\n* ", "br": "\n", "tr": "\n"}.get(tag, "\n\n"))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._hidden:
-            self._hidden[tag] = max(0, self._hidden[tag] - 1)
-        elif tag == "pre" and self._pre:
-            self._pre -= 1
-            self._parts.append("\n```\n\n")
-        elif tag == "tr" and self._cells:
-            rule = "\n|" + " --- |" * self._cells if self._is_first_row else ""
-            self._parts.append(f" |{rule}")
-            self._is_first_row, self._cells = False, 0
-        elif tag not in _INLINE and tag not in ("td", "th", "tr", "br", "li"):
-            self._parts.append("\n\n")
-
-    def handle_data(self, data: str) -> None:
-        if any(self._hidden.values()):
-            return
-        if not self._pre:
-            line = " ".join(f"<{data}>".split())[1:-1]  # keeps one space at each end
-            data = line.lstrip() if self._parts[-1][-1] in "\n " else line
-        if data:
-            self._parts.append(data)
-
-    def text(self) -> str:
-        lines = [line.rstrip() for line in "".join(self._parts).split("\n")]
-        kept = [line for n, line in enumerate(lines) if line or (n and lines[n - 1])]
-        return "\n".join(kept).strip("\n") + "\n"
+def _markdown(events: Iterable[tuple[str, Any]]) -> str:
+    """Return the text of a page, with headings, lists, tables and code as in Markdown."""
+    parts, code, cells, is_first_row = ["\n"], 0, 0, True
+    for event, element in events:
+        tag = str(element.tag)
+        if event == "start":
+            text, mark = element.text, _OPENING.get(tag, "\n\n")
+            code += tag == "pre"
+            is_first_row = is_first_row or tag == "table"
+            if tag in ("td", "th"):
+                mark = " | " if cells else "| "
+                cells += 1
+        else:
+            text, mark = element.tail, _CLOSING.get(tag, "\n\n")
+            code -= tag == "pre"
+            if tag == "tr" and cells:
+                mark = " |" + ("\n|" + " --- |" * cells if is_first_row else "")
+                is_first_row, cells = False, 0
+        if mark:
+            parts.append(mark)
+        if text and not code:
+            line = " ".join(f"<{text}>".split())[1:-1]  # keeps one space at each end
+            text = line.lstrip() if parts[-1][-1] in "\n " else line
+        if text:
+            parts.append(text)
+    lines = [line.rstrip() for line in "".join(parts).split("\n")]
+    kept = [line for n, line in enumerate(lines) if line or (n and lines[n - 1])]
+    return "\n".join(kept).strip("\n") + "\n"
 
 
 def _pdf(file: File) -> str:
@@ -422,6 +428,7 @@ READERS: Mapping[str, Callable[[File], str]] = MappingProxyType(
 """Suffix -> what extracts a document's text."""
 DOCUMENT_FILES = (*READERS, *CHUNK_FILES)
 """Suffixes of the files that are read."""
+_SUPPORTED = f"documents are {', '.join(DOCUMENT_FILES)}"
 
 
 def _chunk_rows(file: File) -> tuple[list[Document], list[Chunk]]:
@@ -534,3 +541,53 @@ def _title(line: str) -> tuple[int, str] | None:
     if level > 6 or rest[:1] not in (" ", "\t"):
         return None
     return level, one_line(rest.rstrip("# \t"), 120)
+
+
+def stems(text: str) -> list[str]:
+    """Return the stems of a text's words in order; pairs of characters of text without spaces."""
+    return [stem(form) for form in split_forms(text)]
+
+
+class ChunkIndex:
+    """Finds chunks by words (BM25, with its usual parameters); the headings are searched too.
+
+    Words are compared by their stems, in any language: Chinese, Japanese and Thai text as
+    overlapping pairs or triples of characters.
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        import bm25s  # slow to import
+
+        self.corpus = corpus
+        self._vocabulary: dict[str, int] = {}
+        rows: list[Sequence[int]] = []
+        frequency: Counter[int] = Counter()
+        for chunk in corpus.chunks:
+            terms = stems(f"{chunk.heading}\n{chunk.text}")
+            ids = array("i", [self._vocabulary.setdefault(t, len(self._vocabulary)) for t in terms])
+            frequency.update(set(ids))
+            rows.append(ids)
+        self._frequency = frequency
+        self._model = bm25s.BM25() if self._vocabulary else None
+        if self._model:
+            self._model.index(
+                (rows, self._vocabulary), create_empty_token=False, show_progress=False
+            )
+
+    def frequency(self, term: str) -> int:
+        number = self._vocabulary.get(term)
+        return 0 if number is None else self._frequency[number]
+
+    def search(self, query: str, n: int) -> list[Chunk]:
+        """Return the best `n` chunks that share a word with the query, the best first.
+
+        Chunks with the same score are in the order of the corpus.
+        """
+        terms = stems(query)
+        numbers = sorted({self._vocabulary[term] for term in terms if term in self._vocabulary})
+        if self._model is None or not numbers or n < 1:
+            return []
+        scores = cast("NDArray[np.float32]", self._model.get_scores_from_ids(numbers))
+        matching = np.flatnonzero(scores > 0)
+        best = matching[np.argsort(-scores[matching], kind="stable")[:n]]
+        return [self.corpus.chunks[number] for number in best.tolist()]

@@ -1,21 +1,25 @@
-"""Writes test questions from documents, and keeps those that are proven.
+"""Writes test questions from documents, and keeps those that a judge verifies.
 
-Waves of candidates are written and proven at once, and accepted in their order: the result does
-not depend on which reply came first.
+Candidates are written in waves: as many as are missing of each type, from chunks that a sampler
+chooses so that every document gets about the same number. The judge writes the questions of a
+chunk in one reply, then answers questions about each draft, the cheapest first: is it supported by
+its quotes, does the reference answer it, is one chunk enough? The drafts of a wave are verified at
+the same time, in any order, and are accepted at its end in the order of their numbers. So what
+counts as a repetition, and how many questions a document has, does not depend on which reply came
+first, and the same call gives the same questions.
 """
 
-import itertools
 import json
 import math
-import re
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, takewhile
+from itertools import takewhile
 from os import PathLike
 from random import Random
-from typing import TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Literal, TypeAlias, TypeVar
 
 from ragstone._internal.concurrency import finish_in_thread, together, working
 from ragstone._internal.rate_limit import Budget
@@ -23,60 +27,100 @@ from ragstone._internal.sentences import QuoteFinder, split_sentences
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.evaluation.scoring import CircuitBreaker
-from ragstone.judges.base import Judge
+from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.factory import make_judge
-from ragstone.judges.offline.matching import find_names
-from ragstone.judges.offline.words import split_words, stem, word_lists
-from ragstone.testsets.candidates import (
-    LONGEST_QUERY,
-    MOST,
-    NOISY,
-    PAIRED,
-    SHARES,
-    UNANSWERABLE,
-    Candidate,
-    ChunkSampler,
-    check_shares,
-    counts_of,
-    grouped,
-)
-from ragstone.testsets.documents import Chunk, Corpus, Span, read_documents
-from ragstone.testsets.index import ChunkIndex
-from ragstone.testsets.noise import MODEL_FREE, query_language
-from ragstone.testsets.proofs import OTHERS, WHOLE, Prover, UnprovenError, shown_text
+from ragstone.judges.offline.words import guess_language, split_forms, word_lists
+from ragstone.testsets.documents import Chunk, ChunkIndex, Corpus, Span, read_documents
 from ragstone.testsets.wording import (
     answer_in_query,
     near_duplicate,
+    query_overlap,
     rarest_terms,
-    topic_terms,
     vague_wording,
-    wording_leak,
 )
-from ragstone.types.claim import DraftQuestion
+from ragstone.types.claim import DraftQuestion, FoundAnswer, Label
 from ragstone.types.config import Plan
 from ragstone.types.questions import (
     DetectAbstention,
     FindAnswer,
-    RephraseQuery,
+    Question,
     VerifyClaims,
     WriteQuestions,
 )
-from ragstone.types.reply import Usage
+from ragstone.types.reply import NOTHING_SPENT, Failure, Usage
 from ragstone.types.sample import Sample
 
 T = TypeVar("T")
 
-PARAPHRASE = "paraphrase"
-NOISES = (*MODEL_FREE, PARAPHRASE)
-"""Kinds of noise."""
-KINDS = (WriteQuestions.kind, FindAnswer.kind, VerifyClaims.kind, DetectAbstention.kind)
-"""The kinds of question that a judge must take; RephraseQuery too, for paraphrases."""
-ASSUMED = "A sentence of a dozen words or so states a fact of the documents."
-FIGURE = re.compile(r"\d+")
+Type: TypeAlias = Literal["single", "multi", "compare", "unanswerable"]
+
+UNANSWERABLE = "unanswerable"
+TYPES: Sequence[Type] = ("single", "multi", "compare", UNANSWERABLE)
+SHARES: Mapping[str, float] = MappingProxyType(dict(zip(TYPES, (50, 20, 10, 20), strict=True)))
+"""Type -> its default share."""
+PAIRED = frozenset(("multi", "compare"))
+"""Types that take two chunks."""
+ATTEMPTS = 3
+"""Candidates per requested question, at most."""
+LARGEST = 8
+"""Questions of one reply: more may not fit into it, or would repeat each other."""
+PARTNERS = 5
+"""Chunks that may be paired with another one: those that have most of its rare words."""
+LONGEST_QUERY = 1000
+"""Characters of a chunk with which its partners are searched."""
+OTHERS = 10
+"""Chunks that are searched for another answer: those that share most rare words."""
+WHOLE = 50
+"""Chunks that must not answer an unanswerable question."""
+ROUNDS = 3
+"""How many other chunks with an answer are looked for."""
 EVIDENCE = 12_000
 """Characters of the texts in one `evidence` tag, at most: a cell of Excel has up to 32,767."""
 AVOIDED = 10
 """Queries of the same chunks that are not to be written again, at most."""
+NO_REPLY, OVER_BUDGET = "without a reply", "over budget"
+"""Reasons that are not about the question."""
+KINDS = (WriteQuestions.kind, FindAnswer.kind, VerifyClaims.kind, DetectAbstention.kind)
+"""The kinds of question that a judge must take."""
+ASSUMED = "A sentence of a dozen words or so states a fact of the documents."
+
+
+def parse_types(text: str) -> Mapping[str, float]:
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, value = (word.strip() for word in part.partition("="))
+        if name in shares:
+            raise UsageError(f"--types {text}: {name} is there twice")
+        try:
+            shares[name] = float(value)
+        except ValueError:
+            shares[name] = math.nan
+    return check_shares(shares)
+
+
+def check_shares(shares: Mapping[str, float]) -> Mapping[str, float]:
+    """Return type -> share, or raise a UsageError if these are not types with shares."""
+    for name, share in shares.items():
+        if name not in SHARES:
+            raise UnknownNameError("type of question", name, SHARES)
+        if not 0 <= share < math.inf:
+            raise UsageError(
+                f"the share of {name} must be a number from 0; write single=40,multi=20"
+            )
+    if not sum(shares.values()):
+        raise UsageError("the shares of the types add up to 0; give one type more than 0")
+    return shares
+
+
+def counts_of(shares: Mapping[str, float], n: int) -> dict[str, int]:
+    """Return how many questions of each type make `n` together (largest remainders)."""
+    total = sum(shares.values())
+    exact = {name: n * shares.get(name, 0) / total for name in SHARES}
+    counts = {name: int(value) for name, value in exact.items()}
+    left = n - sum(counts.values())
+    for name in sorted(exact, key=lambda name: counts[name] - exact[name])[:left]:
+        counts[name] += 1
+    return counts
 
 
 @dataclass(frozen=True)
@@ -88,7 +132,6 @@ class QuestionRequest:
         types: type -> share; any positive numbers.
         brief: what the questions are about, or for; the user's words.
         personas, languages: who asks, and in which language; they take turns.
-        noises: the kinds of noise of noisy questions; they take turns.
     """
 
     n: int
@@ -96,47 +139,44 @@ class QuestionRequest:
     brief: str = ""
     personas: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
-    noises: tuple[str, ...] = NOISES
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.n < 1:
             raise UsageError(f"the number of questions must be 1 or more, got {self.n}")
         check_shares(self.types)
-        for noise in self.noises:
-            if noise not in NOISES:
-                raise UnknownNameError("kind of noise", noise, NOISES)
-        if not self.noises and self.types.get(NOISY):
-            raise UsageError("noisy questions need a kind of noise")
-        noisy = self.counts[NOISY]
-        most = (self.n - noisy) * len(self.noises)
-        if noisy > most:
-            raise UsageError(
-                f"{noisy:,} noisy questions are asked for, but there can be {most:,}: one of each "
-                "kind of noise for each other question; lower the share of noisy, or add a kind"
-            )
 
     @property
     def counts(self) -> Mapping[str, int]:
         """Type -> how many questions of it are requested."""
         return counts_of(self.types, self.n)
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of question that the judge must take."""
-        rephrases = self.counts[NOISY] and PARAPHRASE in self.noises
-        return (*KINDS, RephraseQuery.kind) if rephrases else KINDS
+
+@dataclass(frozen=True)
+class Candidate:
+    """One question to be written.
+
+    Attributes:
+        number: its place in the order in which questions are accepted, from 0.
+        persona: who asks; empty for any user.
+        language: as the user named it; empty for that of the chunks.
+    """
+
+    number: int
+    type: Type
+    chunks: tuple[Chunk, ...]
+    persona: str = ""
+    language: str = ""
 
 
 @dataclass(frozen=True)
-class ProvenQuestion:
-    """A question with its proofs.
+class VerifiedQuestion:
+    """A question that was kept.
 
     Attributes:
         relevant: the chunks that it was written from, and others that answer it; none if it is
             unanswerable.
         spans: the verbatim evidence; of an unanswerable question, what comes closest.
-        base: for a noisy variant, the question that it varies; `noise` is how.
         leak: the share of its rare words that its chunks have.
     """
 
@@ -147,13 +187,6 @@ class ProvenQuestion:
     relevant: tuple[Chunk, ...]
     spans: tuple[Span, ...]
     leak: float | None = None
-    base: "ProvenQuestion | None" = None
-    noise: str | None = None
-
-    @property
-    def type(self) -> str:
-        """Its type; `noisy` for a variant."""
-        return NOISY if self.base else self.candidate.type
 
 
 @dataclass(frozen=True)
@@ -167,16 +200,12 @@ class Rejected:
     cause: Cause | None = None
 
 
-Decision: TypeAlias = ProvenQuestion | Rejected
-Asked: TypeAlias = WriteQuestions | FindAnswer | VerifyClaims | DetectAbstention | RephraseQuery
-
-
 @dataclass(frozen=True)
 class Generated:
     """What was generated.
 
     Attributes:
-        questions: the accepted ones: of each type in the order of WRITTEN, then the noisy ones.
+        questions: the accepted ones, by type.
         rejected: the others, in the order of their numbers.
         empty: the documents without an accepted question.
         stopped: why it stopped early; None if it did not.
@@ -184,7 +213,7 @@ class Generated:
 
     request: QuestionRequest
     corpus: Corpus = field(repr=False, compare=False)
-    questions: tuple[ProvenQuestion, ...]
+    questions: tuple[VerifiedQuestion, ...]
     rejected: tuple[Rejected, ...]
     empty: tuple[str, ...]
     usage: Usage
@@ -195,33 +224,30 @@ class Generated:
         """The questions as rows of a data set.
 
         Relevant chunks have grade 1. The relevance of an unanswerable question is missing, so that
-        retrieval metrics do not score it. Tags are `type`, `source`,
-        `language`, `persona`, `noise`, `variant_of` (a row's id), `wording_leak` (a share) and
-        `evidence` (JSON).
+        retrieval metrics do not score it. Tags are `type`, `source`, `language`, `persona`,
+        `wording_leak` (a share) and `evidence` (JSON).
         """
-        ids = {each: f"q{number}" for number, each in enumerate(self.questions, 1)}
-        found: list[Sample] = []
-        for each, name in ids.items():
+        samples: list[Sample] = []
+        for number, question in enumerate(self.questions, 1):
+            candidate, leak = question.candidate, question.leak
             tags: dict[str, str | float | None] = {
-                "type": each.type,
-                "source": ", ".join(dict.fromkeys(span.document for span in each.spans)),
-                "language": each.candidate.language or query_language(each.query).name,
-                "persona": each.candidate.persona,
-                "noise": each.noise,
-                "variant_of": each.base and ids[each.base],
-                "wording_leak": None if each.leak is None else round(each.leak, 2),
-                "evidence": evidence_text(each.spans, self.corpus),
+                "type": candidate.type,
+                "source": ", ".join(dict.fromkeys(span.document for span in question.spans)),
+                "language": candidate.language or query_language(question.query),
+                "persona": candidate.persona,
+                "wording_leak": None if leak is None else round(leak, 2),
+                "evidence": evidence_text(question.spans, self.corpus),
             }
             sample = Sample(
-                id=name,
-                query=each.query,
-                reference=each.reference,
-                reference_claims=each.claims or None,
-                relevance={chunk.id: 1.0 for chunk in each.relevant} or None,
+                id=f"q{number}",
+                query=question.query,
+                reference=question.reference,
+                reference_claims=question.claims or None,
+                relevance={chunk.id: 1.0 for chunk in question.relevant} or None,
                 tags={tag: value for tag, value in tags.items() if value not in (None, "")},
             )
-            found.append(sample)
-        return found
+            samples.append(sample)
+        return samples
 
     @property
     def complete(self) -> bool:
@@ -231,14 +257,14 @@ class Generated:
     @property
     def missing(self) -> Mapping[str, int]:
         """Type -> how many questions are missing."""
-        made = Counter(each.type for each in self.questions)
+        made = Counter[str](question.candidate.type for question in self.questions)
         counts = self.request.counts.items()
         return {name: n - made[name] for name, n in counts if n > made[name]}
 
     @property
     def reasons(self) -> Mapping[str, int]:
         """Why candidates were rejected -> how many, the most frequent first."""
-        return dict(Counter(each.reason for each in self.rejected).most_common())
+        return dict(Counter(rejected.reason for rejected in self.rejected).most_common())
 
     def __str__(self) -> str:
         made, n = len(self.questions), self.request.n
@@ -250,23 +276,19 @@ class Generated:
         return "; ".join([*parts, self.stopped] if self.stopped else parts)
 
 
+def query_language(query: str) -> str:
+    return guess_language(query, split_forms(query)).name
+
+
 def evidence_text(spans: Sequence[Span], corpus: Corpus) -> str:
     """Return spans as JSON: document, start, end (exclusive) and the document's own text.
 
     Of long texts, only the beginning is there.
     """
-    return json.dumps(
-        [
-            {
-                "document": span.document,
-                "start": span.start,
-                "end": span.end,
-                "text": span.text(corpus)[: EVIDENCE // len(spans)],
-            }
-            for span in spans
-        ],
-        ensure_ascii=False,
-    )
+    places = [span.to_dict(corpus) for span in spans]
+    for place in places:
+        place["text"] = str(place["text"])[: EVIDENCE // len(spans)]
+    return json.dumps(places, ensure_ascii=False)
 
 
 def generate_questions(
@@ -278,17 +300,17 @@ def generate_questions(
     max_calls: int | None = None,
     max_cost: float | None = None,
 ) -> Generated:
-    """Write a test set from documents; each question is kept only with its proofs.
+    """Write a test set from documents; a question is kept only if a judge verifies it.
 
     Replies are cached as by `ragstone.evaluate`: the same call continues after an interruption.
 
     Args:
         docs: a folder, files, or documents that were read before.
         request: the number of questions, and their types.
-        judge: an LLM, or its name, such as `openai:gpt-4o-mini`; it writes and proves.
+        judge: an LLM, or its name, such as `openai:gpt-4o-mini`; it writes and verifies.
         concurrency: how many candidates are written at once.
-        max_calls: the most calls of a judge that is given by its name; then what is proven so far
-            is returned.
+        max_calls: the most calls of a judge that is given by its name; then what is verified so
+            far is returned.
         max_cost: the same in US dollars.
 
     Raises:
@@ -298,21 +320,228 @@ def generate_questions(
     plan = Plan() if isinstance(judge, Judge) else Plan.of({"judge": judge})
     budget = Budget(max_calls, max_cost)
     if not isinstance(judge, Judge):
-        judge = make_judge(plan, asked=[request.kinds], budget=budget)
-    check_takes(judge, request)
+        judge = make_judge(plan, asked=[KINDS], budget=budget)
+    check_takes(judge)
     generator = Generator(ChunkIndex(corpus), judge, request, plan=plan)
     run = partial(generator.run, concurrency=concurrency, spent=lambda: budget.spent)
     finish_in_thread(run)
     return generator.result(stopped=budget.spent)
 
 
-def check_takes(judge: Judge, request: QuestionRequest) -> None:
-    """Check that a judge takes all kinds of question of a request."""
-    if refused := [kind for kind in request.kinds if not judge.takes(kind)]:
+def check_takes(judge: Judge) -> None:
+    if refused := [kind for kind in KINDS if not judge.takes(kind)]:
         raise UsageError(
             f"the judge {judge.name} does not take {', '.join(refused)}; name an LLM, such as "
             "openai:gpt-4o-mini"
         )
+
+
+class ChunkSampler:
+    """Chooses the chunks of each candidate, so that all documents get about the same number.
+
+    The choice depends on the corpus, the seed, and how many questions of each document were
+    accepted; never on time.
+
+    Attributes:
+        tried: document -> how many candidates began with it.
+        accepted: document -> how many of these were accepted.
+    """
+
+    def __init__(self, index: ChunkIndex, request: QuestionRequest) -> None:
+        self._index, self._corpus, self._seed = index, index.corpus, request.seed
+        self._personas, self._languages = request.personas or ("",), request.languages or ("",)
+        self._limits = {name: ATTEMPTS * n for name, n in request.counts.items()}
+        self._counts: Counter[str] = Counter()
+        names = [name for name, chunks in self._corpus.by_document.items() if chunks]
+        Random(f"{self._seed}").shuffle(names)  # noqa: S311 - no secret
+        self._shuffled = {name: list(self._corpus.by_document[name]) for name in names}
+        for name, chunks in self._shuffled.items():
+            Random(f"{self._seed}\n{name}").shuffle(chunks)  # noqa: S311 - no secret
+        self._most = ATTEMPTS * max(1, math.ceil(request.n / max(1, len(names))))
+        self.tried: Counter[str] = Counter()
+        self.accepted: Counter[str] = Counter()
+        self._pending: Counter[str] = Counter()
+
+    @property
+    def candidates(self) -> int:
+        return sum(self._counts.values())
+
+    def wave(self, missing: Mapping[str, int]) -> list[Candidate]:
+        """Return the next candidates: as many as are missing, within the limits.
+
+        Of a chunk, at most LARGEST are in a wave; later ones avoid the queries of earlier ones.
+        """
+        self._pending.clear()
+        wave: list[Candidate] = []
+        for kind in TYPES:
+            for _ in range(min(missing.get(kind, 0), self._limits[kind] - self._counts[kind])):
+                if (chunks := self._draw(kind)) is None:
+                    break
+                number = self.candidates
+                self._counts[kind] += 1
+                persona = self._personas[number % len(self._personas)]
+                language = self._languages[number % len(self._languages)]
+                wave.append(Candidate(number, kind, chunks, persona, language))
+        return wave
+
+    def _draw(self, kind: Type) -> tuple[Chunk, ...] | None:
+        """Return the next chunk of the document with the fewest questions, and its partner."""
+        if kind in PAIRED and len(self._corpus.chunks) < 2:
+            return None
+        open_ones = [
+            name
+            for name, chunks in self._shuffled.items()
+            if self.tried[name] < self._most and self._pending[name] < LARGEST * len(chunks)
+        ]
+        if not open_ones:
+            return None
+        name = min(
+            open_ones,
+            key=lambda name: (self.accepted[name] + self._pending[name], self.tried[name]),
+        )
+        turn = self.tried[name]
+        chunk = self._shuffled[name][turn % len(self._shuffled[name])]
+        self.tried[name] += 1
+        self._pending[name] += 1
+        if kind not in PAIRED:
+            return (chunk,)
+        random = Random(f"{self._seed}\n{chunk.id}\n{turn}")  # noqa: S311 - no secret
+        similar = self._index.search(chunk.text[:LONGEST_QUERY], 4 * PARTNERS)
+        others = [other for other in similar if other.id != chunk.id]
+        apart = [other for other in others if other.document != chunk.document]
+        near = (apart if kind == "compare" else []) or others
+        if not near:
+            near = [other for other in self._corpus.chunks if other.id != chunk.id]
+            return chunk, random.choice(near)
+        return chunk, random.choice(near[:PARTNERS])
+
+
+def grouped(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+    """Yield the candidates that one reply writes together."""
+    groups: dict[object, list[Candidate]] = {}
+    for candidate in candidates:
+        ids = tuple(chunk.id for chunk in candidate.chunks)
+        key = candidate.type, ids, candidate.persona, candidate.language
+        groups.setdefault(key, []).append(candidate)
+    yield from groups.values()
+
+
+class VerificationError(Exception):
+    """A question was not verified: the reason in a few words, and details.
+
+    Attributes:
+        cause: why the judge did not answer; None if it did.
+    """
+
+    def __init__(self, reason: str, detail: str = "", cause: Cause | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.detail, self.cause = reason, detail, cause
+
+
+def shown_text(chunk: Chunk) -> str:
+    """Return a chunk's text as a judge reads it: after its headings, unless it begins with them."""
+    last = chunk.heading.rpartition(" > ")[2]
+    return chunk.text if last in chunk.text[: len(last) + 10] else f"{chunk.heading}\n{chunk.text}"
+
+
+def quoted(answer: FoundAnswer) -> list[int]:
+    return [evidence.context for evidence in answer.evidence if evidence.verified]
+
+
+class QuestionVerifier:
+    """Asks a judge about questions, and adds up the cost; a breaker stops it after failures.
+
+    Each `check_...` raises a VerificationError if the question does not pass.
+    """
+
+    def __init__(
+        self, index: ChunkIndex, judge: Judge, breaker: CircuitBreaker | None = None
+    ) -> None:
+        self.index, self.judge, self.breaker = index, judge, breaker
+        self.usage = NOTHING_SPENT
+
+    async def ask(self, question: Question[T]) -> T:
+        """Return the judge's reply.
+
+        Raises:
+            VerificationError: the judge did not answer, or a panel is split on whether there is an
+                answer: some checks need one, others need that there is none.
+        """
+        if self.breaker and self.breaker.reason:
+            raise VerificationError(NO_REPLY, self.breaker.reason)
+        outcome = await outcome_of(self.judge, question)
+        self.usage += outcome.usage
+        failure = outcome if isinstance(outcome, Failure) else None
+        if self.breaker:
+            self.breaker.add({failure and failure.cause}, failure and failure.message)
+        if isinstance(outcome, Failure):
+            raise VerificationError(
+                OVER_BUDGET if outcome.cause is Cause.BUDGET else NO_REPLY,
+                f"{question.kind}: {outcome.cause}: {one_line(outcome.message, 300)}",
+                outcome.cause,
+            )
+        if isinstance(outcome.value, FoundAnswer) and outcome.value.split:
+            raise VerificationError(
+                "judges disagree", f"{question.kind}: as many found an answer as not"
+            )
+        return outcome.value
+
+    async def check_support(self, claims: Sequence[str], texts: Sequence[str]) -> None:
+        verdicts = await self.ask(VerifyClaims(claims=tuple(claims), contexts=tuple(texts)))
+        for claim, verdict in zip(claims, verdicts, strict=True):
+            if verdict.label is not Label.SUPPORTED:
+                reason = f": {verdict.reason}" if verdict.reason else ""
+                raise VerificationError("unsupported", f"{verdict.label}: {claim!r}{reason}")
+
+    async def check_answer(self, query: str, reference: str) -> None:
+        answer = await self.ask(FindAnswer(query=query, contexts=(reference,)))
+        if not answer.found:
+            raise VerificationError("reference off topic", reference)
+
+    async def check_insufficient(self, query: str, chunk: Chunk) -> None:
+        if found := await self._find(query, [chunk]):
+            answer = one_line(found[0], 200)
+            raise VerificationError(
+                "one span is enough", f"{chunk.id} alone has an answer: {answer}"
+            )
+
+    async def check_unanswerable(self, query: str) -> None:
+        if found := await self._find(query, self.nearest(query)):
+            answer, chunk = found
+            seen = f"{chunk.id} has an answer: {one_line(answer, 200)}"
+            raise VerificationError("answerable", seen)
+
+    def nearest(self, query: str, listed: Sequence[Chunk] = ()) -> list[Chunk]:
+        """Return the chunks that must not answer an unanswerable query: first the listed ones."""
+        every = (*listed, *self.index.search(query, WHOLE), *self.index.corpus.chunks)
+        return list({chunk.id: chunk for chunk in every}.values())[: max(WHOLE, len(listed))]
+
+    async def other_answers(
+        self, query: str, claims: Sequence[str], known: Sequence[Chunk]
+    ) -> list[Chunk]:
+        ids = {chunk.id for chunk in known}
+        similar = self.index.search(query, OTHERS + len(known))
+        left = [chunk for chunk in similar if chunk.id not in ids][:OTHERS]
+        others: list[Chunk] = []
+        for _ in range(ROUNDS):
+            if (found := await self._find(query, left)) is None:
+                break
+            chunk = found[1]
+            left = [other for other in left if other.id != chunk.id]
+            asked = VerifyClaims(claims=tuple(claims), contexts=(shown_text(chunk),))
+            if all(verdict.label is Label.SUPPORTED for verdict in await self.ask(asked)):
+                others.append(chunk)
+        return others
+
+    async def _find(self, query: str, chunks: Sequence[Chunk]) -> tuple[str, Chunk] | None:
+        """Return the answer that the judge finds in chunks, and the chunk that it quotes."""
+        if not chunks:
+            return None
+        answer = await self.ask(FindAnswer(query=query, contexts=tuple(map(shown_text, chunks))))
+        if not answer.found:
+            return None
+        numbers = quoted(answer)
+        return answer.answer or "", chunks[numbers[0] if numbers else 0]
 
 
 class Generator:
@@ -320,7 +549,7 @@ class Generator:
 
     Args:
         index: the documents, and their chunks.
-        judge: takes the kinds of question of `request.kinds`.
+        judge: takes the kinds of question in KINDS.
         plan: its limit on failures in a row applies.
     """
 
@@ -328,17 +557,11 @@ class Generator:
         self, index: ChunkIndex, judge: Judge, request: QuestionRequest, *, plan: Plan | None = None
     ) -> None:
         self.index, self.request = index, request
-        self._judge, self._prover = judge, Prover(index, judge)
+        self._judge, self._verifier = judge, QuestionVerifier(index, judge)
         self._breaker = CircuitBreaker(plan or Plan())
-        self._sampler = ChunkSampler(
-            index,
-            request.counts,
-            seed=request.seed,
-            personas=request.personas,
-            languages=request.languages,
-        )
-        self._decided: list[Decision] = []
-        self._accepted: list[ProvenQuestion] = []
+        self._sampler = ChunkSampler(index, request)
+        self._decided: list[VerifiedQuestion | Rejected] = []
+        self._accepted: list[VerifiedQuestion] = []
         self._rejected: list[Rejected] = []
         self._queries: defaultdict[str, list[str]] = defaultdict(list)
         self._by_term: defaultdict[str, list[str]] = defaultdict(list)
@@ -358,69 +581,56 @@ class Generator:
         def stopped() -> str | None:
             return spent() or self._breaker.reason
 
-        async def decide(
-            work: Callable[[T], Awaitable[None]], items: Iterable[T], size: int
-        ) -> None:
-            going = takewhile(lambda _: not stopped(), items)
-            async with working(going, work, concurrency=concurrency) as done:
-                async for _ in done:
-                    on_candidate(len(self._decided), size)
-            self._settle()
-
         async with self._judge:
             while not stopped() and (wave := self._sampler.wave(self._missing())):
-                await decide(self._write, grouped(wave), len(wave))
-            pairs = self._pairs()
-            while not stopped() and (some := list(islice(pairs, self._missing()[NOISY]))):
-                await decide(self._vary, some, len(some))
+                groups = takewhile(lambda _: not stopped(), grouped(wave))
+                async with working(groups, self._write, concurrency=concurrency) as done:
+                    async for _ in done:
+                        on_candidate(len(self._decided), len(wave))
+                self._settle()
 
     def result(self, *, stopped: str | None = None) -> Generated:
-        """Return what is proven so far; `stopped` is the reason if it was interrupted."""
+        """Return what is verified so far; `stopped` is the reason if it was interrupted."""
         self._settle()
-        order = {name: place for place, name in enumerate(SHARES)}
-        questions = sorted(self._accepted, key=lambda each: order[each.type])
-        documents = {span.document for each in questions for span in each.spans}
+        order = {name: number for number, name in enumerate(TYPES)}
+        questions = sorted(self._accepted, key=lambda question: order[question.candidate.type])
+        documents = {span.document for question in questions for span in question.spans}
         return Generated(
             self.request,
             self.index.corpus,
             tuple(questions),
             tuple(self._rejected),
             tuple(name for name in self.index.corpus.documents if name not in documents),
-            self._prover.usage,
+            self._verifier.usage,
             stopped or self._breaker.reason,
         )
 
     def _missing(self) -> Mapping[str, int]:
-        made = Counter(each.type for each in self._accepted)
-        return {name: request - made[name] for name, request in self.request.counts.items()}
+        made = Counter[str](question.candidate.type for question in self._accepted)
+        return {name: n - made[name] for name, n in self.request.counts.items()}
 
     def _settle(self) -> None:
-        """Accept what is proven, in the order of the numbers, unless it repeats another."""
-        decided = sorted(self._decided, key=lambda each: each.candidate.number)
+        """Accept what is verified, in the order of the numbers, unless it repeats another."""
+        decided = sorted(self._decided, key=lambda decision: decision.candidate.number)
         self._decided = []
         for decision in decided:
-            if isinstance(decision, ProvenQuestion):
-                ids, query = [chunk.id for chunk in decision.candidate.chunks], decision.query
-                others = self._near(query)
-                same = near_duplicate(query, others, self.index)
-                if decision.base:  # it is near its base
-                    same = query if query in others else None
-                if same:
+            if isinstance(decision, Rejected):
+                query = decision.draft.query if decision.draft else ""
+            else:
+                query = decision.query
+                if same := near_duplicate(query, self._near(query), self.index):
                     draft = DraftQuestion(query=query, reference=decision.reference)
                     decision = Rejected(decision.candidate, "duplicate", f"of {same!r}", draft)
-                else:
-                    self._accepted.append(decision)
-                    for term in self._rarest(query):
-                        self._by_term[term].append(query)
-                    first = decision.candidate.chunks[0].document
-                    self._sampler.accepted[first] += decision.base is None
-            else:
-                ids = [chunk.id for chunk in decision.candidate.chunks]
-                query = decision.draft.query if decision.draft else ""
+            candidate = decision.candidate
             if isinstance(decision, Rejected):
                 self._rejected.append(decision)
-            for each in ids if query else ():
-                self._queries[each].append(query)
+            else:
+                self._accepted.append(decision)
+                self._sampler.accepted[candidate.chunks[0].document] += 1
+                for term in self._rarest(query):
+                    self._by_term[term].append(query)
+            for chunk in candidate.chunks if query else ():
+                self._queries[chunk.id].append(query)
 
     def _rarest(self, query: str) -> Sequence[str]:
         """Return a query's rarest terms; any query may have those that no chunk has."""
@@ -430,7 +640,7 @@ class Generator:
         """Return the accepted queries that share a rare term with a query."""
         return {other: None for term in self._rarest(query) for other in self._by_term[term]}.keys()
 
-    def _decide(self, decision: Decision) -> None:
+    def _decide(self, decision: VerifiedQuestion | Rejected) -> None:
         self._decided.append(decision)
         if isinstance(decision, Rejected) and decision.cause:
             self._breaker.add({decision.cause}, decision.detail)
@@ -438,9 +648,9 @@ class Generator:
             self._breaker.add({None}, None)
 
     async def _write(self, group: Sequence[Candidate]) -> None:
-        """Have one reply written, and prove each of its questions."""
+        """Have one reply written, and verify each of its questions."""
         first = group[0]
-        avoid = dict.fromkeys(each for chunk in first.chunks for each in self._queries[chunk.id])
+        avoid = dict.fromkeys(query for chunk in first.chunks for query in self._queries[chunk.id])
         question = WriteQuestions(
             passages=tuple(map(shown_text, first.chunks)),
             type=first.type,
@@ -450,204 +660,120 @@ class Generator:
             avoid=tuple(avoid)[-AVOIDED:],
         )
         try:
-            drafts = await self._prover.ask(question)
-        except UnprovenError as error:
-            for each in group:
-                self._decide(Rejected(each, error.reason, error.detail, cause=error.cause))
+            drafts = await self._verifier.ask(question)
+        except VerificationError as error:
+            for candidate in group:
+                self._decide(Rejected(candidate, error.reason, error.detail, cause=error.cause))
             return
-        for each in group[len(drafts) :]:
-            self._decide(Rejected(each, "not written", "the judge wrote fewer questions"))
-        await together(map(self._prove, group, drafts))
+        for candidate in group[len(drafts) :]:
+            self._decide(Rejected(candidate, "not written", "the judge wrote fewer questions"))
 
-    async def _prove(self, candidate: Candidate, draft: DraftQuestion) -> None:
-        try:
-            self._decide(await self._proven(candidate, draft))
-        except UnprovenError as error:
-            self._decide(Rejected(candidate, error.reason, error.detail, draft, error.cause))
+        async def decide(candidate: Candidate, draft: DraftQuestion) -> None:
+            try:
+                self._decide(await self._verified(candidate, draft))
+            except VerificationError as error:
+                self._decide(Rejected(candidate, error.reason, error.detail, draft, error.cause))
 
-    async def _proven(self, candidate: Candidate, draft: DraftQuestion) -> ProvenQuestion:
-        """Return a draft with its proofs, the cheapest first.
+        await together(map(decide, group, drafts))
+
+    async def _verified(self, candidate: Candidate, draft: DraftQuestion) -> VerifiedQuestion:
+        """Return a draft that passes every check, the cheapest first.
 
         Raises:
-            UnprovenError: a proof failed, or the judge did not answer.
+            VerificationError: it does not pass one, or the judge did not answer.
         """
-        query, chunks, prover = draft.query, candidate.chunks, self._prover
-        if not draft.reference or (candidate.type != UNANSWERABLE and not draft.claims):
-            raise UnprovenError("incomplete", "the reference or its claims are missing")
+        query, chunks, verifier = draft.query, candidate.chunks, self._verifier
+        unanswerable, paired = candidate.type == UNANSWERABLE, candidate.type in PAIRED
+        if not draft.reference or not (unanswerable or draft.claims):
+            raise VerificationError("incomplete", "the reference or its claims are missing")
         if vague := vague_wording(query):
-            raise UnprovenError("vague wording", vague)
+            raise VerificationError("vague wording", vague)
         if answer_in_query(query, draft.reference):
-            raise UnprovenError("answer in query", draft.reference)
-        if candidate.language and (language := query_language(query).name):
+            raise VerificationError("answer in query", draft.reference)
+        if candidate.language and (language := query_language(query)):
             asked = candidate.language.lower()
             if asked in word_lists() and language != asked:
-                raise UnprovenError("wrong language", f"{language}, not {asked}")
+                raise VerificationError("wrong language", f"{language}, not {asked}")
         if same := near_duplicate(query, self._near(query), self.index):
-            raise UnprovenError("duplicate", f"of {same!r}")
+            raise VerificationError("duplicate", f"of {same!r}")
         spans = find_spans(draft, chunks)
-        quoted = {name for name, _ in spans}
-        if not quoted or (candidate.type in PAIRED and len(quoted) < len(chunks)):
-            raise UnprovenError("quote not found", "a passage is not quoted")
-        corpus, relevant = self.index.corpus, list[Chunk]()
-        if candidate.type == UNANSWERABLE:
-            await prover.check_abstains(query, draft.reference)
-            await prover.check_unanswerable(query)
+        named = {number for number, _ in spans}
+        if not named or (paired and len(named) < len(chunks)):
+            raise VerificationError("quote not found", "a passage is not quoted")
+        relevant: list[Chunk] = []
+        if unanswerable:
+            if not await verifier.ask(DetectAbstention(query=query, response=draft.reference)):
+                raise VerificationError("reference answers", draft.reference)
+            await verifier.check_unanswerable(query)
         else:
+            corpus = self.index.corpus
             texts = [f"{chunks[n].heading}\n{span.text(corpus)}".strip() for n, span in spans]
-            await prover.check_support((draft.reference, *draft.claims), texts)
-            await prover.check_answer(query, draft.reference)
-            if candidate.type in PAIRED:
-                for chunk in chunks:
-                    await prover.check_insufficient(query, chunk)
-            others = await prover.other_answers(query, draft.claims, chunks)
-            if others and candidate.type in PAIRED:
-                raise UnprovenError("one span is enough", f"{others[0].id} answers it")
+            await verifier.check_support((draft.reference, *draft.claims), texts)
+            await verifier.check_answer(query, draft.reference)
+            for chunk in chunks if paired else ():
+                await verifier.check_insufficient(query, chunk)
+            others = await verifier.other_answers(query, draft.claims, chunks)
+            if others and paired:
+                raise VerificationError("one span is enough", f"{others[0].id} answers it")
             relevant = [*chunks, *others]
-        return ProvenQuestion(
+        return VerifiedQuestion(
             candidate,
             query,
             draft.reference,
-            () if candidate.type == UNANSWERABLE else draft.claims,
+            () if unanswerable else draft.claims,
             tuple(relevant),
             tuple(dict.fromkeys(span for _, span in spans)),
-            wording_leak(query, map(shown_text, chunks), self.index),
+            query_overlap(query, map(shown_text, chunks), self.index),
         )
-
-    def _pairs(self) -> Iterator[tuple[int, ProvenQuestion, str]]:
-        """Yield each number, proven question, and kind of noise of variants to try, in order.
-
-        Every question has one variant before one has two.
-        """
-        bases = [each for each in self._accepted if not each.base]
-        Random(f"{self.request.seed}\n{NOISY}").shuffle(bases)  # noqa: S311 - no secret
-        noises = self.request.noises
-        most = MOST * self.request.counts[NOISY]
-        number = itertools.count(self._sampler.candidates)
-        every = (
-            (base, noises[(place + turn) % len(noises)])
-            for turn in range(len(noises))
-            for place, base in enumerate(bases)
-        )
-        for base, noise in islice(every, most):
-            yield next(number), base, noise
-
-    async def _vary(self, pair: tuple[int, ProvenQuestion, str]) -> None:
-        """Make one variant of a question."""
-        number, base, noise = pair
-        candidate = replace(base.candidate, number=number)
-        query: str | None = None
-        try:
-            if noise == PARAPHRASE:
-                query = await self._rephrased(base)
-            else:
-                query = MODEL_FREE[noise](base.query, f"{self.request.seed}")
-                if query is None:
-                    raise UnprovenError(f"no {noise} possible", base.query)
-        except UnprovenError as error:
-            draft = DraftQuestion(query=query or base.query, reference=base.reference)
-            self._decide(Rejected(candidate, error.reason, error.detail, draft, error.cause))
-            return
-        leak = wording_leak(query, map(shown_text, candidate.chunks), self.index)
-        self._decide(
-            replace(base, candidate=candidate, query=query, leak=leak, base=base, noise=noise)
-        )
-
-    async def _rephrased(self, base: ProvenQuestion) -> str:
-        """Return a paraphrase whose answer is still the reference, with the same figures and names.
-
-        Raises:
-            UnprovenError: it asks something else, or has the same words.
-        """
-        query = await self._prover.ask(RephraseQuery(query=base.query))
-        if fault := paraphrase_fault(query, base.query):
-            raise UnprovenError("paraphrase changed", f"{fault}: {query!r}")
-        if vague := vague_wording(query):
-            raise UnprovenError("vague wording", vague)
-        if base.candidate.type == UNANSWERABLE:
-            await self._prover.check_unanswerable(query)
-        else:
-            await self._prover.check_answer(query, base.reference)
-        return query
-
-
-def paraphrase_fault(query: str, base: str) -> str | None:
-    """Return why a query cannot be a paraphrase of another, by its words; None if it may be one.
-
-    Both have the same figures and names, and a topic in common, but not the same words.
-    """
-    if Counter(FIGURE.findall(query)) != Counter(FIGURE.findall(base)):
-        return "other figures"
-    names, stems, forms = list[set[str]](), list[set[str]](), list[list[str]]()
-    for text in (query, base):
-        words = split_words(text)
-        forms.append([word.form for word in words])
-        stems.append(set(map(stem, forms[-1])))
-        names.append({stem(words[at].form) for at in find_names(words, query_language(text))})
-    if names[0] - stems[1] or names[1] - stems[0]:
-        return "other names"
-    if topic_terms(query).isdisjoint(topic_terms(base)):
-        return "another topic"
-    return "the same words" if forms[0] == forms[1] else None
 
 
 def find_spans(draft: DraftQuestion, chunks: Sequence[Chunk]) -> list[tuple[int, Span]]:
-    """Return the place of each quote, as whole sentences, after the number of its chunk from 0.
+    """Return where each quote is, as whole sentences, after the number of its chunk from 0.
 
     Raises:
-        UnprovenError: a quote is in none of the chunks.
+        VerificationError: a quote is in none of the chunks.
     """
-    found: list[tuple[int, Span]] = []
+    spans: list[tuple[int, Span]] = []
     finders = [QuoteFinder(chunk.text) for chunk in chunks]
     for number, words in draft.quotes:
         named = number - 1 if number and 1 <= number <= len(chunks) else 0
-        for place in (named, *(other for other in range(len(chunks)) if other != named)):
-            if place_in_chunk := finders[place].find(words):
+        for n in (named, *(other for other in range(len(chunks)) if other != named)):
+            if position := finders[n].find(words):
                 break
         else:
-            raise UnprovenError("quote not found", repr(one_line(words, 200)))
-        chunk, (start, end) = chunks[place], place_in_chunk
-        inside = [
-            (sentence.start, sentence.end)
-            for sentence in split_sentences(chunk.text)
-            if sentence.start < end and start < sentence.end
-        ]
-        start = min([start, *(begin for begin, _ in inside)])
-        end = max([end, *(stop for _, stop in inside)])
-        found.append((place, Span(chunk.document, chunk.start + start, chunk.start + end)))
-    return found
+            raise VerificationError("quote not found", repr(one_line(words, 200)))
+        chunk, (start, end) = chunks[n], position
+        for sentence in split_sentences(chunk.text):
+            if sentence.start < position[1] and position[0] < sentence.end:
+                start, end = min(start, sentence.start), max(end, sentence.end)
+        spans.append((n, Span(chunk.document, chunk.start + start, chunk.start + end)))
+    return spans
 
 
 def planned_questions(
     index: ChunkIndex, request: QuestionRequest, *, most: bool
-) -> Iterator[Asked]:
+) -> Iterator[WriteQuestions | FindAnswer | VerifyClaims | DetectAbstention]:
     """Yield the questions that a judge is asked, with assumed texts, to estimate what they cost.
 
-    One candidate per requested question is assumed, and that all are proven; with `most`, as many
-    candidates as there may be.
+    One candidate per requested question is assumed, and that all are verified; with `most`, as
+    many candidates as there may be.
     """
-    counts = request.counts
-    sampler = ChunkSampler(index, counts, seed=request.seed)
-    for _ in range(MOST if most else 1):
-        for group in grouped(sampler.wave(counts)):
+    sampler = ChunkSampler(index, request)
+    for _ in range(ATTEMPTS if most else 1):
+        for group in grouped(sampler.wave(request.counts)):
             passages = tuple(map(shown_text, group[0].chunks))
             kind = group[0].type
             yield WriteQuestions(passages=passages, type=kind, count=len(group))
-            for each in group:
-                query, near = f"query {each.number}", passages[0][:LONGEST_QUERY]
-                nearest = [hit.chunk for hit in index.search(near, WHOLE)]
+            for candidate in group:
+                query = f"query {candidate.number}"
+                nearest = tuple(map(shown_text, index.search(passages[0][:LONGEST_QUERY], WHOLE)))
                 if kind == UNANSWERABLE:
                     yield DetectAbstention(query=query, response=ASSUMED)
-                    yield FindAnswer(query=query, contexts=tuple(map(shown_text, nearest)))
+                    yield FindAnswer(query=query, contexts=nearest)
                     continue
                 claims = tuple(f"{ASSUMED} {n}" for n in range(3))
                 yield VerifyClaims(claims=claims, contexts=(f"{query} {ASSUMED}",) * 2)
                 yield FindAnswer(query=query, contexts=(ASSUMED,))
-                if kind in PAIRED:
-                    yield from (FindAnswer(query=query, contexts=(text,)) for text in passages)
-                others = tuple(map(shown_text, nearest[:OTHERS]))
-                yield FindAnswer(query=query, contexts=others)
-    if PARAPHRASE in request.noises:
-        paraphrases = math.ceil(counts[NOISY] / len(request.noises)) * (MOST if most else 1)
-        for number in range(paraphrases):
-            yield RephraseQuery(query=f"query {number}")
-            yield FindAnswer(query=f"query {number}", contexts=(f"{ASSUMED} {number}",))
+                for text in passages if kind in PAIRED else ():
+                    yield FindAnswer(query=query, contexts=(text,))
+                yield FindAnswer(query=query, contexts=nearest[:OTHERS])

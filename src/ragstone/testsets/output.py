@@ -1,4 +1,4 @@
-"""Files of generated questions: the data set, rejected candidates, chunks, and provenance."""
+"""Files of generated and of checked questions: data sets, rejected rows, chunks, provenance."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,88 +10,30 @@ from typing import cast
 from ragstone._internal.files import write_file, write_text
 from ragstone.datasets.export import write_samples
 from ragstone.errors import UsageError
-from ragstone.testsets.documents import Chunk, Corpus
-from ragstone.testsets.generate import Rejected, evidence_text
-from ragstone.testsets.known_items import KnownItem
-from ragstone.testsets.noise import MODEL_FREE
+from ragstone.testsets.check import Finding, SetCheck
+from ragstone.testsets.documents import Chunk
+from ragstone.testsets.generate import Rejected
 from ragstone.types.sample import Sample
 
 CHUNK_FIELDS = "id text document title"
 REJECTED_FIELDS = "reason detail type chunks"
 RECORD_FIELDS = "ragstone n seed"
 """What the JSON objects of generated files begin with."""
-KNOWN_ITEM = "known_item"
-"""The type of questions that are rare words of a chunk."""
 
 
-def samples_of_items(items: Sequence[KnownItem], corpus: Corpus) -> list[Sample]:
-    return [
-        Sample(
-            id=f"k{number}",
-            query=item.query,
-            relevance={chunk.id: 1.0 for chunk in item.relevant},
-            tags={
-                "type": KNOWN_ITEM,
-                "source": item.span.document,
-                **({"language": item.language} if item.language else {}),
-                "evidence": evidence_text([item.span], corpus),
-            },
-        )
-        for number, item in enumerate(items, 1)
-    ]
-
-
-def vary_samples(
-    samples: Sequence[Sample], noises: Sequence[str], *, seed: int = 0
-) -> tuple[list[Sample], Mapping[str, int]]:
-    """Return rows with their noisy variants, and noise -> how many rows have no such variant.
-
-    Rows that are variants themselves have none. A variant has the row's reference and relevance,
-    the tags `noise` and `variant_of`, and no response, contexts or ranking: those belong to the
-    query as it was.
-    """
-    found: list[Sample] = []
-    without = dict.fromkeys(noises, 0)
-    ids = {sample.id for sample in samples}
-    for sample in samples:
-        found.append(sample)
-        for noise in noises if "variant_of" not in sample.tags else ():
-            query = MODEL_FREE[noise](sample.query, f"{seed}")
-            if query is None:
-                without[noise] += 1
-                continue
-            name = f"{sample.id}-{noise}"
-            if name in ids:
-                raise UsageError(
-                    f"there is a row {name!r} already; vary the questions without their variants"
-                )
-            update = {
-                "id": name,
-                "query": query,
-                "tags": {**sample.tags, "noise": noise, "variant_of": sample.id},
-                **dict.fromkeys(("response", "contexts", "ranking")),
-            }
-            found.append(Sample.model_validate({**dict(sample), **update}))
-            ids.add(name)
-    return found, without
-
-
-def write_dataset(
-    samples: Sequence[Sample], path: Path, record: Mapping[str, object] | None = None
-) -> None:
+def write_dataset(samples: Sequence[Sample], path: Path, record: Mapping[str, object]) -> None:
     """Write rows in the format of the file's ending, which replaces the file as a whole.
 
-    The record of where they came from, if any, is written first, with the SHA-256 of the file: a
-    data set is never without it.
+    The record of where they came from is written first, with the SHA-256 of the file: a data set is
+    never without it.
     """
 
     def write(file: Path) -> None:
         write_samples(samples, file, suffix=path.suffix.lower())
-        if record is not None:
-            digest = sha256(file.read_bytes()).hexdigest()
-            whole = {**record, "file": path.name, "sha256": digest}
-            text = json.dumps(whole, indent=2, ensure_ascii=False)
-            write_text(provenance_path(path), text + "\n")
+        digest = sha256(file.read_bytes()).hexdigest()
+        whole = {**record, "file": path.name, "sha256": digest}
+        text = json.dumps(whole, indent=2, ensure_ascii=False)
+        write_text(provenance_path(path), text + "\n")
 
     write_file(path, write)
 
@@ -119,19 +61,12 @@ def write_chunks(chunks: Sequence[Chunk], path: Path) -> None:
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def document_hashes(corpus: Corpus) -> list[dict[str, object]]:
-    return [
-        {"name": name, "sha256": each.sha256, "chunks": len(corpus.by_document[name])}
-        for name, each in corpus.documents.items()
-    ]
-
-
 def provenance_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.provenance.json")
 
 
-def check_own(path: Path, fields: str) -> None:
-    if not path.exists():
+def check_generated_by_us(path: Path | None, fields: str) -> None:
+    if path is None or not path.exists():
         return
     with suppress(OSError, ValueError):
         first: object = json.JSONDecoder().raw_decode(path.read_text(encoding="utf-8"))[0]
@@ -157,3 +92,33 @@ def check_replaceable(path: Path) -> int:
         f"{path} exists, and was not generated or was changed since; choose another file with -o, "
         "or delete it"
     )
+
+
+def valid_samples(found: SetCheck) -> list[Sample]:
+    """Return the valid rows with corrected relevance.
+
+    The ids before the correction are in the tag `relevance_before`, findings in `warnings`.
+    """
+    samples: list[Sample] = []
+    for row in found.with_status("valid", "corrected"):
+        sample, tags = row.corrected, dict(row.sample.tags)
+        if sample is not row.sample and row.sample.relevance:
+            tags["relevance_before"] = ", ".join(row.sample.relevance)
+        if warnings := [finding for finding in row.findings if finding.severity == "warning"]:
+            tags["warnings"] = _messages(warnings)
+        samples.append(sample.model_copy(update={"tags": tags}))
+    return samples
+
+
+def rejected_samples(found: SetCheck) -> list[Sample]:
+    """Return the rejected and unchecked rows, with the reasons in the tag `rejected_because`."""
+    return [
+        row.sample.model_copy(
+            update={"tags": {**row.sample.tags, "rejected_because": _messages(row.errors)}}
+        )
+        for row in found.with_status("rejected", "unchecked")
+    ]
+
+
+def _messages(findings: Iterable[Finding]) -> str:
+    return "; ".join(f"{each.check}: {each.message}" for each in findings)

@@ -17,7 +17,7 @@ from ragstone.judges.offline.words import (
     split_words,
     stem,
 )
-from ragstone.testsets.index import ChunkIndex, terms_of
+from ragstone.testsets.documents import ChunkIndex, stems
 from ragstone.types.sample import Sample
 
 ALIKE = 0.8
@@ -83,14 +83,14 @@ def topic_terms(text: str) -> frozenset[str]:
     return frozenset(stem(form) for form in forms if form not in plain)
 
 
-def likeness(one: str, other: str, index: ChunkIndex | None = None) -> float:
+def similarity(one: str, other: str, index: ChunkIndex | None = None) -> float:
     """Return the share of their words with a topic that two queries share, in [0, 1].
 
     It is 0 if they have other figures, names or question words. Words with a typing error count as
     the same, but not two that the chunks of an index have. Whether other words have the same
     meaning is not known.
     """
-    first, second = _words_of(one), _words_of(other)
+    first, second = _key_terms(one), _key_terms(other)
     if first.asking != second.asking or first.figures != second.figures:
         return 0.0
     left, right = first.terms - second.terms, second.terms - first.terms
@@ -107,7 +107,7 @@ def likeness(one: str, other: str, index: ChunkIndex | None = None) -> float:
     return shared / every if every else float(one.split() == other.split())
 
 
-class _Words(NamedTuple):
+class KeyTerms(NamedTuple):
     """Words of a query that must agree in duplicates.
 
     Attributes:
@@ -121,12 +121,12 @@ class _Words(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 12)
-def _words_of(query: str) -> _Words:
+def _key_terms(query: str) -> KeyTerms:
     words = split_words(query)
     forms = [word.form for word in words]
     language = guess_language(query, forms)
     terms = topic_terms(query) - _POLITE
-    return _Words(
+    return KeyTerms(
         terms,
         frozenset(term for term in terms if any(map(str.isdigit, term))),
         frozenset(stem(forms[number]) for number in find_names(words, language)),
@@ -143,7 +143,7 @@ def _is_typo(one: str, other: str) -> bool:
 def near_duplicate(
     query: str, others: Iterable[str], index: ChunkIndex | None = None
 ) -> str | None:
-    return next((other for other in others if likeness(query, other, index) >= ALIKE), None)
+    return next((other for other in others if similarity(query, other, index) >= ALIKE), None)
 
 
 def rarest_terms(query: str, frequency: Callable[[str], float]) -> Sequence[str]:
@@ -171,7 +171,7 @@ def duplicates(samples: Sequence[Sample], index: ChunkIndex) -> Mapping[int, tup
             continue
         rarest = rarest_terms(sample.asked, frequency.__getitem__)
         near = sorted({other for term in rarest for other in places[term]})
-        alike = [(likeness(sample.asked, samples[other].asked, index), -other) for other in near]
+        alike = [(similarity(sample.asked, samples[other].asked, index), -other) for other in near]
         if alike and (best := max(alike))[0] >= ALIKE:
             found[place] = samples[-best[1]].id, False
         for term in rarest:
@@ -207,13 +207,13 @@ def answer_in_query(query: str, reference: str) -> bool:
 
 
 def unclear_pronoun(query: str) -> str | None:
-    found = _words_of(query)
+    found = _key_terms(query)
     if found.names or found.figures or len(found.terms) > 2:
         return None
     return next((form for form in split_forms(query) if form in _PRONOUNS), None)
 
 
-def wording_leak(query: str, texts: Iterable[str], index: ChunkIndex) -> float | None:
+def query_overlap(query: str, texts: Iterable[str], index: ChunkIndex) -> float | None:
     """Return the share of a query's rare words that the texts have; None if it has no rare word.
 
     A retriever that compares words finds these texts without understanding the question.
@@ -222,15 +222,15 @@ def wording_leak(query: str, texts: Iterable[str], index: ChunkIndex) -> float |
     rare = {term for term in topic_terms(query) if index.frequency(term) <= most}
     if not rare:
         return None
-    present = {term for text in texts for term in terms_of(text)}
+    present = {term for text in texts for term in stems(text)}
     return len(rare & present) / len(rare)
 
 
 def longest_copy(query: str, texts: Iterable[str]) -> float:
-    own = terms_of(query)
+    own = stems(query)
     best = 0
     for text in texts:
-        words = terms_of(text)
+        words = stems(text)
         places = defaultdict[str, list[int]](list)
         for place, term in enumerate(words):
             places[term].append(place)

@@ -303,14 +303,3 @@ class WriteQuestions(Question[tuple[DraftQuestion, ...]]):
 
     replies: ClassVar = TypeAdapter(tuple[DraftQuestion, ...])
     """Drafts; none if the passages allow no question."""
-
-
-class RephraseQuery(Question[str]):
-    """How would someone else ask this, in other words and with the same meaning?"""
-
-    kind: ClassVar[str] = "rephrase_query"
-
-    query: str
-
-    replies: ClassVar = TypeAdapter(str)
-    """Queries."""

@@ -15,8 +15,8 @@ from ragstone.types.score import Score, State
 
 T = TypeVar("T")
 
-TEST_FAILED = "its promptfoo test fails: "
-"""Begins the note of a row whose test in a promptfoo configuration fails."""
+TEST_FAILED = "its test fails: "
+"""Begins the note of a row whose test fails, with the metrics that fail it."""
 
 
 @dataclass(frozen=True)

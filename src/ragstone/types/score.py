@@ -14,9 +14,6 @@ from ragstone.types.claim import JudgedClaim
 
 Detail = Mapping[str, str | int | float | bool | None]
 NOTHING: Detail = MappingProxyType({})
-NOT_ASSERTED = "the test does not assert this threshold"
-"""The reason of a score that only other tests of a promptfoo configuration assert."""
-
 
 MEAN_SUPPORT, ALL_SUPPORTED = "mean_support", "all_supported"
 """Details of a judged score: the mean probability that a claim is supported, and their product."""

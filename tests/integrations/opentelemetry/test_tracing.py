@@ -2,7 +2,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from opentelemetry import _logs, trace
+from opentelemetry import trace
 
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import evaluate, evaluate_async
@@ -18,18 +18,6 @@ def test_a_provider_that_is_set_up_is_used_and_left_as_it_is(kept) -> None:
     with trace.get_tracer("host").start_as_current_span("afterwards"):
         pass
     assert [span.name for span in kept.spans][-2:] == ["ragstone sample", "afterwards"]
-
-
-@pytest.mark.usefixtures("of_the_program")
-def test_a_program_without_a_logger_provider_is_warned(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with exporting({}):
-        assert caplog.messages == []
-    monkeypatch.setattr(_logs._internal, "_LOGGER_PROVIDER", None)
-    with exporting({}):
-        [message] = caplog.messages
-    assert message.endswith("the program does not send them: set a logger provider, too")
 
 
 def test_nothing_is_exported_where_no_endpoint_is_named() -> None:

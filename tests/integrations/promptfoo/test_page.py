@@ -8,8 +8,11 @@ import yaml
 from aiohttp import web
 
 from ragstone.integrations.promptfoo.assertion import OWN
-from ragstone.integrations.promptfoo.asserts import METRICS, evaluate_tests
-from ragstone.integrations.promptfoo.config import read_configuration
+from ragstone.integrations.promptfoo.configuration import (
+    METRICS,
+    evaluate_tests,
+    read_configuration,
+)
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "promptfoo.md").read_text(encoding="utf-8")
@@ -56,8 +59,8 @@ async def test_the_shipped_example_runs_in_the_real_program_and_in_ragstone(
 
     read = read_configuration(EXAMPLE)
     run = await asyncio.to_thread(
-        evaluate_tests, read.dataset, read.demands.over().plan(), store=None
+        evaluate_tests, read.dataset, read.requirements.over().plan(), store=None
     )
     assert [score.value for row in run.rows for score in row.scores.values()] == [1, 0.5]
-    assert [bool(read.failing(row)) for row in run.rows] == [False, True]
-    assert read.demands.notes[0] == "1 of 3 tests have no supported assertion and were skipped"
+    assert [bool(read.requirements.failing(row.scores)) for row in run.rows] == [False, True]
+    assert read.requirements.notes[0] == "1 of 3 tests have no supported assertion and were skipped"

@@ -8,7 +8,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.integrations.pytest.markers import (
+from ragstone.integrations.pytest.session import (
     keywords_of,
     merge_marks,
     split_thresholds,

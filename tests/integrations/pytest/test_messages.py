@@ -6,7 +6,7 @@ from tests.cases import each_case
 from ragstone.errors import UsageError
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.evaluation.runner import evaluate_async
-from ragstone.integrations.pytest.messages import failure_message, in_tests
+from ragstone.integrations.pytest.session import failure_message, in_tests
 from ragstone.judges.factory import make_judge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import select

@@ -31,7 +31,6 @@ from ragstone.types.questions import (
     GradeSentences,
     Question,
     RateResponse,
-    RephraseQuery,
     VerifyClaims,
     WriteQuestions,
 )
@@ -73,7 +72,6 @@ QUESTIONS: dict[str, Question[object]] = {
         avoid=("What colour is it?", "How long\ndoes it last?"),
     ),
     "find_answer": FindAnswer(query="How long?", contexts=CONTEXTS),
-    "rephrase_query": RephraseQuery(query="How long does it last?"),
 }
 
 

@@ -28,7 +28,6 @@ from ragstone.types.questions import (
     GradeSentences,
     Question,
     RateResponse,
-    RephraseQuery,
     VerifyClaims,
     WriteQuestions,
 )
@@ -66,7 +65,6 @@ def test_every_kind_has_a_form_a_schema_and_a_prompt() -> None:
         RATE,
         RATE.varied(contexts=("c",), reference="r"),
         WriteQuestions(passages=("p",), type="multi", brief="b", language="de", avoid=("q",)),
-        RephraseQuery(query="q"),
         FindAnswer(query="q", contexts=("c",)),
     ],
     ids=lambda question: question.kind,
@@ -266,10 +264,3 @@ def test_an_answer_is_found_with_its_places(
     for malformed in ("Yes, found.", '{"answer": "Old."}', '{"found": "perhaps"}'):
         with pytest.raises(JudgeFailureError):
             TASKS["find_answer"].parse(RawReply(malformed), question)
-
-
-def test_a_query_in_other_words_is_one_line() -> None:
-    parse, question = TASKS["rephrase_query"].parse, RephraseQuery(query="What is it?")
-    assert parse(RawReply('{"query": "It is\\nwhat?"}'), question) == "It is what?"
-    with pytest.raises(JudgeFailureError):
-        parse(RawReply("It is what?"), question)

@@ -1,19 +1,27 @@
-"""`ragstone demo` and `demo-server`: evaluate the demo RAG system, or serve it."""
+"""`ragstone demo`: evaluate the demo RAG system, or serve it."""
 
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
 
 from ragstone._internal.concurrency import BackgroundLoop
 from ragstone.cli.commands.run import evaluated
-from ragstone.cli.options import NO_STORE, RESULTS, STORE, option, store_files, store_option_value
+from ragstone.cli.options import (
+    NO_STORE,
+    RESULTS,
+    STORE,
+    Given,
+    option,
+    store_files,
+    store_option_value,
+)
 from ragstone.cli.output import outputs_of
 from ragstone.demo.questions import DATASET, write_manuals
-from ragstone.demo.server import Variant, make_service, running, serve
+from ragstone.demo.server import Service, Variant, make_service, running, serve
+from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.targets.factory import get_target
 from ragstone.types.config import Plan
@@ -24,39 +32,59 @@ contain an injected error, which faithfulness should find.
 """
 
 
-_RETRIEVER = option(
-    "--retriever",
-    "`worse` finds fewer relevant documents, for comparisons.",
-    choices=[str(variant) for variant in Variant],
-    default="good",
-)
-_OPTIONS = (
-    option("-k --k", "Number of top results to score.", least=1, default=5),
-    option("--limit", "Use only this many questions.", least=1),
-    _RETRIEVER,
-    *RESULTS,
-    STORE,
-    NO_STORE,
-)
+_SERVED = ("host", "port", "manuals")
+"""Options that need --serve."""
 
 
-@click.command(name="demo", params=list(_OPTIONS))
+@click.command(
+    name="demo",
+    params=[
+        option("-k --k", "Number of top results to score.", least=1, default=5),
+        option("--limit", "Use only this many questions.", least=1),
+        option(
+            "--retriever",
+            "`worse` finds fewer relevant documents, for comparisons.",
+            choices=[str(variant) for variant in Variant],
+            default="good",
+        ),
+        option(
+            "--noise",
+            "Maximum random change to a similarity score.",
+            type=click.FloatRange(0, 1),
+            default=0.0,
+        ),
+        option("--seed draw", "Random seed for --noise.", type=int, default=0),
+        option("--serve", "Serve the system over HTTP instead, until Ctrl-C.", is_flag=True),
+        option("--host", "Address to listen on.  [default: 127.0.0.1]"),
+        option("--port", "0 picks a free port.  [default: 8000]", type=click.IntRange(0, 65535)),
+        option("--manuals", "With --serve: write the manuals as Markdown files.", path="FOLDER"),
+        *RESULTS,
+        STORE,
+        NO_STORE,
+    ],
+)
 def command(**given: Any) -> None:
-    """Evaluate the demo RAG system; no key or server needed.
+    """Evaluate the demo RAG system, or serve it; no key or server needed.
 
-    Starts a small RAG system over the manuals of a fictional phone, sends it the questions in
-    qr_smartphone_dataset.xlsx, and scores the answers with every metric that needs no LLM.
+    Starts a small RAG system over the manuals of a fictional phone, with some injected errors,
+    sends it the questions in qr_smartphone_dataset.xlsx, and scores the answers with every metric
+    that needs no LLM.
 
     \b
     ragstone demo --html demo.html
     ragstone demo --retriever worse        # then: ragstone runs, ragstone compare, ragstone view
+    ragstone demo --serve --port 8000      # then, in another terminal: ragstone run --metric all
     """
+    if given["serve"]:
+        return _serve(given)
+    if idle := [f"--{name}" for name in _SERVED if given[name] is not None]:
+        raise UsageError(f"{', '.join(idle)}: only with --serve")
     outputs = outputs_of(given)
     outputs.check(*store_files(given["store"]))
     click.echo(_INTRODUCTION, err=outputs.data_on_stdout)
     store_option_value(given["store"], no_store=given["no_store"])
     storing: StoreOptions = {} if given["no_store"] else {"store": given["store"] or True}
-    with _served(given["retriever"]) as url:
+    with _served(_service(given)) as url:
         plan = Plan(k=given["k"], limit=given["limit"], target=url)
         target = get_target(url, plan, k=max(plan.cutoffs))
         target.name = f"demo, {given['retriever']} retriever"  # the port is another each time
@@ -64,11 +92,15 @@ def command(**given: Any) -> None:
     sys.exit(code)
 
 
+def _service(given: Given) -> Service:
+    return make_service(given["retriever"], noise=given["noise"], seed=given["draw"])
+
+
 @contextmanager
-def _served(retriever: str) -> Generator[str, None, None]:
+def _served(service: Service) -> Generator[str, None, None]:
     """Serve the demo from a thread of its own while the block lasts; gives its URL."""
     loop = BackgroundLoop()
-    server = running(make_service(retriever))
+    server = running(service)
     try:
         yield loop.call(server.__aenter__())
     finally:
@@ -76,40 +108,13 @@ def _served(retriever: str) -> Generator[str, None, None]:
         loop.close()
 
 
-@click.command(
-    name="demo-server",
-    params=[
-        _RETRIEVER,
-        option("--host", "Address to listen on.", default="127.0.0.1"),
-        option("--port", "0 picks a free port.", type=click.IntRange(0, 65535), default=8000),
-        option(
-            "--noise",
-            "Maximum random change to a similarity score.",
-            type=click.FloatRange(0, 1),
-            default=0.0,
-        ),
-        option("--seed", "Random seed for --noise.", type=int, default=0),
-        option("--manuals", "Also write the manuals as Markdown files.", path="FOLDER"),
-    ],
-)
-def server_command(
-    host: str, port: int, retriever: str, noise: float, seed: int, manuals: Path | None
-) -> None:
-    """Serve the demo RAG system over HTTP.
-
-    A small RAG service over the manuals of a fictional phone, with some injected errors.
-
-    \b
-    ragstone demo-server --port 8000 --manuals manuals
-    ragstone run --metric all --k 5                  in another terminal
-    """
-
+def _serve(given: Given) -> None:
     def print_url(url: str) -> None:
         click.echo(f"The demo RAG system answers at {url} (Ctrl-C stops it).")
         click.echo(f"Evaluate it from another terminal: ragstone run --api-url {url}")
 
-    if manuals is not None:
-        write_manuals(manuals)
-        click.echo(f"The manuals are in {manuals}.")
-    service = make_service(retriever, noise=noise, seed=seed)
-    serve(service, host=host, port=port, ready=print_url)
+    if given["manuals"] is not None:
+        write_manuals(given["manuals"])
+        click.echo(f"The manuals are in {given['manuals']}.")
+    port = 8000 if given["port"] is None else given["port"]
+    serve(_service(given), host=given["host"] or "127.0.0.1", port=port, ready=print_url)

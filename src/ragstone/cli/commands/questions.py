@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from shutil import copyfile
@@ -20,19 +20,15 @@ from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, listing, one_line, span
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
 from ragstone.cli.options import (
+    COLUMNS,
     CONFIG,
     JUDGE,
-    LIMITS,
-    PLUGIN,
-    READING,
-    Given,
-    GroupedCommand,
+    LIMIT,
     config_of,
-    explicit_settings,
     json_file,
     load_plugins,
     option,
-    pairs_of,
+    setting,
     typed_settings,
     written,
 )
@@ -45,54 +41,43 @@ from ragstone.cli.output import (
 )
 from ragstone.datasets import load
 from ragstone.datasets.export import check_format, losses, write_samples
-from ragstone.errors import UnknownNameError, UsageError
+from ragstone.errors import UsageError
 from ragstone.evaluation.fingerprint import VERSION, JudgeSetup
 from ragstone.evaluation.judge_testing.runner import estimate_usage
-from ragstone.evaluation.preflight import check_judge_settings
 from ragstone.judges.base import Judge
-from ragstone.judges.dry_run import LEAST, MOST, Guess
+from ragstone.judges.dry_run import LEAST, MOST
 from ragstone.judges.factory import make_judge
 from ragstone.judges.llm.prompt import Prompt
 from ragstone.judges.offline.words import word_lists
-from ragstone.judges.spec import OFFLINE, is_free
 from ragstone.reports.format import dollars
-from ragstone.reports.questions import (
-    check_document,
-    print_check,
-    rejected_samples,
-    valid_samples,
-    write_check,
-)
+from ragstone.reports.questions import check_document, print_check, write_check
 from ragstone.reports.tables import STDOUT
-from ragstone.testsets.candidates import NOISY, SHARES, parse_types
-from ragstone.testsets.check import KINDS, SetCheck, check_samples
-from ragstone.testsets.documents import CHUNK_WORDS, Corpus, read_documents
+from ragstone.testsets import check, generate
+from ragstone.testsets.check import SetCheck, check_samples
+from ragstone.testsets.documents import CHUNK_WORDS, ChunkIndex, Corpus, read_documents
 from ragstone.testsets.generate import (
-    NOISES,
+    NO_REPLY,
+    SHARES,
     Generated,
     Generator,
     QuestionRequest,
     check_takes,
+    parse_types,
     planned_questions,
 )
-from ragstone.testsets.index import ChunkIndex
-from ragstone.testsets.known_items import known_items
-from ragstone.testsets.noise import MODEL_FREE
 from ragstone.testsets.output import (
     CHUNK_FIELDS,
     RECORD_FIELDS,
     REJECTED_FIELDS,
-    check_own,
+    check_generated_by_us,
     check_replaceable,
-    document_hashes,
     provenance_path,
-    samples_of_items,
-    vary_samples,
+    rejected_samples,
+    valid_samples,
     write_chunks,
     write_dataset,
     write_rejected,
 )
-from ragstone.testsets.proofs import NO_REPLY
 from ragstone.types.config import Plan
 from ragstone.types.questions import Question
 from ragstone.types.reply import Usage
@@ -104,59 +89,18 @@ SHOWN = 5
 
 _CHUNK_WORDS = option(
     "--chunk-words",
-    "Words of a chunk, about. Rows of .jsonl and .parquet files are chunks already.",
+    "Approximate chunk length in words. Rows of .jsonl and .parquet files are chunks already.",
     least=20,
     default=CHUNK_WORDS,
 )
-_DOCUMENTS = (
-    _CHUNK_WORDS,
-    option("--chunks", "Write the chunks with their ids, to be indexed.", path="FILE.jsonl"),
-)
-_QUESTIONS = (
-    option("-n --n", "Number of questions.", least=1, default=100),
-    option(
-        "--types",
-        "Types with their shares.  [default: "
-        + ",".join(f"{name}={share:g}" for name, share in SHARES.items())
-        + "]",
-        metavar="TYPE=SHARE,...",
-    ),
-    option("--brief", "What the questions are about, or for.", metavar="TEXT"),
-    option(
-        "--persona",
-        "Who asks. Several personas take turns.",
-        multiple=True,
-        metavar="TEXT",
-    ),
-    option(
-        "--languages",
-        "Languages of the questions, which take turns: en,de.  [default: that of the documents]",
-        metavar="LANGUAGE,...",
-    ),
-    option(
-        "--noise",
-        f"Kinds of noise of noisy questions: {','.join(NOISES)}.  [default: all]",
-        metavar="KIND,...",
-    ),
-    option("--seed draw", "Seed of all random choices.", type=int, default=0, metavar="N"),
+_DRY_RUN = option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True)
+_JUDGE = (
+    *(each for each in JUDGE if each.name in ("judge", "model")),
+    setting("max_calls"),
+    setting("max_cost"),
     CONFIG,
-    option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True),
 )
-_RESULT = (
-    option(
-        "-o --output",
-        f"The file to write: .jsonl, .json, .csv or .xlsx.  [default: {OUT}]",
-        path="FILE",
-    ),
-    option(
-        "--rejected",
-        "Where to write rejected candidates with their reasons.  [default: FILE-rejected.jsonl]",
-        path="FILE.jsonl",
-    ),
-    json_file("counts and reasons"),
-)
-_NEED_A_MODEL = ("types", "brief", "persona", "languages", "noise", "rejected")
-"""Options without effect on known-item queries."""
+"""The options of the judge that people type; the config file has the other settings."""
 
 
 @click.group(name="questions")
@@ -165,388 +109,271 @@ def command() -> None:
 
     \b
     ragstone questions generate docs/ --n 100 --model gpt-4o-mini -o questions.xlsx
-    ragstone questions vary questions.xlsx -o noisy.xlsx
     ragstone questions check questions.xlsx --docs docs/
     """
 
 
 @command.command(
     name="generate",
-    cls=GroupedCommand,
     params=[
         click.Argument(["documents"], metavar="DOCS...", nargs=-1, required=True,
                        type=click.Path(path_type=Path)),
+        option("-n --n", "Number of questions.", least=1, default=100),
+        option(
+            "--types",
+            "Types with their shares.  [default: "
+            + ",".join(f"{name}={share:g}" for name, share in SHARES.items())
+            + "]",
+            metavar="TYPE=SHARE,...",
+        ),
+        option("--brief", "Who asks, and what the questions are about or for.", metavar="TEXT"),
+        option(
+            "--languages",
+            "Languages of the questions, which take turns: en,de.  [default: that of the "
+            "documents]",
+            metavar="LANGUAGE,...",
+        ),
+        option("--seed draw", "Seed of all random choices.", type=int, default=0, metavar="N"),
+        _CHUNK_WORDS,
+        option("--chunks", "Write the chunks with their ids, to be indexed.", path="FILE.jsonl"),
+        _DRY_RUN,
+        *_JUDGE,
+        option(
+            "-o --output",
+            f"The file to write: .jsonl, .json, .csv or .xlsx.  [default: {OUT}]",
+            path="FILE",
+        ),
+        json_file("counts and reasons"),
     ],
-    groups={
-        "Documents": _DOCUMENTS,
-        "Questions": _QUESTIONS,
-        "Judge": tuple(each for each in JUDGE if each.name != "embedding_model"),
-        "Limits": LIMITS,
-        "Result": _RESULT,
-    },
-    brief=True,
     epilog="Exit codes: 0 success; 2 usage or input error; 3 fewer questions than asked for, or "
     "over budget; 130 interrupted.",
 )  # fmt: skip
-def generate(**given: Any) -> None:
-    """Write a test set from documents; each question is kept only with its proofs.
+def generate_command(**given: Any) -> None:
+    """Write a test set from documents; a question is kept only if a judge verifies it.
 
     DOCS are files and folders of text, Markdown, HTML, PDF and docx, or .jsonl and .parquet files
     of chunks with ids. An LLM writes questions from chunks, with references. A question is kept if
     its quotes are verbatim, its reference is supported by them, multi-hop questions need both
-    chunks, and no chunk answers an unanswerable one. The other candidates are written to another
-    file, with reasons.
+    chunks, and no chunk answers an unanswerable one. The others are written to
+    FILE-rejected.jsonl, with reasons.
 
-    Without an LLM, the queries are rare words of one chunk each, for retrieval metrics only.
     After an interruption, run the same command again: replies are cached.
 
     \b
     ragstone questions generate docs/ --n 100 --model gpt-4o-mini --dry-run
     ragstone questions generate docs/ --n 100 --model gpt-4o-mini -o questions.xlsx
     ragstone questions generate docs/ --model gpt-4o-mini --types single=6,multi=4 --languages en,de
-    ragstone questions generate docs/ --judge offline
     """
     plan = config_of(given["config"]).plan(typed_settings(given))
-    check_judge_settings(explicit_settings(given), plan)
     out: Path = given["output"] or OUT
+    chunks: Path | None = given["chunks"]
     check_format(out.suffix)
-    idle = {"batch_api": plan.batch_api, "workers": plan.workers > 1}
-    for name in filter(idle.__getitem__, idle):
-        click.echo(f"Note: the setting {name} has no effect on this command", err=True)
-    free = is_free(plan.judge)
-    rejected = given["rejected"] or (None if free else out.with_name(f"{out.stem}-rejected.jsonl"))
-    for name, path in ("--rejected", rejected), ("--chunks", given["chunks"]):
-        if path is not None and path.suffix.lower() != ".jsonl":
-            raise UsageError(f"{name} {path}: it is written as JSON Lines; name a .jsonl file")
+    if chunks is not None and chunks.suffix.lower() != ".jsonl":
+        raise UsageError(f"--chunks {chunks}: it is written as JSON Lines; name a .jsonl file")
     check_extension("json", given["file"] or STDOUT)
-    record = provenance_path(out)
-    files = (out, given["chunks"], given["file"], rejected, record)
-    check_files(*files, inputs=given["documents"])
+    rejected, record = out.with_name(f"{out.stem}-rejected.jsonl"), provenance_path(out)
+    check_files(out, chunks, given["file"], rejected, record, inputs=given["documents"])
     before = check_replaceable(out)
-    own = ((record, RECORD_FIELDS), (rejected, REJECTED_FIELDS), (given["chunks"], CHUNK_FIELDS))
-    for path, fields in own:
-        if path is not None:
-            check_own(path, fields)
+    check_generated_by_us(record, RECORD_FIELDS)
+    check_generated_by_us(rejected, REJECTED_FIELDS)
+    check_generated_by_us(chunks, CHUNK_FIELDS)
     corpus = read_documents(given["documents"], chunk_words=given["chunk_words"])
     for note in corpus.notes:
         click.echo(f"Note: {note}", err=True)
-    if given["chunks"] and not given["dry_run"]:
-        write_chunks(corpus.chunks, given["chunks"])
-    command = _Generation(given, plan, corpus, out, rejected, before)
-    sys.exit(command.known_items() if free else command.questions())
-
-
-class _Generation:
-    """One call of the command; `before` is the number of questions in the file now."""
-
-    def __init__(
-        self,
-        given: Given,
-        plan: Plan,
-        corpus: Corpus,
-        out: Path,
-        rejected: Path | None,
-        before: int,
-    ) -> None:
-        self.given, self.plan, self.corpus, self.before = given, plan, corpus, before
-        self.out, self.rejected = out, rejected
-        self.index = ChunkIndex(corpus)
-        self.size = (
-            f"{count(len(corpus.chunks), 'chunk')} of {count(len(corpus.documents), 'document')}"
-        )
-
-    def known_items(self) -> int:
-        given, n = self.given, self.given["n"]
-        typed = [f"--{name}" for name in _NEED_A_MODEL if given[name]]
-        if typed or self.plan.judge != OFFLINE:
-            where = f"{', '.join(typed)}: " if typed else ""
-            raise UsageError(
-                f"{where}the judge {self.plan.judge} writes no questions; name an LLM with "
-                f"--model, or use --judge {OFFLINE} without these options to get known-item "
-                "queries: rare words of a chunk"
-            )
-        if given["dry_run"]:
-            click.echo(f"Dry run: known-item queries from {self.size} take no calls.")
-            return 0
-        items = known_items(self.index, n, seed=given["draw"])
-        if not items:
-            raise UsageError(
-                f"{self.size} have no rare words for a query; add documents, or name an LLM"
-            )
-        used = {item.span.document for item in items}
-        empty = [name for name in self.corpus.documents if name not in used]
-        self._write(samples_of_items(items, self.corpus), {"known_items": len(items)})
-        said = f"{len(items):,} of {n:,} known-item queries"
-        write_document(given["file"], {"questions": len(items), "requested": n, "result": said})
-        click.echo(
-            f"wrote {self.out}: {said}. They are rare words of one chunk each, for retrieval "
-            "metrics only: there are no references, and users ask differently.",
-            err=given["file"] == STDOUT,
-        )
-        _print_empty(empty)
-        if len(items) < n:
-            more = f"the rare words of {self.size} are used up"
-            click.echo(f"Exit code {TOO_MUCH_FAILED}: {more}", err=True)
-            return TOO_MUCH_FAILED
-        return 0
-
-    def questions(self) -> int:
-        given, plan = self.given, self.plan
-        request = QuestionRequest(
-            given["n"],
-            parse_types(given["types"]) if given["types"] else SHARES,
-            brief=one_line(given["brief"] or ""),
-            personas=tuple(map(one_line, given["persona"])),
-            languages=_names(given["languages"]),
-            noises=_names(given["noise"]) or NOISES,
-            seed=given["draw"],
-        )
-        if given["noise"] and not request.counts[NOISY]:
-            raise UsageError(
-                f"--noise: none of the {count(request.n, 'question')} is noisy; add a share of "
-                "noisy to --types, ask for more questions, or remove --noise"
-            )
-        known = sorted(word_lists().keys() - {"any"})
-        if other := [name for name in request.languages if name.lower() not in known]:
-            click.echo(
-                f"Note: whether questions are in {', '.join(other)} is not checked; it is for "
-                f"these codes: {', '.join(known)}",
-                err=True,
-            )
-        estimate = f"{count(request.n, 'question')} from {self.size}, {self._estimate(request)}"
-        if given["dry_run"]:
-            click.echo(f"Dry run: no calls were made. {estimate}")
-            return 0
-        click.echo(estimate, err=True)
-        if not plan.cache:
-            click.echo("With --no-cache, an interrupted command starts again.", err=True)
-        budget = Budget(plan.max_calls, plan.max_cost)
-        judge = make_judge(plan, asked=[request.kinds], budget=budget)
-        generator = Generator(self.index, judge, request, plan=plan)
-        interrupted, console, shown = False, Console(stderr=True), monotonic()
-
-        def report(done: int, of: int) -> None:
-            nonlocal shown
-            update(completed=done, total=of)
-            if not console.is_terminal and monotonic() - shown > SECONDS_BETWEEN_LINES:
-                shown = monotonic()
-                click.echo(f"{done:,} of {count(of, 'candidate')} of this round decided", err=True)
-
-        with progress_bar(console, "proving") as update:
-            try:
-                finish_in_thread(
-                    partial(
-                        generator.run,
-                        concurrency=plan.concurrency,
-                        spent=lambda: budget.spent,
-                        on_candidate=report,
-                    )
-                )
-            except KeyboardInterrupt:
-                interrupted = True
-        stopped = "it was interrupted" if interrupted else budget.spent
-        generated = generator.result(stopped=stopped)
-        return self._finish(generated, judge, interrupted=interrupted)
-
-    def _finish(self, generated: Generated, judge: Judge, *, interrupted: bool) -> int:
-        given, request = self.given, generated.request
-        made = len(generated.questions)
-        writes = made > 0 and (generated.complete or made >= self.before)
-        if writes:
-            record: dict[str, object] = {
-                "judge": judge.name,
-                "judge_setups": {
-                    kind: JudgeSetup(self.plan, judge).hash([kind]) for kind in request.kinds
-                },
-                "prompts": {kind: self._prompt(kind).fingerprint for kind in request.kinds},
-                "types": request.counts,
-                "brief": request.brief,
-                "personas": request.personas,
-                "languages": request.languages,
-                "noises": request.noises,
-                "result": str(generated),
-                "rejected": generated.reasons,
-                "documents_without_questions": generated.empty,
-            }
-            self._write(generated.samples, record)
-        if self.rejected and generated.rejected:
-            write_rejected(generated.rejected, self.rejected)
-        elif self.rejected:
-            self.rejected.unlink(missing_ok=True)  # of an earlier call
-        document = {
-            "questions": made,
-            "requested": request.n,
-            "types": dict(Counter(each.type for each in generated.questions)),
-            "missing": generated.missing,
-            "rejected": generated.reasons,
-            "result": str(generated),
-            "calls": generated.usage.calls,
-            "cost_usd": generated.usage.cost_usd,
-        }
-        write_document(given["file"], document)
-        to_error = given["file"] == STDOUT
-        written = f"wrote {self.out}: " if writes else "nothing was written: "
-        click.echo(f"{written}{generated}", err=to_error)
-        if made and not writes:
-            click.echo(f"{self.out} keeps its {count(self.before, 'question')}.", err=True)
-        _print_empty(generated.empty)
-        if generated.rejected and self.rejected:
-            rejects = count(len(generated.rejected), "rejected candidate")
-            click.echo(f"{rejects}, with reasons: {self.rejected}", err=True)
-            failed = [each for each in generated.rejected if each.reason == NO_REPLY]
-            if failed:
-                click.echo(f"First {NO_REPLY}: {failed[0].detail}", err=True)
-        cached = f", {generated.usage.cached:,} cached" if generated.usage.cached else ""
-        cost = generated.usage.cost_usd
-        priced = "price unknown" if cost is None else f"about {dollars(cost)}"
-        click.echo(f"{count(generated.usage.calls, 'call')}{cached}, {priced}", err=True)
-        if interrupted:
-            kept = (
-                "run the same command again to continue" if self.plan.cache else "replies are lost"
-            )
-            click.echo(f"Interrupted; {kept}.", err=True)
-            return INTERRUPTED
-        if writes:
-            click.echo(f"Documents, judge and seed: {provenance_path(self.out)}", err=True)
-        if generated.complete:
-            click.echo(f"Evaluate with: ragstone run {self.out} --api-url URL", err=True)
-            return 0
-        click.echo(f"Exit code {TOO_MUCH_FAILED}: fewer questions than asked for", err=True)
-        return TOO_MUCH_FAILED
-
-    def _prompt(self, kind: str) -> Prompt:
-        file = self.plan.prompts.get(kind)
-        return Prompt.read(kind, Path(file)) if file else Prompt.of(kind)
-
-    def _write(self, samples: Sequence[Sample], record: dict[str, object]) -> None:
-        common = {
-            "ragstone": VERSION,
-            "n": self.given["n"],
-            "seed": self.given["draw"],
-            "chunk_words": self.given["chunk_words"],
-            "questions": len(samples),
-            "documents": document_hashes(self.corpus),
-        }
-        write_dataset(samples, self.out, {**common, **record})
-
-    def _estimate(self, request: QuestionRequest) -> str:
-        def usage(guess: Guess) -> Usage:
-            judge = make_judge(self.plan, asked=[request.kinds], guess=guess)
-            check_takes(judge, request)
-            questions = planned_questions(self.index, request, most=guess is MOST)
-            asked = cast("Iterator[Question[object]]", questions)
-            return asyncio.run(estimate_usage(judge, asked))
-
-        least, most = usage(LEAST), usage(MOST)
-        text = f"about {least.calls:,} to {most.calls:,} calls to {self.plan.judge}"
-        if least.cost_usd is None or most.cost_usd is None:
-            return f"{text}, price unknown"
-        return f"{text}, {dollars(least.cost_usd)} to {dollars(most.cost_usd)} (an estimate)"
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for part in (text or "").split(",") if (name := part.strip())))
-
-
-def _print_empty(names: Sequence[str]) -> None:
-    if names:
-        documents = f"{count(len(names), 'document')} gave no question"
-        click.echo(f"{documents}: {listing(names, SHOWN)}", err=True)
-
-
-@command.command(
-    name="vary",
-    params=[
-        click.Argument(["data"]),
-        option(
-            "--noise",
-            f"Kinds of noise: {','.join(MODEL_FREE)}.",
-            default=",".join(MODEL_FREE),
-            metavar="KIND,...",
-        ),
-        option("--seed draw", "Seed of all random choices.", type=int, default=0, metavar="N"),
-        *(each for each in READING if each.name not in ("seed", "sample")),
-        option("-o --output", "The file to write.", path="FILE", required=True),
-    ],
-)
-def vary(**given: Any) -> None:
-    """Add noisy variants to the questions in DATA: typing errors, keywords only. No model is used.
-
-    A variant has its question's reference and relevance, and the tags `noise` and `variant_of`:
-    compare the scores of pairs. Names and figures stay as they are.
-
-    \b
-    ragstone questions vary questions.xlsx --noise typos,keywords -o noisy.xlsx
-    """
-    out: Path = given["output"]
-    check_format(out.suffix)
-    check_files(out, inputs=[given["data"]])
-    noises = _names(given["noise"])
-    for noise in noises:
-        if noise not in MODEL_FREE:
-            raise UnknownNameError("kind of noise without a model", noise, MODEL_FREE)
-    if not noises:
-        raise UsageError(f"--noise is blank; use {','.join(MODEL_FREE)}")
-    dataset = load(
-        given["data"],
-        sheet=given["sheet"],
-        columns=pairs_of(given["columns"]),
-        limit=given["limit"],
+    languages = [name.strip() for name in (given["languages"] or "").split(",")]
+    request = QuestionRequest(
+        given["n"],
+        parse_types(given["types"]) if given["types"] else SHARES,
+        brief=one_line(given["brief"] or ""),
+        languages=tuple(dict.fromkeys(filter(None, languages))),
+        seed=given["draw"],
     )
-    samples, without = vary_samples(dataset.samples, noises, seed=given["draw"])
-    made = len(samples) - len(dataset.samples)
-    for noise, rows in without.items():
-        if rows:
-            click.echo(f"{noise}: not possible for {count(rows, 'row')}", err=True)
-    if not made:
-        raise UsageError(f"{given['data']}: no row has a noisy variant; nothing was written")
-    write_dataset(samples, out)
-    click.echo(f"wrote {out}: {count(len(dataset.samples), 'row')} and {count(made, 'variant')}")
+    known = sorted(word_lists().keys() - {"any"})
+    if other := [name for name in request.languages if name.lower() not in known]:
+        click.echo(
+            f"Note: whether questions are in {', '.join(other)} is not checked; it is for "
+            f"these codes: {', '.join(known)}",
+            err=True,
+        )
+    index = ChunkIndex(corpus)
+    estimate = estimate_generation(plan, index, request)
+    if given["dry_run"]:
+        click.echo(f"Dry run: no calls were made. {estimate}")
+        return
+    click.echo(estimate, err=True)
+    if chunks is not None:
+        write_chunks(corpus.chunks, chunks)
+    budget = Budget(plan.max_calls, plan.max_cost)
+    judge = make_judge(plan, asked=[generate.KINDS], budget=budget)
+    generated, interrupted = _generate(Generator(index, judge, request, plan=plan), plan, budget)
+    written = generated.questions and (generated.complete or len(generated.questions) >= before)
+    if written:
+        provenance = _provenance(generated, plan, judge, chunk_words=given["chunk_words"])
+        write_dataset(generated.samples, out, provenance)
+    elif generated.questions:
+        click.echo(f"{out} was not changed ({count(before, 'question')}).", err=True)
+    if generated.rejected:
+        write_rejected(generated.rejected, rejected)
+        rejects = count(len(generated.rejected), "rejected candidate")
+        click.echo(f"{rejects}, with reasons: {rejected}", err=True)
+    else:
+        rejected.unlink(missing_ok=True)  # of an earlier call
+    document = {
+        "questions": len(generated.questions),
+        "requested": request.n,
+        "types": dict(Counter(each.candidate.type for each in generated.questions)),
+        "missing": generated.missing,
+        "rejected": generated.reasons,
+        "result": str(generated),
+        "calls": generated.usage.calls,
+        "cost_usd": generated.usage.cost_usd,
+    }
+    write_document(given["file"], document)
+    action = f"wrote {out}" if written else "nothing was written"
+    click.echo(f"{action}: {generated}", err=given["file"] == STDOUT)
+    _print_details(generated)
+    if interrupted:
+        kept = "run the same command again to continue" if plan.cache else "replies are lost"
+        click.echo(f"Interrupted; {kept}.", err=True)
+        sys.exit(INTERRUPTED)
+    if written:
+        click.echo(f"Documents, judge and seed: {record}", err=True)
+    if not generated.complete:
+        click.echo(f"Exit code {TOO_MUCH_FAILED}: fewer questions than asked for", err=True)
+        sys.exit(TOO_MUCH_FAILED)
+    click.echo(f"Evaluate with: ragstone run {out} --api-url URL", err=True)
 
 
-_CHECKED_AGAINST = (
-    option(
-        "--docs",
-        "A folder or file of the documents; repeat it for several.",
-        multiple=True,
-        required=True,
-        metavar="PATH",
-    ),
-    _CHUNK_WORDS,
-)
+def estimate_generation(plan: Plan, index: ChunkIndex, request: QuestionRequest) -> str:
+    usages: list[Usage] = []
+    for guess in (LEAST, MOST):
+        judge = make_judge(plan, asked=[generate.KINDS], guess=guess)
+        check_takes(judge)
+        planned = planned_questions(index, request, most=guess is MOST)
+        usages.append(
+            asyncio.run(estimate_usage(judge, cast("Iterator[Question[object]]", planned)))
+        )
+    corpus = index.corpus
+    return (
+        f"{count(request.n, 'question')} from {count(len(corpus.chunks), 'chunk')} of "
+        f"{count(len(corpus.documents), 'document')}, {_estimate(plan, usages)}"
+    )
+
+
+def _generate(generator: Generator, plan: Plan, budget: Budget) -> tuple[Generated, bool]:
+    """Generate with progress; returns what was generated, and whether it was interrupted."""
+    console, interrupted, shown = Console(stderr=True), False, monotonic()
+
+    def report(done: int, of: int) -> None:
+        nonlocal shown
+        update(completed=done, total=of)
+        if not console.is_terminal and monotonic() - shown > SECONDS_BETWEEN_LINES:
+            shown = monotonic()
+            click.echo(f"{done:,} of {count(of, 'candidate')} of this round decided", err=True)
+
+    with progress_bar(console, "verifying") as update:
+        try:
+            finish_in_thread(
+                partial(
+                    generator.run,
+                    concurrency=plan.concurrency,
+                    spent=lambda: budget.spent,
+                    on_candidate=report,
+                )
+            )
+        except KeyboardInterrupt:
+            interrupted = True
+    stopped = "it was interrupted" if interrupted else budget.spent
+    return generator.result(stopped=stopped), interrupted
+
+
+def _print_details(generated: Generated) -> None:
+    if generated.empty:
+        documents = count(len(generated.empty), "document")
+        click.echo(
+            f"No question came from {documents}: {listing(generated.empty, SHOWN)}", err=True
+        )
+    if failed := [each for each in generated.rejected if each.reason == NO_REPLY]:
+        click.echo(f"First {NO_REPLY}: {failed[0].detail}", err=True)
+    usage = generated.usage
+    cached = f", {usage.cached:,} cached" if usage.cached else ""
+    priced = "price unknown" if usage.cost_usd is None else f"about {dollars(usage.cost_usd)}"
+    click.echo(f"{count(usage.calls, 'call')}{cached}, {priced}", err=True)
+
+
+def _provenance(
+    generated: Generated, plan: Plan, judge: Judge, *, chunk_words: int
+) -> Mapping[str, object]:
+    request, corpus = generated.request, generated.corpus
+    prompts = {
+        kind: Prompt.read(kind, Path(plan.prompts[kind]))
+        if kind in plan.prompts
+        else Prompt.of(kind)
+        for kind in generate.KINDS
+    }
+    return {
+        "ragstone": VERSION,
+        "n": request.n,
+        "seed": request.seed,
+        "chunk_words": chunk_words,
+        "questions": len(generated.questions),
+        "documents": [
+            {"name": name, "sha256": each.sha256, "chunks": len(corpus.by_document[name])}
+            for name, each in corpus.documents.items()
+        ],
+        "judge": judge.name,
+        "judge_setups": {kind: JudgeSetup(plan, judge).hash([kind]) for kind in generate.KINDS},
+        "prompts": {kind: prompt.fingerprint for kind, prompt in prompts.items()},
+        "types": request.counts,
+        "brief": request.brief,
+        "languages": request.languages,
+        "result": str(generated),
+        "rejected": generated.reasons,
+        "documents_without_questions": generated.empty,
+    }
+
+
+def _estimate(plan: Plan, usages: Iterable[Usage]) -> str:
+    least, most = sorted(usages, key=lambda usage: usage.calls)
+    if not most.calls:
+        return "no calls, at no cost"
+    text = f"about {span(least.calls, most.calls)} calls to {plan.judge}"
+    costs = [cost for usage in (least, most) if (cost := usage.cost_usd) is not None]
+    if len(costs) < 2:
+        return f"{text}, price unknown"
+    low = min(filter(None, costs), default=0.0)
+    return f"{text}, {dollars(low)} to {dollars(max(costs))} at list prices (an estimate)"
 
 
 @command.command(
     name="check",
-    cls=GroupedCommand,
-    params=[click.Argument(["data"], metavar="FILE")],
-    groups={
-        "Documents": _CHECKED_AGAINST,
-        "Data": READING,
-        "Check": (
-            CONFIG,
-            PLUGIN,
-            option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True),
+    params=[
+        click.Argument(["data"], metavar="FILE"),
+        option(
+            "--docs",
+            "A folder or file of the documents; repeat it for several.",
+            multiple=True,
+            required=True,
+            metavar="PATH",
         ),
-        "Judge": JUDGE,
-        "Limits": LIMITS,
-        "Result": (
-            option(
-                "--write",
-                "Write the valid rows, with corrected relevant ids, and the others with the "
-                "reasons to a second file: .xlsx, .csv, .json or .jsonl.",
-                path="FILE",
-            ),
-            written("html", description="Write a page with all findings and their evidence."),
-            json_file("result"),
-            option("--show", "Findings of each kind to show.", least=0, default=3),
+        _CHUNK_WORDS,
+        COLUMNS,
+        LIMIT,
+        _DRY_RUN,
+        *_JUDGE,
+        option(
+            "--write",
+            "Write the valid rows, with corrected relevant ids, and the others with the "
+            "reasons to a second file: .xlsx, .csv, .json or .jsonl.",
+            path="FILE",
         ),
-    },
-    brief=True,
+        written("html", description="Write a page with all findings and their evidence."),
+        json_file("result"),
+    ],
     epilog="Exit codes: 0 no row has an error; 1 a row has an error; 2 usage or input error; "
     "3 the judge did not answer for a row; 130 interrupted.",
 )
-def check(**given: Any) -> None:
+def check_command(**given: Any) -> None:
     """Check the test set in FILE, from any tool, against its documents.
 
     For each row: do the documents support the reference, do the relevant chunks have the answer,
@@ -561,16 +388,14 @@ def check(**given: Any) -> None:
     ragstone questions check questions.xlsx --docs guides/ --write checked.xlsx --model gpt-4o-mini
     """
     config = config_of(given["config"])
-    load_plugins(*config.plugins, *given["plugin"])
+    load_plugins(*config.plugins)
     plan = config.plan(typed_settings(given))
-    check_judge_settings(explicit_settings(given), plan)
-    fixed, rejected = given["write"], None
+    fixed: Path | None = given["write"]
+    rejected = fixed and fixed.with_stem(f"{fixed.stem}-rejected")
     if fixed is not None:
         check_format(fixed.suffix)
-        rejected = fixed.with_stem(f"{fixed.stem}-rejected")
-    check_files(
-        given["file"], given["html"], fixed, rejected, inputs=[given["data"], *given["docs"]]
-    )
+    inputs = [given["data"], *given["docs"]]
+    check_files(given["file"], given["html"], fixed, rejected, inputs=inputs)
     for name, path in (("json", given["file"]), ("html", given["html"])):
         if path is not None:
             check_extension(name, path)
@@ -579,57 +404,51 @@ def check(**given: Any) -> None:
     for note in (*dataset.source.notes, *corpus.notes):
         click.echo(f"Note: {note}", err=True)
     if given["dry_run"]:
-        click.echo(f"Dry run: no calls were made. {estimate_check(plan, dataset.samples, corpus)}")
+        text = f"Checking {count(len(dataset.samples), 'row')} with {plan.judge}"
+        estimate = estimate_check(plan, dataset.samples, corpus)
+        click.echo(f"Dry run: no calls were made. {text}: {estimate}")
         return
-    found = _check(plan, dataset.samples, corpus, dataset.source.name)
-    console = write_document(given["file"], given["file"] and check_document(found))
-    if given["html"] is not None:
-        write_file(given["html"], partial(write_check, found))
-    if fixed is not None and rejected is not None:
-        _write_rows(found, fixed, rejected)
-    print_check(found, console, most=given["show"])
-    sys.exit(code_of(found))
-
-
-def _check(plan: Plan, samples: Sequence[Sample], corpus: Corpus, name: str) -> SetCheck:
-    judge = make_judge(plan, asked=[KINDS], budget=Budget(plan.max_calls, plan.max_cost))
-    with progress_bar(Console(stderr=True), "checking", total=len(samples)) as update:
-        return finish_in_thread(
+    judge = make_judge(plan, asked=[check.KINDS], budget=Budget(plan.max_calls, plan.max_cost))
+    with progress_bar(Console(stderr=True), "checking", total=len(dataset.samples)) as update:
+        result = finish_in_thread(
             partial(
                 check_samples,
-                samples,
+                dataset.samples,
                 corpus,
                 judge,
-                name=name,
+                name=dataset.source.name,
                 concurrency=plan.concurrency,
                 plan=plan,
                 on_row=lambda done, total: update(completed=done, total=total),
             )
         )
+    console = write_document(given["file"], given["file"] and check_document(result))
+    if given["html"] is not None:
+        write_file(given["html"], partial(write_check, result))
+    if fixed is not None and rejected is not None:
+        _write_rows(result, fixed, rejected)
+    print_check(result, console)
+    if unchecked := [f for f in result.findings if f.check == "not_checked"]:
+        words = f"{count(len(unchecked), 'row')} of {len(result.rows):,} not checked"
+        first = f"the first: {unchecked[0].message}"
+        click.echo(f"Exit code {TOO_MUCH_FAILED}: {words}; {first}", err=True)
+        sys.exit(TOO_MUCH_FAILED)
+    sys.exit(GATE_FAILED if any(row.errors for row in result.rows) else 0)
 
 
 def estimate_check(plan: Plan, samples: Sequence[Sample], corpus: Corpus) -> str:
     usages: list[Usage] = []
     for guess in (LEAST, MOST):
-        judge = make_judge(plan, asked=[KINDS], guess=guess)
+        judge = make_judge(plan, asked=[check.KINDS], guess=guess)
         asked = check_samples(samples, corpus, judge, name="", concurrency=plan.concurrency)
         usages.append(asyncio.run(asked).usage)
-    least, most = sorted(usages, key=lambda usage: usage.calls)
-    text = f"Checking {count(len(samples), 'row')} with {plan.judge}: "
-    if not most.calls:
-        return f"{text}no calls, at no cost"
-    costs = [usage.cost_usd for usage in usages]
-    text += f"about {span(least.calls, most.calls)} calls"
-    if any(cost is None for cost in costs):
-        return f"{text}; price unknown"
-    low, high = min(filter(None, costs), default=0.0), max(cost or 0.0 for cost in costs)
-    return f"{text}, {dollars(low)} to {dollars(high)} at list prices (an estimate)"
+    return _estimate(plan, usages)
 
 
-def _write_rows(found: SetCheck, fixed: Path, rejected: Path) -> None:
+def _write_rows(result: SetCheck, fixed: Path, rejected: Path) -> None:
     made: dict[Path, Path] = {}
     with TemporaryDirectory() as folder:
-        for path, samples in ((fixed, valid_samples(found)), (rejected, rejected_samples(found))):
+        for path, samples in ((fixed, valid_samples(result)), (rejected, rejected_samples(result))):
             if not samples:
                 which = "no row is valid" if path == fixed else "no row was rejected"
                 click.echo(f"{path} was not written: {which}", err=True)
@@ -641,14 +460,3 @@ def _write_rows(found: SetCheck, fixed: Path, rejected: Path) -> None:
         for path, copy in made.items():
             write_file(path, partial(copyfile, copy))
             click.echo(f"Wrote {path}", err=True)
-
-
-def code_of(found: SetCheck) -> int:
-    unchecked = [f for f in found.findings if f.check == "not_checked"]
-    if unchecked:
-        words = f"{count(len(unchecked), 'row')} of {len(found.rows):,} not checked"
-        click.echo(
-            f"Exit code {TOO_MUCH_FAILED}: {words}; the first: {unchecked[0].message}", err=True
-        )
-        return TOO_MUCH_FAILED
-    return GATE_FAILED if any(row.errors for row in found.rows) else 0

@@ -46,15 +46,13 @@ from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import Evaluation
-from ragstone.integrations.promptfoo.asserts import (
+from ragstone.integrations.promptfoo.assertion import RAGAS
+from ragstone.integrations.promptfoo.configuration import (
     LEGACY,
-    RAGAS,
+    Configuration,
     ProgressOptions,
     asks_in_text,
     evaluate_tests,
-)
-from ragstone.integrations.promptfoo.config import (
-    Configuration,
     is_configuration,
     read_configuration,
 )
@@ -191,10 +189,10 @@ class PromptfooTests:
         The command line takes precedence over the configuration, and that over `ragstone.yaml`.
         Only a target that is named is called.
         """
-        demands, file = self.configuration.demands, self.file.name
+        requirements, file = self.configuration.requirements, self.file.name
         if given["policy"] == LEGACY and given["preset"] is None:
-            demands = demands.without_ragas()
-        plan = plan_of(given, demands.over(config))
+            requirements = requirements.without_ragas()
+        plan = plan_of(given, requirements.over(config))
         if plan.columns:
             raise UsageError(
                 f"{file} has no columns, so --map cannot be used: promptfoo's assertions read the "
@@ -206,7 +204,7 @@ class PromptfooTests:
             legacy_model(plan)
         how = MODES.get(plan.policy, "scored by ragstone's own rules")
         samples = count(len(self.dataset.samples), "sample")
-        for note in (f"{samples}; {how} (policy {plan.policy})", *demands.notes):
+        for note in (f"{samples}; {how} (policy {plan.policy})", *requirements.notes):
             click.echo(f"{file}: {note}", err=True)
         return plan.model_copy(update={"fallback_target": None})
 
@@ -214,7 +212,7 @@ class PromptfooTests:
         failing = [
             f"{row.sample.id} ({', '.join(names)})"
             for row in run.rows
-            if (names := self.configuration.failing(row))
+            if (names := self.configuration.requirements.failing(row.scores))
         ]
         if not failing:
             return run

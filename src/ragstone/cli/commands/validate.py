@@ -22,7 +22,7 @@ from ragstone.cli.options import (
 from ragstone.datasets import Dataset, load
 from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.preflight import LLM, runnable, with_llm
-from ragstone.integrations.promptfoo.config import is_configuration, read_configuration
+from ragstone.integrations.promptfoo.configuration import is_configuration, read_configuration
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import make_judge

@@ -186,7 +186,7 @@ class RagPlugin:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if mark := metafunc.definition.get_closest_marker("rag_dataset"):
-            from ragstone.integrations.pytest.markers import samples_of_mark
+            from ragstone.integrations.pytest.session import samples_of_mark
 
             folder, stash = metafunc.definition.path.parent, self._config.stash
             found = samples_of_mark(mark, folder, stash)
@@ -222,7 +222,7 @@ class RagPlugin:
             reason = str(parts[-1]).removeprefix("Skipped: ")
             ours += [reason] if reason.startswith(SKIPPED) else []
         if self._reports or ours:
-            from ragstone.integrations.pytest.messages import summary_lines
+            from ragstone.integrations.pytest.session import summary_lines
 
             terminalreporter.section("ragstone")
             for line in summary_lines(self._reports, ours):

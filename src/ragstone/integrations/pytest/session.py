@@ -1,8 +1,19 @@
-"""The evaluations of one pytest session: shared judges, one budget, one event loop."""
+"""The evaluations of one pytest session: marks as options, shared judges, messages, the summary.
 
-from collections.abc import Callable, Iterable, Mapping
+All tests of a session share its judges, one budget and one event loop. Quoted texts come from
+outside: each is printed as one line without control characters.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import partial, wraps
+from dataclasses import replace
+from functools import partial, reduce, wraps
+from inspect import signature
+from itertools import chain
+from operator import add
 from pathlib import Path
 from threading import RLock
 from typing import NoReturn, ParamSpec, TypeVar, cast
@@ -11,34 +22,388 @@ from warnings import warn
 import pytest
 
 from ragstone._internal.concurrency import BackgroundLoop
+from ragstone._internal.fields import FrozenModel
 from ragstone._internal.rate_limit import Budget
+from ragstone._internal.sentences import split_sentences
+from ragstone._internal.text import count, one_line
+from ragstone.datasets import Dataset, load
 from ragstone.datasets.frames import Model
 from ragstone.errors import RagstoneError, UnknownNameError, UsageError
+from ragstone.evaluation.config_file import Config, read_config
 from ragstone.evaluation.preflight import LLM_KEY, llm_reason, needing_llm, with_llm
 from ragstone.evaluation.runner import Evaluation, Options
 from ragstone.evaluation.runner import plan_of as plan_of_options
 from ragstone.integrations.pytest import SKIPPED
-from ragstone.integrations.pytest.markers import (
-    ROWS,
-    keywords_of,
-    merge_marks,
-    plan_of,
-    split_thresholds,
-)
-from ragstone.integrations.pytest.messages import WorkerReport, check, in_tests
 from ragstone.judges.base import Judge, JudgeWrapper, reply_of
 from ragstone.judges.dry_run import LEAST
+from ragstone.judges.embeddings import compare_texts
 from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.offline import OfflineJudge
-from ragstone.metrics import GROUPS, select
-from ragstone.types.config import SETTINGS, JudgePlan, Plan
-from ragstone.types.gate import FLAGS
+from ragstone.metrics import GROUPS, load_plugin, select
+from ragstone.metrics.claim_checks import Check
+from ragstone.reports.facts import CAUSES, LABELS
+from ragstone.reports.format import decimal, dollars, interval
+from ragstone.results.metric_summary import MetricSummaryBuilder
+from ragstone.results.run import Run
+from ragstone.types.claim import JudgedClaim, Label, Texts
+from ragstone.types.config import SETTINGS, JudgePlan, Plan, Source, in_python
+from ragstone.types.gate import FLAGS, GateResult
 from ragstone.types.questions import Question
-from ragstone.types.reply import Reply
+from ragstone.types.reply import Reply, Usage
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
+from ragstone.types.score import NOTHING, MetricInfo, Score, State
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+# Marks as options: `rag`, `rag_dataset`, and metrics with their thresholds.
+
+Parameters = Mapping[str, str | int | float | tuple[int, ...] | None]
+Metrics = Mapping[str, object]
+DEMANDS = ("fail_under", "fail_over")
+KEYWORDS = ("metric", *sorted(Options.__annotations__.keys() - {"metrics"}))
+"""Keywords of the marker `rag`."""
+_EXAMPLE = '@pytest.mark.rag(metric="faithfulness", fail_under=0.8)'
+
+
+def keywords_of(mark: pytest.Mark) -> Mapping[str, object]:
+    if mark.args:
+        given = ", ".join(map(repr, mark.args))
+        raise UsageError(f"the marker rag takes keyword arguments only: {_EXAMPLE}; got {given}")
+    return mark.kwargs
+
+
+def merge_marks(marks: Iterable[Mapping[str, object]]) -> Options:
+    metrics: dict[str, None] = {}
+    demands: dict[str, dict[str, object]] = {}
+    others: dict[str, object] = {}
+    for mark in marks:
+        rest = dict(mark)
+        given = rest.pop("metric", None)
+        if unknown := sorted(rest.keys() - set(KEYWORDS)):
+            raise UnknownNameError("keyword of the marker rag", unknown[0], KEYWORDS)
+        names = cast("Sequence[str]", [given] if isinstance(given, str) else given)
+        if not isinstance(names, list | tuple) or not names or not _are_names(names):
+            raise UsageError(f"the marker rag needs a metric: {_EXAMPLE}")
+        metrics |= dict.fromkeys(names)
+        for demand in DEMANDS:
+            if (value := rest.pop(demand, None)) is not None:
+                demands.setdefault(demand, {}).update(dict.fromkeys(names, value))
+        others |= rest
+    if not metrics:
+        return {}
+    merged = {"metrics": list(metrics), **demands, **others}
+    gates = [cast("object", merged.get(flag)) for flag in FLAGS]
+    gated = {name for gate in gates if isinstance(gate, Mapping) for name in cast("Metrics", gate)}
+    if idle := [name for name in metrics if name not in gated]:
+        raise UsageError(
+            f"no marker sets a threshold for {', '.join(idle)}: add fail_under= or fail_over="
+        )
+    return cast("Options", merged)
+
+
+def _are_names(values: Iterable[object]) -> bool:
+    return all(isinstance(name, str) for name in values)
+
+
+def split_thresholds(thresholds: Mapping[str, float | str], parameters: Parameters) -> Options:
+    given = cast("object", thresholds)
+    if not isinstance(given, Mapping) or not thresholds or not _are_names(thresholds):
+        raise UsageError('expected metrics with thresholds: {"faithfulness": 0.8}')
+    under: dict[str, float | str] = {}
+    over: dict[str, float | str] = {}
+    for name, value in thresholds.items():
+        higher = all(metric.higher_is_better for metric in select([name], **parameters))
+        (under if higher else over)[name] = value
+    return {"metrics": list(thresholds), "fail_under": under, "fail_over": over}
+
+
+ROWS = pytest.StashKey[dict[int, Dataset]]()
+"""Samples of `rag_dataset` files, each as its own data set, by the sample's `id()`."""
+
+
+def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tuple[Sample, ...]:
+    try:
+        given = signature(_load).bind(folder, *mark.args, **mark.kwargs)
+    except TypeError as error:
+        options = "sheet=None, columns=None, limit=None, sample=None, seed=0"
+        shape = f'rag_dataset("answers.jsonl", {options})'
+        raise pytest.Collector.CollectError(f"invalid marker: {error}; expected {shape}") from None
+    try:
+        dataset = _load(*given.args, **given.kwargs)
+    except UsageError as error:
+        raise pytest.Collector.CollectError(f"rag_dataset: {in_tests(str(error))}") from None
+    # each row is a data set that knows which fields other rows have, and what failed
+    known = dataset.contents.fields.union(chain.from_iterable(dataset.failures.values()))
+    source = Source(name=dataset.source.name, rows=1, notes=dataset.source.notes)
+    rows = stash.setdefault(ROWS, {})
+    for index, sample in enumerate(dataset.samples):
+        failures = {0: dataset.failures[index]} if index in dataset.failures else {}
+        rows[id(sample)] = replace(
+            dataset, samples=(sample,), source=source, failures=failures, known=known
+        )
+    return tuple(dataset.samples)
+
+
+def _load(
+    folder: Path,
+    path: str | Path,
+    *,
+    sheet: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+) -> Dataset:
+    return load(folder / path, sheet=sheet, columns=columns, limit=limit, sample=sample, seed=seed)
+
+
+FIELDS = ("judge", "base_url", "max_cost", "max_calls")
+
+
+def plan_of(config: pytest.Config) -> Plan:
+    """Return the plan: options first, RAGSTONE_JUDGE, the ini file, then the file `rag_config`.
+
+    Limits are divided among xdist workers.
+    """
+
+    def setting(name: str) -> str:
+        option = config.getoption(f"rag_{name}")
+        environment = os.environ.get("RAGSTONE_JUDGE", "").strip() if name == "judge" else ""
+        ini = str(config.getini(f"rag_{name}"))
+        return str(option) if option is not None else environment or ini
+
+    path = setting("config")
+    file = read_config(config.rootpath / path) if path else Config()
+    for module in file.plugins:
+        load_plugin(module)
+    given = {name: value for name in FIELDS if (value := setting(name))}
+    worker = cast("Mapping[str, object]", getattr(config, "workerinput", {}))
+    return worker_share(file.plan(given), worker)
+
+
+def worker_share(plan: Plan, worker: Mapping[str, object]) -> Plan:
+    """Return the plan with an xdist worker's share of its limits.
+
+    `worker` is xdist's `workerinput`; empty without workers. The first workers share the
+    remainder; workers with custom ids (`--tx popen//id=x`) get none of it.
+    """
+    count = cast("int", worker.get("workercount", 1))
+    named = re.fullmatch(r"gw(\d+)", str(worker.get("workerid", "gw0")))
+    number = int(named[1]) if named else count
+    calls, cost = plan.max_calls, plan.max_cost
+    return plan.model_copy(
+        update={
+            "max_calls": None if calls is None else calls // count + (number < calls % count),
+            "max_cost": None if cost is None else cost / count,
+        }
+    )
+
+
+# The message of a failed assertion, and the summary at the end of a session.
+
+
+def evidence_of(sample: Sample, claim: JudgedClaim) -> list[str]:
+    if not claim.evidence:
+        return [nearest(sample, claim)]
+    doubt = " (quoted by the judge, but not found there)"
+    return [
+        f"evidence in {_place(claim.against, evidence.context)}{'' if evidence.verified else doubt}"
+        f": {evidence.quote}"
+        for evidence in claim.evidence
+    ]
+
+
+def nearest(sample: Sample, claim: JudgedClaim) -> str:
+    check = Check("response", claim.against)
+    sentences = [
+        (number, sentence.text)
+        for number, text in enumerate(check.sources(sample))
+        for sentence in split_sentences(text)
+    ]
+    if not sentences:
+        return check.no_sources_reason
+    similarity = compare_texts(claim.text, [text for _, text in sentences])
+    best = max(range(len(similarity)), key=similarity.__getitem__)
+    if not similarity[best]:
+        return f"nothing in the {claim.against} is similar"
+    number, text = sentences[best]
+    return f"closest in {_place(claim.against, number)}: {text}"
+
+
+def _place(against: Texts, number: int) -> str:
+    return f"context {number + 1}" if against == "contexts" else f"the {against}"
+
+
+MAX_TEXT = 300
+"""Characters of one quoted text."""
+MAX_CLAIMS = 10
+NOTES = ("explanation", "note")
+"""Details of a score that are text."""
+
+
+def failure_message(run: Run, missed: Sequence[GateResult]) -> str:
+    sample = run.rows[0].sample
+    lines: list[str] = []
+    notes: dict[object, None] = {}
+    unsupported: dict[tuple[str, str, str], JudgedClaim] = {}
+    for gate in missed:
+        score = run.rows[0].scores[gate.metric]
+        reason = one_line(score.reason or "", MAX_TEXT)
+        claims = [claim for claim in score.claims if claim.label is not Label.SUPPORTED]
+        line = str(gate)
+        if score.fallback:
+            policy = run.metrics[gate.metric].policy
+            line = f"{gate.metric} {score.value:.4f} was imputed by the policy {policy}"
+            line += f" and never passes: {reason}"
+        elif score.value is None:
+            limit = f"{gate.op} {gate.threshold:g}"
+            line = f"{gate.metric} is undefined, so {limit} cannot be checked: {reason}"
+        elif score.claims:
+            supported = len(score.claims) - len(claims)
+            line += f" ({supported} of {count(len(score.claims), 'claim')} supported)"
+        lines.append(line)
+        notes |= dict.fromkeys(score.detail.get(name) for name in NOTES)
+        unsupported |= {(claim.text, claim.against, claim.label): claim for claim in claims}
+    lines.append(f"  query: {one_line(sample.query, MAX_TEXT)}")
+    if run.manifest.judge:
+        lines.append(f"  judge: {run.manifest.judge}")
+    lines += [f"  note: {one_line(str(note), MAX_TEXT)}" for note in notes if note]
+    for claim in [*unsupported.values()][:MAX_CLAIMS]:
+        lines.append(f"  - {LABELS[claim.label]}: {one_line(claim.text, MAX_TEXT)}")
+        if claim.reason:
+            lines.append(f"    reason: {one_line(claim.reason, MAX_TEXT)}")
+        lines += [f"    {one_line(each, MAX_TEXT)}" for each in evidence_of(sample, claim)]
+    if len(unsupported) > MAX_CLAIMS:
+        lines.append(f"  and {len(unsupported) - MAX_CLAIMS} more")
+    return "\n".join(lines)
+
+
+MAX_FAILURE_TEXT = 1000
+"""Characters of a failure; servers can reply with whole pages."""
+
+
+class ScoreMissingError(RagstoneError):
+    """A score failed because the judge or the target did not answer."""
+
+
+def check(run: Run, spent: str | None) -> None:
+    """Return if a sample passes; `spent` is the reason to skip its test if the budget ran out.
+
+    Raises:
+        AssertionError: a score misses its threshold, is undefined, or was imputed by a policy.
+        ScoreMissingError: a score failed.
+    """
+    __tracebackhide__ = True
+    scores = run.rows[0].scores
+    missed: list[GateResult] = []
+    for gate in run.gates():
+        score = scores[gate.metric]
+        if score.state is State.FAILED:
+            continue
+        # an imputed score misses its gate, unless the budget is the reason: then the test skips
+        if (spent is None) if score.fallback else (gate.passed is not True):
+            missed.append(gate)
+    if missed:
+        raise AssertionError(failure_message(run, missed))
+    if spent is not None:
+        pytest.skip(spent)
+    failures = [
+        f"{name} has no score, {CAUSES[score.cause]}: "
+        f"{one_line(score.reason or '', MAX_FAILURE_TEXT)}"
+        for name, score in scores.items()
+        if score.cause is not None
+    ]
+    if failures:
+        raise ScoreMissingError("\n".join(failures))
+
+
+_FLAGS = (
+    (r"--model or --judge", "--rag-judge"),
+    (r"--(judge|base-url|max-calls|max-cost)\b", r"--rag-\1"),
+)
+
+
+def in_tests(message: str) -> str:
+    for flag, ours in _FLAGS:
+        message = re.sub(flag, ours, message)
+    return in_python(message)
+
+
+class WorkerReport(FrozenModel):
+    """The scores of one sample without their claims, the judge, the cost, and the file's notes."""
+
+    judge: str | None
+    metrics: dict[str, MetricInfo]
+    scores: dict[str, Score]
+    usage: Usage
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, run: Run) -> "WorkerReport":
+        bare = {"claims": (), "detail": NOTHING}
+        source, scores = run.manifest.source, run.rows[0].scores
+        return cls(
+            judge=run.manifest.judge,
+            metrics=dict(run.metrics),
+            scores={name: score.model_copy(update=bare) for name, score in scores.items()},
+            usage=run.usage(),
+            notes=tuple(f"{source.name}: {note}" for note in source.notes),
+        )
+
+
+HEAD = ("metric", "mean", "95% interval", "scored", "undefined", "failed", "imputed")
+
+
+def summary_lines(texts: Iterable[str], skipped: Iterable[str]) -> Iterator[str]:
+    """Yield the summary of the tests' reports (JSON) and of the skip reasons.
+
+    Samples are treated as independent, also those of one test.
+    """
+    reports = [WorkerReport.model_validate_json(text) for text in texts]
+    if judges := sorted({report.judge for report in reports if report.judge is not None}):
+        yield f"judge: {', '.join(judges)}"
+    if reports:
+        yield from _table(reports)
+        usage = reduce(add, (report.usage for report in reports), Usage())
+        if usage.local_calls:
+            yield f"{count(usage.local_calls, 'call')} to a local model, free"
+        if usage.calls or usage.cached:
+            cached = f", {usage.cached:,} more from the cache" if usage.cached else ""
+            price = usage.cost_usd
+            cost = "price unknown" if price is None else f"about {dollars(price)}"
+            yield f"{count(usage.calls, 'judge call')}{cached}, {cost}"
+    for note in dict.fromkeys(note for report in reports for note in report.notes):
+        yield f"note: {one_line(note)}"
+    for reason, number in Counter(text.removeprefix(SKIPPED) for text in skipped).most_common():
+        yield f"{count(number, 'test')} skipped: {reason}"
+
+
+def _table(reports: Sequence[WorkerReport]) -> Iterator[str]:
+    infos: dict[str, MetricInfo] = {}
+    summaries: dict[str, MetricSummaryBuilder] = {}
+    for place, report in enumerate(reports):
+        infos |= report.metrics
+        for name, score in report.scores.items():
+            summaries.setdefault(name, MetricSummaryBuilder()).add(score, place=place)
+    rows: list[tuple[str, ...]] = [HEAD]
+    for name, builder in summaries.items():
+        low, high = infos[name].range
+        summary = builder.summary(low=low, high=high)
+        counts = (summary.scored, summary.undefined, summary.failed, summary.flagged)
+        figures = (decimal(summary.mean), interval(summary.interval))
+        rows.append((name, *figures, *(f"{number:,}" for number in counts)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        yield "  ".join([row[0].ljust(widths[0]), *cells])
+    for name, builder in summaries.items():
+        for cause, number in builder.causes.most_common():
+            yield f"{name} failed, {CAUSES[cause]}: {number:,}"
+
+
+# The session.
 
 
 class SharedJudge(JudgeWrapper):
@@ -105,8 +470,6 @@ class JudgePool:
     def close(self) -> None:
         self._background.call(self._stack.aclose())
 
-
-P = ParamSpec("P")
 
 LIMITS = ("max_calls", "max_cost")
 SESSION_OPTIONS: Mapping[str, str] = {

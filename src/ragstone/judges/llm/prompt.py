@@ -54,7 +54,6 @@ PLACEHOLDERS: Mapping[str, Placeholders] = MappingProxyType(
             "avoid",
             options="single multi compare unanswerable brief language count",
         ),
-        "rephrase_query": _placeholders("query"),
     }
 )
 """Kind of question -> the placeholders of its prompt."""

@@ -19,7 +19,6 @@ from ragstone.judges.llm.parsing.responses import (
     parse_found,
     parse_queries,
     parse_rating,
-    parse_rephrased,
 )
 from ragstone.judges.llm.parsing.verdicts import parse_verdicts
 from ragstone.judges.llm.prompt import fenced
@@ -35,7 +34,6 @@ from ragstone.types.questions import (
     GradeContexts,
     GradeSentences,
     RateResponse,
-    RephraseQuery,
     VerifyClaims,
     WriteQuestions,
 )
@@ -105,7 +103,6 @@ SCHEMAS: Mapping[str, Schema] = MappingProxyType(
             **_object(answer=_TEXT, evidence=_list(_QUOTE), found=_YES_NO),
         },
         "write_questions": {"title": "questions", **_object(questions=_list(_DRAFT))},
-        "rephrase_query": {"title": "rephrased", **_object(query=_TEXT)},
     }
 )
 """Kind of question -> the schema of its reply; the count of queries and the levels are examples."""
@@ -317,12 +314,6 @@ TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
                 **({"brief": q.brief} if q.brief else {}),
                 **({"language": q.language} if q.language else {}),
             },
-        ),
-        RephraseQuery.kind: JudgeTask[RephraseQuery](
-            texts=lambda q: fenced({"query": q.query}),
-            shown=lambda q: (q.query,),
-            parse=lambda reply, _: parse_rephrased(reply),
-            schema=lambda _: SCHEMAS["rephrase_query"],
         ),
     }
 )

@@ -192,17 +192,6 @@ def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
     return tuple(each for each in drafts if each.query)
 
 
-def parse_rephrased(reply: RawReply) -> str:
-    def accept(value: object) -> str | None:
-        if not is_object(value):
-            return None
-        return " ".join((text_at(value, "query", "question") or "").split()) or None
-
-    query = parse_value(reply, accept, lambda _: None)
-    _check_filled([query], reply)
-    return query
-
-
 def parse_abstention(reply: RawReply) -> bool:
     def accept(value: object) -> bool | None:
         if not is_object(value):

@@ -10,7 +10,7 @@ from ragstone.datasets import load
 from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.config_file import Config
 from ragstone.integrations.promptfoo.assertion import VARIABLE
-from ragstone.integrations.promptfoo.config import (
+from ragstone.integrations.promptfoo.configuration import (
     Configuration,
     is_configuration,
     read_configuration,
@@ -45,11 +45,7 @@ async def test_the_samples_are_those_of_the_real_program(promptfoo, read, tmp_pa
         "tests": [
             {"vars": {"query": ["one?", "two?"], "context": ["first.", "second."]}},
             {"vars": {"context": "third."}, "providerOutput": "given"},
-            {
-                "vars": {"context": ["a.", "b."], "ground_truth": "truth"},
-                "providerOutput": "given too",
-                "options": {"disableVarExpansion": True},
-            },
+            {"vars": {"context": "a.", "ground_truth": "truth"}, "providerOutput": "given too"},
         ],
     }
     await promptfoo({**PLAIN, **config}, {})
@@ -67,7 +63,7 @@ def test_the_expected_answer_of_a_recall_is_the_reference(read) -> None:
     value = "{{query}} Yes."
     found = read(**asserting({"type": "context-recall", "value": value, "threshold": 1}))
     assert found.dataset.samples[0].reference == "q? Yes."
-    assert found.demands.metrics == ("context_recall,threshold=1.0",)
+    assert found.requirements.metrics == ("context_recall,threshold=1.0",)
 
 
 RECALL = {"type": "context-recall", "value": "{{query}} Yes."}
@@ -84,16 +80,19 @@ def test_what_a_recall_expects_goes_before_a_variable(read, name: str) -> None:
 def test_one_expected_answer_may_be_held_against_two_thresholds(read) -> None:
     found = read(**asserting({**RECALL, "threshold": 0.5}, {**RECALL, "threshold": 1}))
     assert found.dataset.samples[0].reference == "q? Yes."
-    assert found.demands.metrics == ("context_recall,threshold=0.5", "context_recall,threshold=1.0")
+    assert found.requirements.metrics == (
+        "context_recall,threshold=0.5",
+        "context_recall,threshold=1.0",
+    )
 
 
 def test_without_ragas_mode_the_policy_is_that_of_the_program(read) -> None:
     found = read(**asserting(FAITHFUL, {"type": "answer-relevance", "threshold": 0.5}))
-    assert found.demands.metrics == ("faithfulness,threshold=0.8", "response_relevancy")
-    assert found.demands.settings == {"policy": "promptfoo"}
-    assert not found.demands.ragas
-    assert found.demands.thresholds == {"response_relevancy": 0.5}
-    assert found.demands.notes == (
+    assert found.requirements.metrics == ("faithfulness,threshold=0.8", "response_relevancy")
+    assert found.requirements.settings == {"policy": "promptfoo"}
+    assert not found.requirements.ragas
+    assert found.requirements.thresholds == {"response_relevancy": 0.5}
+    assert found.requirements.notes == (
         "answer-relevance is scored by ragstone's response_relevancy, not by promptfoo's own rule",
     )
 
@@ -122,8 +121,10 @@ def test_a_test_fails_by_what_does_not_reach_its_threshold(
     read, name: str, given: Score, fails: bool
 ) -> None:
     relevant = [{"type": "answer-relevance", "threshold": mark} for mark in (0.5, 0.2)]
-    demands = read(**asserting(FAITHFUL, {"type": "context-relevance"}, *relevant)).demands
-    assert demands.failing({name: given}, demands) == ([name] if fails else [])
+    requirements = read(
+        **asserting(FAITHFUL, {"type": "context-relevance"}, *relevant)
+    ).requirements
+    assert requirements.failing({name: given}) == ([name] if fails else [])
 
 
 @pytest.mark.parametrize(
@@ -164,8 +165,8 @@ def test_ragas_mode_is_the_preset_with_its_settings(read) -> None:
     config = {"apiBaseUrl": "http://localhost:1/v1", "temperature": 0}
     provider = {"id": "openai:chat:gpt-4", "config": config}
     found = read(**asserting({**FAITHFUL, "grading": {**GRADING, "provider": provider}}))
-    assert found.demands.ragas
-    preset, settings = found.demands.settings["preset"], dict(found.demands.settings)
+    assert found.requirements.ragas
+    preset, settings = found.requirements.settings["preset"], dict(found.requirements.settings)
     del settings["preset"]
     plan = Config().plan(settings, preset_name=str(preset))
     assert (plan.policy, plan.strict_json, plan.retries) == ("promptfoo-plan", True, 2)
@@ -176,12 +177,12 @@ def test_the_global_block_and_the_environment_turn_ragas_mode_on(
     read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = {"ragas": {"useRagas": True, "maxRetries": 3}}
-    assert read(**asserting(FAITHFUL), **whole).demands.settings["retries"] == 3
+    assert read(**asserting(FAITHFUL), **whole).requirements.settings["retries"] == 3
     off = {**FAITHFUL, "grading": {"useRagas": False}}
-    assert not read(**asserting(off), **whole).demands.ragas
+    assert not read(**asserting(off), **whole).requirements.ragas
     monkeypatch.setenv(VARIABLE, "true")
     found = read(**asserting(off))
-    assert found.demands.settings == {"preset": "promptfoo-plan", "retries": 1}
+    assert found.requirements.settings == {"preset": "promptfoo-plan", "retries": 1}
 
 
 def test_an_api_key_is_ignored_with_a_note_and_never_shown(read) -> None:
@@ -192,10 +193,10 @@ def test_an_api_key_is_ignored_with_a_note_and_never_shown(read) -> None:
     found = read(**asserting(judged("m")))
     ignored = "apiKey in the grading provider's config is ignored"
     said = f"{ignored}; set API keys in the environment, such as OPENAI_API_KEY"
-    assert found.demands.notes == (said,)
+    assert found.requirements.notes == (said,)
     whole = {"grading": {"provider": judged("m")["provider"]}}
-    assert read(**asserting(FAITHFUL), **whole).demands.notes == found.demands.notes
-    assert "sk-secret" not in str(found.demands)
+    assert read(**asserting(FAITHFUL), **whole).requirements.notes == found.requirements.notes
+    assert "sk-secret" not in str(found.requirements)
     with pytest.raises(UsageError, match="different provider") as caught:
         read(**asserting(judged("m"), judged("n")))
     assert "sk-" not in str(caught.value)
@@ -204,7 +205,7 @@ def test_an_api_key_is_ignored_with_a_note_and_never_shown(read) -> None:
 def test_assertions_of_other_types_are_told(read) -> None:
     found = read(**asserting(FAITHFUL, {"type": "contains", "value": "x"}))
     said = "assertions of type contains are not supported and were skipped"
-    assert found.demands.notes == (said,)
+    assert found.requirements.notes == (said,)
 
 
 ECHOED = {"tests": [{"vars": TEST["vars"]}]}
@@ -221,7 +222,7 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
         ({"tests": [{"vars": {"query": "{{env.X}}"}}]}, "the var query is a template or a file"),
         (
             {"tests": [TEST, {**TEST, "assert": [{"type": "answer-relevance"}]}]},
-            "test 1 asserts context-faithfulness, but test 2 asserts context-faithfulness and",
+            "test 2 does not assert the same as test 1, but a run scores all tests alike",
         ),
         (asserting({"type": "not-context-faithfulness"}), "does not negate this type"),
         (asserting({"type": "contains", "value": "x"}), "none of the assertions can be scored"),
@@ -318,20 +319,20 @@ def test_basic_usage_takes_the_response_from_the_var_answer(tmp_path: Path) -> N
     )
     assert sample.contexts
     assert sample.contexts[0].text.startswith("France, officially")
-    assert found.demands.ragas
+    assert found.requirements.ragas
 
 
 def test_all_yaml_of_the_plan_works_in_one_file(tmp_path: Path) -> None:
     """The provider of an assertion overrides that of the top-level grading."""
     found = read_text(tmp_path, OPTIONS + ADVANCED + BASIC)
-    assert found.demands.metrics == ("faithfulness,threshold=0.8", "faithfulness")
-    assert found.demands.settings == {
+    assert found.requirements.metrics == ("faithfulness,threshold=0.8", "faithfulness")
+    assert found.requirements.settings == {
         "preset": "promptfoo-plan",
         "retries": 2,
         "strict_json": True,
         "judge": "openai:gpt-4-turbo",
     }
-    assert found.demands.notes == (
+    assert found.requirements.notes == (
         "strictJson is set in some assertions, but applies to all of them",
         "provider is set in some assertions, but applies to all of them",
     )
@@ -339,30 +340,23 @@ def test_all_yaml_of_the_plan_works_in_one_file(tmp_path: Path) -> None:
 
 def test_a_top_level_grading_goes_before_the_ragas_block(read) -> None:
     whole = {"ragas": {"useRagas": True, "maxRetries": 3}, "grading": {"maxRetries": 0}}
-    found = read(**asserting(FAITHFUL), **whole).demands
+    found = read(**asserting(FAITHFUL), **whole).requirements
     assert (found.ragas, found.settings["retries"]) == (True, 0)
-    assert not read(**asserting(FAITHFUL), grading={"useRagas": False}).demands.ragas
+    assert not read(**asserting(FAITHFUL), grading={"useRagas": False}).requirements.ragas
 
 
-def test_tests_may_have_different_thresholds(read) -> None:
+def test_tests_with_different_thresholds_are_for_promptfoo(read) -> None:
     high, low = ([{**FAITHFUL, "threshold": mark}] for mark in (0.9, 0.5))
-    found = read(tests=[{**TEST, "assert": high}, {**TEST, "assert": low}])
-    assert found.demands.metrics == ("faithfulness,threshold=0.9", "faithfulness,threshold=0.5")
-    assert "tests have different thresholds" in found.demands.notes[-1]
-    scores = {
-        "faithfulness:promptfoo,threshold=0.9": score(0.7, threshold=0.9, passed=False),
-        "faithfulness:promptfoo,threshold=0.5": score(0.7, threshold=0.5, passed=True),
-    }
-    rows = [Row(place, sample, scores=scores) for place, sample in enumerate(found.dataset.samples)]
-    assert list(map(found.failing, rows)) == [["faithfulness:promptfoo,threshold=0.9"], []]
+    with pytest.raises(InputError, match="test 2 does not assert the same as test 1") as refused:
+        read(tests=[{**TEST, "assert": high}, {**TEST, "assert": low}])
+    assert "pass results.json to ragstone" in str(refused.value)
 
 
 def test_metrics_on_the_command_line_replace_the_thresholds_of_all_tests(read) -> None:
-    tests = [{**TEST, "assert": [{**FAITHFUL, "threshold": 0.9}]}]
-    found = read(tests=[*tests, {**TEST, "assert": [{"type": "context-faithfulness"}]}])
+    found = read(tests=[{**TEST, "assert": [{**FAITHFUL, "threshold": 0.9}]}] * 2)
     scores = {"faithfulness:promptfoo-plan": score(0.3, threshold=0.5, passed=False)}
     rows = [Row(place, sample, scores=scores) for place, sample in enumerate(found.dataset.samples)]
-    assert list(map(found.failing, rows)) == [list(scores)] * 2
+    assert [found.requirements.failing(row.scores) for row in rows] == [list(scores)] * 2
     assert found.finish(rows[0]).scores == rows[0].scores
 
 
@@ -412,7 +406,9 @@ def test_a_type_without_its_prefix_or_named_like_our_metric_is_an_error(
 )
 def test_an_assertion_type_of_promptfoo_is_skipped(read, kind: str) -> None:
     found = read(**asserting(FAITHFUL, {"type": kind}))
-    assert f"assertions of type {kind} are not supported and were skipped" in found.demands.notes
+    assert (
+        f"assertions of type {kind} are not supported and were skipped" in found.requirements.notes
+    )
 
 
 def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> None:
@@ -424,7 +420,9 @@ def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> No
     }
     found = read(tests=[other, {**TEST, "assert": [FAITHFUL]}, {"vars": {}}])
     assert [sample.id for sample in found.dataset.samples] == ["3"]
-    assert found.demands.notes[0] == "2 of 3 tests have no supported assertion and were skipped"
+    assert (
+        found.requirements.notes[0] == "2 of 3 tests have no supported assertion and were skipped"
+    )
 
 
 @pytest.mark.parametrize(
@@ -483,8 +481,8 @@ def test_all_problems_of_a_configuration_are_listed(read) -> None:
 
 def test_settings_of_ragas_mode_without_it_have_no_effect(read) -> None:
     found = read(**asserting(FAITHFUL), grading={"maxRetries": 2, "strictJson": True})
-    assert found.demands.settings == {"policy": "promptfoo"}
-    assert found.demands.notes == (
+    assert found.requirements.settings == {"policy": "promptfoo"}
+    assert found.requirements.notes == (
         "without useRagas: true, these have no effect: maxRetries, strictJson",
     )
 
@@ -505,7 +503,9 @@ def test_settings_of_ragas_mode_without_it_have_no_effect(read) -> None:
 )
 def test_provider_ids_of_promptfoo_name_a_judge(read, provider: object, judge: str) -> None:
     grading = {"useRagas": True, "provider": provider}
-    assert read(**asserting({**FAITHFUL, "grading": grading})).demands.settings["judge"] == judge
+    assert (
+        read(**asserting({**FAITHFUL, "grading": grading})).requirements.settings["judge"] == judge
+    )
 
 
 @each_case(
@@ -528,7 +528,7 @@ def test_the_environment_is_read_as_promptfoo_reads_booleans(
     read, monkeypatch: pytest.MonkeyPatch, value: str, on: bool
 ) -> None:
     monkeypatch.setenv(VARIABLE, value)
-    assert read(**asserting(FAITHFUL)).demands.ragas is on
+    assert read(**asserting(FAITHFUL)).requirements.ragas is on
 
 
 def test_a_misspelt_boolean_in_the_environment_is_an_error(
