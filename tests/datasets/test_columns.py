@@ -297,21 +297,6 @@ def test_a_search_file_has_a_ranking_and_shows_why_it_has_no_response(tmp_path: 
     }
 
 
-def test_what_failed_when_responses_were_saved_is_known(tmp_path: Path) -> None:
-    made = json.loads((FILES / "saved-responses.json").read_text(encoding="utf-8"))
-    row = made["responses"][0]
-    row["failures"] = {"response": {"cause": "timeout", "message": "no answer in 60 s"}}
-    path = tmp_path / "responses.json"
-    path.write_text(json.dumps(made), encoding="utf-8")
-    assert str(load(path).failures[0]["response"].cause) == "timeout"
-    row["failures"] = {"response": "timeout"}
-    path.write_text(json.dumps(made), encoding="utf-8")
-    with pytest.raises(
-        InputError, match=r"row 1, column failures: expected {field: \{cause, message\}"
-    ):
-        load(path)
-
-
 def test_the_limit_counts_samples_of_spans(tmp_path: Path) -> None:
     assert len(load(FILES / "phoenix.jsonl", limit=1).samples) == 1
 

@@ -12,11 +12,9 @@ from ragstone.datasets.adapters.conversations import split_conversations
 from ragstone.datasets.adapters.detect import RESPONSES, shape_records
 from ragstone.datasets.adapters.responses import (
     MODES,
-    UNFINISHED,
     Failures,
     absences,
     failed_calls,
-    failures_in,
     repetitions,
 )
 from ragstone.datasets.blocks import draw_rows
@@ -171,7 +169,6 @@ def _dataset_of(
     if saved:
         given = [found.given[place] for place in drawn]
         notes = (*notes, *repetitions(given))
-        failures = {**failures, **failures_in(given, name)}
     drawn_as = None if sample is None else f"{sample:,} rows, seed {seed}"
     return Dataset(
         made,
@@ -192,9 +189,6 @@ def read_table(
     if is_folder:
         return columnar.read_folder(path, limit)
     file = File.at(path)
-    if file.suffix == UNFINISHED:
-        fix = "run the same `ragstone collect` command again to finish it"
-        raise UsageError(f"{file.name} is an unfinished collection; {fix}")
     if file.suffix in WORKBOOKS:
         return file, excel.read(file, sheet=sheet)
     if file.suffix in LOADERS:

@@ -89,7 +89,7 @@ SHAPES = (
             "relevance": ("ground_truth_ids",),
         },
         paired={"id": "retrieved_ids", "score": "retrieved_scores"},
-        left_out=("query_index", "failures"),
+        left_out=("query_index",),
         errors={"error": ANY},
         causes=("error",),
     ),
