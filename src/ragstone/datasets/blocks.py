@@ -26,11 +26,9 @@ class Block(NamedTuple):
     Attributes:
         place: the place of its first row in the data set, from 0.
         line: the number of its first row or line in messages.
-        start, end: its bytes; in files of columns, those of all rows that are stored together.
-        checksum: CRC-32 of its bytes.
+        start, end: its bytes, and their CRC-32 in `checksum`; not in files of columns.
         file: the number of its file, if there are several.
         first: in files of columns, the place of its first row in its file.
-        before: in streams of columns, other bytes that it needs.
     """
 
     place: int
@@ -41,7 +39,6 @@ class Block(NamedTuple):
     checksum: int
     file: int = 0
     first: int = 0
-    before: Sequence[tuple[int, int]] = ()
 
 
 class FileRows(LazySequence[Row]):

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 
+from ragstone.datasets import arrow as columnar
 from ragstone.datasets.adapters.conversations import split_conversations
 from ragstone.datasets.adapters.detect import RESPONSES, shape_records
 from ragstone.datasets.adapters.responses import (
@@ -25,7 +26,6 @@ from ragstone.datasets.columns import (
     resolve_fields,
     unused_columns,
 )
-from ragstone.datasets.formats import arrow as columnar
 from ragstone.datasets.formats import csv as delimited
 from ragstone.datasets.formats import excel
 from ragstone.datasets.formats import json as jsons

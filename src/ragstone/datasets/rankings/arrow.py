@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from ragstone._internal.files import check_file, unpacked_limit
 from ragstone._internal.text import listing
-from ragstone.datasets.formats.packed import column_errors, text_size, unpacked_size
+from ragstone.datasets.frames import column_errors, text_size
 from ragstone.datasets.rankings.byte_arrays import Integers, Spans, Texts, padded
 from ragstone.datasets.rankings.join import Batch
 from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
@@ -125,12 +124,11 @@ def _frame(
     import polars as pl  # an extra, and slow to import
 
     is_parquet, limit = path.suffix.lower() == ".parquet", unpacked_limit(path.stat().st_size)
+    scanned = pl.scan_parquet(path) if is_parquet else pl.scan_ipc(path)
     with column_errors(path.name):
-        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-            if unpacked_size(content, parquet=is_parquet, value=VALUE) > limit:
-                raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
-        scanned = pl.scan_parquet(path) if is_parquet else pl.scan_ipc(path)
         schema = scanned.collect_schema()
+    if VALUE * len(schema) * _count(path, scanned) > limit:
+        raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
     present = schema.names()
     selected: list[pl.Expr] = []
     for field in (*fields, *((maybe,) if maybe else ())):
