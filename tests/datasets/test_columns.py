@@ -8,7 +8,6 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load
-from ragstone.datasets.adapters.detect import SHAPES, describe_nearest, recognize
 from ragstone.datasets.columns import (
     ALIASES,
     Layout,
@@ -18,6 +17,7 @@ from ragstone.datasets.columns import (
     no_query,
     resolve_columns,
 )
+from ragstone.datasets.detect import SHAPES, describe_nearest, recognize
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context, Sample
 

@@ -12,7 +12,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load, samples_of
-from ragstone.datasets.adapters.responses import error_message
+from ragstone.datasets.responses import error_message
 from ragstone.errors import InputError, UsageError
 from ragstone.types.config import Source
 from ragstone.types.sample import Context, Sample

@@ -9,15 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ragstone.datasets import arrow as columnar
-from ragstone.datasets.adapters.conversations import split_conversations
-from ragstone.datasets.adapters.detect import RESPONSES, shape_records
-from ragstone.datasets.adapters.responses import (
-    MODES,
-    Failures,
-    absences,
-    failed_calls,
-    repetitions,
-)
+from ragstone.datasets import excel, text_files
 from ragstone.datasets.blocks import draw_rows
 from ragstone.datasets.columns import (
     Spelling,
@@ -26,11 +18,16 @@ from ragstone.datasets.columns import (
     resolve_fields,
     unused_columns,
 )
-from ragstone.datasets.formats import csv as delimited
-from ragstone.datasets.formats import excel
-from ragstone.datasets.formats import json as jsons
-from ragstone.datasets.formats import yaml as yaml_file
+from ragstone.datasets.conversations import split_conversations
+from ragstone.datasets.detect import RESPONSES, shape_records
 from ragstone.datasets.frames import Model
+from ragstone.datasets.responses import (
+    MODES,
+    Failures,
+    absences,
+    failed_calls,
+    repetitions,
+)
 from ragstone.datasets.rows import Contents, FileSamples, samples_in, without_fields
 from ragstone.datasets.table import File, Table, records_in
 from ragstone.errors import UsageError
@@ -41,13 +38,13 @@ from ragstone.types.sample import Sample
 WORKBOOKS = (".xlsx", ".xlsm")
 LOADERS: Mapping[str, Callable[[File, int | None], Table]] = MappingProxyType(
     {
-        ".csv": delimited.read,
-        ".tsv": delimited.read,
-        ".json": jsons.read,
-        ".jsonl": jsons.read_lines,
-        ".ndjson": jsons.read_lines,
-        ".yaml": yaml_file.read,
-        ".yml": yaml_file.read,
+        ".csv": text_files.read_csv,
+        ".tsv": text_files.read_csv,
+        ".json": text_files.read_json,
+        ".jsonl": text_files.read_json_lines,
+        ".ndjson": text_files.read_json_lines,
+        ".yaml": text_files.read_yaml,
+        ".yml": text_files.read_yaml,
         **dict.fromkeys(columnar.SUFFIXES, columnar.read),
     }
 )

@@ -11,9 +11,9 @@ from typing import cast
 import yaml
 
 from ragstone._internal.text import count
+from ragstone._internal.yaml import Loader
 from ragstone.datasets import Dataset, samples_of
-from ragstone.datasets.adapters.promptfoo import field_of, record_of
-from ragstone.datasets.formats.yaml import Loader
+from ragstone.datasets.promptfoo import field_of, record_of
 from ragstone.datasets.table import File
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError
 from ragstone.integrations.promptfoo.asserts import (

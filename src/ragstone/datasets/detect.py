@@ -7,7 +7,9 @@ from functools import partial
 from itertools import chain
 from typing import TypeGuard
 
-from ragstone.datasets.adapters.conversations import (
+from ragstone.datasets.blocks import FileRows
+from ragstone.datasets.columns import ALIASES, plain_name
+from ragstone.datasets.conversations import (
     ROLES,
     history_before,
     messages_in,
@@ -15,12 +17,10 @@ from ragstone.datasets.adapters.conversations import (
     open_parts,
     pair_texts,
 )
-from ragstone.datasets.adapters.promptfoo import NOTE, results
-from ragstone.datasets.adapters.responses import ANY, error_in, failed_fields
-from ragstone.datasets.adapters.traces import traces
-from ragstone.datasets.blocks import FileRows
-from ragstone.datasets.columns import ALIASES, plain_name
+from ragstone.datasets.promptfoo import NOTE, results
+from ragstone.datasets.responses import ANY, error_in, failed_fields
 from ragstone.datasets.table import Record, Row, Table, records_in
+from ragstone.datasets.traces import traces
 from ragstone.datasets.values import object_in, spelled
 
 ONLY = ".*"
