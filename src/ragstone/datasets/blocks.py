@@ -147,8 +147,8 @@ class FileRows(LazySequence[Row]):
         )
 
 
-def draw_rows(table: Table, number: int, seed: int) -> tuple[Table, Sequence[int]]:
-    """Return rows drawn at random without replacement, in their order, and their places.
+def draw_rows(table: Table, number: int, seed: int) -> Table:
+    """Return rows drawn at random without replacement, in their order.
 
     A seed draws the same places in any version of Python, which guarantees what `random()` returns.
     """
@@ -166,10 +166,9 @@ def draw_rows(table: Table, number: int, seed: int) -> tuple[Table, Sequence[int
     note = f"{number:,} of {count:,} rows, drawn at random with seed {seed}"
     if number >= count:
         note = f"all {count:,} rows are used, because there are no more than --sample {number}"
-    drawn_table = replace(
+    return replace(
         table,
         rows=drawn,
         numbers=array("q", map(numbers.__getitem__, places)),
         notes=(*table.notes, note),
     )
-    return drawn_table, places

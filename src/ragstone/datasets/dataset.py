@@ -26,7 +26,6 @@ from ragstone.datasets.responses import (
     Failures,
     absences,
     failed_calls,
-    repetitions,
 )
 from ragstone.datasets.rows import Contents, FileSamples, samples_in, without_fields
 from ragstone.datasets.table import File, Table, records_in
@@ -134,9 +133,8 @@ def _dataset_of(
     table = split_conversations(found.table, {**detected, **columns})
     if limit is not None and table is not found.table:
         table = replace(table, rows=table.rows[:limit])
-    drawn: Sequence[int] = range(len(table.rows))
     if sample is not None:
-        table, drawn = draw_rows(table, sample, seed)
+        table = draw_rows(table, sample, seed)
     samples, contents = samples_in(
         table,
         name,
@@ -163,9 +161,6 @@ def _dataset_of(
         ignored = sum(samples[index].response != made[index].response for index in failures)
         also = f"; {ignored} of them had a response, which is ignored" if ignored else ""
         notes = (*notes, f"failed calls recorded in the data: {len(failures)}{also}")
-    if saved:
-        given = [found.given[place] for place in drawn]
-        notes = (*notes, *repetitions(given))
     drawn_as = None if sample is None else f"{sample:,} rows, seed {seed}"
     return Dataset(
         made,
