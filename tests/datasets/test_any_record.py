@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragstone.datasets import Dataset, load, samples_of
-from ragstone.datasets.adapters.detect import SHAPES, Shape
 from ragstone.datasets.columns import ALIASES, CONTEXT_ALIASES, CONVERSATIONS
+from ragstone.datasets.detect import SHAPES, Shape
 from ragstone.errors import UsageError
 from ragstone.types.sample import Sample
 

@@ -3,6 +3,7 @@ from contextlib import suppress
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars
 import pytest
@@ -10,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.datasets import load
-from ragstone.datasets.formats.arrow import EXTRA
-from ragstone.datasets.formats.packed import unpacked_size
+from ragstone.datasets.arrow import EXTRA
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context
 
@@ -111,7 +111,7 @@ def test_half_a_file_is_reported(tmp_path: Path) -> None:
 
 def test_what_to_install_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FRAME.write_parquet(tmp_path / "a.parquet")
-    monkeypatch.setattr("ragstone.datasets.formats.arrow.find_spec", lambda _: None)
+    monkeypatch.setattr("ragstone.datasets.arrow.find_spec", lambda _: None)
     with pytest.raises(
         UsageError, match=f"needs an extra: pip install '{EXTRA}'".replace("[", r"\[")
     ):
@@ -127,7 +127,7 @@ def test_columns_of_many_rows(tmp_path: Path, name: str) -> None:
 
 def test_columns_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is measured in tests/cli/test_limits.py."""
-    monkeypatch.setattr("ragstone.datasets.formats.arrow.LARGEST", 50_000)
+    monkeypatch.setattr("ragstone.datasets.arrow.LARGEST", 50_000)
     for name in ("a.parquet", "a.arrow", "a.feather"):
         write(polars.DataFrame({"query": ["x" * 1000] * 2000}), tmp_path / name)
         with pytest.raises(InputError, match="its columns need more than 50,000 bytes"):
@@ -153,33 +153,35 @@ def packed_columns(compression: str, kind: str, height: int) -> bytes:
     return file.getvalue()
 
 
-@pytest.mark.parametrize("kind", ["parquet", "stream", "file"])
-def test_the_unpacked_size_is_read_from_the_metadata(kind: str) -> None:
-    plain = packed_columns("uncompressed", kind, 3000)
-    size = unpacked_size(plain, parquet=kind == "parquet", value=0)
-    assert 0.9 * len(plain) < size < len(plain)
-    for compression in ("lz4", "zstd"):
-        packed = packed_columns(compression, kind, 3000)
-        assert len(packed) < size / 2
-        known = unpacked_size(packed, parquet=kind == "parquet", value=0)
-        assert known == pytest.approx(size, rel=0.01)
-        assert unpacked_size(packed, parquet=kind == "parquet", value=1000) > 9 * 3000 * 1000
-    assert unpacked_size(packed_columns("zstd", kind, 0), parquet=kind == "parquet", value=9) < 999
+def test_parquet_that_unpacks_to_too_much_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(packed_columns("zstd", "parquet", 3000))
+    size = len(packed_columns("uncompressed", "parquet", 3000))
+    assert path.stat().st_size < size / 2
+    assert len(load(path).samples) == 3000
+    monkeypatch.setattr("ragstone.datasets.arrow.unpacked_limit", lambda _: size)
+    monkeypatch.setattr("ragstone.datasets.arrow._unpacked", pytest.fail)
+    with pytest.raises(InputError, match=f"its columns need more than {size:,} bytes"):
+        load(path)
 
 
 @given(st.sampled_from(["parquet", "stream", "file"]), st.data())
-def test_damaged_metadata_is_a_value_error(kind: str, data: st.DataObject) -> None:
+def test_any_damage_is_reported_with_the_file(kind: str, data: st.DataObject) -> None:
     content = bytearray(packed_columns("zstd", kind, 100))
     for _ in range(data.draw(st.integers(1, 5))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     del content[data.draw(st.integers(0, 2 * len(content))) :]
-    with suppress(ValueError):
-        assert unpacked_size(bytes(content), parquet=kind == "parquet", value=8) >= 0
+    with TemporaryDirectory() as folder, suppress(InputError):
+        path = Path(folder) / ("a.parquet" if kind == "parquet" else "a.arrow")
+        path.write_bytes(content)
+        assert load(path).samples
 
 
 def test_the_files_of_a_folder_need_not_fit_into_memory_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = saved(tmp_path / "tower", "a.arrow", "b.arrow")
-    monkeypatch.setattr("ragstone.datasets.formats.arrow.LARGEST", 1500)
+    monkeypatch.setattr("ragstone.datasets.arrow.LARGEST", 1500)
     assert [sample.query for sample in load(folder).samples] == ["q", "r"]

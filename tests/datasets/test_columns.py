@@ -8,7 +8,6 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load
-from ragstone.datasets.adapters.detect import SHAPES, describe_nearest, recognize
 from ragstone.datasets.columns import (
     ALIASES,
     Layout,
@@ -18,6 +17,7 @@ from ragstone.datasets.columns import (
     no_query,
     resolve_columns,
 )
+from ragstone.datasets.detect import SHAPES, describe_nearest, recognize
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context, Sample
 
@@ -295,21 +295,6 @@ def test_a_search_file_has_a_ranking_and_shows_why_it_has_no_response(tmp_path: 
         "collect with --mode chat"
         for field in ("response", "contexts")
     }
-
-
-def test_what_failed_when_responses_were_saved_is_known(tmp_path: Path) -> None:
-    made = json.loads((FILES / "saved-responses.json").read_text(encoding="utf-8"))
-    row = made["responses"][0]
-    row["failures"] = {"response": {"cause": "timeout", "message": "no answer in 60 s"}}
-    path = tmp_path / "responses.json"
-    path.write_text(json.dumps(made), encoding="utf-8")
-    assert str(load(path).failures[0]["response"].cause) == "timeout"
-    row["failures"] = {"response": "timeout"}
-    path.write_text(json.dumps(made), encoding="utf-8")
-    with pytest.raises(
-        InputError, match=r"row 1, column failures: expected {field: \{cause, message\}"
-    ):
-        load(path)
 
 
 def test_the_limit_counts_samples_of_spans(tmp_path: Path) -> None:

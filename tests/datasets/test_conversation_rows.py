@@ -8,7 +8,6 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import load
-from ragstone.datasets.adapters.responses import response_record
 from ragstone.datasets.dataset import samples_of
 from ragstone.datasets.export import WRITERS
 from ragstone.errors import InputError
@@ -226,7 +225,14 @@ def test_turns_are_written_and_read_back(tmp_path: Path, suffix: str) -> None:
 
 def test_saved_responses_keep_the_messages(tmp_path: Path) -> None:
     samples = read({"id": "a", "messages": CHAT})
-    rows = [response_record(n, sample, {}, mode="chat") for n, sample in enumerate(samples)]
+    rows = [
+        {
+            "query_index": number,
+            **sample.model_dump(include={"id", "query", "response", "history", "tags"}),
+        }
+        | {"retrieved_contexts": [each.text for each in sample.contexts or ()] or None}
+        for number, sample in enumerate(samples)
+    ]
     saved = {"metadata": {"mode": "chat"}, "responses": rows}
     (tmp_path / "a.json").write_text(json.dumps(saved), encoding="utf-8")
     assert [*load(tmp_path / "a.json").samples] == samples

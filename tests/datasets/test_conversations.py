@@ -8,7 +8,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load
-from ragstone.datasets.adapters.conversations import messages_in, one_turn
+from ragstone.datasets.conversations import messages_in, one_turn
 from ragstone.datasets.table import Unreadable
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context

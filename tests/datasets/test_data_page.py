@@ -4,9 +4,9 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import LOADERS, WORKBOOKS
-from ragstone.datasets.adapters.detect import SHAPES, Shape
 from ragstone.datasets.columns import ALIASES, CONTEXT_ALIASES, CONVERSATIONS
-from ragstone.datasets.formats.json import ENVELOPES
+from ragstone.datasets.detect import SHAPES, Shape
+from ragstone.datasets.text_files import ENVELOPES
 
 OTHERS = (Path(__file__).parents[2] / "docs" / "other-tools.md").read_text(encoding="utf-8")
 PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")

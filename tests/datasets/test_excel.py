@@ -13,7 +13,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import load
-from ragstone.datasets.formats.excel import BROKEN, UNCALCULATED, Archive, SheetScan, _mark_merged
+from ragstone.datasets.excel import BROKEN, UNCALCULATED, Archive, SheetScan, _mark_merged
 from ragstone.datasets.table import File, Unreadable
 from ragstone.errors import InputError, Problem, UsageError
 
@@ -321,7 +321,7 @@ def test_two_parts_of_one_name_are_refused(write: Write):
 
 
 def test_many_small_parts_count_together(write: Write, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ragstone.datasets.formats.excel.LARGEST", 2_000)
+    monkeypatch.setattr("ragstone.datasets.excel.LARGEST", 2_000)
     parts = {f"xl/{number}.xml": b"abcdefgh" * 100 for number in range(2)}
     opened(write("a.xlsx", zipped(parts)))
     with pytest.raises(InputError, match=r"its part xl/2\.xml unpacks to over 0 MiB"):

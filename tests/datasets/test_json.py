@@ -6,7 +6,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import load
-from ragstone.datasets.formats.json import ENVELOPES
+from ragstone.datasets.text_files import ENVELOPES
 from ragstone.datasets.values import UNSPLIT
 from ragstone.errors import InputError
 

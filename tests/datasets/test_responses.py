@@ -12,8 +12,8 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load, samples_of
-from ragstone.datasets.adapters.responses import error_message
-from ragstone.errors import Cause, InputError, UsageError
+from ragstone.datasets.responses import error_message
+from ragstone.errors import InputError, UsageError
 from ragstone.types.config import Source
 from ragstone.types.sample import Context, Sample
 
@@ -27,11 +27,6 @@ def test_saved_responses_to_one_question_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "responses.json"
     path.write_text(json.dumps(made), encoding="utf-8")
     assert "repeated query_index: 0 (2 rows)" in load(path).source.notes
-
-
-def test_a_collection_that_was_broken_off_is_not_data_yet(write: Write) -> None:
-    with pytest.raises(UsageError, match="run the same `ragstone collect` command again"):
-        load(write("a.json.part", "{}"))
 
 
 # Calls that failed, as other tools' files tell of them: their rows lack the answer, with why.
@@ -152,13 +147,6 @@ def test_saved_responses_with_an_error_failed(tmp_path: Path) -> None:
     loaded = document(tmp_path, saved({**row, "error": {"message": "boom"}}, mode="search"))
     assert why(loaded)["ranking"] == ("unreachable", "boom")
     assert document(tmp_path, saved({**row, "error": ""})).failures == {}
-
-
-def test_what_ragstone_itself_saved_goes_before_an_error(tmp_path: Path) -> None:
-    row = {"query_index": 1, "query": "q", "response": None, "retrieved_contexts": ["c"]}
-    own = {"response": {"cause": "refusal", "message": "no"}}
-    loaded = document(tmp_path, saved({**row, "error": "x", "failures": own}))
-    assert {f.cause for f in loaded.failures[1].values()} == {Cause.REFUSAL}
 
 
 def test_an_observation_of_langfuse_that_failed(tmp_path: Path) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import polars
+import pyarrow.ipc
+import pyarrow.parquet
 import pytest
 
 from ragstone.datasets import Shard, blocks, load, samples_of, shards
 from ragstone.datasets.export import WRITERS, write_samples
-from ragstone.datasets.formats.packed import groups
 from ragstone.datasets.rows import FileSamples
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Sample
@@ -29,13 +30,9 @@ def columns(path: Path) -> None:
     elif path.suffix == ".feather":
         frame.write_ipc(path, record_batch_size=25)
     elif path.suffix == ".arrow":
-        content = b""
-        for n in (0, 25, 50):  # one stream of several batches, which polars joins
-            polars.DataFrame(ROWS[n : n + 25], schema=frame.schema).write_ipc_stream(path)
-            stream = path.read_bytes()
-            ((start, end),) = (group.span for group in groups(stream, parquet=False, value=0))
-            content += stream[start if n else 0 : end]
-        path.write_bytes(content + stream[end:])
+        table = frame.to_arrow()
+        with pyarrow.ipc.new_stream(path, table.schema) as stream:
+            stream.write_table(table, max_chunksize=25)
     else:
         path.mkdir()
         names = [f"[{n}]*.arrow" for n in range(3)]
@@ -66,7 +63,7 @@ FORMATS: dict[str, Callable[[Path], None]] = {
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "IN_MEMORY", -1)
     monkeypatch.setattr(blocks.FileRows, "size", 100)
-    monkeypatch.setattr("ragstone.datasets.formats.arrow.IN_MEMORY", -1)
+    monkeypatch.setattr("ragstone.datasets.arrow.IN_MEMORY", -1)
 
 
 @pytest.fixture(params=FORMATS)
@@ -184,12 +181,12 @@ def test_the_limit_reads_no_later_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     polars.DataFrame(ROWS).write_parquet(path, row_group_size=20)
     content = path.read_bytes()
-    first, second, _ = groups(content, parquet=True, value=1)
-    start, end = second.span
+    metadata = pyarrow.parquet.read_metadata(path)
+    start, end = (metadata.row_group(n).column(0).dictionary_page_offset for n in (1, 2))
     path.write_bytes(content[:start] + bytes(end - start) + content[end:])
     with pytest.raises(InputError, match="cannot read the columns"):
         load(path)
-    assert load(path, limit=first.rows).samples == samples_of(ROWS[:20]).samples
+    assert load(path, limit=20).samples == samples_of(ROWS[:20]).samples
 
 
 def test_spans_beyond_the_limit_are_part_of_their_trace(

@@ -259,7 +259,7 @@ def test_a_document_that_is_judged_twice_in_a_line_of_json_is_told(
 def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.datasets.rankings.arrow.AT_ONCE", 2)
+    monkeypatch.setattr("ragstone.datasets.rankings.files.ROWS_AT_ONCE", 2)
     frame = pl.DataFrame(
         {"q": [1, 1, 1, 2], "pid": ["b", "z", "a", "c"], "points": [2.0, 1.5, 1.0, 1.0]}
     )

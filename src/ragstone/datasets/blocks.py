@@ -26,11 +26,9 @@ class Block(NamedTuple):
     Attributes:
         place: the place of its first row in the data set, from 0.
         line: the number of its first row or line in messages.
-        start, end: its bytes; in files of columns, those of all rows that are stored together.
-        checksum: CRC-32 of its bytes.
+        start, end: its bytes, and their CRC-32 in `checksum`; not in files of columns.
         file: the number of its file, if there are several.
         first: in files of columns, the place of its first row in its file.
-        before: in streams of columns, other bytes that it needs.
     """
 
     place: int
@@ -41,7 +39,6 @@ class Block(NamedTuple):
     checksum: int
     file: int = 0
     first: int = 0
-    before: Sequence[tuple[int, int]] = ()
 
 
 class FileRows(LazySequence[Row]):
@@ -150,8 +147,8 @@ class FileRows(LazySequence[Row]):
         )
 
 
-def draw_rows(table: Table, number: int, seed: int) -> tuple[Table, Sequence[int]]:
-    """Return rows drawn at random without replacement, in their order, and their places.
+def draw_rows(table: Table, number: int, seed: int) -> Table:
+    """Return rows drawn at random without replacement, in their order.
 
     A seed draws the same places in any version of Python, which guarantees what `random()` returns.
     """
@@ -169,10 +166,9 @@ def draw_rows(table: Table, number: int, seed: int) -> tuple[Table, Sequence[int
     note = f"{number:,} of {count:,} rows, drawn at random with seed {seed}"
     if number >= count:
         note = f"all {count:,} rows are used, because there are no more than --sample {number}"
-    drawn_table = replace(
+    return replace(
         table,
         rows=drawn,
         numbers=array("q", map(numbers.__getitem__, places)),
         notes=(*table.notes, note),
     )
-    return drawn_table, places

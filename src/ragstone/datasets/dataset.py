@@ -8,17 +8,8 @@ from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 
-from ragstone.datasets.adapters.conversations import split_conversations
-from ragstone.datasets.adapters.detect import RESPONSES, shape_records
-from ragstone.datasets.adapters.responses import (
-    MODES,
-    UNFINISHED,
-    Failures,
-    absences,
-    failed_calls,
-    failures_in,
-    repetitions,
-)
+from ragstone.datasets import arrow as columnar
+from ragstone.datasets import excel, text_files
 from ragstone.datasets.blocks import draw_rows
 from ragstone.datasets.columns import (
     Spelling,
@@ -27,12 +18,15 @@ from ragstone.datasets.columns import (
     resolve_fields,
     unused_columns,
 )
-from ragstone.datasets.formats import arrow as columnar
-from ragstone.datasets.formats import csv as delimited
-from ragstone.datasets.formats import excel
-from ragstone.datasets.formats import json as jsons
-from ragstone.datasets.formats import yaml as yaml_file
+from ragstone.datasets.conversations import split_conversations
+from ragstone.datasets.detect import RESPONSES, shape_records
 from ragstone.datasets.frames import Model
+from ragstone.datasets.responses import (
+    MODES,
+    Failures,
+    absences,
+    failed_calls,
+)
 from ragstone.datasets.rows import Contents, FileSamples, samples_in, without_fields
 from ragstone.datasets.table import File, Table, records_in
 from ragstone.errors import UsageError
@@ -43,13 +37,13 @@ from ragstone.types.sample import Sample
 WORKBOOKS = (".xlsx", ".xlsm")
 LOADERS: Mapping[str, Callable[[File, int | None], Table]] = MappingProxyType(
     {
-        ".csv": delimited.read,
-        ".tsv": delimited.read,
-        ".json": jsons.read,
-        ".jsonl": jsons.read_lines,
-        ".ndjson": jsons.read_lines,
-        ".yaml": yaml_file.read,
-        ".yml": yaml_file.read,
+        ".csv": text_files.read_csv,
+        ".tsv": text_files.read_csv,
+        ".json": text_files.read_json,
+        ".jsonl": text_files.read_json_lines,
+        ".ndjson": text_files.read_json_lines,
+        ".yaml": text_files.read_yaml,
+        ".yml": text_files.read_yaml,
         **dict.fromkeys(columnar.SUFFIXES, columnar.read),
     }
 )
@@ -139,9 +133,8 @@ def _dataset_of(
     table = split_conversations(found.table, {**detected, **columns})
     if limit is not None and table is not found.table:
         table = replace(table, rows=table.rows[:limit])
-    drawn: Sequence[int] = range(len(table.rows))
     if sample is not None:
-        table, drawn = draw_rows(table, sample, seed)
+        table = draw_rows(table, sample, seed)
     samples, contents = samples_in(
         table,
         name,
@@ -168,10 +161,6 @@ def _dataset_of(
         ignored = sum(samples[index].response != made[index].response for index in failures)
         also = f"; {ignored} of them had a response, which is ignored" if ignored else ""
         notes = (*notes, f"failed calls recorded in the data: {len(failures)}{also}")
-    if saved:
-        given = [found.given[place] for place in drawn]
-        notes = (*notes, *repetitions(given))
-        failures = {**failures, **failures_in(given, name)}
     drawn_as = None if sample is None else f"{sample:,} rows, seed {seed}"
     return Dataset(
         made,
@@ -192,9 +181,6 @@ def read_table(
     if is_folder:
         return columnar.read_folder(path, limit)
     file = File.at(path)
-    if file.suffix == UNFINISHED:
-        fix = "run the same `ragstone collect` command again to finish it"
-        raise UsageError(f"{file.name} is an unfinished collection; {fix}")
     if file.suffix in WORKBOOKS:
         return file, excel.read(file, sheet=sheet)
     if file.suffix in LOADERS:

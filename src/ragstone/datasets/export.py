@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ragstone._internal.text import count
-from ragstone.datasets.adapters.detect import SHAPES
 from ragstone.datasets.columns import CONVERSATIONS, FIELD_OF, plain_name
+from ragstone.datasets.detect import SHAPES
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.types.sample import Context, Sample
 

@@ -1,12 +1,17 @@
 """Objects of other libraries as rows: data frames that export Arrow streams, and data sets."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ragstone.errors import UsageError
+from ragstone._internal.text import one_line
+from ragstone.errors import InputError, Problem, UsageError
+
+if TYPE_CHECKING:
+    from polars import DataFrame, DataType, Series
 
 
 class Frame(Protocol):
@@ -112,3 +117,51 @@ def frame_in(
         )
     fields = [(name, getattr(made, kinds[kind])()) for name, kind in types.items()]
     return made.table(columns, schema=made.schema(fields))
+
+
+@contextmanager
+def column_errors(name: str) -> Generator[None, None, None]:
+    """Raise errors about columns in the block as an InputError about the file of that name."""
+    from polars.exceptions import PanicException, PolarsError  # an extra, and slow to import
+
+    try:
+        yield
+    except (PolarsError, PanicException, OSError, ValueError) as error:
+        seen = f"cannot read the columns: {one_line(str(error), 200)}"
+        raise InputError(name, [Problem(seen)]) from error
+
+
+def text_size(frame: "DataFrame", *, value: int = 0) -> int:
+    """Return about how many bytes the rows of a frame need, with `value` for each value of a list.
+
+    Categories, which a frame has once, count for each row that has them.
+    """
+    from polars import Array, Categorical, Enum, List, Struct
+
+    def has_categories(kind: "DataType") -> bool:
+        if isinstance(kind, List | Array):
+            return has_categories(cast("DataType", kind.inner))
+        if isinstance(kind, Struct):
+            return any(has_categories(cast("DataType", part.dtype)) for part in kind.fields)
+        return isinstance(kind, Categorical | Enum)
+
+    def values_in(column: "Series") -> int:
+        kind = column.dtype
+        if isinstance(kind, Struct):
+            return sum(values_in(column.struct.field(part.name)) for part in kind.fields)
+        if not isinstance(kind, List | Array):
+            return 0
+        lengths = column.list if isinstance(kind, List) else column.arr
+        count = int(lengths.len().sum() or 0)
+        nested = isinstance(kind.inner, List | Array | Struct)
+        return count + (values_in(column.explode()) if nested else 0)
+
+    size = int(frame.estimated_size())
+    for column in frame:
+        if isinstance(column.dtype, Categorical | Enum):
+            size += int(column.cat.len_bytes().sum())
+        elif has_categories(column.dtype):
+            raise ValueError(f"column {column.name!r} has categories in lists or objects; use text")
+        if value:
+            size += value * values_in(column)
+    return size

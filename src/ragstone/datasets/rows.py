@@ -12,9 +12,9 @@ from typing import TypeVar, cast, overload
 import numpy as np
 
 from ragstone.datasets import values as cells
-from ragstone.datasets.adapters.conversations import history
 from ragstone.datasets.blocks import FileRows
 from ragstone.datasets.columns import Layouts, Spelling, resolve_columns
+from ragstone.datasets.conversations import history
 from ragstone.datasets.table import Merged, Record, Row, Table
 from ragstone.errors import InputError, Problem
 from ragstone.types.sample import Sample

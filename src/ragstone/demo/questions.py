@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from ragstone._internal.fields import FrozenModel
 from ragstone._internal.files import write_text
-from ragstone.datasets.formats.yaml import Loader
+from ragstone._internal.yaml import Loader
 from ragstone.types.sample import Context, Sample
 
 

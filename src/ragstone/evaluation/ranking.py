@@ -14,21 +14,16 @@ from numpy.typing import NDArray
 
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone._internal.text import quoted
-from ragstone.datasets.rankings import (
+from ragstone.datasets.rankings.files import problems_of, read_judgments, read_ranking
+from ragstone.datasets.rankings.join import (
     Batch,
-    GrowingArray,
     Judgments,
-    OnRead,
-    Problems,
     TieRule,
-    check_names,
     gathered,
     matched,
-    problems_of,
     query_texts,
-    read_judgments,
-    read_ranking,
 )
+from ragstone.datasets.rankings.source import GrowingArray, OnRead, Problems, check_names
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.metrics import select

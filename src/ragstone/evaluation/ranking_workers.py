@@ -15,7 +15,8 @@ from typing import Self
 
 from ragstone._internal.files import load_mapped, write_mapped
 from ragstone._internal.plugins import plugin_of
-from ragstone.datasets.rankings import TieRule, problems_of, ranking_parts, read_ranking
+from ragstone.datasets.rankings.files import problems_of, ranking_parts, read_ranking
+from ragstone.datasets.rankings.join import TieRule
 from ragstone.errors import InputError, RagstoneError, UsageError
 from ragstone.evaluation.ranking import (
     INCOMPLETE,

@@ -17,8 +17,7 @@ from pydantic import ValidationError
 
 from ragstone._internal.files import write_file
 from ragstone._internal.text import format_validation_errors, one_line
-from ragstone.datasets.formats.packed import column_errors
-from ragstone.datasets.frames import frame_of
+from ragstone.datasets.frames import column_errors, frame_of
 from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import RowCounts
 from ragstone.evaluation.scoring import BATCH

@@ -29,7 +29,7 @@ from ragstone._internal.fields import document_id
 from ragstone._internal.sentences import split_sentences
 from ragstone._internal.text import count, listing, one_line, strip_controls
 from ragstone.datasets.dataset import LOADERS
-from ragstone.datasets.formats.excel import Archive
+from ragstone.datasets.excel import Archive
 from ragstone.datasets.table import OLE, ZIP, File, Record
 from ragstone.datasets.values import Plain, normalize_cell
 from ragstone.datasets.values import text as cell_text

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.datasets.rankings import Problems
-from ragstone.datasets.rankings.byte_arrays import Spans, Texts
-from ragstone.datasets.rankings.join import Batch, matched
-from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
+from ragstone.datasets.rankings.join import Batch, Judgments, JudgmentsBuilder, matched
+from ragstone.datasets.rankings.source import Problems, Spans, Texts
 from ragstone.errors import InputError
 from ragstone.types.rankings import Rankings
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.datasets.rankings import read_judgments
+from ragstone.datasets.rankings.files import read_judgments
 
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 c 2\n"
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
-from ragstone.datasets.rankings.byte_arrays import Texts
+from ragstone.datasets.rankings.source import Texts
 from ragstone.datasets.rankings.trec import fields_of, numbers, singles
 
 words = st.text("abé#1.\0\x1b", min_size=1, max_size=9)

@@ -9,10 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone._internal.text import quoted
-from ragstone.datasets.rankings.byte_arrays import PADDING, Hashes, Integers, Spans, Texts, padded
-from ragstone.datasets.rankings.join import Batch
-from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
-from ragstone.datasets.rankings.source import OnRead, Problems, Stream, opened
+from ragstone.datasets.rankings.join import Batch, Judgments, JudgmentsBuilder
+from ragstone.datasets.rankings.source import (
+    PADDING,
+    Hashes,
+    Integers,
+    OnRead,
+    Problems,
+    Spans,
+    Stream,
+    Texts,
+    opened,
+    padded,
+)
 
 _BLANK, _BREAK, _COMMENT = ord(" "), ord("\n"), ord("#")
 

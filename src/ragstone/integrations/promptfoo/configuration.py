@@ -21,10 +21,9 @@ import yaml
 from ragstone._internal.fields import split_threshold
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count
-from ragstone._internal.yaml import yaml_errors
+from ragstone._internal.yaml import Loader, yaml_errors
 from ragstone.datasets import Dataset, samples_of
-from ragstone.datasets.adapters.promptfoo import field_of, record_of
-from ragstone.datasets.formats.yaml import Loader
+from ragstone.datasets.promptfoo import field_of, record_of
 from ragstone.datasets.table import File
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError, nearest
 from ragstone.evaluation.config_file import Config

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeGuard, cast
 
-from ragstone.datasets.adapters.responses import error_message, failed_fields
 from ragstone.datasets.columns import FIELD_OF, plain_name
+from ragstone.datasets.responses import error_message, failed_fields
 from ragstone.datasets.table import Record
 
 REPLACED = ("id", "response")

@@ -7,7 +7,9 @@ from functools import partial
 from itertools import chain
 from typing import TypeGuard
 
-from ragstone.datasets.adapters.conversations import (
+from ragstone.datasets.blocks import FileRows
+from ragstone.datasets.columns import ALIASES, plain_name
+from ragstone.datasets.conversations import (
     ROLES,
     history_before,
     messages_in,
@@ -15,12 +17,10 @@ from ragstone.datasets.adapters.conversations import (
     open_parts,
     pair_texts,
 )
-from ragstone.datasets.adapters.promptfoo import NOTE, results
-from ragstone.datasets.adapters.responses import ANY, error_in, failed_fields
-from ragstone.datasets.adapters.traces import traces
-from ragstone.datasets.blocks import FileRows
-from ragstone.datasets.columns import ALIASES, plain_name
+from ragstone.datasets.promptfoo import NOTE, results
+from ragstone.datasets.responses import ANY, error_in, failed_fields, repetitions
 from ragstone.datasets.table import Record, Row, Table, records_in
+from ragstone.datasets.traces import traces
 from ragstone.datasets.values import object_in, spelled
 
 ONLY = ".*"
@@ -89,7 +89,7 @@ SHAPES = (
             "relevance": ("ground_truth_ids",),
         },
         paired={"id": "retrieved_ids", "score": "retrieved_scores"},
-        left_out=("query_index", "failures"),
+        left_out=("query_index",),
         errors={"error": ANY},
         causes=("error",),
     ),
@@ -228,14 +228,12 @@ class ShapedRecords:
         columns: Sample field -> its column, if the format defines it.
         shape: the detected format; None for ragstone's own columns.
         near: what to add to the message if no query column is found.
-        given: the rows before mapping.
     """
 
     table: Table
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     shape: Shape | None = None
     near: str = ""
-    given: Sequence[Row] = ()
 
 
 def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> ShapedRecords:
@@ -308,17 +306,18 @@ def _with_shape(
     as_sample = _AsSample(shape, candidates, picked, mapped_by_user, renamed)
 
     nested = len(rows) - len(outer)
-    given = rows
     if isinstance(rows, FileRows):
         left_over = outer[: len(outer) - (rows.tail is not None)]
         made = (rows.chosen(left_over, rows.tail) if nested else rows).mapped(as_sample)
     else:
-        given = [rows[place] for place in outer]
-        made = [as_sample(row) if isinstance(row, Record) else row for row in given]
+        kept = (rows[place] for place in outer)
+        made = [as_sample(row) if isinstance(row, Record) else row for row in kept]
     left = dict.fromkeys(chain.from_iterable(row.values for row in records_in(made)))
 
     notes = (f"read as {shape.name}",)
-    if shape.name != RESPONSES:
+    if shape.name == RESPONSES:
+        notes = (*notes, *repetitions(rows))
+    else:
         split = [picked[name] for name in shape.joined if name in picked and picked[name] in joined]
         notes = (
             *table.notes,
@@ -339,7 +338,6 @@ def _with_shape(
         ),
         {name: column for name, column in picked.items() if column in left},
         shape,
-        given=given,
     )
 
 
@@ -360,10 +358,38 @@ class _AsSample:
     ranking: str | None
 
     def __call__(self, record: Record) -> Record:
-        shape = self.shape
+        shape, picked = self.shape, self.picked
         opened = _open_objects(record, shape)
-        moved = _move_fields(opened, self.candidates, self.picked, named=self.named)
-        values = _fit_fields(moved, shape, self.picked)
+        values, own = dict(opened.values), _filled(opened)
+
+        # A field is moved to its column if this record has it in another one.
+        taken = {*self.named, *map(plain_name, picked.values())}
+        for target, known in self.candidates.items():
+            name = plain_name(picked[target])
+            if name in self.named or values.get(picked[target]) is not None:
+                continue
+            free = (own[other] for other in known if other in own)
+            best = next(
+                (o for o in free if plain_name(o) == name or plain_name(o) not in taken), None
+            )
+            if best is not None:
+                values[picked[target]] = values.pop(best)
+
+        out = {*shape.left_out, *(name for name, sign in shape.errors.items() if sign == ANY)}
+        out = set(map(plain_name, out)) - set(map(plain_name, picked.values()))
+        values = {name: v for name, v in values.items() if plain_name(name) not in out}
+        if shape.paired and "contexts" in picked:
+            values = pair_texts(values, picked["contexts"], parts=shape.paired)
+        for joined in shape.joined:
+            text = values.get(column := picked.get(joined, ""))
+            if _is_joined(text):
+                values[column] = [piece for part in text.split("|") if (piece := part.strip())]
+        for role in ROLES.keys() & picked.keys() if shape.chat else ():
+            given = values.get(column := picked[role])
+            if role == "query" and (before := history_before(given)):
+                values["history"] = before
+            if column in values:
+                values[column] = one_turn(given, role)
         if self.ranking:
             values = {"ranking" if n == self.ranking else n: v for n, v in values.items()}
         error = error_in(record, shape.errors, shape.causes)
@@ -410,50 +436,6 @@ def _pick_columns(
         target: there[next((name for name in known if name in filled), known[0])]
         for target, known in candidates.items()
     }
-
-
-def _move_fields(
-    record: Record,
-    candidates: Mapping[str, list[str]],
-    picked: Mapping[str, str],
-    *,
-    named: Collection[str],
-) -> Record:
-    """Move each field to its column if this record has it in another one.
-
-    `named` are the plain names of columns that the user mapped.
-    """
-    values, own = dict(record.values), _filled(record)
-    taken = {*named, *map(plain_name, picked.values())}
-    for target, known in candidates.items():
-        name = plain_name(picked[target])
-        if name in named or values.get(picked[target]) is not None:
-            continue
-        free = (own[other] for other in known if other in own)
-        best = next((o for o in free if plain_name(o) == name or plain_name(o) not in taken), None)
-        if best is not None:
-            values[picked[target]] = values.pop(best)
-    return Record(record.row, values)
-
-
-def _fit_fields(record: Record, shape: Shape, picked: Mapping[str, str]) -> dict[str, object]:
-    out = {*shape.left_out, *(name for name, sign in shape.errors.items() if sign == ANY)}
-    out = set(map(plain_name, out)) - set(map(plain_name, picked.values()))
-    values = {name: v for name, v in record.values.items() if plain_name(name) not in out}
-    if shape.paired and "contexts" in picked:
-        values = pair_texts(values, picked["contexts"], parts=shape.paired)
-    for joined in shape.joined:
-        text = values.get(column := picked.get(joined, ""))
-        if _is_joined(text):
-            values[column] = [piece for part in text.split("|") if (piece := part.strip())]
-    if shape.chat:
-        for role in ROLES.keys() & picked.keys():
-            given = values.get(column := picked[role])
-            if role == "query" and (before := history_before(given)):
-                values["history"] = before
-            if column in values:
-                values[column] = one_turn(given, role)
-    return values
 
 
 def _is_joined(value: object) -> TypeGuard[str]:

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.datasets.rankings.byte_arrays import Texts, padded
+from ragstone.datasets.rankings.source import Texts, padded
 
 words = st.text(max_size=30) | st.sampled_from(["", "a", "a\nb", "\ud800", "12345678", "123456789"])
 lists = st.lists(words, max_size=12)

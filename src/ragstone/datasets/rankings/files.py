@@ -1,7 +1,7 @@
-"""JSON Lines: one query per line, with its ranking, or with the documents relevant to it.
+"""Ranking files of all formats: TREC, JSON Lines, Parquet, Arrow and BEIR, in blocks of queries.
 
-Files usually have the same simple form in all lines. Those are read as bytes, without a Python
-object for each id; all other lines are parsed one by one.
+JSON Lines usually have the same simple form in all lines. Those are read as bytes, without a Python
+object for each id; all other lines are parsed one by one. Tables are read by polars.
 """
 
 import json
@@ -9,25 +9,122 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import from_json
 
-from ragstone._internal.text import quoted
-from ragstone.datasets.rankings.byte_arrays import PADDING, Integers, Spans, Texts, padded
-from ragstone.datasets.rankings.join import Batch
-from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
-from ragstone.datasets.rankings.source import OnRead, Problems, opened, resolve_column
+from ragstone._internal.files import check_file, unpacked_limit
+from ragstone._internal.text import listing, quoted
+from ragstone.datasets.frames import column_errors, text_size
+from ragstone.datasets.rankings import trec
+from ragstone.datasets.rankings.join import (
+    Batch,
+    Judgments,
+    JudgmentsBuilder,
+    qrels_in,
+    read_beir_qrels,
+)
+from ragstone.datasets.rankings.source import (
+    EXTRA,
+    PADDING,
+    Integers,
+    OnRead,
+    Problems,
+    Spans,
+    Texts,
+    cuts,
+    opened,
+    padded,
+    resolve_column,
+    text_parts,
+    too_large,
+)
 from ragstone.errors import UsageError
 
-AT_ONCE = 1 << 20
+if TYPE_CHECKING:
+    from polars import DataFrame, LazyFrame, Series
+
+_LINES = (".jsonl", ".ndjson")
+_PACKED = (".gz", ".zst", ".zstd")
+ROWS_AT_ONCE = 1 << 18
+"""Rows that are read at once; more if one query has more."""
+VALUE = 2
+"""How many bytes a value of an unpacked column counts, at least."""
+TABLES = (".parquet", ".arrow", ".feather", ".ipc")
+BYTES_AT_ONCE = 1 << 20
 """Bytes that are read at once, at least one line."""
 MOST_SHAPES = 100
 """How many sets of keys are cached."""
+
+
+def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
+    """Read qrels of any format; `columns` is field -> its name in the file.
+
+    A folder is read as BEIR, and a file with an unknown suffix as TREC.
+    """
+    if path.is_dir():
+        path = qrels_in(path)
+    problems = problems_of(path)
+    match _suffix(path):
+        case ".tsv":
+            return read_beir_qrels(path, problems)
+        case suffix if suffix in _LINES:
+            return _read_line_qrels(path, problems, columns)
+        case suffix if suffix in TABLES:
+            return _read_table_qrels(path, problems, columns)
+        case _:
+            return trec.read_qrels(path, problems)
+
+
+def problems_of(path: Path) -> Problems:
+    return Problems(path, "row" if _suffix(path) in TABLES else "line")
+
+
+def read_ranking(
+    path: Path,
+    problems: Problems,
+    columns: Mapping[str, str],
+    on_read: OnRead | None = None,
+    *,
+    part: range | None = None,
+) -> Iterator[Batch]:
+    """Read a ranking of any format, or one of its `ranking_parts`, some whole queries at a time.
+
+    A query whose lines are not contiguous comes in parts; `gathered` joins them.
+    """
+    suffix = _suffix(path)
+    if suffix in _LINES:
+        batches = _read_lines(path, problems, columns, on_read, part)
+    elif suffix in TABLES:
+        batches = _read_table(path, problems, columns, on_read, part)
+    else:
+        batches = trec.read_ranking(path, problems, on_read, part)
+    for batch in batches:
+        problems.hold(len(batch.queries), "queries")
+        yield batch
+
+
+def ranking_parts(path: Path, columns: Mapping[str, str], size: int) -> Sequence[range]:
+    """Cut a ranking between queries, into parts of about `size` bytes.
+
+    Parts are bytes of a text file, or rows of a table. A compressed file has none.
+    """
+    suffix = _suffix(path)
+    if suffix in TABLES:
+        return _table_parts(path, columns, size)
+    if suffix in _LINES:
+        return text_parts(path, size, lambda lines: 0 if lines else None)
+    return text_parts(path, size, trec.second_query)
+
+
+def _suffix(path: Path) -> str:
+    name = Path(path.name.lower())
+    return name.with_suffix("").suffix if name.suffix in _PACKED else name.suffix
 
 
 @dataclass(frozen=True)
@@ -154,7 +251,7 @@ class LineReader:
         seen: dict[str, int] = {}
         number = 1
         with opened(path, on_read, part) as stream:
-            for content in stream.lines(AT_ONCE):
+            for content in stream.lines(BYTES_AT_ONCE):
                 found = self._read_plain(content, number) or self._read_any(content, number)
                 for query, line in zip(found.queries, found.lines.tolist(), strict=True):
                     if (first := seen.setdefault(query, line)) != line:
@@ -288,7 +385,7 @@ def _id(value: object) -> str | None:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:
+def _read_line_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:
     judgments = JudgmentsBuilder(problems)
     for part in LineReader("relevance", columns, problems).parts(path, None):
         lines = np.repeat(part.lines, part.sizes)
@@ -296,7 +393,7 @@ def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Ju
     return judgments.build("write one {query_id, relevance} object per line")
 
 
-def read_ranking(
+def _read_lines(
     path: Path,
     problems: Problems,
     columns: Mapping[str, str],
@@ -316,3 +413,161 @@ def read_ranking(
         )
     if empty:
         problems.add("there is no ranking", "write one {query_id, ranking} object per line")
+
+
+def _read_table_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:
+    frame = _frame(path, ("query_id", "document_id", "grade"), columns)
+    judgments = JudgmentsBuilder(problems)
+    start = 0
+    while len(part := _rows(path, frame, start, ROWS_AT_ONCE)):
+        rows = np.arange(start + 1, start + len(part) + 1)
+        grades = _numbers(part["grade"], rows, problems, finite=True)
+        names, spans = _runs(part["query_id"])
+        judgments.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
+        start += len(part)
+    return judgments.build("write one row per judgment")
+
+
+def _table_parts(path: Path, columns: Mapping[str, str], size: int) -> list[range]:
+    frame = _frame(path, ("query_id",), columns)
+
+    def first(at: int, window: int) -> int | None:
+        starts = _runs(_rows(path, frame, at, window)["query_id"])[1].starts
+        return at + int(starts[1]) if len(starts) > 1 else None
+
+    count = _count(path, frame)
+    return cuts(count, max(size * count // path.stat().st_size, 1), first)
+
+
+def _read_table(
+    path: Path,
+    problems: Problems,
+    columns: Mapping[str, str],
+    on_read: OnRead | None = None,
+    part: range | None = None,
+) -> Iterator[Batch]:
+    """Read one document per row, some whole queries at a time: query, document and score.
+
+    Without a score the order of the rows is the ranking. `part` limits the rows that are read.
+    """
+    frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
+    part = part or range(_count(path, frame))
+    if "score" not in frame.collect_schema().names():
+        problems.notes.append(
+            f"{problems.name}: no score column found, so the order of the rows is the "
+            "ranking; if there is one, map it with --map score=COLUMN"
+        )
+    size = path.stat().st_size
+    start, at_once = part.start, ROWS_AT_ONCE
+    if not part:
+        problems.add("there is no ranking", "write one row per document")
+    while start < part.stop:
+        expected = min(at_once, part.stop - start)
+        some = _rows(path, frame, start, expected)
+        end = start + len(some)
+        if len(some) < expected:
+            problems.add(f"the file is damaged: it has {end:,} rows instead of {part.stop:,}")
+            problems.raise_found()
+        names, spans = _runs(some["query_id"])
+        if end < part.stop:  # the last query may continue after what was read
+            if len(names) < 2:
+                if at_once > problems.most:
+                    raise too_large(path, f"a query has more than {at_once:,} documents")
+                at_once *= 2
+                continue
+            some = some.head(int(spans.starts[-1]))
+            names, spans = names[:-1], Spans(spans.sizes[:-1])
+        rows = np.arange(start + 1, start + len(some) + 1)
+        scores = None
+        if "score" in some.columns:
+            with np.errstate(over="ignore"):
+                scores = _numbers(some["score"], rows, problems).astype(np.float32)
+        documents = _texts(some["document_id"])
+        yield Batch(tuple(names), spans, documents, documents.hashes(), scores, rows)
+        start += len(some)
+        if on_read:
+            on_read(size * start // part.stop)
+
+
+def _count(path: Path, frame: "LazyFrame") -> int:
+    import polars as pl  # an extra; `_frame` has checked that it is installed
+
+    with column_errors(path.name):
+        return int(frame.select(pl.len()).collect().item())
+
+
+def _frame(
+    path: Path, fields: tuple[str, ...], mapped: Mapping[str, str], *, maybe: str | None = None
+) -> "LazyFrame":
+    check_file(path)
+    if find_spec("polars") is None:
+        raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
+    import polars as pl  # an extra, and slow to import
+
+    is_parquet, limit = path.suffix.lower() == ".parquet", unpacked_limit(path.stat().st_size)
+    scanned = pl.scan_parquet(path) if is_parquet else pl.scan_ipc(path)
+    with column_errors(path.name):
+        schema = scanned.collect_schema()
+    if VALUE * len(schema) * _count(path, scanned) > limit:
+        raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
+    present = schema.names()
+    selected: list[pl.Expr] = []
+    for field in (*fields, *((maybe,) if maybe else ())):
+        try:
+            name = resolve_column(field, mapped, present)
+        except UsageError as error:
+            raise UsageError(f"{path.name}: {error}") from error
+        if name is None and field != maybe:
+            raise UsageError(
+                f"{path.name}: no column found for {field} among {listing(present)}; "
+                f"map it with --map {field}=COLUMN"
+            )
+        if name is not None and schema[name].is_nested():
+            raise UsageError(f"{path.name}: column {name} of {field} has lists or objects")
+        if name is not None:
+            selected.append(pl.col(name).alias(field))
+    return scanned.select(selected)
+
+
+def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame":
+    import polars as pl
+
+    limit = unpacked_limit(path.stat().st_size) // 2
+    with column_errors(path.name):
+        part = frame.slice(start, count).collect()
+        if text_size(part) > limit:  # a text in many rows is in the file once
+            raise too_large(path, f"{len(part):,} of its rows have more than {limit:,} bytes")
+        kinds = {"score": pl.Float64, "grade": pl.Float64}
+        columns: list[pl.Expr] = []
+        for name, kind in part.schema.items():
+            column = pl.col(name)
+            if kind.is_float() and name not in kinds:  # an id such as 6.0, as pandas writes it
+                whole = column.cast(pl.Int64, strict=False)
+                column = pl.when(whole == column).then(whole.cast(pl.String)).otherwise(column)
+            columns.append(column.cast(kinds.get(name, pl.String), strict=False).alias(name))
+        return part.with_columns(columns)
+
+
+def _runs(queries: "Series") -> tuple[list[str], Spans]:
+    new = queries.ne_missing(queries.shift()).to_numpy()
+    starts = np.flatnonzero(new) if len(new) else np.zeros(0, np.int64)
+    starts = np.union1d(starts, [0] if len(new) else [])
+    names = ["" if name is None else str(name) for name in queries.gather(starts).to_list()]
+    return names, Spans(np.diff(starts, append=len(queries)).astype(np.int64))
+
+
+def _texts(ids: "Series") -> Texts:
+    lengths: Integers = ids.str.len_bytes().fill_null(0).to_numpy().astype(np.int64)
+    joined = ids.str.join("").item()
+    return Texts.joint(padded(joined.encode()), lengths)
+
+
+def _numbers(
+    numbers: "Series", rows: Integers, problems: Problems, *, finite: bool = False
+) -> NDArray[np.float64]:
+    values = numbers.to_numpy()
+    wrong = ~np.isfinite(values) if finite else np.isnan(values)
+    for place in np.flatnonzero(wrong).tolist():
+        seen = f"the {numbers.name} {values[place]} is not a number"
+        problems.add(seen, line=int(rows[place]))
+    return values

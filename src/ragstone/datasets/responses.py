@@ -1,8 +1,4 @@
-"""Saved responses: a target's answers in a file, to be judged later; and failed calls in files.
-
-The format is that of `rag_evaluation`, `{metadata, responses}`, with separate names for the ids and
-scores of what was retrieved, tags, and failures of calls.
-"""
+"""Saved responses in the format of `rag_evaluation`, and failed calls that files record."""
 
 import re
 from collections import Counter
@@ -14,7 +10,7 @@ from typing import cast
 from ragstone._internal.text import quoted
 from ragstone.datasets.columns import plain_name
 from ragstone.datasets.table import Record, Row, records_in
-from ragstone.errors import Cause, InputError, Problem
+from ragstone.errors import Cause
 from ragstone.types.reply import Failure
 from ragstone.types.sample import Sample
 
@@ -22,67 +18,8 @@ MODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"chat": ("response", "contexts"), "search": ("ranking",)}
 )
 """The mode of a collection -> the Sample fields that it requests."""
-UNFINISHED = ".part"
-"""Suffix of a file that is not complete yet, after the name of the complete file."""
 Failures = Mapping[str, Failure]
 """Sample field -> why the target did not give it."""
-
-
-def response_record(
-    index: int, sample: Sample, failures: Failures, *, mode: str
-) -> dict[str, object]:
-    retrieved = sample.ranking if mode == "search" else sample.contexts
-    ids = [each.id for each in retrieved or ()]
-    scores = [each.score for each in retrieved or ()]
-    relevant: object = None if sample.relevance is None else dict(sample.relevance)
-    if sample.relevance and all(grade == 1 for grade in sample.relevance.values()):
-        relevant = [
-            int(name) if name.isdecimal() and str(int(name)) == name else name
-            for name in sample.relevance
-        ]
-    record: dict[str, object] = {
-        "query_index": index,
-        "id": sample.id,
-        "query": sample.query,
-        "response": None if mode == "search" else sample.response,
-        "retrieved_contexts": None if retrieved is None else [each.text for each in retrieved],
-        **({"retrieved_ids": ids} if any(each is not None for each in ids) else {}),
-        **({"retrieved_scores": scores} if any(each is not None for each in scores) else {}),
-        "ground_truth_answer": sample.reference,
-        "ground_truth_ids": relevant,
-    }
-    if sample.reference_claims is not None:
-        record["reference_claims"] = list(sample.reference_claims)
-    if sample.history is not None:
-        record["history"] = [each.model_dump() for each in sample.history]
-    if sample.tags:
-        record["tags"] = dict(sample.tags)
-    if failures:
-        record["failures"] = {
-            field: {"cause": failure.cause.value, "message": failure.message}
-            for field, failure in failures.items()
-        }
-    return record
-
-
-def failures_in(rows: Iterable[Row], file: str) -> Mapping[int, Failures]:
-    found: dict[int, Failures] = {}
-    problems: list[Problem] = []
-    for index, record in enumerate(records_in(rows)):
-        failures = cast("Mapping[str, Mapping[str, str]] | None", record.values.get("failures"))
-        if failures is None:
-            continue
-        try:
-            found[index] = {
-                field: Failure(Cause(each["cause"]), str(each["message"]))
-                for field, each in failures.items()
-            }
-        except (ValueError, TypeError, AttributeError, LookupError):
-            seen = "expected {field: {cause, message}}; the causes are " + ", ".join(Cause)
-            problems.append(Problem(seen, row=record.row, column="failures"))
-    if problems:
-        raise InputError(file, problems)
-    return found
 
 
 def repetitions(rows: Iterable[Row]) -> tuple[str, ...]:

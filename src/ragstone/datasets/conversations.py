@@ -375,18 +375,15 @@ def open_parts(record: Record, *, named: Sequence[str]) -> Record:
     name is enough.
     """
     for name in named:
-        record = _parted(record, name)
-    return record
-
-
-def _parted(record: Record, name: str) -> Record:
-    for column, value in record.values.items():
         head, dot, inner = name.partition(".")
-        if not dot or plain_name(head) != plain_name(column):
-            inner = name if plain_name(column) in _OPENED else ""
-        if inner and (found := _without(value, inner)) is not None:
-            rest, part = found
-            return replace(record, values={**record.values, column: rest, name: part})
+        for column, value in record.values.items():
+            path = inner if dot and plain_name(head) == plain_name(column) else ""
+            if not path and plain_name(column) in _OPENED:
+                path = name
+            if path and (found := _without(value, path)) is not None:
+                rest, part = found
+                record = replace(record, values={**record.values, column: rest, name: part})
+                break
     return record
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
-from ragstone.datasets.rankings.jsonl import PlainShape, QueryLines
+from ragstone.datasets.rankings.files import PlainShape, QueryLines
 
 ids = st.text(max_size=12) | st.sampled_from(
     ['a", "b', "a", "doc-1", "é", "文書", '"]}', "}}", "\\"]

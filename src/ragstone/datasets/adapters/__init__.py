@@ -1,1 +1,0 @@
-"""Records that other tools write, as samples."""

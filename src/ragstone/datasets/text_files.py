@@ -1,0 +1,373 @@
+"""Text files: CSV and TSV with a header, JSON, JSON Lines, and YAML."""
+
+import csv
+import json
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from io import StringIO, TextIOWrapper
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple, cast
+from zlib import crc32
+
+from yaml.nodes import MappingNode, SequenceNode
+
+from ragstone._internal.yaml import load_yaml
+from ragstone.datasets.blocks import Block, FileRows
+from ragstone.datasets.columns import FIELD_OF, plain_name
+from ragstone.datasets.table import (
+    MARK,
+    Cells,
+    File,
+    Record,
+    Table,
+    Unreadable,
+    broken_byte,
+    encoding_fix,
+    encoding_problem,
+    filled_unnamed,
+    header_names,
+    is_blank,
+    record_under,
+    type_in_words,
+    unnamed_note,
+)
+from ragstone.datasets.values import parsed_json
+from ragstone.errors import Problem
+
+_SEPARATOR = re.compile(r"sep=(.)\r?\n")
+"""A line before the header with which Excel sets the delimiter."""
+_LONGEST = 2**31 - 1
+"""The longest cell in characters; the csv module's own limit, 131072, is short for contexts."""
+_HEADER = 100_000
+"""How many characters are read to find the delimiter."""
+
+
+def read_csv(file: File, limit: int | None = None) -> Table:
+    """Return the rows of a CSV or TSV file (RFC 4180), numbered by the line each begins on.
+
+    The delimiter of a CSV file is the one of `,` `;` `|` and tab with which most names in the
+    header are known. A blank cell is missing.
+    """
+    file.check_text()
+    try:
+        at = len(MARK) if file.start.startswith(MARK) else 0
+        with closing(_Lines(file.path, at)) as lines, _long_cells():
+            begin = "".join(islice(lines, 1))
+            if separator := _SEPARATOR.fullmatch(begin):
+                delimiter, line, start = separator[1], 2, lines.at
+            else:
+                line, start = 1, lines.at - len(begin.encode())
+                while len(begin) < _HEADER and (more := next(lines, "")):
+                    begin += more
+                delimiter = "\t"
+                if file.suffix != ".tsv":
+                    delimiter = max(",;\t|", key=lambda each: _known_names(begin[:_HEADER], each))
+        with closing(_Lines(file.path, start)) as lines, _long_cells():
+            found = _cells(lines, delimiter, line)
+            header: Cells | Problem = next(found, (0, ()))
+            start, line = lines.at, line + lines.count
+            below = next(found, None)
+        if isinstance(header, Problem):
+            return Table([header], unit="line")
+        if not header[1]:
+            file.checked()
+        names = header_names(header[1], None if isinstance(below, Problem) else below)
+        rows = CsvRows(file.path, names, delimiter, start=start, line=line, limit=limit)
+    except UnicodeError:
+        file.text()  # raises an error with the line
+        raise
+    except ValueError as error:
+        raise file.refused(str(error)) from error
+    columns, notes = tuple(filter(None, names)), unnamed_note(rows.unnamed)
+    return Table(rows, columns, unit="line", notes=notes, end=limit and rows.end, names=columns)
+
+
+class CsvRows(FileRows):
+    """The rows of a CSV file below its header, which are not blank.
+
+    Attributes:
+        unnamed: the places of columns that have values, but no name.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        names: Sequence[str],
+        delimiter: str,
+        *,
+        start: int,
+        line: int,
+        limit: int | None,
+    ) -> None:
+        self._names, self._delimiter, self._start, self._line = names, delimiter, start, line
+        self.unnamed = set[int]()
+        super().__init__(path, limit=limit)
+
+    def _scan(self, limit: int | None) -> Iterator[Block]:
+        with closing(_Lines(self.path, self._start)) as lines, _long_cells():
+            place = rows = 0
+            start, line = self._start, self._line
+            end = checksum = 0
+            for found in _cells(lines, self._delimiter, line):
+                if isinstance(found, Problem):
+                    self.tail = found
+                    break
+                rows += 1
+                self.unnamed.update(filled_unnamed(self._names, found[1]))
+                end, below, checksum = lines.at, self._line + lines.count, lines.checksum
+                full = limit is not None and place + rows == limit
+                if full or end - start >= self.size:
+                    yield Block(place, rows, line, start, end, checksum)
+                    place, rows, start, line, lines.checksum = place + rows, 0, end, below, 0
+                if full:
+                    return
+            if rows:
+                yield Block(place, rows, line, start, end, checksum)
+
+    def _parts(self, block: Block) -> Sequence[Cells]:
+        text = StringIO(self.bytes_of(block).decode(), newline="")
+        with _long_cells():
+            found = list(_cells(text, self._delimiter, block.line))
+        return [row for row in found if not isinstance(row, Problem)]
+
+    def _row(self, part: Cells) -> Record | Problem:
+        fix = "name the column, or put a cell that contains the delimiter in quotes"
+        return record_under(self._names, part, fix)
+
+
+class _Lines(Iterator[str]):
+    """The lines of a text file from a byte on.
+
+    Attributes:
+        at: the byte after the last line.
+        checksum: CRC-32 of their bytes.
+    """
+
+    def __init__(self, path: Path, at: int) -> None:
+        file = path.open("rb")
+        file.seek(at)
+        self._text = TextIOWrapper(file, "utf-8", newline="")
+        self.at, self.count, self.checksum = at, 0, 0
+
+    def __next__(self) -> str:
+        line = next(self._text)
+        if "\0" in line:
+            raise UnicodeError("the text contains a NUL character")
+        content = line.encode()
+        self.at += len(content)
+        self.count += 1
+        self.checksum = crc32(content, self.checksum)
+        return line
+
+    def close(self) -> None:
+        self._text.close()
+
+
+@contextmanager
+def _long_cells() -> Generator[None, None, None]:
+    usual = csv.field_size_limit(_LONGEST)  # the csv module has one limit for the whole process
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _cells(lines: Iterable[str], delimiter: str, line: int) -> Iterator[Cells | Problem]:
+    # Strict, because otherwise a quote that is never closed silently takes the rest of the file.
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    begins = line
+    try:
+        for texts in reader:
+            cells = [cell if cell.strip() else None for cell in texts]
+            if not is_blank(cells):
+                yield begins, cells
+            begins = reader.line_num + line
+    except csv.Error as error:
+        yield Problem(
+            f"cannot parse the row that starts here: {error}",
+            'quote cells that contain quotes, and double the quotes inside: "say ""yes"""',
+            row=begins,
+        )
+
+
+def _known_names(text: str, delimiter: str) -> tuple[int, int]:
+    row = next(_cells(StringIO(text, newline=""), delimiter, 1), None)
+    if row is None or isinstance(row, Problem):
+        return 0, 0
+    names = [plain_name(str(cell)) for cell in row[1] if cell is not None]
+    return sum(name in FIELD_OF for name in names), len(names)
+
+
+ENVELOPES = ("samples", "data", "rows", "tests", "examples")
+"""Names that the list of rows may have in an object."""
+OTHERS = ("test_cases", "goldens", "responses", "results", "resourceSpans")
+"""Names in other tools' files, used if there is none of the above."""
+
+
+class _Listed(NamedTuple):
+    """The list of rows in a file, a note on what is beside it, and the file's `metadata`."""
+
+    items: list[object]
+    notes: tuple[str, ...] = ()
+    beside: Mapping[str, object] = MappingProxyType({})
+
+
+def read_json(file: File, _limit: int | None = None) -> Table:
+    text = file.text()
+    try:
+        value = parsed_json(text)
+    except json.JSONDecodeError as error:
+        several = error.msg == "Extra data"
+        fix = "if it has one object per line, rename it to .jsonl" if several else ""
+        seen = f"invalid JSON: {error.msg} (column {error.colno})"
+        raise file.refused(seen, fix, line=error.lineno) from error
+    except ValueError as error:
+        found = re.search(r"\d{4301}", text)  # more digits than Python reads
+        line = text.count("\n", 0, found.start()) + 1 if found else None
+        raise file.refused(f"cannot read this JSON: {error}", line=line) from error
+    listed = _rows_in(value, file)
+    return _table(listed, range(1, len(listed.items) + 1), unit="item")
+
+
+def read_json_lines(file: File, limit: int | None = None) -> Table:
+    file.check_text()
+    rows = JsonLines(file.path, limit=limit)
+    if not rows:
+        file.checked()
+    return Table(rows, unit="line", end=limit and rows.end)
+
+
+class JsonLines(FileRows):
+    """The rows of a JSON Lines file; blank lines are skipped."""
+
+    def _scan(self, limit: int | None) -> Iterator[Block]:
+        place, line = 0, 1
+        with self.path.open("rb") as file:
+            start = len(MARK) if file.read(len(MARK)) == MARK else 0
+            file.seek(start)
+            while self.tail is None and (limit is None or place < limit):
+                if not (content := file.read(self.size) + file.readline()):
+                    return
+                # Split before decoding: a line may contain U+2028, at which Python would split.
+                lines = content.split(b"\n")
+                given = [number for number, each in enumerate(lines) if each.strip()]
+                if limit is not None and place + len(given) >= limit:
+                    given = given[: limit - place]
+                    lines = lines[: given[-1] + 1]
+                self.tail = self._problem(lines, given, first=not place)
+                if self.tail is not None:
+                    lines = lines[: (self.tail.row or line) - line]
+                    given = [number for number in given if number < len(lines)]
+                content = content[: sum(map(len, lines)) + len(lines)]
+                end = start + len(content)
+                yield Block(place, len(given), line, start, end, crc32(content))
+                place, line, start = place + len(given), line + content.count(b"\n"), end
+
+    def _problem(
+        self, lines: Sequence[bytes], given: Sequence[int], *, first: bool
+    ) -> Problem | None:
+        if first and given and isinstance(self._row((0, lines[given[0]])), Problem):
+            whole = self.path.read_bytes().removeprefix(MARK)
+            if (found := _over_lines(whole)) is not None:
+                return found
+        try:
+            b"\n".join(lines).decode()
+        except UnicodeDecodeError:
+            if not self._checked:
+                self._checked = True
+                return encoding_problem(self.path.read_bytes().removeprefix(MARK))
+        return None
+
+    _checked = False
+
+    def _parts(self, block: Block) -> Sequence[tuple[int, bytes]]:
+        lines = enumerate(self.bytes_of(block).split(b"\n"), block.line)
+        return [(number, line) for number, line in lines if line.strip()]
+
+    def _row(self, part: tuple[int, bytes]) -> Record | Problem:
+        number, line = part
+        try:
+            return Record.of(number, parsed_json(line.decode("utf-8")))
+        except UnicodeDecodeError as error:
+            return Problem(broken_byte(line, error), encoding_fix(line), row=number)
+        except json.JSONDecodeError as error:
+            comma = error.doc[error.pos :].strip() == ","
+            fix = "remove the comma after the object" if comma else ""
+            return Problem(f"invalid JSON: {error.msg} (column {error.colno})", fix, row=number)
+        except ValueError as error:
+            return Problem(f"cannot read this JSON: {error}", row=number)
+
+
+def _rows_in(value: object, file: File) -> _Listed:
+    if isinstance(value, list):
+        return _Listed(cast("list[object]", value))
+    expected = (
+        f"write a list of objects, or an object with one under {', '.join(ENVELOPES)} (other "
+        f"tools' files: {', '.join(OTHERS)})"
+    )
+    if not isinstance(value, Mapping):
+        raise file.refused(f"the file contains {type_in_words(value)}, not a list", expected)
+    parts = cast("Mapping[object, object]", value)
+    names = [name for name in ENVELOPES if isinstance(parts.get(name), list | Unreadable)]
+    names = names or [name for name in OTHERS if isinstance(parts.get(name), list | Unreadable)]
+    if not names and isinstance(inner := parts.get("results"), Mapping):  # as promptfoo nests them
+        return _rows_in(cast("object", inner), file)
+    if len(names) != 1:
+        seen = f", only {', '.join(map(repr, list(parts)[:12]))}" if parts else ""
+        what = f"lists under {' and '.join(names)}" if names else f"no list of rows{seen}"
+        raise file.refused(f"the top-level object has {what}", expected)
+    rows = parts[names[0]]
+    if isinstance(rows, Unreadable):
+        raise file.refused(rows.seen, expected)
+    metadata = parts.get("metadata")
+    beside = cast("Mapping[str, object]", metadata if isinstance(metadata, Mapping) else {})
+    others = ", ".join(str(name) for name in parts if name != names[0])
+    notes = (f"ignored keys: {others}",) if others else ()
+    return _Listed(cast("list[object]", rows), notes, beside)
+
+
+def _table(listed: _Listed, numbers: Iterable[int], *, unit: str) -> Table:
+    records = [Record.of(row, item) for row, item in zip(numbers, listed.items, strict=True)]
+    return Table(records, unit=unit, notes=listed.notes, beside=listed.beside)
+
+
+def _over_lines(content: bytes) -> Problem | None:
+    text = content.lstrip()
+    row = content.count(b"\n", 0, len(content) - len(text)) + 1
+    try:
+        json.loads(text.partition(b"\n")[0])
+        return None
+    except (ValueError, RecursionError):
+        pass
+    try:
+        whole = text.decode()
+        _, end = json.JSONDecoder().raw_decode(whole)
+    except (ValueError, RecursionError):
+        return None
+    if "\n" not in whole[:end]:
+        return None
+    if whole[end:].strip():
+        seen = "the JSON value that starts here spans several lines"
+        return Problem(seen, "write one object per line", row=row)
+    seen = "this is a single JSON value that spans several lines"
+    return Problem(seen, "rename the file to .json, or write one object per line", row=row)
+
+
+def read_yaml(file: File, _limit: int | None = None) -> Table:
+    root, value = load_yaml(file.text(), file.name)
+    if root is None:
+        raise file.refused("the file is empty", "add at least one row with a query")
+    listed = _rows_in(value, file)
+
+    # The list of items is the root, or is in it.
+    if isinstance(root, MappingNode):
+        lists = [part for name, part in root.value if name.value in ENVELOPES]
+        lists = lists or [part for name, part in root.value if name.value in OTHERS]
+        root = lists[-1]  # a merged object may have the name, too; Python's dict has the last
+    lines = range(1, len(listed.items) + 1)
+    if isinstance(root, SequenceNode) and len(root.value) == len(listed.items):
+        lines = [item.start_mark.line + 1 for item in root.value]
+    return _table(listed, lines, unit="line")
