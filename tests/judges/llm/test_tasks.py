@@ -6,8 +6,8 @@ from tests.cases import each_case
 
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsing.json import RawReply
 from ragstone.judges.llm.prompt import PLACEHOLDERS
+from ragstone.judges.llm.replies import RawReply
 from ragstone.judges.llm.tasks import (
     SCHEMAS,
     TASKS,

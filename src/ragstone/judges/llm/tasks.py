@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from ragstone._internal.sentences import Sentence, find_quote, split_sentences
-from ragstone.judges.llm.parsing.items import parse_grades
-from ragstone.judges.llm.parsing.json import RawReply
-from ragstone.judges.llm.parsing.responses import (
+from ragstone.judges.llm.prompt import fenced
+from ragstone.judges.llm.replies import RawReply
+from ragstone.judges.llm.responses import (
     parse_abstention,
     parse_claims,
     parse_drafts,
@@ -21,8 +21,7 @@ from ragstone.judges.llm.parsing.responses import (
     parse_rating,
     parse_rephrased,
 )
-from ragstone.judges.llm.parsing.verdicts import parse_verdicts
-from ragstone.judges.llm.prompt import fenced
+from ragstone.judges.llm.verdicts import parse_grades, parse_verdicts
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import Claim
 from ragstone.types.questions import (
@@ -269,13 +268,13 @@ TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
         GradeContexts.kind: JudgeTask[GradeContexts](
             texts=_grade_texts,
             shown=lambda q: (*q.contexts, q.query, q.answer),
-            parse=lambda reply, q: parse_grades(reply, q.contexts, of="contexts"),
+            parse=lambda reply, q: parse_grades(reply, len(q.contexts), of="contexts"),
             schema=lambda _: SCHEMAS["grade_contexts"],
         ),
         GradeSentences.kind: JudgeTask[GradeSentences](
             texts=lambda q: fenced({"sentences": _numbered_lines(q.sentences), "query": q.query}),
             shown=lambda q: (*q.sentences, q.query),
-            parse=lambda reply, q: parse_grades(reply, q.sentences, of="sentences"),
+            parse=lambda reply, q: parse_grades(reply, len(q.sentences), of="sentences"),
             schema=lambda _: SCHEMAS["grade_sentences"],
         ),
         GenerateQueries.kind: JudgeTask[GenerateQueries](
