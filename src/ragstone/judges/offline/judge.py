@@ -28,6 +28,7 @@ from ragstone.judges.offline.matching import (
     pieces_of,
     read_claim,
 )
+from ragstone.judges.offline.structured import ReadableContexts
 from ragstone.judges.offline.words import (
     Language,
     fold,
@@ -39,7 +40,6 @@ from ragstone.judges.offline.words import (
     word_lists,
 )
 from ragstone.judges.spec import JudgeOptions
-from ragstone.judges.structured import ReadableContexts
 from ragstone.types.claim import Evidence, FoundAnswer, Grade, Label, Verdict
 from ragstone.types.questions import (
     DetectAbstention,
