@@ -40,7 +40,7 @@ def grades(text: str) -> str:
 
 
 def claims(text: str) -> object:
-    return parse_claims(RawReply(text, SHOWN))
+    return parse_claims(RawReply(text, SHOWN), CONTEXTS[0])
 
 
 def queries(text: str) -> object:

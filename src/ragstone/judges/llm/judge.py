@@ -191,7 +191,8 @@ class LlmJudge(Judge):
             message = f"the reply has {length:,} characters; at most {LONGEST_REPLY:,} are read"
             raise JudgeFailureError(Failure(Cause.MALFORMED, message))
         task = TASKS[question.kind]
-        reply = RawReply(completion.text, task.shown(question), self._legacy_text)
+        shown = tuple(task.texts(question).values())
+        reply = RawReply(completion.text, shown, self._legacy_text)
         return task.parse(reply, question)
 
     def priced(self, usage: Usage, prompt: ModelPrompt, text: str) -> Usage:

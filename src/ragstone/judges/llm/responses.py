@@ -38,7 +38,9 @@ _CLAIMS = ("claims", "statements", "truths", "facts")
 _CLAIM = ("claim", "statement", "truth", "fact", "text")
 
 
-def parse_claims(reply: RawReply) -> tuple[str, ...]:
+def parse_claims(reply: RawReply, source: str = "") -> tuple[str, ...]:
+    """Return the claims of a reply, which are no refusals unless the `source` of the claims is."""
+
     def accept(value: object) -> tuple[str, ...] | None:
         if is_object(value) and len(value) == 1:
             value = next((value[key] for key in _CLAIMS if key in value), None)
@@ -49,8 +51,7 @@ def parse_claims(reply: RawReply) -> tuple[str, ...]:
         texts = parse_value(reply, accept)
     claims = tuple(dict.fromkeys(_one_line(texts)))
     _check_filled(claims, reply)
-    answered = not all(map(is_refusal, claims)) or any(map(is_refusal, reply.shown))
-    if claims and reply.shown and not answered:
+    if claims and source and all(map(is_refusal, claims)) and not is_refusal(source):
         raise reply.unusable(Cause.REFUSAL, f"the judge refused: {quoted(claims[0])}")
     return claims
 
