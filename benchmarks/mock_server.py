@@ -21,7 +21,7 @@ def serving(mock: str, *flags: str) -> Iterator[str]:
     server = subprocess.Popen([sys.executable, mock, "--port", str(port), *flags])
     url = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(100):
+        for _ in range(600):
             try:
                 urlopen(f"{url}/stats").close()
                 break

@@ -316,7 +316,9 @@ Check the claims. Reply with JSON.{partial}
         ({"judge": "vllm:mock"}, 2 * ROWS),
         ({"temperature": 0.5}, 2 * ROWS),
         ({"temperature": None}, 2 * ROWS),
-        ({"strict_json": True}, 2 * ROWS),
+        ({"strict_json": True}, 0),  # nothing but JSON is read anyway
+        ({"policy": "promptfoo-plan"}, 2 * ROWS),
+        ({"policy": "promptfoo-plan", "strict_json": True}, 0),
         ({"prompts": {"verify_claims": "own.md"}}, ROWS),
         ({"batch_size": 2}, 3 * ROWS),
         ({"allow_partial": True}, ROWS),

@@ -4,13 +4,13 @@ import json
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.judges.llm.parsing.raw_reply import raw
+from tests.judges.llm.raw_reply import raw
 
 from ragstone._internal.sentences import QuoteFinder, find_quote, split_sentences
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsing.json import RawReply
-from ragstone.judges.llm.parsing.responses import PLACEHOLDER, parse_claims, parse_explanation
-from ragstone.judges.llm.parsing.verdicts import parse_verdicts
+from ragstone.judges.llm.replies import RawReply
+from ragstone.judges.llm.responses import PLACEHOLDER, parse_claims, parse_explanation
+from ragstone.judges.llm.verdicts import parse_verdicts
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError
@@ -61,16 +61,16 @@ def valid(labels: list[Label]) -> str:
 
 
 def outcome(
-    text: str, question: VerifyClaims, *, strict_json: bool = False
+    text: str, question: VerifyClaims, *, legacy_text: bool = False
 ) -> tuple[Verdict, ...] | Failure:
     try:
-        return parse_verdicts(raw(text, question, strict_json=strict_json), question)
+        return parse_verdicts(raw(text, question, legacy_text=legacy_text), question)
     except JudgeFailureError as error:
         return error.failure
 
 
-def check(text: str, question: VerifyClaims, *, strict_json: bool) -> None:
-    read = outcome(text, question, strict_json=strict_json)
+def check(text: str, question: VerifyClaims, *, legacy_text: bool) -> None:
+    read = outcome(text, question, legacy_text=legacy_text)
     if isinstance(read, Failure):
         assert read.message
         json.dumps(dataclasses.asdict(read), default=str, ensure_ascii=False).encode()
@@ -82,9 +82,9 @@ def check(text: str, question: VerifyClaims, *, strict_json: bool) -> None:
 
 @given(texts, questions, st.booleans())
 def test_any_text_is_one_verdict_a_claim_or_a_failure(
-    text: str, question: VerifyClaims, strict_json: bool
+    text: str, question: VerifyClaims, legacy_text: bool
 ) -> None:
-    check(text, question, strict_json=strict_json)
+    check(text, question, legacy_text=legacy_text)
 
 
 @given(st.lists(st.sampled_from(Label), max_size=4), st.data())
@@ -97,7 +97,7 @@ def test_a_reply_that_was_tampered_with_is_one_verdict_a_claim_or_a_failure(
         start = data.draw(st.integers(0, len(text)))
         end = data.draw(st.integers(start, min(len(text), start + 12)))
         text = text[:start] + data.draw(PIECES | st.text(max_size=3)) + text[end:]
-    check(text, question, strict_json=False)
+    check(text, question, legacy_text=False)
 
 
 @given(st.lists(st.sampled_from(Label), min_size=1, max_size=6), st.randoms(), st.data())
@@ -118,18 +118,18 @@ def test_no_order_and_no_cut_makes_another_verdict(
 
 
 @given(texts, st.booleans())
-def test_any_text_is_claims_or_a_failure(text: str, strict_json: bool) -> None:
+def test_any_text_is_claims_or_a_failure(text: str, legacy_text: bool) -> None:
     with contextlib.suppress(JudgeFailureError):
-        claims = parse_claims(RawReply(text, strict_json=strict_json))
+        claims = parse_claims(RawReply(text, legacy_text=legacy_text))
         assert len(set(claims)) == len(claims)
         assert all(claim == " ".join(claim.split()) != "" for claim in claims)
         json.dumps(claims, ensure_ascii=False).encode()
 
 
 @given(texts, st.booleans())
-def test_any_text_is_an_explanation_or_a_failure(text: str, strict_json: bool) -> None:
+def test_any_text_is_an_explanation_or_a_failure(text: str, legacy_text: bool) -> None:
     with contextlib.suppress(JudgeFailureError):
-        assert parse_explanation(RawReply(text, strict_json=strict_json)).strip()
+        assert parse_explanation(RawReply(text, legacy_text=legacy_text)).strip()
 
 
 @given(st.lists(st.text(min_size=1, max_size=12)), st.data())

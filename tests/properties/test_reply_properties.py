@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.judges.llm.parsing.items import parse_grades
-from ragstone.judges.llm.parsing.json import RawReply
-from ragstone.judges.llm.parsing.verdicts import parse_verdicts
+from ragstone.judges.llm.replies import RawReply
+from ragstone.judges.llm.verdicts import parse_grades, parse_verdicts
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError
@@ -108,7 +107,7 @@ NUMBERS: tuple[Callable[[int], object], ...] = (
     lambda n: "abcde"[n - 1],
     lambda n: ("I", "II", "III", "IV", "V")[n - 1],
 )
-LABEL_KEYS = ("label", "verdict", "supported", "judgement")
+LABEL_KEYS = (*["label"] * 4, "verdict", "supported", "judgement")
 LINES = (
     *("{n}. {label}", "Claim {n}: {label}", "[{n}] {label}", "- {n}) {label}", "**{n}.** {label}"),
     *("claim_{n}: {label}", "#{n}: {label}", "C{n}: {label}", "{n}/5: {label}", "{n}: {label}"),
@@ -122,14 +121,38 @@ DECOYS = (
     '{"verdicts": [{"claim": 1, "label": "SUPPORTED"}]}\nappears in the context.',
     "1. Supported\nThat line is part of the context.",
 )
-GRADE_WORDS = (  # words of verdicts as words of grades
+GRADE_WORDS = (  # keys and words of verdicts as those of grades
+    *(
+        ('"claim":', '"number":'),
+        ('"label":', '"relevant":'),
+        ('"claims":', '"grades":'),
+        ('"supported":', '"relevant":'),
+    ),
     *(("NOT_ENOUGH_INFO", "irrelevant"), ("unsupported", "irrelevant"), ("neutral", "useless")),
     *(("Contradicted", "Irrelevant"), ("CONTRADICTED", "IRRELEVANT"), ("contradicted", "useless")),
     *(("NOT SUPPORTED", "NOT RELEVANT"), ("SUPPORTED", "RELEVANT"), ("Supported", "Relevant")),
     *(("supported", "relevant"), ("entailed", "relevant"), ("Entailed", "Useful")),
     *(("Entailment", "Relevance"), ("Faithful", "Useful"), ("faithful", "useful")),
 )
-PREAMBLES = ("", "Here are the verdicts:", "Ich habe alles geprüft:", "以下の通りです。", "Voici :")
+CHANGES: tuple[Callable[[bool], dict[str, object]], ...] = (
+    # keys that are not ours: beside the draft of a label, they have the author's answer
+    lambda true: {"final_label": "yes" if true else "no (see context 2)"},
+    lambda true: {"label_after_review": "Supported - so" if true else "Not supported - no"},
+    lambda true: {"contradicted": not true, "conclusion": "as above"},
+    lambda true: {"hallucination": 0.05 if true else 0.95},
+    lambda true: {"contradicted_by": [] if true else [2]},
+    lambda true: {"error": None if true else "wrong year"},
+    lambda true: {"label_probabilities": {"yes": float(true), "no": float(not true)}},
+)
+PREAMBLES = (
+    "",
+    "",
+    "",
+    "Here are the verdicts:",
+    "Ich habe alles geprüft:",
+    "以下の通りです。",
+    "Voici :",
+)
 
 
 def _entries(truth: list[bool], labels: list[str], rng: random.Random) -> str:
@@ -138,7 +161,9 @@ def _entries(truth: list[bool], labels: list[str], rng: random.Random) -> str:
     if rng.random() < 0.6:
         rng.shuffle(order)
     key, number = rng.choice(NUMBER_KEYS), rng.choice(NUMBERS)
-    label_key, text_key = rng.choice(LABEL_KEYS), rng.choice(("", "", "statement", "text"))
+    if rng.random() < 0.8:
+        key, number = "claim", int
+    label_key, text_key = rng.choice(LABEL_KEYS), rng.choice((*[""] * 12, "statement", "text"))
     numbered = rng.random() < 0.8 or order != sorted(order)
     entries: list[dict[str, object]] = []
     for i in order:
@@ -146,12 +171,12 @@ def _entries(truth: list[bool], labels: list[str], rng: random.Random) -> str:
         if text_key:
             entry[text_key] = rng.choice((CLAIMS[i], CLAIMS[i].lower(), CLAIMS[i][:-1]))
         entry[label_key] = labels[i]
-        if rng.random() < 0.1:
+        if rng.random() < 0.03:
             entry["confidence"] = rng.choice((0.9, 1, 0))
         if rng.random() < 0.1:
             entry["reason"] = "It is not what the context says, but no matter."
         entries.append(entry)
-    value: object = {rng.choice(("verdicts", "results", "claims")): entries}
+    value: object = {rng.choice(("verdicts", "verdicts", "results", "claims")): entries}
     return json.dumps(entries if rng.random() < 0.2 else value, indent=rng.choice((None, 1)))
 
 
@@ -179,7 +204,7 @@ def compose(rng: random.Random) -> tuple[str, list[bool]]:  # noqa: C901 - a lis
     truth = [rng.random() < 0.5 for _ in range(rng.randint(1, len(CLAIMS)))]
     labels = [rng.choice(YES if each else NO) for each in truth]
     draft = [rng.choice(YES if each is (rng.random() < 0.5) else NO) for each in truth]
-    if as_json := rng.random() < 0.5:
+    if as_json := rng.random() < 0.85:
         answer = _entries(truth, labels, rng)
         answer = f"```json\n{answer}\n```" if rng.random() < 0.5 else answer
     elif rng.random() < 0.35:
@@ -187,7 +212,7 @@ def compose(rng: random.Random) -> tuple[str, list[bool]]:  # noqa: C901 - a lis
     else:
         answer = _lines([label + rng.choice(REASONS) for label in labels], rng)
     first = _entries(truth, draft, rng)
-    twist = rng.randrange(16)
+    twist = rng.randrange(48)
     if twist == 0:
         tag = rng.choice(("think", "thinking", "reasoning", "analysis"))
         return f"<{tag}>{first}</{tag}>\n{answer}", truth
@@ -221,6 +246,17 @@ def compose(rng: random.Random) -> tuple[str, list[bool]]:  # noqa: C901 - a lis
         mark = rng.choice(("!", "-", "not ", "¬", "~"))
         shown = [x if each else mark + "SUPPORTED" for each, x in zip(truth, labels, strict=True)]
         return json.dumps([{"claim": i, "label": x} for i, x in enumerate(shown, 1)]), truth
+    if twist in (11, 12):
+        change = rng.choice(CHANGES)
+        both = enumerate(zip(truth, draft, strict=True), 1)
+        entries = [{"claim": i, "label": x, **change(each)} for i, (each, x) in both]
+        return json.dumps({"verdicts": entries}), truth
+    if twist == 13:
+        entries = [{"claim": i, "label": x} for i, x in enumerate(draft, 1)]
+        right = {str(i): "yes" if each else "no" for i, each in enumerate(truth, 1)}
+        key = rng.choice(("corrections", "final", "results", "evidence", "summary", "note"))
+        whole = {"verdicts": entries, key: right if rng.random() < 0.5 else json.dumps(right)}
+        return json.dumps(whole), truth
     return f"{rng.choice(PREAMBLES)}\n{answer}", truth
 
 
@@ -230,7 +266,7 @@ def _verdicts(reply: RawReply, claims: tuple[str, ...]) -> list[bool]:
 
 
 def _grades(reply: RawReply, claims: tuple[str, ...]) -> list[bool]:
-    return [grade.relevant for grade in parse_grades(reply, claims, of="sentences")]
+    return [grade.relevant for grade in parse_grades(reply, len(claims), of="sentences")]
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ class _Maker:
         return LlmJudge(
             llm,
             prompts={kind: Prompt.read(kind, Path(file)) for kind, file in plan.prompts.items()},
-            strict_json=plan.strict_json,
+            legacy_text=plan.policy == "promptfoo-plan" and not plan.strict_json,
             max_tokens=plan.max_tokens,
             price=price,
             budget=self.budget,

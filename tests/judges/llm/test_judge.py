@@ -445,15 +445,40 @@ async def test_they_are_asked_for_on_the_wire_with_a_schema_of_their_own(judge_s
     assert len(judge_server.asked) == 5
 
 
-async def test_strict_json_reads_nothing_else() -> None:
+async def test_plain_text_is_read_only_as_legacy_text() -> None:
     plain = "1. Yes\n2. No"
-    assert len((await LlmJudge(Listed(plain)).answer(VERIFY)).value) == 2
-    failure = await failure_of(LlmJudge(Listed(plain, plain), strict_json=True), VERIFY)
+    judge = LlmJudge(Listed(plain), legacy_text=True)
+    assert len((await judge.answer(VERIFY)).value) == 2
+    failure = await failure_of(LlmJudge(Listed(plain, plain)), VERIFY)
     assert failure.cause is Cause.MALFORMED
 
 
+@pytest.mark.parametrize(
+    ("preset", "strict", "read"),
+    [(None, False, False), ("promptfoo-plan", False, True), ("promptfoo-plan", True, False)],
+)
+async def test_only_promptfoos_plan_reads_legacy_text_and_not_with_strict_json(
+    judge_server, kit, preset: str | None, strict: bool, read: bool
+) -> None:
+    async def say(asked, _):
+        return kit.chat("Final verdict for each statement in order: Yes. No.")
+
+    judge_server.fault = say
+    plan = Plan(
+        judge="openai:m", base_url=judge_server.url, cache=False, strict_json=strict,
+        policy=preset or "strict",
+    )  # fmt: skip
+    async with make_judge(plan) as judge:
+        if read:
+            labels = [verdict.label for verdict in (await judge.answer(VERIFY)).value]
+            assert labels == [Label.SUPPORTED, Label.CONTRADICTED]
+        else:
+            with pytest.raises(JudgeFailureError):
+                await judge.answer(VERIFY)
+
+
 async def test_half_a_character_does_not_get_into_the_ledger() -> None:
-    said = json.dumps({"claims": [BATTERY, CASE]}) + " \ud800"
+    said = '{"claims": ["The battery \ud800 lasts twenty hours.", "The case is made of metal."]}'
     reply = await LlmJudge(Listed(said)).answer(EXTRACT)
     assert (reply.raw or "").encode()
     failure = await failure_of(LlmJudge(Listed("\ud800", "\ud800")), EXTRACT)
@@ -485,7 +510,7 @@ def test_an_identity_tells_apart_what_shapes_replies() -> None:
         "plain": LlmJudge(Listed()),
         "model": LlmJudge(Listed(identity="other")),
         "prompt": LlmJudge(Listed(), prompts={"verify_claims": own("verify_claims", "Be kind.")}),
-        "strict": LlmJudge(Listed(), strict_json=True),
+        "legacy": LlmJudge(Listed(), legacy_text=True),
         "vote": LlmJudge(Listed(), vote=2),
     }
     assert len({judge.identity("verify_claims") for judge in judges.values()}) == len(judges)

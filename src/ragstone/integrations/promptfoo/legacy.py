@@ -14,6 +14,7 @@ from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedEr
 from ragstone.judges.base import Judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.llm.judge import sentences_asked_for
+from ragstone.judges.llm.legacy_text import MARKER
 from ragstone.judges.llm.prompt import fenced, sections
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel, Provider
@@ -29,9 +30,6 @@ UNSUPPORTED = tuple(
     "votes prompts strict_json verify claim_source allow_partial batch_size".split()
 )
 """Settings of a plan that have no effect here."""
-MARKER = "final verdict for each statement in order:"
-"""Case-insensitive prefix of the verdicts; without it, each follows `verdict: `."""
-
 SCHEMA: Mapping[str, object] = {
     "title": "text",
     "type": "object",
@@ -190,7 +188,7 @@ def verdicts_in(reply: str) -> tuple[bool, ...]:
     """Return the verdicts of a reply; True means supported.
 
     After the first marker, each text between two full stops is a verdict: yes if it contains
-    "yes" anywhere.
+    "yes" anywhere. Without a marker, each follows `verdict: `.
     """
     text = reply.lower()
     if MARKER not in text:

@@ -13,7 +13,6 @@ from ragstone._internal.text import one_line
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.llm.parsing.json import RawReply, storable
 from ragstone.judges.llm.prompt import (
     INCOMPLETE,
     PLACEHOLDERS,
@@ -24,6 +23,7 @@ from ragstone.judges.llm.prompt import (
 )
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.llm.providers.pricing import Price, paid_call
+from ragstone.judges.llm.replies import RawReply, storable
 from ragstone.judges.llm.tasks import SCHEMAS, TASKS, verdict_schema
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import Claim
@@ -108,7 +108,7 @@ class LlmJudge(Judge):
         model: Model,
         *,
         prompts: Mapping[str, Prompt] | None = None,
-        strict_json: bool = False,
+        legacy_text: bool = False,
         max_tokens: int = 4096,
         price: Price | None = None,
         budget: Budget | None = None,
@@ -120,11 +120,11 @@ class LlmJudge(Judge):
         self._model = model
         self._prompts = {kind: Prompt.of(kind) for kind in PLACEHOLDERS} | dict(prompts or {})
         self.tags = frozenset(tag for prompt in self._prompts.values() for tag in prompt.tags)
-        self._strict_json = strict_json
+        self._legacy_text = legacy_text
         self._max_tokens = max_tokens
         self._price = price
         self._budget = budget or Budget()
-        common = (model.identity, strict_json, vote, retry_source(), verdict_schema(partial=True))
+        common = (model.identity, legacy_text, vote, retry_source(), verdict_schema(partial=True))
         self._identities = {
             kind: json.dumps([*common, prompt.fingerprint, SCHEMAS[kind]])
             for kind, prompt in self._prompts.items()
@@ -191,7 +191,8 @@ class LlmJudge(Judge):
             message = f"the reply has {length:,} characters; at most {LONGEST_REPLY:,} are read"
             raise JudgeFailureError(Failure(Cause.MALFORMED, message))
         task = TASKS[question.kind]
-        reply = RawReply(completion.text, task.shown(question), self._strict_json)
+        shown = tuple(task.texts(question).values())
+        reply = RawReply(completion.text, shown, self._legacy_text)
         return task.parse(reply, question)
 
     def priced(self, usage: Usage, prompt: ModelPrompt, text: str) -> Usage:

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from ragstone._internal.sentences import Sentence, find_quote, split_sentences
-from ragstone.judges.llm.parsing.items import parse_grades
-from ragstone.judges.llm.parsing.json import RawReply
-from ragstone.judges.llm.parsing.responses import (
+from ragstone.judges.llm.prompt import fenced
+from ragstone.judges.llm.replies import RawReply
+from ragstone.judges.llm.responses import (
     parse_abstention,
     parse_claims,
     parse_drafts,
@@ -20,8 +20,7 @@ from ragstone.judges.llm.parsing.responses import (
     parse_queries,
     parse_rating,
 )
-from ragstone.judges.llm.parsing.verdicts import parse_verdicts
-from ragstone.judges.llm.prompt import fenced
+from ragstone.judges.llm.verdicts import parse_grades, parse_verdicts
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import Claim
 from ragstone.types.questions import (
@@ -126,7 +125,6 @@ class JudgeTask(Generic[Q]):
 
     Attributes:
         texts: the texts for the prompt's placeholders, the sample's texts fenced.
-        shown: the sample's texts, which a reply may repeat.
         parse: the value of a reply; raises JudgeFailureError.
         schema: the JSON schema of the reply.
         options: the prompt's options that are used, each with its number or "".
@@ -134,7 +132,6 @@ class JudgeTask(Generic[Q]):
     """
 
     texts: Callable[[Q], dict[str, str]]
-    shown: Callable[[Q], Sequence[str]]
     parse: Callable[[RawReply, Q], object]
     schema: Callable[[Q], Schema]
     options: Callable[[Q], dict[str, str]] = lambda _: {}
@@ -179,7 +176,7 @@ def _parse_claims(reply: RawReply, question: ExtractClaims) -> tuple[Claim, ...]
     spans = [(sentence.start, sentence.end) for sentence in _sentences(question.response)]
     return tuple(
         Claim(text=claim, span=find_quote(claim, question.response, spans))
-        for claim in parse_claims(reply)
+        for claim in parse_claims(reply, question.response)
     )
 
 
@@ -236,7 +233,6 @@ TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
     {
         ExtractClaims.kind: JudgeTask[ExtractClaims](
             texts=lambda q: fenced({"query": q.query, "response": q.response}),
-            shown=lambda q: (q.response,),
             parse=_parse_claims,
             schema=lambda _: SCHEMAS["extract_claims"],
             doubt=_doubt_claims,
@@ -245,67 +241,54 @@ TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
             texts=lambda q: fenced(
                 {"contexts": _numbered_texts(q.contexts), "claims": _numbered_lines(q.claims)}
             ),
-            shown=lambda q: (*q.contexts, *q.claims),
             parse=parse_verdicts,
             schema=lambda q: verdict_schema(q.partial),
             options=lambda q: {"partial": ""} if q.partial else {},
         ),
         ExtractTruths.kind: JudgeTask[ExtractTruths](
             texts=lambda q: fenced({"context": q.context}),
-            shown=lambda q: (q.context,),
-            parse=lambda reply, q: parse_claims(reply)[: q.limit],
+            parse=lambda reply, q: parse_claims(reply, q.context)[: q.limit],
             schema=lambda _: SCHEMAS["extract_truths"],
             options=lambda q: {"limit": str(q.limit)} if q.limit else {},
         ),
         Explain.kind: JudgeTask[Explain](
             texts=lambda q: fenced({"verdicts": _verdict_lines(q)}),
-            shown=lambda _: (),
             parse=lambda reply, _: parse_explanation(reply),
             schema=lambda _: SCHEMAS["explain"],
         ),
         GradeContexts.kind: JudgeTask[GradeContexts](
             texts=_grade_texts,
-            shown=lambda q: (*q.contexts, q.query, q.answer),
-            parse=lambda reply, q: parse_grades(reply, q.contexts, of="contexts"),
+            parse=lambda reply, q: parse_grades(reply, len(q.contexts), of="contexts"),
             schema=lambda _: SCHEMAS["grade_contexts"],
         ),
         GradeSentences.kind: JudgeTask[GradeSentences](
             texts=lambda q: fenced({"sentences": _numbered_lines(q.sentences), "query": q.query}),
-            shown=lambda q: (*q.sentences, q.query),
-            parse=lambda reply, q: parse_grades(reply, q.sentences, of="sentences"),
+            parse=lambda reply, q: parse_grades(reply, len(q.sentences), of="sentences"),
             schema=lambda _: SCHEMAS["grade_sentences"],
         ),
         GenerateQueries.kind: JudgeTask[GenerateQueries](
             texts=lambda q: fenced({"response": q.response}),
-            shown=lambda q: (q.response,),
             parse=lambda reply, _: parse_queries(reply),
             schema=lambda q: queries_schema(q.count),
             options=lambda q: {"count": str(q.count)},
         ),
         DetectAbstention.kind: JudgeTask[DetectAbstention](
             texts=lambda q: fenced({"query": q.query, "response": q.response}),
-            shown=lambda q: (q.query, q.response),
             parse=lambda reply, _: parse_abstention(reply),
             schema=lambda _: SCHEMAS["detect_abstention"],
         ),
         RateResponse.kind: JudgeTask[RateResponse](
             texts=_rating_texts,
-            shown=lambda q: (
-                *(q.criteria, q.query, q.response, q.reference or ""),
-                *(q.contexts or ()),
-            ),
             parse=lambda reply, _: parse_rating(reply),
             schema=lambda q: rating_schema([level for level, _ in q.levels]),
         ),
         FindAnswer.kind: JudgeTask[FindAnswer](
             texts=lambda q: fenced({"contexts": _numbered_texts(q.contexts), "query": q.query}),
-            shown=lambda q: (*q.contexts, q.query),
             parse=parse_found,
             schema=lambda _: SCHEMAS["find_answer"],
         ),
         WriteQuestions.kind: JudgeTask[WriteQuestions](
             texts=_passage_texts,
-            shown=lambda q: (*q.passages, *q.avoid),
             parse=lambda reply, q: parse_drafts(reply)[: q.count],
             schema=lambda _: SCHEMAS["write_questions"],
             options=lambda q: {

@@ -20,8 +20,8 @@ from ragstone.judges.local.chunks import (
 from ragstone.judges.local.files import MAX_LENGTH, TEMPLATE, LocalSettings, ModelFiles
 from ragstone.judges.local.model import Head, LocalModel, PairScore
 from ragstone.judges.offline.claims import extract_claims
+from ragstone.judges.offline.structured import ReadableContexts
 from ragstone.judges.spec import LOCAL
-from ragstone.judges.structured import ReadableContexts
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
 from ragstone.types.reply import Reply, Usage

@@ -28,6 +28,7 @@ from ragstone.judges.offline.matching import (
     pieces_of,
     read_claim,
 )
+from ragstone.judges.offline.structured import ReadableContexts
 from ragstone.judges.offline.words import (
     Language,
     fold,
@@ -39,7 +40,6 @@ from ragstone.judges.offline.words import (
     word_lists,
 )
 from ragstone.judges.spec import JudgeOptions
-from ragstone.judges.structured import ReadableContexts
 from ragstone.types.claim import Evidence, FoundAnswer, Grade, Label, Verdict
 from ragstone.types.questions import (
     DetectAbstention,
@@ -74,8 +74,9 @@ def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mappi
             is_exact = figure.dimension or any(map(str.isdecimal, figure.shown))
             if is_exact and number not in match.anywhere:
                 found["figure"] = ""
-    if any(_is_missing(name, index) for name in claim.names - match.anywhere):
-        found["name"] = ""
+    for pieces in map(pieces_of, claim.names - match.anywhere):
+        if 2 * sum(map(index.has_piece, pieces)) <= len(pieces):
+            found["name"] = ""
     mine = _negated(claim.stems, claim.language)
     for place in range(match.first, match.last + 1):
         stems = index.stems[place]
@@ -124,11 +125,6 @@ def find_contradiction(
     ):
         return None
     return Contradiction(match.frame, float(figure.is_year))
-
-
-def _is_missing(name: str, index: ContextIndex) -> bool:
-    pieces = pieces_of(name)
-    return 2 * sum(map(index.has_piece, pieces)) <= len(pieces)
 
 
 def _negated(stems: Sequence[str], language: Language) -> set[str]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.judges.offline import OfflineJudge
-from ragstone.judges.structured import as_prose
+from ragstone.judges.offline.structured import render_structured
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 
@@ -40,12 +40,12 @@ LIST = "Opening hours:\nMonday: 9:00-17:00\n- Tuesday: closed\nCall before you c
 
 def sentences(text: str) -> list[tuple[str, str]]:
     """Each sentence of the prose, and the original text of its evidence."""
-    prose = as_prose(text)
+    prose = render_structured(text)
     assert prose is not None
     found = []
-    for start, piece in zip(prose.starts, prose.pieces, strict=True):
-        begin, end = prose.original(start, start + len(piece.prose))
-        found.append((piece.prose, text[begin:end]))
+    for start, segment in zip(prose.starts, prose.segments, strict=True):
+        begin, end = prose.original(start, start + len(segment.prose))
+        found.append((segment.prose, text[begin:end]))
     return found
 
 
@@ -97,7 +97,7 @@ def test_csv_and_lists_of_pairs_are_sentences() -> None:
     ],
 )
 def test_prose_stays_as_it_is(text: str) -> None:
-    assert as_prose(text) is None
+    assert render_structured(text) is None
 
 
 VALUES = st.recursive(
@@ -110,16 +110,16 @@ VALUES = st.recursive(
 @given(VALUES.filter(lambda value: isinstance(value, dict | list)))
 def test_any_json_has_evidence_in_order_inside_the_text(value: object) -> None:
     text = json.dumps(value)
-    prose = as_prose(text)
+    prose = render_structured(text)
     if prose is not None:
-        spans = [(piece.start, piece.end) for piece in prose.pieces]
+        spans = [(segment.start, segment.end) for segment in prose.segments]
         assert all(0 <= start < end <= len(text) for start, end in spans)
         assert all(one[1] <= other[0] for one, other in pairwise(spans))
 
 
 @given(st.text(alphabet='a|:,;-<>trd/\n .\t"{}[]1', max_size=200), st.data())
 def test_any_span_of_any_text_leads_back_into_it(text: str, data: st.DataObject) -> None:
-    prose = as_prose(text)
+    prose = render_structured(text)
     if prose is not None:
         start = data.draw(st.integers(0, len(prose.text)))
         end = data.draw(st.integers(start, len(prose.text)))

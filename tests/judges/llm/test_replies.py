@@ -1,68 +1,74 @@
 import json
-import re
 
 import pytest
 from tests.cases import each_case
-from tests.judges.llm.parsing.raw_reply import raw
+from tests.judges.llm.raw_reply import raw
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsing.items import ItemFormat, json_items
-from ragstone.judges.llm.parsing.json import RawReply
-from ragstone.judges.llm.parsing.labels import LabelPattern
-from ragstone.judges.llm.parsing.responses import parse_claims
-from ragstone.judges.llm.parsing.verdicts import parse_verdicts
+from ragstone.judges.llm.replies import RawReply, parse_value
+from ragstone.judges.llm.responses import parse_claims
 from ragstone.judges.llm.tasks import (
     SCHEMAS,
     queries_schema,
     rating_schema,
     verdict_schema,
 )
+from ragstone.judges.llm.verdicts import parse_verdicts
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError
 
-ANY = re.compile("")
-LABELS = LabelPattern({"yes": True, "no": False}, side=bool)
-FORMAT = ItemFormat(
-    lists=("first", "second"),
-    labels=("label",),
-    numbers=(),
-    texts=(),
-    words={"yes": True, "no": False},
-    label=LABELS,
-    line=ANY,
-)
-
-
-def found(value: object, due: int = 2) -> tuple[str | None, ...] | None:
-    items = json_items(value, due, FORMAT)
-    return None if items is None else tuple(item.written for item in items)
+VALUE = {"level": 2}
+JSON = json.dumps(VALUE)
 
 
 @each_case(
-    ("value", "items"),
+    "text",
     [
-        (["yes", "no"], ("yes", "no")),
-        ([{"label": "yes"}, "odd"], ("yes", "odd")),
-        ({"first": ["yes"]}, ("yes",)),
-        ({"first": ["odd"], "second": ["no"]}, ("no",)),
-        ({"other": ["yes"]}, None),
-        ([], ()),
-        (["odd"], None),
-        ("yes", None),
-        ({"label": "yes"}, None),
+        JSON,
+        f"\ufeff{JSON}\n",
+        f"```json\n{JSON}\n```",
+        f"```\n{JSON}```",
+        f"<think>Perhaps {{'level': 4}} or [\"x\"?</think>\n{JSON}",
+        f"<think>a</think>\n<thinking>b</thinking>\n```json\n{JSON}\n```",
+        f'{{"level": 4}}\n</think>\n{JSON}',
     ],
 )
-def test_items_are_listed_by_themselves_or_under_a_key(
-    value: object, items: tuple[str, ...] | None
-) -> None:
-    assert found(value) == items
+def test_one_json_value_is_read_alone_in_a_fence_and_after_thoughts(text: str) -> None:
+    assert parse_value(RawReply(text), lambda value: value) == VALUE
 
 
-def test_where_one_is_due_it_may_be_one_object() -> None:
-    assert found({"label": "yes"}, due=1) == ("yes",)
-    assert found({"label": "odd"}, due=1) == ("odd",)
-    assert found({"other": "yes"}, due=1) is None
+@each_case(
+    "text",
+    [
+        f"Here is the answer: {JSON}",
+        f"Here is the JSON you asked for:\n```json\n{JSON}\n```",
+        f"{JSON}\nI hope this helps.",
+        f"{JSON} {JSON}",
+        f"```json\n{JSON}\n```\n```json\n{JSON}\n```",
+        f"{JSON}<think>wait, that is the wrong way round</think>",
+        f"{JSON}<think>wait</think>{JSON}",
+        f"<think>hm\n{JSON}",
+        f"Draft.\n<think>hm</think>\n{JSON}",
+        "{'level': 2}",
+        '{"level": 2,}',
+        JSON[:-1],
+        '{"level": NaN}',
+    ],
+)
+def test_text_around_json_is_never_read(text: str) -> None:
+    with pytest.raises(JudgeFailureError) as caught:
+        parse_value(RawReply(text), lambda value: value)
+    assert caught.value.cause is Cause.MALFORMED
+
+
+def test_a_quotation_in_a_fence_or_after_thoughts_is_no_answer() -> None:
+    shown = (f"Say {JSON}, please.", "</think>")
+    for text in (f"```json\n{JSON}\n```", f"<think>a</think>{JSON}", f"It says\n</think>\n{JSON}"):
+        with pytest.raises(JudgeFailureError) as caught:
+            parse_value(RawReply(text, shown), lambda value: value)
+        assert caught.value.cause is Cause.MALFORMED
+    assert parse_value(RawReply(JSON, shown), lambda value: value) == VALUE
 
 
 ONE = VerifyClaims(claims=("It is red.",), contexts=("It is red.",))
@@ -93,11 +99,12 @@ VARIATIONS = [
 ]
 
 
-def cause_of(text: str, *, strict_json: bool = False) -> Cause:
-    with pytest.raises(JudgeFailureError) as caught:
-        parse_verdicts(raw(text, ONE, strict_json=strict_json), ONE)
-    with pytest.raises(JudgeFailureError):
-        parse_claims(RawReply(text, strict_json=strict_json))
+def cause_of(text: str) -> Cause:
+    for legacy_text in (True, False):
+        with pytest.raises(JudgeFailureError) as caught:
+            parse_verdicts(raw(text, ONE, legacy_text=legacy_text), ONE)
+        with pytest.raises(JudgeFailureError):
+            parse_claims(RawReply(text, legacy_text=legacy_text))
     assert caught.value.failure.returned == ()
     return caught.value.cause
 
@@ -131,19 +138,6 @@ def test_a_refusal_phrase_in_a_reason_or_claim_is_no_refusal(phrase: str) -> Non
 @pytest.mark.parametrize(
     "text",
     [
-        "1. No - there is insufficient information, I cannot say more.",
-        "Explanation: there is not enough context.\nVerdict: No",
-        "1. It is red. I cannot find it.\nFinal verdict for each statement in order: No.",
-    ],
-)
-def test_a_refusal_phrase_in_a_plain_texts_reason_is_no_refusal(text: str) -> None:
-    (verdict,) = parse_verdicts(raw(text, ONE), ONE)
-    assert verdict.label is Label.CONTRADICTED
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         "I cannot verify this.\n1. Yes",
         "I apologize. Final verdict for each statement in order: Yes.",
         "1. I cannot determine this.",
@@ -159,12 +153,6 @@ def test_refusal_is_tested_before_plain_text_is_read(text: str) -> None:
 )
 def test_refusal_is_tested_only_where_there_is_no_json(text: str) -> None:
     assert cause_of(text) is Cause.MALFORMED
-
-
-def test_a_refusal_in_words_is_a_refusal_with_strict_json_too() -> None:
-    assert cause_of("I cannot determine it.", strict_json=True) is Cause.REFUSAL
-    verdict = "1. NOT_ENOUGH_INFO: insufficient evidence"
-    assert cause_of(verdict, strict_json=True) is Cause.MALFORMED
 
 
 ALL = [

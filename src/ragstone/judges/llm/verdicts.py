@@ -1,0 +1,333 @@
+"""Verdicts on claims, and grades of contexts: lists with one labelled item for each of them."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Generic, NamedTuple, TypeVar
+
+from ragstone._internal.sentences import QuoteFinder
+from ragstone._internal.text import count, quoted
+from ragstone.errors import Cause
+from ragstone.judges.llm.legacy_text import verdicts_in_text
+from ragstone.judges.llm.replies import (
+    YES_OR_NO,
+    RawReply,
+    is_list,
+    is_object,
+    known_object,
+    parse_value,
+    read_word,
+    storable,
+    text_at,
+)
+from ragstone.types.claim import Evidence, Grade, Label, Verdict
+from ragstone.types.questions import VerifyClaims
+from ragstone.types.reply import PartialVerdict
+
+V = TypeVar("V")
+
+Quote = tuple[int | None, str]
+"""The number of the quoted context, from 1 (None if not given), and the words."""
+
+_NUMBER = re.compile(
+    r"\s*(?:(?:claim|statement|context|sentence|passage)[\s_]*)?[#\[(]?([0-9]{1,9})[\].):]?\s*",
+    re.IGNORECASE,
+)
+_LINE_NUMBER = re.compile(r"\s*(?:(?:claim|statement)\s*)?#?[0-9]{1,4}[.):]\s+", re.IGNORECASE)
+
+
+class ReplyMismatchError(Exception):
+    """A reply does not have exactly one item for each thing; the message describes how."""
+
+
+class Item(NamedTuple, Generic[V]):
+    """One item as written.
+
+    Attributes:
+        number: the number that it names, or what stands in its place; None if it names none.
+        written: its label as written; None if there is none.
+        value: the meaning of the label; None if it has none.
+        text: the claim that it repeats.
+    """
+
+    number: int | str | None = None
+    written: str | None = None
+    value: V | None = None
+    reason: str | None = None
+    text: str | None = None
+    quotes: tuple[Quote, ...] = ()
+
+
+@dataclass(frozen=True)
+class ItemFormat(Generic[V]):
+    """The keys and words of one kind of item; keys are in lower case, without gaps.
+
+    Attributes:
+        lists: the key of the list of items is one of these.
+        labels: keys of an item's label; all that are present must mean the same.
+        numbers: keys of an item's number; all that are present must agree.
+        texts: keys of the text that an item repeats; such a key may have the number instead.
+        notes: other keys, which do not change the label.
+        words: word in lower case, with single spaces -> its meaning.
+    """
+
+    lists: tuple[str, ...]
+    labels: tuple[str, ...]
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
+    notes: tuple[str, ...]
+    words: Mapping[str, V]
+
+    def items(self, value: object, expected: int) -> tuple[Item[V], ...] | None:
+        """Return the items of a JSON value; None if it is not a list of such items.
+
+        The list stands by itself or is the only value of an object. Items may be labels only. If
+        one is expected, it may stand without a list.
+        """
+        if is_object(value):
+            if len(value) == 1 and (key := next(iter(value))) in self.lists:
+                value = value[key]
+            elif expected == 1:
+                value = [value] if any(key in value for key in self.labels) else None
+        if not is_list(value):
+            return None
+        known = (*self.labels, *self.numbers, *self.texts, *self.notes)
+        if not all(known_object(entry, *known) for entry in value if is_object(entry)):
+            return None
+        items = tuple(self._item(entry) for entry in value)
+        labelled = (
+            item.value is not None
+            or (is_object(entry) and any(key in entry for key in self.labels))
+            for entry, item in zip(value, items, strict=True)
+        )
+        return items if not items or any(labelled) else None
+
+    def _item(self, entry: object) -> Item[V]:
+        if not is_object(entry):
+            return Item(written=_as_written(entry), value=read_word(entry, self.words))
+        labels = [entry[key] for key in self.labels if key in entry]
+        values = {read_word(label, self.words) for label in labels}
+        numbers: set[int | str] = set()
+        texts: set[str] = set()
+        for key in (*self.numbers, *self.texts):
+            named = entry.get(key)
+            if isinstance(named, str) and key in self.texts:
+                is_number = key in self.numbers and _NUMBER.fullmatch(named)
+                if not is_number:
+                    texts.add(storable(named).strip())
+                    continue
+            if named is not None:
+                numbers.add(number_in(named))
+        return Item(
+            number=numbers.pop() if len(numbers) == 1 else " / ".join(map(str, numbers)) or None,
+            written=_as_written(labels[0]) if labels else None,
+            value=values.pop() if len(values) == 1 else None,
+            reason=reason_at(entry),
+            text=" / ".join(texts) or None,
+            quotes=tuple(quotes_at(entry.get("evidence"))),
+        )
+
+
+def number_in(written: object) -> int | str:
+    """Return the number in a JSON value, or what stands in its place."""
+    if isinstance(written, str):
+        match = _NUMBER.fullmatch(written)
+        return int(match[1]) if match else storable(written)
+    if isinstance(written, int | float) and not isinstance(written, bool) and written % 1 == 0:
+        return int(written)
+    return _as_written(written) or ""
+
+
+def _as_written(value: object) -> str | None:
+    if value is None:
+        return None
+    if is_list(value) or is_object(value):
+        return "[...]" if is_list(value) else "{...}"
+    return storable(value if isinstance(value, str) else json.dumps(value))[:200]
+
+
+def reason_at(fields: Mapping[str, object]) -> str | None:
+    return (text_at(fields, "reason") or "").strip() or None
+
+
+def quotes_at(evidence: object) -> list[Quote]:
+    """Return the quotes of evidence: texts, or objects with the text and its context's number."""
+    quotes: list[Quote] = []
+    for entry in evidence if is_list(evidence) else [evidence]:
+        fields = entry if is_object(entry) else {"quote": entry}
+        number = number_in(fields.get("context", fields.get("passage")))
+        if words := (text_at(fields, "quote") or "").strip():
+            quotes.append((number if isinstance(number, int) else None, words))
+    return quotes
+
+
+def in_order(
+    items: Sequence[Item[V]], expected: int, name: str, of: str, texts: Sequence[str] = ()
+) -> Sequence[Item[V]]:
+    """Return one item for each of the `expected` things, in their order.
+
+    They are matched by the numbers that they name, from 1 or all from 0, else by the texts that
+    they repeat, else by position. A text beside a number must be that of the same thing.
+    """
+    thing = of.removesuffix("s")
+    if len(items) != expected:
+        counted = count(len(items), name.removesuffix("s"))
+        raise ReplyMismatchError(f"got {counted} for {count(expected, thing)}")
+    numbers = [item.number for item in items if item.number is not None]
+    first = firstnumber_in(numbers, expected)
+    bare = list(map(_bare, texts))
+    repeated = [_bare(item.text or "") for item in items]
+    if numbers:
+        if set(numbers) != set(range(first, first + expected)) or len(numbers) < expected:
+            seen = ", ".join("none" if item.number is None else str(item.number)[:20]
+                             for item in items[:50])  # fmt: skip
+            raise ReplyMismatchError(f"the {name} of {expected} {of} are numbered {seen}")
+        places = [number - first for number in numbers if isinstance(number, int)]
+    elif any(repeated):
+        if sorted(repeated) != sorted(set(bare)):
+            raise ReplyMismatchError(f"the {name} do not repeat the {of}, one each")
+        places = list(map(bare.index, repeated))
+    else:
+        places = list(range(expected))
+    for place, text in zip(places, repeated, strict=True):
+        if text and text != bare[place]:
+            raise ReplyMismatchError(f"{name.removesuffix('s')} {place + 1} is on another {thing}")
+    return [item for _, item in sorted(zip(places, items, strict=True), key=lambda pair: pair[0])]
+
+
+def firstnumber_in(numbers: Sequence[int | str], expected: int) -> int:
+    return 0 if 0 in numbers and expected not in numbers else 1
+
+
+def _bare(text: str) -> str:
+    return " ".join(_LINE_NUMBER.sub("", text, 1).split()).casefold().rstrip(".")
+
+
+_WORDS = {
+    Label.SUPPORTED: (
+        "supported, supports, support, yes, true, 1, entailed, entails, entailment, faithful, "
+        "attributed"
+    ),
+    Label.PARTIALLY_SUPPORTED: "partially supported, partly supported, partial, partially, partly",
+    Label.CONTRADICTED: "contradicted, contradicts, contradiction, no, refuted, refutes",
+    Label.NOT_ENOUGH_INFO: (
+        "not enough info, not enough information, insufficient information, nei, idk, unknown, "
+        "0, false, not supported, unsupported, not entailed, neutral, unverifiable, "
+        "not mentioned, unfaithful, not faithful"
+    ),
+}
+_LABELS = {word: label for label, words in _WORDS.items() for word in words.split(", ")}
+_VERDICTS = ItemFormat(
+    lists=("verdicts", "statements", "claims"),
+    labels=("label", "verdict"),
+    numbers=(
+        "claim",
+        "claimnumber",
+        "claimid",
+        "statement",
+        "statementid",
+        "number",
+        "index",
+        "id",
+    ),
+    texts=("claim", "statement", "text"),
+    notes=("reason", "evidence"),
+    words=MappingProxyType({**_LABELS, **{label.value: label for label in Label}}),
+)
+_GRADES = ItemFormat(
+    lists=("grades", "verdicts"),
+    labels=("relevant", "verdict"),
+    numbers=("number", "context", "sentence", "index", "id"),
+    texts=(),
+    notes=("reason",),
+    words=MappingProxyType(
+        {
+            **YES_OR_NO,
+            **dict.fromkeys(("relevant", "useful"), True),
+            **dict.fromkeys(("irrelevant", "not relevant", "useless", "not useful"), False),
+        }
+    ),
+)
+
+
+def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ...]:
+    expected = len(question.claims)
+    items: Sequence[Item[Label]] | None = None
+    if reply.legacy_text and (written := verdicts_in_text(reply.text)) is not None:
+        labels = {"yes": Label.SUPPORTED, "no": Label.CONTRADICTED}
+        items = [Item(number, word[:200], labels.get(word.lower())) for number, word in written]
+    items = items or parse_value(reply, lambda value: _VERDICTS.items(value, expected))
+    finders: dict[int, QuoteFinder] = {}
+
+    def verdict_of(item: Item[Label]) -> Verdict | None:
+        if not item.value:
+            return None
+        evidence = find_evidence(item.quotes, question.contexts, finders)
+        return Verdict(label=item.value, reason=item.reason, evidence=evidence)
+
+    try:
+        ordered = in_order(items, expected, "verdicts", "claims", question.claims)
+    except ReplyMismatchError as error:
+        cause, message = Cause.COUNT_MISMATCH, str(error)
+    else:
+        verdicts = [verdict for item in ordered if (verdict := verdict_of(item))]
+        if len(verdicts) == expected:
+            return tuple(verdicts)
+        written = next(item.written for item in items if not item.value)
+        message = f"{quoted(written)!r} is not a label" if written else "a verdict has no label"
+        cause = Cause.MALFORMED
+    shift = 1 - firstnumber_in([item.number for item in items if item.number is not None], expected)
+    returned = tuple(
+        PartialVerdict(
+            item.number + shift if isinstance(item.number, int) else None,
+            item.written,
+            verdict_of(item),
+        )
+        for item in items
+    )
+    raise reply.unusable(cause, message, returned)
+
+
+def find_evidence(
+    quotes: Sequence[Quote], contexts: Sequence[str], finders: dict[int, QuoteFinder]
+) -> tuple[Evidence, ...]:
+    """Find each quote in the context that it names, else in the others.
+
+    A quote that is in none is not verified and has no position. `finders` caches one finder per
+    context.
+    """
+    evidence: list[Evidence] = []
+    for number, words in quotes if contexts else ():
+        named = number - 1 if number and 1 <= number <= len(contexts) else 0
+        for context in (named, *(other for other in range(len(contexts)) if other != named)):
+            if context not in finders:
+                finders[context] = QuoteFinder(contexts[context])
+            if span := finders[context].find(words):
+                evidence.append(
+                    Evidence(
+                        context=context, start=span[0], end=span[1], quote=words, verified=True
+                    )
+                )
+                break
+        else:
+            evidence.append(Evidence(context=named, quote=words, verified=False))
+    return tuple(evidence)
+
+
+def parse_grades(reply: RawReply, expected: int, *, of: str) -> tuple[Grade, ...]:
+    items = parse_value(reply, lambda value: _GRADES.items(value, expected))
+    try:
+        ordered = in_order(items, expected, "grades", of)
+    except ReplyMismatchError as error:
+        raise reply.unusable(Cause.COUNT_MISMATCH, str(error)) from None
+    grades: list[Grade] = []
+    for item in ordered:
+        if item.value is None:
+            seen = (
+                f"{quoted(item.written)!r} is not a grade" if item.written else "a grade is missing"
+            )
+            raise reply.unusable(Cause.MALFORMED, seen)
+        grades.append(Grade(relevant=item.value, reason=item.reason))
+    return tuple(grades)

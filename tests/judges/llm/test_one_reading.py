@@ -1,0 +1,174 @@
+"""A reply with two possible readings is never read; one with a single reading is."""
+
+import json
+from collections.abc import Callable
+
+from tests.cases import each_case
+
+from ragstone.judges.llm.replies import RawReply
+from ragstone.judges.llm.responses import (
+    parse_abstention,
+    parse_claims,
+    parse_explanation,
+    parse_queries,
+    parse_rating,
+)
+from ragstone.judges.llm.verdicts import parse_grades, parse_verdicts
+from ragstone.types.questions import VerifyClaims
+from ragstone.types.reply import JudgeFailureError
+
+CLAIMS = ("The tower is in Paris.", "It was completed in 1925.", "It is painted brown.")
+CONTEXTS = ("The tower stands in Paris. It was completed in 1889.",)
+QUESTION = VerifyClaims(claims=CLAIMS, contexts=CONTEXTS)
+SHOWN = (*CONTEXTS, *CLAIMS)
+LABELS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO")
+ENTRIES = [{"claim": n, "label": label} for n, label in enumerate(LABELS, 1)]
+
+Read = Callable[[str], object]
+
+
+def verdicts(text: str) -> str:
+    """The first letters of the labels."""
+    return "".join(v.label[0] for v in parse_verdicts(RawReply(text, SHOWN), QUESTION))
+
+
+def grades(text: str) -> str:
+    reply = RawReply(text, SHOWN)
+    return "".join(
+        "NY"[grade.relevant] for grade in parse_grades(reply, len(CLAIMS), of="contexts")
+    )
+
+
+def claims(text: str) -> object:
+    return parse_claims(RawReply(text, SHOWN), CONTEXTS[0])
+
+
+def queries(text: str) -> object:
+    return parse_queries(RawReply(text, SHOWN)).queries
+
+
+def rating(text: str) -> object:
+    return parse_rating(RawReply(text, SHOWN)).level
+
+
+def abstention(text: str) -> object:
+    return parse_abstention(RawReply(text, SHOWN))
+
+
+def explanation(text: str) -> object:
+    return parse_explanation(RawReply(text, SHOWN))
+
+
+def refuses(read: Read, text: str) -> bool:
+    try:
+        read(text)
+    except JudgeFailureError:
+        return True
+    return False
+
+
+READERS: tuple[tuple[Read, object, object], ...] = (
+    (verdicts, {"verdicts": ENTRIES}, {"verdicts": ENTRIES[::-1]}),
+    (verdicts, {"verdicts": ENTRIES}, {"verdicts": [{**e, "label": "yes"} for e in ENTRIES]}),
+    (
+        grades,
+        {"grades": [{"number": n, "relevant": n != 2} for n in (1, 2, 3)]},
+        {"grades": [{"number": n, "relevant": n == 2} for n in (1, 2, 3)]},
+    ),
+    (claims, {"claims": list(CLAIMS)}, {"claims": ["It is red."]}),
+    (queries, {"commits": True, "queries": ["Where?"]}, {"commits": True, "queries": ["Why?"]}),
+    (rating, {"reason": "curt", "level": 2}, {"reason": "kind", "level": 4}),
+    (abstention, {"label": "ABSTAINS"}, {"label": "ANSWERS"}),
+    (explanation, {"explanation": "One claim differs."}, {"explanation": "All is well."}),
+)
+FRAMES = (  # how models frame an answer, {} is the answer and <> is a draft of another
+    "{}",
+    "```json\n{}\n```",
+    "<think>Perhaps <>.</think>{}",
+    "<thinking>Perhaps.</thinking>\n\n```\n{}\n```",
+    "We could answer <> but no.\n</think>\n{}",
+)
+ANALYSIS = "<|channel|>analysis<|message|>"
+OTHERS = (  # what surrounds something that may be no answer
+    f"{ANALYSIS}Perhaps <>.<|end|><|start|>assistant<|channel|>final<|message|>{{}}<|return|>",
+    ANALYSIS + "Perhaps {}",
+    "analysisPerhaps {}",
+    "{}</s>",
+    '{"response": {}}',
+    "[{}]",
+    '<tool_call>{"name": "submit", "arguments": {}}</tool_call>',
+    "<think>{}",
+    "{}\n<think>Or is it <>?</think>",
+    "{}\n<think>Or is it this?</think>\n{}",
+    "Here is the JSON you asked for:\n```json\n{}\n```\nLet me know if you have questions!",
+    "Hier sind die Ergebnisse:\n{}",
+    "以下是结果：\n{}",
+    "For example: {}",
+    "The expected format is:\n{}",
+    "I cannot help. If I could, I would write {}",
+    "The document wants me to output {}, but I will not.",
+    "Previous answer:\n{}",
+    "Falsch wäre:\n{}",
+    "{}\n\nI take that back.",
+    "{}\n\nThese are placeholders.",
+    "{}\n\nThe numbers are the wrong way round.",
+    "{}\n\nOnly claim 1 is supported by the contexts.",
+    "{}\n\nJust kidding.",
+    "{}\n\nDas war nur ein Beispiel.",
+    "{}\n\n以上仅为示例。",
+    "{}\n...",
+    "{}\n{}",
+    "```\n<>\n```\n```\n{}\n```",
+    '{"draft": <>, "final": {}}',
+    '{"draft": true, "answer": {}}',
+)
+
+
+def _filled(frame: str, answer: object, draft: object) -> str:
+    return frame.replace("<>", json.dumps(draft)).replace("{}", json.dumps(answer))
+
+
+@each_case("frame", FRAMES)
+def test_an_answer_in_a_frame_has_one_reading(frame: str) -> None:
+    for read, answer, draft in READERS:
+        assert read(_filled(frame, answer, draft)) == read(json.dumps(answer))
+
+
+@each_case("frame", OTHERS)
+def test_json_that_what_is_around_it_may_change_is_never_read(frame: str) -> None:
+    for read, answer, draft in READERS:
+        assert refuses(read, _filled(frame, answer, draft)), read
+
+
+@each_case(
+    "text",
+    [
+        "1. SUPPORTED\n2. CONTRADICTED\n3. NOT_ENOUGH_INFO",
+        "1. Relevant\n2. Relevant\n3. Relevant",
+        "1. Yes\n2. No\n3. Yes",
+        "Verdict: yes\nVerdict: yes\nVerdict: no",
+        "Final verdict for each statement in order: Yes. No. Yes.",
+        f"Claims:\n- {CLAIMS[0]}\n- {CLAIMS[1]}",
+        f"1. {CLAIMS[0]}\n2. {CLAIMS[1]}",
+        "Level: 4",
+        "ABSTAINS",
+        "All is well.",
+        "- claim: 1\n  label: SUPPORTED\n- claim: 2\n  label: no",
+        "| claim | label |\n|---|---|\n| 1 | SUPPORTED |",
+    ],
+)
+def test_text_without_json_is_never_read(text: str) -> None:
+    for read, _, _ in READERS:
+        assert refuses(read, text), read
+
+
+@each_case(
+    "text",
+    [
+        *('{"claims": ["..."]}', '{"claims": ["I cannot help with that."]}'),
+        '{"claims": [{"claim": "It is red.", "valid": false}]}',
+        *(json.dumps({"claims": ["a"], key: ["b"]}) for key in ("final_claims", "statements")),
+    ],
+)
+def test_claims_with_two_possible_readings_are_never_read(text: str) -> None:
+    assert refuses(claims, text)
