@@ -10,25 +10,24 @@ from rich.console import Console
 from ragstone.errors import Cause
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.reports.comparison import Line, sections
-from ragstone.reports.excel import write_workbook, write_workbooks
-from ragstone.reports.facts import (
-    CAUSES,
-    LABELS,
+from ragstone.reports.comparison import sections
+from ragstone.reports.excel import cutoff, write_workbook, write_workbooks
+from ragstone.reports.format import CAUSES, LABELS
+from ragstone.reports.html.page import render, write_html
+from ragstone.reports.html.samples import sample_document
+from ragstone.reports.markdown import run_as_markdown
+from ragstone.reports.terminal import print_run
+from ragstone.reports.view import (
+    Line,
     changed_settings,
-    cutoff,
+    decisions,
+    details,
     metric_titles,
     summarize_run,
-    summary_lines,
     why_failed,
     why_no_mean,
     why_undefined,
 )
-from ragstone.reports.html import write_html
-from ragstone.reports.html.samples import sample_document
-from ragstone.reports.html.templates import render
-from ragstone.reports.markdown import run_as_markdown
-from ragstone.reports.terminal import print_run
 from ragstone.results.compare.comparison import compare
 from ragstone.results.run import Run
 from ragstone.types.claim import Evidence, Label, Verdict
@@ -42,7 +41,7 @@ MakeRun = Callable[..., Run]
 
 
 def told(run: Run) -> list[str]:
-    return [f"{line.label}: {line.text}" for line in summary_lines(run, list(run.metrics))]
+    return [f"{line.label}: {line.words}" for line in (*decisions(run), *details(run))]
 
 
 def test_every_cause_and_label_has_words() -> None:

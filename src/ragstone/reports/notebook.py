@@ -16,18 +16,16 @@ from ragstone._internal.notebook import in_notebook, show_html
 from ragstone._internal.text import count, one_line
 from ragstone.datasets.frames import Frame
 from ragstone.errors import UsageError
-from ragstone.reports.comparison import Line, difference_grid, verdict
+from ragstone.reports.comparison import difference_grid, verdict
 from ragstone.reports.excel import check_output, write_workbooks
-from ragstone.reports.facts import correction_lines, gate_state, partial_notice
-from ragstone.reports.format import decimal, interval
-from ragstone.reports.html import write_html
+from ragstone.reports.format import decimal
 from ragstone.reports.html.charts import forest, gauge
-from ragstone.reports.html.templates import render
-from ragstone.reports.insights import focus_metric, worst_samples
+from ragstone.reports.html.page import render, write_html
 from ragstone.reports.junit import write_junit
 from ragstone.reports.markdown import write_markdown
 from ragstone.reports.tables import as_frame, claims_table, samples_table
-from ragstone.reports.terminal import Grid, GridRow, Tone
+from ragstone.reports.view import Grid, GridRow, Line, Tone, decisions, notices, scores
+from ragstone.reports.worst import focus_metric, worst_samples
 from ragstone.results.compare.comparison import Comparison, find_regressions
 from ragstone.results.run import Run
 
@@ -125,30 +123,21 @@ def _more(left: int, noun: str) -> str:
 
 def run_html(run: Run) -> str:
     manifest = run.manifest
-    lines = [Line(partial_notice(run), Tone.BAD)] if run.partial else []
-    for result in run.gates():
-        tone = Tone.GOOD if result.passed and not run.troubles else Tone.BAD
-        lines.append(Line(f"gate {gate_state(run, result)}: {result}", tone))
-    lines += [Line(trouble, Tone.BAD) for trouble in run.troubles if not run.partial]
-    for line in correction_lines(run.summary()):
-        lines.append(Line(line.text, Tone.BAD if line.alarming else Tone.PLAIN))
-
+    lines = list(notices(run))
+    for line in decisions(run):
+        words = f"gate {line.words}" if line.label == "Gate" else line.words
+        lines.append(replace(line, words=words))
+    grid = next((part for part in scores(run) if isinstance(part, Grid)), Grid((), ()))
     rows: list[GridRow] = []
-    for name, summary in [*run.summary().items()][:MAX_ROWS]:
+    for row, (name, summary) in zip(grid.rows[:MAX_ROWS], run.summary().items(), strict=False):
         info = run.metrics[name]
-        cells = (
-            _cut(name, MAX_NAME) + ("" if info.higher_is_better else " (lower is better)"),
-            decimal(summary.mean),
-            interval(summary.interval),
-            gauge(summary.mean, summary.interval, info.range) or Markup(),
-            f"{summary.scored:,}",
-            f"{summary.undefined:,}",
-            f"{summary.failed:,}",
-        )
+        plot = gauge(summary.mean, summary.interval, info.range) or Markup()
+        lower = "" if info.higher_is_better else " (lower is better)"
+        cells = (_cut(name, MAX_NAME) + lower, *row.cells[1:3], plot, *row.cells[3:])
         rows.append(GridRow(cells, Tone.BAD if summary.failed else Tone.PLAIN))
 
     focus = focus_metric(run)
-    samples = tuple(
+    samples = [
         CardSample(
             figure="failed" if each.value is None else decimal(each.value),
             id=_cut(each.id, MAX_NAME),
@@ -157,12 +146,11 @@ def run_html(run: Run) -> str:
             evidence=_cut(each.evidence),
         )
         for each in (worst_samples(run, focus) if focus else ())
-    )
+    ]
     judge = f", judge {manifest.judge}" if manifest.judge else ""
-    heads = ("metric", "mean", "95% interval", "plot", "scored", "undefined", "failed")
     return _render(
         lines,
-        Grid(heads, tuple(rows), figures=frozenset(heads) - {"metric", "plot"}),
+        Grid((*grid.heads[:3], "plot", *grid.heads[3:]), tuple(rows), grid.figures),
         title=f"{count(len(run.rows), 'row')} of {_cut(manifest.source.name, 80)}",
         subtitle=_cut(f"run {manifest.run_id}{judge}"),
         more=_more(len(run.metrics) - MAX_ROWS, "metric"),

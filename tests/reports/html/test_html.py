@@ -12,9 +12,8 @@ from tests.cases import each_case
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.reports.facts import summarize_run
-from ragstone.reports.html import write_html
-from ragstone.reports.html.templates import SCRIPTS, STYLES, read_asset
+from ragstone.reports.html.page import SCRIPTS, STYLES, read_asset, write_html
+from ragstone.reports.view import summarize_run
 from ragstone.results.run import Run
 
 Unpacked = Callable[[str], tuple[list[dict], list[dict]]]

@@ -13,9 +13,8 @@ from ragstone.cli.options import STORE, json_file, option
 from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
-from ragstone.reports.runs_table import print_info, print_runs, run_entry
 from ragstone.reports.tables import STDOUT
-from ragstone.reports.terminal import print_run
+from ragstone.reports.terminal import print_info, print_run, print_runs, run_entry
 from ragstone.store import (
     delete,
     export,

@@ -18,8 +18,7 @@ from ragstone.errors import RagstoneError
 from ragstone.integrations.pytest import SKIPPED
 from ragstone.judges.embeddings import compare_texts
 from ragstone.metrics.claim_checks import Check
-from ragstone.reports.facts import CAUSES, LABELS
-from ragstone.reports.format import decimal, dollars, interval
+from ragstone.reports.format import CAUSES, LABELS, decimal, dollars, interval
 from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label, Texts
