@@ -55,13 +55,13 @@ def test_what_the_numbers_were_made_from(make_run: MakeRun) -> None:
         Gate(metric="f1@5", op=">=", threshold=0.9),
     ]
     assert told(make_run(gates=gates)) == [
+        "Gate: passed: hit@5 0.6667 is >= 0.5 (3 of 4 scored)",
+        "Gate: FAILED: f1@5 0.1905 is not >= 0.9 (3 of 4 scored)",
         "Data set: qr.xlsx (4 rows evaluated)",
         "Target: http://localhost:8000: 4 calls, 1 failed (25.0%), latency p50 110 ms, p95 119 ms",
         "Judge: offline: word overlap; no language model",
         "Policy: strict",
         "Not run: response_relevancy: needs a model",
-        "Gate: passed: hit@5 0.6667 is >= 0.5 (3 of 4 scored)",
-        "Gate: FAILED: f1@5 0.1905 is not >= 0.9 (3 of 4 scored)",
         "Note: 2 blank rows were left out",
         "Note: the ranking holds a document twice (2 rows)",
     ]

@@ -520,7 +520,7 @@ def test_of_many_rows_those_are_shown_that_did_worst(
     assert said == (
         "4 of 40 rows that failed or scored worst on a metric; use --rows FILE for all of them"
     )
-    monkeypatch.setattr("ragstone.reports.insights.EXCERPT", 4)
+    monkeypatch.setattr("ragstone.reports.worst.EXCERPT", 4)
     gated = of(make_run, scores, gates=(Gate(metric="faithfulness", op=">=", threshold=0.25),))
     write_html(gated, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
