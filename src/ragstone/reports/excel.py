@@ -28,6 +28,7 @@ from ragstone._internal.files import check_writable, write_file
 from ragstone._internal.text import strip_controls
 from ragstone.errors import UsageError
 from ragstone.metrics import FAMILIES, GROUPS
+from ragstone.reports import view
 from ragstone.reports.format import (
     NO_VALUE,
     cause_in_words,
@@ -37,17 +38,7 @@ from ragstone.reports.format import (
     utf16_cut,
 )
 from ragstone.reports.tables import ClaimLine, claim_lines, describe_claim
-from ragstone.reports.view import (
-    Tone,
-    decisions,
-    details,
-    metric_titles,
-    partial_notice,
-    texts_read,
-    why_failed,
-    why_no_mean,
-    why_undefined,
-)
+from ragstone.reports.view import Tone
 from ragstone.reports.worst import excerpt
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
@@ -288,7 +279,7 @@ def write_workbook(path: Path, run: Run, *, names: Sequence[str], combined: bool
             return
         if combined:
             add_combined(book, run, names=names)
-            titles = metric_titles(run.metrics)
+            titles = view.metric_titles(run.metrics)
             sheets = sheet_names("Per-Query", [titles[name] for name in names])
         else:
             names, sheets = names[:1], [SAMPLES_SHEET]
@@ -314,7 +305,7 @@ def add_single(book: Book, run: Run, *, name: str) -> None:
 
 
 def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:
-    titles = metric_titles(run.metrics)
+    titles = view.metric_titles(run.metrics)
     page = book.page("Summary", list(_TABLE.values()))
     page.head(0, list(_TABLE))
     looks = ("name", "score", "percent", "score", "score", *["count"] * 5)
@@ -341,13 +332,13 @@ def _share(run: Run, name: str) -> Value:
 
 def _warnings(run: Run) -> Iterator[Entry]:
     if run.partial:
-        yield Entry("Partial", partial_notice(run), "warning")
+        yield Entry("Partial", view.partial_notice(run), "warning")
     if run.troubles:
         yield Entry("Inconclusive", f"exit code 3: {'; '.join(run.troubles)}", "warning")
 
 
 def _facts(run: Run, names: Sequence[str]) -> Iterator[Entry]:
-    for line in (*decisions(run, names), *details(run, names)):
+    for line in (*view.decisions(run, names), *view.details(run, names)):
         yield Entry(line.label, line.words, "warning" if line.tone is Tone.BAD else "text")
 
 
@@ -366,7 +357,7 @@ def _figures(run: Run, name: str) -> Iterator[Entry]:
     if run.manifest.target:
         yield Entry("Minimum Similarity", run.manifest.plan.min_similarity, "number")
     yield Entry("Total Queries", summary.n, "count")
-    mean = f"{NO_VALUE} ({why_no_mean(summary)})" if summary.mean is None else summary.mean
+    mean = f"{NO_VALUE} ({view.why_no_mean(summary)})" if summary.mean is None else summary.mean
     yield Entry("Score", mean, "score")
     yield Entry("Score (%)", _share(run, name), "percent")
     yield Entry("Range", f"{info.low:g} to {info.high:g}, {info.better} is better")
@@ -387,10 +378,10 @@ def _figures(run: Run, name: str) -> Iterator[Entry]:
 
 def _optional_figures(run: Run, name: str) -> Iterator[Entry]:
     summary, counts = run.summary()[name], run.counts.scores[name]
-    if why := why_undefined(run, name):
+    if why := view.why_undefined(run, name):
         yield Entry("Undefined because", why)
     yield Entry("Failed", summary.failed, "count")
-    if why := why_failed(run, name):
+    if why := view.why_failed(run, name):
         yield Entry("Failed because", why, "warning")
     if summary.flagged:
         yield Entry("Imputed by policy", summary.flagged, "count")
@@ -517,11 +508,11 @@ def _text_columns(needs: Sequence[str]) -> Iterator[Column]:
         )
 
     def contexts(row: Row) -> Value:
-        _, texts = texts_read(row.sample, needs)
+        _, texts = view.texts_read(row.sample, needs)
         return None if texts is None else "\n---\n".join(each.text for each in texts)
 
     def number(row: Row) -> Value:
-        _, texts = texts_read(row.sample, needs)
+        _, texts = view.texts_read(row.sample, needs)
         return None if texts is None else len(texts)
 
     yield Column("response", 60, lambda row: row.sample.response)

@@ -12,7 +12,7 @@ from typing import cast
 from rich.console import Console
 from rich.text import Text
 
-from ragstone._internal.text import one_line, strip_controls
+from ragstone._internal.text import one_line, one_lines, strip_controls
 from ragstone.errors import Cause
 from ragstone.types.claim import Label
 
@@ -102,13 +102,19 @@ def finite(value: object) -> object:
 
 
 def printable(words: str, console: Console, style: str = "", limit: int = MAX_PRINTED) -> Text:
-    line = one_line(words, limit)
+    (text,) = printable_cells([words], console, limit)
+    text.style = style
+    return text
+
+
+def printable_cells(cells: Sequence[str], console: Console, limit: int) -> list[Text]:
+    lines = one_lines(cells, limit)
     try:
-        line.encode(console.encoding)
+        "".join(lines).encode(console.encoding)
     except UnicodeEncodeError:
-        plain = line.translate({ord("–"): "-", ord("…"): "..."})
-        line = plain.encode(console.encoding, "replace").decode(console.encoding)
-    return Text(line, style, overflow="fold")
+        code, plain = console.encoding, {ord("–"): "-", ord("…"): "..."}
+        lines = [line.translate(plain).encode(code, "replace").decode(code) for line in lines]
+    return [Text(line, overflow="fold") for line in lines]
 
 
 def cell(text: str) -> str:

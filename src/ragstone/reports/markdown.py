@@ -15,18 +15,9 @@ from typing import IO, Literal
 from ragstone._internal.files import write_text
 from ragstone._internal.text import count, one_line
 from ragstone.errors import InputError, Problem, RagstoneError
+from ragstone.reports import view
 from ragstone.reports.tables import STDOUT, Destination
-from ragstone.reports.view import (
-    Grid,
-    Line,
-    Section,
-    Tone,
-    coverage,
-    partial_notice,
-    sections,
-    verdict,
-    why_failed,
-)
+from ragstone.reports.view import Grid, Line, Section, Tone
 from ragstone.results.run import Run
 
 COMMENT = 65_000
@@ -64,9 +55,9 @@ def write_markdown(run: Run, destination: Destination) -> None:
 
 
 def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
-    blocks = [f"## {verdict(run)}"]
+    blocks = [f"## {view.verdict(run)}"]
     shown = ("notices", "decisions", "scores", "failures", "worst", "details", "slices")
-    for section in sections(run, *shown):
+    for section in view.sections(run, *shown):
         lines = [part for part in section.parts if isinstance(part, Line)]
         grids = [part for part in section.parts if isinstance(part, Grid)]
         if section.name == "decisions":
@@ -84,9 +75,9 @@ def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
     return join_blocks(blocks, limit=limit)
 
 
-def sections_as_markdown(listed: Iterable[Section]) -> str:
+def sections_as_markdown(sections: Iterable[Section]) -> str:
     blocks: list[str] = []
-    for section in listed:
+    for section in sections:
         blocks += [f"## {escape(section.title)}", *map(part_as_markdown, section.parts)]
     return "\n\n".join(blocks) + "\n"
 
@@ -152,17 +143,17 @@ def report_to_github(run: Run, environ: Mapping[str, str]) -> tuple[str, ...]:
     if not environ.get("GITHUB_ACTIONS"):
         return ()
     summaries = run.summary()
-    errors = [("run stopped early", partial_notice(run))] if run.partial else []
+    errors = [("run stopped early", view.partial_notice(run))] if run.partial else []
     errors += [("too many failures", words) for words in run.too_much_failed]
     for gate in run.gates():
         if not gate.passed:
             title = "gate undetermined" if gate.passed is None else "gate failed"
-            errors.append((title, f"{gate} ({coverage(summaries[gate.metric])})"))
+            errors.append((title, f"{gate} ({view.coverage(summaries[gate.metric])})"))
     warnings: list[tuple[str, str]] = []
     for name, summary in summaries.items():
         if summary.failed:
             of = f"{summary.failed:,} of {count(summary.n, 'score')} failed"
-            warnings.append(("missing scores", f"{name}: {of}: {why_failed(run, name)}"))
+            warnings.append(("missing scores", f"{name}: {of}: {view.why_failed(run, name)}"))
     if path := environ.get("GITHUB_STEP_SUMMARY"):
         warnings += _add_summary(Path(path), run)
     return (*_annotations("error", errors), *_annotations("warning", warnings))

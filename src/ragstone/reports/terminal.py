@@ -14,22 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ragstone._internal.text import count, one_line
+from ragstone.reports import view
 from ragstone.reports.advice import next_step
-from ragstone.reports.format import CAUSES, MAX_PRINTED, decimal, printable
-from ragstone.reports.view import (
-    Grid,
-    GridRow,
-    Line,
-    Section,
-    Tone,
-    changed_settings,
-    decisions,
-    details,
-    missing,
-    partial_notice,
-    scores,
-    why_failed,
-)
+from ragstone.reports.format import CAUSES, MAX_PRINTED, decimal, printable, printable_cells
+from ragstone.reports.view import Grid, GridRow, Line, Section, Tone
 from ragstone.reports.worst import WORST, failing_claim, focus_metric, worst_samples
 from ragstone.results.metric_summary import N_WORST
 from ragstone.results.run import Run
@@ -59,7 +47,7 @@ def print_table(
 
 def print_grid(console: Console, *grids: Grid) -> None:
     """Print the first grid that fits, if need be with narrow columns of prose, or as a list."""
-    cleaned = [(grid, [_clean(row, console) for row in grid.rows]) for grid in grids]
+    cleaned = [(grid, _clean(grid, console)) for grid in grids]
     wide = console.options.update(max_width=1000)
     for fold, padding, (grid, rows) in product((None, PROSE_WIDTH), (1, 0), cleaned):
         table = _table(grid, rows, padding, fold)
@@ -97,13 +85,16 @@ def _table(
     return table
 
 
-def _clean(row: GridRow, console: Console) -> list[Text]:
-    cells = [
-        cell if isinstance(cell, Text) else printable(cell, console, limit=MAX_CELL)
-        for cell in row.cells
+def _clean(grid: Grid, console: Console) -> list[list[Text]]:
+    texts = [cell for row in grid.rows for cell in row.cells if isinstance(cell, str)]
+    printed = iter(printable_cells(texts, console, MAX_CELL))
+    rows = [
+        [cell if isinstance(cell, Text) else next(printed) for cell in row.cells]
+        for row in grid.rows
     ]
-    cells[-1].stylize(STYLES[row.tone])
-    return cells
+    for cells, row in zip(rows, grid.rows, strict=True):
+        cells[-1].stylize(STYLES[row.tone])
+    return rows
 
 
 def print_pairs(pairs: Iterable[tuple[str, Text]], console: Console) -> None:
@@ -137,11 +128,11 @@ def print_run(run: Run, console: Console, *, first: bool = False) -> None:
     left to the caller, which explains its exit code.
     """
     if run.partial:
-        print_line(Line(partial_notice(run), Tone.BAD), console)
+        print_line(Line(view.partial_notice(run), Tone.BAD), console)
     _print_scores(run, console)
-    for line in missing(run):
+    for line in view.missing(run):
         print_line(line, console)
-    lines = (*decisions(run), *details(run))
+    lines = (*view.decisions(run), *view.details(run))
     print_pairs(
         ((line.label, printable(line.words, console, STYLES[line.tone])) for line in lines), console
     )
@@ -158,9 +149,9 @@ def print_ranking(run: Run, console: Console) -> None:
     for note in run.manifest.source.notes:
         print_line(Line(note), console)
     for name in run.metrics:
-        if why := why_failed(run, name):
+        if why := view.why_failed(run, name):
             print_line(Line(f"{name}: failed: {why}", Tone.BAD), console)
-    for line in decisions(run):
+    for line in view.decisions(run):
         print_line(Line(f"{line.label} {line.words}", line.tone), console)
     _print_worst(run, console, most=N_WORST)
 
@@ -212,7 +203,7 @@ def _print_indented(
 
 
 def _print_scores(run: Run, console: Console) -> None:
-    for part in scores(run):
+    for part in view.scores(run):
         if isinstance(part, Line):
             print_line(part, console)
             continue
@@ -374,7 +365,7 @@ def print_info(info: "RunInfo", console: Console) -> None:
         rows = count(manifest.source.rows, "row")
         lines.append(("Unfinished", f"{info.rows:,} of {rows} stored"))
     lines.append(("Metrics", ", ".join(info.metrics) or "none"))
-    if changed := changed_settings(manifest.plan.model_dump(mode="json")):
+    if changed := view.changed_settings(manifest.plan.model_dump(mode="json")):
         lines.append(("Settings", "; ".join(f"{name} {words}" for name, words in changed)))
     fingerprints = {
         "data": manifest.source.fingerprint,

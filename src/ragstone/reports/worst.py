@@ -177,24 +177,21 @@ def excerpt(run: Run, most: int | None = None) -> tuple[Run, str | None]:
     if len(rows) <= most:
         return run, None
 
-    def column(name: str) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-        if run.columns is not None:
-            return run.columns.column(name)
-        assert run.counts.grouping.rows == len(rows)  # which also puts the counts in this order
-        counts = run.counts.scores[name]
-        states = np.frombuffer(counts.row_states, np.int8)
-        numbers = np.zeros(states.size)
-        numbers[states == SCORED] = counts.values
-        return numbers, states
-
     def order(name: str, *, higher: bool) -> NDArray[np.int64]:
-        numbers, states = column(name)
+        if run.columns is not None:
+            numbers, states = run.columns.column(name)
+        else:
+            states = np.frombuffer(run.counts.scores[name].row_states, np.int8)
+            numbers = np.zeros(states.size)
+            numbers[states == SCORED] = run.counts.scores[name].values
         missing = np.where(states == FAILED, -np.inf, np.inf)
         worst_first = np.where(states == SCORED, numbers if higher else -numbers, missing)
         ranks = np.empty(len(rows), dtype=np.int64)
         ranks[np.argsort(worst_first, kind="stable")] = np.arange(len(rows))
         return ranks
 
+    if run.columns is None:  # grouping also puts the counts in the order of the rows
+        assert run.counts.grouping.rows == len(rows)
     orders = [order(name, higher=info.higher_is_better) for name, info in run.metrics.items()]
     best_rank = np.minimum.reduce(orders)
     places = np.sort(np.argsort(best_rank, kind="stable")[:most])
