@@ -11,7 +11,7 @@ import pytest_asyncio
 from ragstone.errors import Cause
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.reports.html import write_html
+from ragstone.reports.html.page import write_html
 from ragstone.results.run import Run
 from ragstone.types.claim import Claim, Evidence, Label, Verdict
 from ragstone.types.questions import ExtractClaims, VerifyClaims

@@ -7,7 +7,7 @@ import pytest
 
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.reports.html import write_html
+from ragstone.reports.html.page import write_html
 from ragstone.reports.viewer.app import serve_in_background
 from ragstone.results.run import Run
 from ragstone.store import Store

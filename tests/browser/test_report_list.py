@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.evaluation.runner import evaluate
-from ragstone.reports.html import write_html
+from ragstone.reports.html.page import write_html
 
 expect = pytest.importorskip("playwright.async_api").expect
 Browse = Callable[..., Awaitable]

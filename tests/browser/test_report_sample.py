@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.reports.html import write_html
+from ragstone.reports.html.page import write_html
 from ragstone.types.claim import Grade
 
 expect = pytest.importorskip("playwright.async_api").expect

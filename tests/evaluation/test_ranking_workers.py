@@ -15,7 +15,7 @@ from ragstone.evaluation import ranking_workers
 from ragstone.evaluation.ranking import RankingEvaluation
 from ragstone.evaluation.ranking_workers import RankingWorkers
 from ragstone.metrics import load_plugin
-from ragstone.reports.insights import worst_samples
+from ragstone.reports.worst import worst_samples
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
 

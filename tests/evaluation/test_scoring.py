@@ -20,7 +20,7 @@ from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.base import Ask, Metric
 from ragstone.metrics.retrieval import RankingMetric
-from ragstone.reports.insights import worst_samples
+from ragstone.reports.worst import worst_samples
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, Question, T
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings

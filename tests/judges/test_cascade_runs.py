@@ -7,7 +7,7 @@ import pytest
 
 import ragstone
 from ragstone.evaluation.runner import Options, estimate
-from ragstone.reports.facts import summary_lines
+from ragstone.reports.view import details
 from ragstone.results.run import Run
 
 NAME = "cascade:offline+openai:m"
@@ -46,9 +46,7 @@ def test_a_run_asks_the_model_only_for_what_is_not_sure_and_tells_it(judge_serve
     by_model = [judge for _, judge in shared(run) if judge == "openai:m"]
     assert len(by_model) == told.escalated + told.audited
     assert run.usage().calls == len(judge_server.asked) == 20 - told.saved
-    [first, second] = [
-        f.text for f in summary_lines(run, list(run.metrics)) if f.label == "Cascade"
-    ]
+    [first, second] = [line.words for line in details(run) if line.label == "Cascade"]
     assert first.startswith(f"{told.escalated} of 100 verdicts")
     assert f"both judges were asked about {told.audited} confident verdicts" in second
 

@@ -22,6 +22,7 @@ from ragstone.evaluation.ranking import Missing, RankedPart, RankingEvaluation
 from ragstone.evaluation.ranking_workers import Part, PartSetup, RankingWorkers
 from ragstone.metrics import get
 from ragstone.reports.tables import write_json
+from ragstone.reports.view import grouping_lines
 from ragstone.results import metric_summary, ranking_run, run_summary
 from ragstone.results.metric_summary import OTHERS, Reasons, ScoreColumn
 from ragstone.results.ranking_run import RankingScores
@@ -109,7 +110,7 @@ def summary(counts: RunSummaryBuilder, rows: Sequence[Row] = ()) -> str:
         counts.notes,
         counts.tags,
         counts.over_budget,
-        counts.grouping.lines(),
+        list(grouping_lines(counts.grouping)),
         *(each.undefined for each in counts.scores.values()),
         *(each.details for each in counts.scores.values()),
         *(str([each.note, each.imputed]) for each in counts.scores.values()),

@@ -17,9 +17,20 @@ from openpyxl.worksheet.worksheet import Worksheet
 from tests.reports.ranked import METRICS, ranked_run
 
 from ragstone.errors import UsageError
-from ragstone.reports.excel import FOLDER, check_output, write_workbook, write_workbooks
-from ragstone.reports.excel.book import Book, Value, count_lines, sheet_names
-from ragstone.reports.excel.sheets import add_claims, add_samples, add_values, join_ids
+from ragstone.reports.excel import (
+    FOLDER,
+    Book,
+    Value,
+    add_claims,
+    add_samples,
+    add_values,
+    check_output,
+    count_lines,
+    join_ids,
+    sheet_names,
+    write_workbook,
+    write_workbooks,
+)
 from ragstone.reports.format import cell
 from ragstone.reports.tables import describe_claim
 from ragstone.results.run import Run
@@ -242,7 +253,7 @@ def test_a_workbook_has_a_limited_number_of_cells_and_characters(
     run = make_run([make_run().rows[0]] * 30)
     for limit, value in (("MAX_CELLS", 300), ("MAX_CHARACTERS", 1200)):
         with monkeypatch.context() as patched:
-            patched.setattr(f"ragstone.reports.excel.sheets.{limit}", value)
+            patched.setattr(f"ragstone.reports.excel.{limit}", value)
             shown: list[int] = []
             for sheets in (1, 2):
                 with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:

@@ -43,13 +43,13 @@ hit@5, f1@5: undefined: relevance is not known (1)
 faithfulness: undefined: the response makes no claims (1)
 faithfulness: failed: timed out (1, first q4: no answer within 30 s)
 faithfulness: mean between 0.1667 and 0.5000, depending on 1 failed row
+Gate      INCONCLUSIVE: hit@5 0.6667 is >= 0.5 (3 of 4 scored)
+Gate      FAILED: faithfulness 0.2500 is not >= 0.8 (2 of 4 scored)
 Data set  qr.xlsx (4 rows evaluated)
 Target    http://localhost:8000: 4 calls, 1 failed (25.0%), latency p50 110 ms, p95 119 ms
 Judge     offline: word overlap; no language model
 Policy    strict
 Not run   response_relevancy: needs a model
-Gate      INCONCLUSIVE: hit@5 0.6667 is >= 0.5 (3 of 4 scored)
-Gate      FAILED: faithfulness 0.2500 is not >= 0.8 (2 of 4 scored)
 Note      2 blank rows were left out
 Note      the ranking holds a document twice (2 rows)
 
@@ -87,6 +87,10 @@ faithfulness: failed: timed out (1,
 first q4: no answer within 30 s)
 faithfulness: mean between 0.1667 and
 0.5000, depending on 1 failed row
+Gate      INCONCLUSIVE: hit@5 0.6667 is
+          >= 0.5 (3 of 4 scored)
+Gate      FAILED: faithfulness 0.2500 is
+          not >= 0.8 (2 of 4 scored)
 Data set  qr.xlsx (4 rows evaluated)
 Target    http://localhost:8000: 4
           calls, 1 failed (25.0%),
@@ -96,10 +100,6 @@ Judge     offline: word overlap; no
 Policy    strict
 Not run   response_relevancy: needs a
           model
-Gate      INCONCLUSIVE: hit@5 0.6667 is
-          >= 0.5 (3 of 4 scored)
-Gate      FAILED: faithfulness 0.2500 is
-          not >= 0.8 (2 of 4 scored)
 Note      2 blank rows were left out
 Note      the ranking holds a document
           twice (2 rows)
@@ -223,7 +223,7 @@ def test_a_mean_over_nothing_is_a_dash_with_the_reason(make_run: MakeRun) -> Non
 
 
 def test_no_metric_was_run(make_run: MakeRun) -> None:
-    assert "no metrics were run" in shown(print_run, make_run(names=()))
+    assert "No metrics were run" in shown(print_run, make_run(names=()))
 
 
 def test_flagged_scores_are_counted_only_if_there_are_any(make_run: MakeRun) -> None:

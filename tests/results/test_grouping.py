@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ragstone.reports.view import grouping_lines
 from ragstone.results.compare.comparison import compare
 from ragstone.results.grouping import Grouping, RowKeys
 from ragstone.results.run_summary import RunSummaryBuilder
@@ -62,7 +63,7 @@ SIXTY: dict[str, dict[str, Any]] = {
 def test_rows_that_share_a_query_contexts_or_a_source_are_grouped(shared: str) -> None:
     found = grouping(rows(60, **SIXTY[shared]))
     assert (found.rows, found.groups) == (60, 20)
-    assert found.lines() == [
+    assert list(grouping_lines(found)) == [
         f"60 rows grouped into 20 by shared {shared} (`--cluster id` treats rows as independent)"
     ]
 
@@ -77,7 +78,7 @@ def test_groups_are_the_clusters_of_the_interval(runs: RUNS) -> None:
     }  # fmt: skip
     alone = runs.of({"hit@5": values}, queries=run_queries(run), plan={"cluster": "id"})
     assert alone.summary()["hit@5"].interval == mean_interval(values)
-    assert alone.counts.grouping.lines() == []
+    assert list(grouping_lines(alone.counts.grouping)) == []
 
 
 def run_queries(run: Any) -> list[str]:
@@ -142,7 +143,7 @@ def test_a_few_values_are_not_grouped_and_the_report_says_so(
 ) -> None:
     found = grouping(rows(60, **given))
     assert (found.groups, found.labels) == (60, None)
-    (words,) = found.lines()
+    (words,) = list(grouping_lines(found))
     assert words.startswith(f"{line}, too few for grouping: intervals do not generalize to other ")
 
 
@@ -175,7 +176,7 @@ def test_each_tag_of_a_source_is_looked_at_by_itself() -> None:
 
 
 def test_one_source_of_all_rows_is_not_worth_a_line() -> None:
-    assert grouping(rows(60, tags=[{"source": "handbook.pdf"}] * 60)).lines() == []
+    assert list(grouping_lines(grouping(rows(60, tags=[{"source": "handbook.pdf"}] * 60)))) == []
 
 
 def test_questions_asked_about_every_source_are_grouped_by_one_kind_only() -> None:
@@ -192,7 +193,9 @@ def test_a_named_tag_wins(cluster: str, groups: int) -> None:
     tags = [{"source": i % 4} for i in range(60)]
     found = grouping(rows(60, queries=[i // 3 for i in range(60)], tags=tags), cluster)
     assert found.groups == groups
-    assert found.lines() == (["60 rows grouped into 4 by source"] if groups == 4 else [])
+    assert list(grouping_lines(found)) == (
+        ["60 rows grouped into 4 by source"] if groups == 4 else []
+    )
 
 
 def test_a_long_chain_is_one_group() -> None:

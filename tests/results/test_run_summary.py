@@ -1,4 +1,5 @@
 from ragstone.errors import Cause
+from ragstone.reports.view import grouping_lines
 from ragstone.results.metric_summary import MOST, OTHERS
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim
@@ -75,6 +76,6 @@ def test_notes_without_end_are_counted_together() -> None:
 
 def test_rows_of_one_tag_are_a_cluster() -> None:
     counts = RunSummaryBuilder.of(map(row, range(40)), ["hit@1"], cluster="source")
-    assert counts.grouping.lines() == ["40 rows grouped into 2 by source"]
+    assert list(grouping_lines(counts.grouping)) == ["40 rows grouped into 2 by source"]
     scores = counts.scores["hit@1"]
     assert scores.summary().interval != scores.summary(groups=counts.grouping.labels).interval

@@ -217,7 +217,7 @@ def _later(module: str, name: str) -> Callable[[Run, Path], None]:
 
 WRITERS: Mapping[str, Callable[[Run, Path], None]] = MappingProxyType(
     {
-        "html": _later("html", "write_html"),
+        "html": _later("html.page", "write_html"),
         "json": write_json,
         "rows": write_rows,
         "claim_rows": write_claims,

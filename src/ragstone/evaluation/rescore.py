@@ -9,7 +9,12 @@ from itertools import islice, zip_longest
 
 from ragstone._internal.concurrency import finish_in_thread, in_thread
 from ragstone._internal.fields import metric_name
-from ragstone.errors import QuestionNotSupportedError, UnknownNameError, UsageError
+from ragstone.errors import (
+    QuestionNotSupportedError,
+    RagstoneError,
+    UnknownNameError,
+    UsageError,
+)
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.evaluation.recorder import Recorder
 from ragstone.evaluation.scoring import BATCH, diagnose, rescore_row, score_retrieval_in_batches
@@ -20,12 +25,15 @@ from ragstone.results.run import Run, new_run_id
 from ragstone.store import Store, StoreError, delete
 from ragstone.types.config import ORIGIN, Manifest
 from ragstone.types.gate import Gate
-from ragstone.types.policy import get_policy
+from ragstone.types.policy import POLICIES, get_policy
 from ragstone.types.reply import Reply
 from ragstone.types.row import TEST_FAILED, LazyRows, Row
 from ragstone.types.sample import STAND_INS, in_words
+from ragstone.types.score import MetricInfo, Score
 
 OnRow = Callable[[Row, int], None]
+PolicyScores = Mapping[str, Mapping[str, Score]]
+"""Metric name -> policy -> the score under it."""
 
 
 class CannotRescoreError(UsageError):
@@ -266,3 +274,37 @@ def _manifest(
     if not any(metric.question_kinds for metric in metrics):
         update |= {"judge": None, "judge_note": None, "judge_test": None}
     return Manifest.model_validate({**dict(was), **update})
+
+
+def policy_scores(rows: Sequence[Row], metrics: Mapping[str, MetricInfo]) -> list[PolicyScores]:
+    """Score rows under every policy from their transcripts, without calling a judge.
+
+    Rows that were stored without their transcript have no scores.
+    """
+    variants: dict[str, dict[str, Metric]] = {}
+    for name, info in metrics.items():
+        with suppress(RagstoneError):  # a metric that is not loaded
+            if info.policy and isinstance(metric := get(name), ClaimMetric):
+                variants[name] = {
+                    policy: replace(metric, policy=policy, include_reason=False)
+                    for policy in POLICIES
+                }
+    every = [metric for policies in variants.values() for metric in policies.values()]
+
+    async def score(row: Row) -> PolicyScores:
+        outcomes = [exchange.outcome for exchange in row.exchanges]
+        if any(isinstance(outcome, Reply) and outcome.value is None for outcome in outcomes):
+            return {}
+        try:
+            again = await rescore_row(row, every)
+        except QuestionNotSupportedError:
+            return {}
+        return {
+            name: {policy: again.scores[str(metric)] for policy, metric in policies.items()}
+            for name, policies in variants.items()
+        }
+
+    async def score_all() -> list[PolicyScores]:
+        return [await score(row) for row in rows]
+
+    return finish_in_thread(score_all) if variants else [{} for _ in rows]

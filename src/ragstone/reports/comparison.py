@@ -1,15 +1,14 @@
 """A comparison of two runs: its sections, and how the terminal and Markdown show them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from rich.console import Console
 
 from ragstone._internal.text import count
-from ragstone.reports.facts import LABELS
-from ragstone.reports.format import NO_VALUE, decimal, interval, printable, signed
-from ragstone.reports.markdown import escape, markdown_table, paragraph
-from ragstone.reports.terminal import MAX_CELL, STYLES, Grid, GridRow, Tone, print_grid
+from ragstone.reports.format import LABELS, NO_VALUE, decimal, interval, signed
+from ragstone.reports.markdown import sections_as_markdown
+from ragstone.reports.terminal import print_line, print_sections
+from ragstone.reports.view import Grid, GridRow, Line, Section, Tone, grouping_lines
 from ragstone.results.compare.claim_changes import ClaimChanges, Kind
 from ragstone.results.compare.comparison import Comparison, Regressions, SampleChange, SampleChanges
 from ragstone.results.compare.metric_change import CorrectedDifference, Finding, MetricChange
@@ -18,23 +17,6 @@ from ragstone.results.stats.paired_tests import ALPHA
 
 MIN_P = 0.0001
 """Smaller p-values are written as less than this."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """A sentence; like every cell, it may have text from outside."""
-
-    words: str
-    tone: Tone = Tone.PLAIN
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading, and the lines and tables below it; the `name` is for programs."""
-
-    name: str
-    title: str
-    parts: tuple[Line | Grid, ...]
 
 
 def sections(comparison: Comparison) -> tuple[Section, ...]:
@@ -84,7 +66,7 @@ def _samples(comparison: Comparison) -> Iterator[Line]:
     for run, names in (("A", comparison.only_a), ("B", comparison.only_b)):
         if names:
             yield Line(f"metrics only in {run}: {_list(names, most=20)}")
-    yield from map(Line, comparison.grouping.lines("pair"))
+    yield from map(Line, grouping_lines(comparison.grouping, "pair"))
 
 
 def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
@@ -239,14 +221,7 @@ def _list(names: Sequence[str], most: int = LISTED, *, of: int = 0) -> str:
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    for section in sections(comparison):
-        console.print(printable(section.title, console, "bold underline", MAX_CELL))
-        for part in section.parts:
-            if isinstance(part, Line):
-                console.print(printable(part.words, console, STYLES[part.tone]))
-            else:
-                print_grid(console, part)
-        console.print()
+    print_sections(sections(comparison), console)
 
 
 def verdict(found: Regressions) -> Line:
@@ -268,8 +243,7 @@ def verdict(found: Regressions) -> Line:
 
 
 def print_regressions(found: Regressions, console: Console) -> None:
-    line = verdict(found)
-    console.print(printable(line.words, console, STYLES[line.tone]), soft_wrap=True)
+    print_line(verdict(found), console, soft_wrap=True)
 
 
 def as_markdown(comparison: Comparison, found: Regressions | None = None) -> str:
@@ -277,20 +251,5 @@ def as_markdown(comparison: Comparison, found: Regressions | None = None) -> str
 
     With `found`, the last section is the verdict.
     """
-    blocks: list[str] = []
     last = () if found is None else (Section("verdict", "Verdict", (verdict(found),)),)
-    for section in (*sections(comparison), *last):
-        blocks.append(f"## {escape(section.title)}")
-        for part in section.parts:
-            if isinstance(part, Line):
-                bad = part.tone is Tone.BAD
-                blocks.append(f"**{escape(part.words)}**" if bad else paragraph(part.words))
-                continue
-            rows: list[list[str]] = []
-            for row in part.rows:
-                *cells, last = (escape(str(cell)) for cell in row.cells)
-                rows.append([*cells, last if row.tone is Tone.PLAIN else f"**{last}**"])
-            heads = [escape(head) for head in part.heads]
-            figures = {escape(head) for head in part.figures}
-            blocks.append(markdown_table(heads, rows, figures=figures))
-    return "\n\n".join(blocks) + "\n"
+    return sections_as_markdown((*sections(comparison), *last))

@@ -1,4 +1,4 @@
-"""How numbers and texts are written: for people, for terminals, for workbooks, as file names.
+"""How numbers, causes and texts are written: for people, terminals and workbooks, as file names.
 
 Unsafe characters in text from outside become a visible mark; they are never dropped.
 """
@@ -6,18 +6,46 @@ Unsafe characters in text from outside become a visible mark; they are never dro
 import math
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 from rich.console import Console
 from rich.text import Text
 
-from ragstone._internal.text import one_line, strip_controls
+from ragstone._internal.text import one_line, one_lines, strip_controls
+from ragstone.errors import Cause
+from ragstone.types.claim import Label
 
 NO_VALUE = "–"
 MAX_PRINTED = 400
 """Characters of one text on a terminal; servers may return whole pages."""
 CELL_UNITS = 32_767
 """UTF-16 code units that fit in an Excel cell."""
+CAUSES: Mapping[Cause, str] = MappingProxyType(
+    {
+        Cause.REFUSAL: "refused",
+        Cause.TRUNCATED: "truncated",
+        Cause.MALFORMED: "unreadable reply",
+        Cause.COUNT_MISMATCH: "wrong number of answers",
+        Cause.TIMEOUT: "timed out",
+        Cause.RATE_LIMITED: "rate limited",
+        Cause.UNREACHABLE: "unreachable",
+        Cause.REJECTED: "request rejected",
+        Cause.BUDGET: "over budget",
+        Cause.METRIC_ERROR: "error in the metric",
+        Cause.JUDGE_ERROR: "error in the judge",
+        Cause.TARGET_ERROR: "error in the target",
+    }
+)
+"""Cause -> its name in all reports for people; files for programs have the cause itself."""
+LABELS: Mapping[Label, str] = MappingProxyType(
+    {
+        Label.SUPPORTED: "supported",
+        Label.PARTIALLY_SUPPORTED: "partially supported",
+        Label.CONTRADICTED: "contradicted",
+        Label.NOT_ENOUGH_INFO: "not stated",
+    }
+)
 _NOT_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 
@@ -57,6 +85,11 @@ def dollars(value: float) -> str:
     return f"${value:,.2f}" if value >= 1 else f"${value:,.4f}"
 
 
+def cause_in_words(cause: str | None) -> str | None:
+    known = {each.value: words for each, words in CAUSES.items()}
+    return known.get(cause, cause) if cause else None
+
+
 def finite(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -69,13 +102,19 @@ def finite(value: object) -> object:
 
 
 def printable(words: str, console: Console, style: str = "", limit: int = MAX_PRINTED) -> Text:
-    line = one_line(words, limit)
+    (text,) = printable_cells([words], console, limit)
+    text.style = style
+    return text
+
+
+def printable_cells(cells: Sequence[str], console: Console, limit: int) -> list[Text]:
+    lines = one_lines(cells, limit)
     try:
-        line.encode(console.encoding)
+        "".join(lines).encode(console.encoding)
     except UnicodeEncodeError:
-        plain = line.translate({ord("–"): "-", ord("…"): "..."})
-        line = plain.encode(console.encoding, "replace").decode(console.encoding)
-    return Text(line, style, overflow="fold")
+        code, plain = console.encoding, {ord("–"): "-", ord("…"): "..."}
+        lines = [line.translate(plain).encode(code, "replace").decode(code) for line in lines]
+    return [Text(line, overflow="fold") for line in lines]
 
 
 def cell(text: str) -> str:

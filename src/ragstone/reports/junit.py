@@ -21,12 +21,11 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ragstone._internal.files import write_file
 from ragstone._internal.text import one_line, strip_controls
-from ragstone.reports.facts import CAUSES, correction, partial_notice, texts_read
-from ragstone.reports.format import NO_VALUE, decimal, interval
-from ragstone.reports.insights import checked_metrics, excerpt, shortfall
+from ragstone.reports.format import CAUSES, NO_VALUE, decimal, interval
 from ragstone.reports.tables import describe_claim
+from ragstone.reports.view import correction, partial_notice, texts_read
+from ragstone.reports.worst import checked_metrics, excerpt, failing, shortfall
 from ragstone.results.run import Run
-from ragstone.types.claim import Label
 from ragstone.types.row import TEST_FAILED, Row
 from ragstone.types.score import State
 
@@ -135,7 +134,7 @@ def _properties(run: Run, name: str) -> dict[str, str]:
         found |= {"mean": decimal(summary.mean), "interval": interval(summary.interval)}
         if summary.corrected:
             lines = correction(summary.corrected)
-            found["corrected"] = "; ".join(line.text for line in lines)
+            found["corrected"] = "; ".join(line.words for line in lines)
     return found
 
 
@@ -170,7 +169,7 @@ def _body(run: Run, metric: str, row: Row) -> str:
             rest = len(text) - MAX_TEXT
             cut = f"{text[:MAX_TEXT]}… (and {rest:,} more characters)" if rest > 0 else text
             parts.append(f"{name}: {cut}")
-    claims = [claim for claim in score.claims if claim.label is not Label.SUPPORTED]
+    claims = failing(score)
     parts += [one_line(describe_claim(claim), MAX_TEXT) for claim in claims[:_MAX_CLAIMS]]
     if len(claims) > _MAX_CLAIMS:
         parts.append(f"and {len(claims) - _MAX_CLAIMS:,} more claims")

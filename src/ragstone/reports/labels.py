@@ -12,7 +12,7 @@ from ragstone._internal.files import write_file
 from ragstone.errors import UsageError
 from ragstone.evaluation.label_files import WORDS
 from ragstone.evaluation.labelling import ClaimRow, Item, LabelSession
-from ragstone.reports.excel.book import Book
+from ragstone.reports.excel import Book
 from ragstone.reports.format import percent
 from ragstone.reports.tables import Cell, CellType, Column, Table, batches, write_table
 from ragstone.reports.terminal import print_table

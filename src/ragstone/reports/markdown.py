@@ -15,24 +15,15 @@ from typing import IO, Literal
 from ragstone._internal.files import write_text
 from ragstone._internal.text import count, one_line
 from ragstone.errors import InputError, Problem, RagstoneError
-from ragstone.reports.facts import CAUSES, coverage, partial_notice, summary_lines, why_failed
-from ragstone.reports.format import NO_VALUE, decimal, interval
-from ragstone.reports.insights import (
-    checked_metrics,
-    failing_claim,
-    focus_metric,
-    threshold_metrics,
-    worst_rows,
-)
+from ragstone.reports import view
 from ragstone.reports.tables import STDOUT, Destination
+from ragstone.reports.view import Grid, Line, Section, Tone
 from ragstone.results.run import Run
 
 COMMENT = 65_000
 """Bytes of a report; a comment on GitHub has at most 65,536 characters."""
 MAX_CELL = 1000
 """Characters of one cell or sentence."""
-_FIRST = ("Gate", "Corrected", "Calibration")
-"""Lines that come before the table."""
 _SHORT = 300
 """Characters of a query, or of why a sample is bad."""
 
@@ -64,107 +55,46 @@ def write_markdown(run: Run, destination: Destination) -> None:
 
 
 def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
-    lines = summary_lines(run, list(run.metrics))
-    blocks = [f"## {_verdict(run)}"]
-    blocks += [f"**{escape(partial_notice(run))}**"] if run.partial else []
-    blocks += [f"**{escape(words)}**" for words in run.too_much_failed]
-    blocks += [f"**{escape(run.failed_tests)}**"] if run.failed_tests else []
-    gates = [
-        f"- **{escape(line.text)}**" if line.alarming else f"- {escape(line.text)}"
-        for line in lines
-        if line.label in _FIRST
-    ]
-    blocks += ["\n".join(gates)] if gates else []
-
-    summaries = run.summary()
-    imputed = any(summary.flagged for summary in summaries.values())
-    heads = ["metric", "mean", "95% interval", "n", "scored", "undefined", "failed"]
-    heads += ["imputed"] if imputed else []
-    rows = [
-        [
-            escape(name),
-            decimal(each.mean),
-            interval(each.interval),
-            *(f"{number:,}" for number in (each.n, each.scored, each.undefined, each.failed)),
-            *([f"{each.flagged:,}"] if imputed else []),
-        ]
-        for name, each in summaries.items()
-    ]
-    table = markdown_table(heads, rows, figures=heads[1:])
-    blocks.append(table if run.metrics else "No metrics were run.")
-
-    rows = [
-        [escape(name), CAUSES[cause], f"{number:,}", escape(str(counts.failed[cause]), _SHORT)]
-        for name, counts in run.counts.scores.items()
-        for cause, number in counts.causes.most_common()
-    ]
-    if rows:
-        heads = ("metric", "cause", "samples", "first")
-        blocks += ["### Failed scores", markdown_table(heads, rows, figures={"samples"})]
-
-    focus = focus_metric(run)
-    names = threshold_metrics(run) or ([] if focus is None else [focus])
-    rows = [
-        [
-            escape(name),
-            escape(row.sample.id, _SHORT),
-            decimal(score.value) + (" (imputed)" if score.fallback else ""),
-            escape(row.sample.query, _SHORT),
-            escape(failing_claim(score) or score.reason or NO_VALUE, _SHORT),
-        ]
-        for name in names
-        for row in worst_rows(run, name)
-        for score in [row.scores[name]]
-    ]
-    if rows:
-        heads = ("metric", "sample", "score", "query", "why")
-        blocks += ["### Worst samples", markdown_table(heads, rows, figures={"score"})]
-
-    rows = [
-        [escape(line.label), f"**{escape(line.text)}**" if line.alarming else escape(line.text)]
-        for line in lines
-        if line.label not in _FIRST
-    ]
-    blocks.append(folded("Run details", markdown_table(("item", "value"), rows)))
-
-    figures = ("mean", "95% interval", "scored", "undefined", "failed")
-    for slices in run.slices:
-        rows = [
-            [
-                f"{escape(each['value'])} ({each['n']:,})",
-                escape(name),
-                decimal(score["mean"]),
-                interval(score["interval"]),
-                *(f"{score[state]:,}" for state in ("scored", "undefined", "failed")),
-            ]
-            for each in slices["values"]
-            for name in checked_metrics(run)
-            for score in [each["metrics"][name]]
-        ]
-        heads = (escape(slices["tag"]), "metric", *figures)
-        body = markdown_table(heads, rows, figures=figures)
-        blocks.append(folded(f"By {slices['tag']}", body))
+    blocks = [f"## {view.verdict(run)}"]
+    shown = ("notices", "decisions", "scores", "failures", "worst", "details", "slices")
+    for section in view.sections(run, *shown):
+        lines = [part for part in section.parts if isinstance(part, Line)]
+        grids = [part for part in section.parts if isinstance(part, Grid)]
+        if section.name == "decisions":
+            blocks.append("\n".join(f"- {_emphasized(line)}" for line in lines))
+        elif section.name == "details":
+            rows = [(escape(line.label), _emphasized(line)) for line in lines]
+            blocks.append(folded(section.title, markdown_table(("item", "value"), rows)))
+        elif section.name == "slices":
+            blocks += [folded(f"By {grid.heads[0]}", part_as_markdown(grid)) for grid in grids]
+        elif section.name in ("failures", "worst"):
+            blocks.append(f"### {section.title}")
+            blocks += [part_as_markdown(part, _SHORT) for part in section.parts]
+        else:
+            blocks += map(part_as_markdown, section.parts)
     return join_blocks(blocks, limit=limit)
 
 
-def _verdict(run: Run) -> str:
-    if run.partial:
-        return "✗ Evaluation: the run stopped early"
-    if run.too_much_failed:
-        return "✗ Evaluation: too many failures"
-    passed = [gate.passed for gate in run.gates()]
-    if run.failed_tests and False not in passed:
-        return f"✗ Evaluation: {run.failed_tests.partition(':')[0]}"
-    if not passed:
-        return "Evaluation: no gates"
-    failed, undetermined = passed.count(False), passed.count(None)
-    of = f"of {count(len(passed), 'gate')}"
-    if failed:
-        rest = f", {undetermined:,} undetermined" if undetermined else ""
-        return f"✗ Evaluation: {failed:,} {of} failed{rest}"
-    if undetermined:
-        return f"? Evaluation: {undetermined:,} {of} undetermined"
-    return f"✓ Evaluation: {len(passed):,} {of} passed"
+def sections_as_markdown(sections: Iterable[Section]) -> str:
+    blocks: list[str] = []
+    for section in sections:
+        blocks += [f"## {escape(section.title)}", *map(part_as_markdown, section.parts)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def part_as_markdown(part: Line | Grid, limit: int = MAX_CELL) -> str:
+    if isinstance(part, Line):
+        return paragraph(part.words) if part.tone is not Tone.BAD else _emphasized(part)
+    rows: list[list[str]] = []
+    for row in part.rows:
+        *cells, last = (escape(str(cell), limit) for cell in row.cells)
+        rows.append([*cells, last if row.tone is Tone.PLAIN else f"**{last}**"])
+    heads = [escape(head) for head in part.heads]
+    return markdown_table(heads, rows, figures={escape(head) for head in part.figures})
+
+
+def _emphasized(line: Line) -> str:
+    return f"**{escape(line.words)}**" if line.tone is Tone.BAD else escape(line.words)
 
 
 def escape(words: str, limit: int = MAX_CELL) -> str:
@@ -213,32 +143,28 @@ def report_to_github(run: Run, environ: Mapping[str, str]) -> tuple[str, ...]:
     if not environ.get("GITHUB_ACTIONS"):
         return ()
     summaries = run.summary()
-    errors = [("run stopped early", partial_notice(run))] if run.partial else []
+    errors = [("run stopped early", view.partial_notice(run))] if run.partial else []
     errors += [("too many failures", words) for words in run.too_much_failed]
     for gate in run.gates():
         if not gate.passed:
             title = "gate undetermined" if gate.passed is None else "gate failed"
-            errors.append((title, f"{gate} ({coverage(summaries[gate.metric])})"))
+            errors.append((title, f"{gate} ({view.coverage(summaries[gate.metric])})"))
     warnings: list[tuple[str, str]] = []
     for name, summary in summaries.items():
         if summary.failed:
             of = f"{summary.failed:,} of {count(summary.n, 'score')} failed"
-            warnings.append(("missing scores", f"{name}: {of}: {why_failed(run, name)}"))
+            warnings.append(("missing scores", f"{name}: {of}: {view.why_failed(run, name)}"))
     if path := environ.get("GITHUB_STEP_SUMMARY"):
         warnings += _add_summary(Path(path), run)
+    return (*_annotations("error", errors), *_annotations("warning", warnings))
 
-    lines: list[str] = []
-    levels: tuple[tuple[Level, list[tuple[str, str]]], ...] = (
-        ("error", errors),
-        ("warning", warnings),
-    )
-    for level, found in levels:
-        shown = found if len(found) <= MAX_ANNOTATIONS else found[: MAX_ANNOTATIONS - 1]
-        lines += [annotation(level, title, words) for title, words in shown]
-        if rest := len(found) - len(shown):
-            words = f"{rest:,} more; see the job summary"
-            lines.append(annotation(level, "and more", words))
-    return tuple(lines)
+
+def _annotations(level: Level, listed: Sequence[tuple[str, str]]) -> list[str]:
+    shown = listed if len(listed) <= MAX_ANNOTATIONS else listed[: MAX_ANNOTATIONS - 1]
+    lines = [annotation(level, title, words) for title, words in shown]
+    if rest := len(listed) - len(shown):
+        lines.append(annotation(level, "and more", f"{rest:,} more; see the job summary"))
+    return lines
 
 
 def _add_summary(path: Path, run: Run) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 import sys
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,18 +16,16 @@ from ragstone._internal.notebook import in_notebook, show_html
 from ragstone._internal.text import count, one_line
 from ragstone.datasets.frames import Frame
 from ragstone.errors import UsageError
-from ragstone.reports.comparison import Line, difference_grid, verdict
+from ragstone.reports.comparison import difference_grid, verdict
 from ragstone.reports.excel import check_output, write_workbooks
-from ragstone.reports.facts import correction_lines, gate_state, partial_notice
-from ragstone.reports.format import decimal, interval
-from ragstone.reports.html import write_html
+from ragstone.reports.format import decimal
 from ragstone.reports.html.charts import forest, gauge
-from ragstone.reports.html.templates import render
-from ragstone.reports.insights import focus_metric, worst_samples
+from ragstone.reports.html.page import render, write_html
 from ragstone.reports.junit import write_junit
 from ragstone.reports.markdown import write_markdown
 from ragstone.reports.tables import as_frame, claims_table, samples_table
-from ragstone.reports.terminal import Grid, GridRow, Tone
+from ragstone.reports.view import Grid, GridRow, Line, Tone, decisions, notices, scores
+from ragstone.reports.worst import focus_metric, worst_samples
 from ragstone.results.compare.comparison import Comparison, find_regressions
 from ragstone.results.run import Run
 
@@ -102,17 +100,8 @@ MAX_TEXT = 160
 """Characters of a text from outside in a card; escaped, each may have five bytes."""
 MAX_NAME = 60
 """Characters of the name of a metric or a sample in a card."""
-
-
-@dataclass(frozen=True)
-class CardSample:
-    """A sample, and why it is listed."""
-
-    figure: str
-    id: str
-    query: str
-    why: str = ""
-    evidence: str = ""
+SAMPLE_LIMITS = (MAX_NAME, MAX_NAME, MAX_TEXT, 2 * MAX_TEXT, MAX_TEXT)
+"""Characters of a sample's figure, id, query, why it is listed, and evidence."""
 
 
 def _cut(text: str, limit: int = MAX_TEXT) -> str:
@@ -125,49 +114,33 @@ def _more(left: int, noun: str) -> str:
 
 def run_html(run: Run) -> str:
     manifest = run.manifest
-    lines = [Line(partial_notice(run), Tone.BAD)] if run.partial else []
-    for result in run.gates():
-        tone = Tone.GOOD if result.passed and not run.troubles else Tone.BAD
-        lines.append(Line(f"gate {gate_state(run, result)}: {result}", tone))
-    lines += [Line(trouble, Tone.BAD) for trouble in run.troubles if not run.partial]
-    for line in correction_lines(run.summary()):
-        lines.append(Line(line.text, Tone.BAD if line.alarming else Tone.PLAIN))
-
+    lines = list(notices(run))
+    for line in decisions(run):
+        words = f"gate {line.words}" if line.label == "Gate" else line.words
+        lines.append(replace(line, words=words))
+    grid = next((part for part in scores(run) if isinstance(part, Grid)), Grid((), ()))
     rows: list[GridRow] = []
-    for name, summary in [*run.summary().items()][:MAX_ROWS]:
+    for row, (name, summary) in zip(grid.rows[:MAX_ROWS], run.summary().items(), strict=False):
         info = run.metrics[name]
-        cells = (
-            _cut(name, MAX_NAME) + ("" if info.higher_is_better else " (lower is better)"),
-            decimal(summary.mean),
-            interval(summary.interval),
-            gauge(summary.mean, summary.interval, info.range) or Markup(),
-            f"{summary.scored:,}",
-            f"{summary.undefined:,}",
-            f"{summary.failed:,}",
-        )
+        plot = gauge(summary.mean, summary.interval, info.range) or Markup()
+        lower = "" if info.higher_is_better else " (lower is better)"
+        cells = (_cut(name, MAX_NAME) + lower, *row.cells[1:3], plot, *row.cells[3:])
         rows.append(GridRow(cells, Tone.BAD if summary.failed else Tone.PLAIN))
 
     focus = focus_metric(run)
-    samples = tuple(
-        CardSample(
-            figure="failed" if each.value is None else decimal(each.value),
-            id=_cut(each.id, MAX_NAME),
-            query=_cut(each.query),
-            why=_cut(each.why, 2 * MAX_TEXT),
-            evidence=_cut(each.evidence),
-        )
-        for each in (worst_samples(run, focus) if focus else ())
-    )
+    samples: list[tuple[str, ...]] = []
+    for each in worst_samples(run, focus) if focus else ():
+        figure = "failed" if each.value is None else decimal(each.value)
+        samples.append((figure, each.id, each.query, each.why, each.evidence))
     judge = f", judge {manifest.judge}" if manifest.judge else ""
-    heads = ("metric", "mean", "95% interval", "plot", "scored", "undefined", "failed")
     return _render(
         lines,
-        Grid(heads, tuple(rows), figures=frozenset(heads) - {"metric", "plot"}),
+        Grid((*grid.heads[:3], "plot", *grid.heads[3:]), tuple(rows), grid.figures),
+        samples,
         title=f"{count(len(run.rows), 'row')} of {_cut(manifest.source.name, 80)}",
         subtitle=_cut(f"run {manifest.run_id}{judge}"),
         more=_more(len(run.metrics) - MAX_ROWS, "metric"),
         samples_title=f"Worst by {_cut(focus, MAX_NAME)}" if focus else "",
-        samples=samples,
         hint="run.show() has every sample; run.to_pandas() has the scores as a frame.",
     )
 
@@ -193,28 +166,31 @@ def comparison_html(comparison: Comparison) -> str:
         ((change, each.metric) for each in comparison.sample_changes for change in each.worst),
         key=lambda found: -abs(found[0].b - found[0].a),
     )
-    samples = tuple(
-        CardSample(
-            figure=f"{decimal(change.a)} to {decimal(change.b)}",
-            id=_cut(change.id_b, MAX_NAME),
-            query=_cut(change.query),
-            why=_cut(metric, MAX_NAME),
-        )
+    samples = [
+        (f"{decimal(change.a)} to {decimal(change.b)}", change.id_b, change.query, metric, "")
         for change, metric in drops[:3]
-    )
+    ]
     return _render(
         lines,
         Grid((*grid.heads[:-1], "plot", grid.heads[-1]), tuple(rows), figures=grid.figures),
+        samples,
         title=f"A {_cut(comparison.a, 80)} to B {_cut(comparison.b, 80)}",
         subtitle=f"{count(len(comparison.pairing.pairs), 'pair')} of samples",
         more=_more(len(comparison.metric_changes) - MAX_ROWS, "metric"),
         samples_title="Largest drops",
-        samples=samples,
     )
 
 
-def _render(lines: Sequence[Line], grid: Grid, *, hint: str = "", **shown: object) -> str:
-    cut = [replace(line, words=_cut(line.words)) for line in lines[:MAX_LINES]]
+def _render(
+    lines: Sequence[Line],
+    grid: Grid,
+    samples: Sequence[tuple[str, ...]],
+    *,
+    hint: str = "",
+    **shown: object,
+) -> str:
+    short = [replace(line, words=_cut(line.words)) for line in lines[:MAX_LINES]]
     if rest := _more(len(lines) - MAX_LINES, "line"):
-        cut.append(Line(rest))
-    return render("notebook.html", lines=cut, grid=grid, hint=hint, **shown)
+        short.append(Line(rest))
+    cut = [tuple(map(_cut, sample, SAMPLE_LIMITS)) for sample in samples]
+    return render("notebook.html", lines=short, grid=grid, samples=cut, hint=hint, **shown)

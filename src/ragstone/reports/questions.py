@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ragstone._internal.text import count, one_line
 from ragstone.reports.format import dollars, percent
-from ragstone.reports.html.templates import STYLES, read_asset, render_parts
+from ragstone.reports.html.page import STYLES, read_asset, render_parts
 from ragstone.reports.terminal import Grid, GridRow, print_grid
 from ragstone.testsets.check import CHECKS, Finding, SetCheck, Status
 from ragstone.testsets.documents import Chunk, Corpus, Span

@@ -19,7 +19,7 @@ from ragstone._internal.text import MARK, one_line, strip_controls
 from ragstone.datasets.frames import Frame, frame_in
 from ragstone.errors import Cause, UsageError
 from ragstone.reports.format import finite
-from ragstone.reports.insights import worst_documents
+from ragstone.reports.worst import worst_documents
 from ragstone.results.metric_summary import SCORED
 from ragstone.results.ranking_run import REASONS, RankingRows, RankingScores
 from ragstone.results.run import Run

@@ -1,10 +1,10 @@
-"""A run on the terminal: the metrics' table with bars, summary lines, worst samples, and rows."""
+"""Runs on the terminal: their scores with bars, summary lines, worst samples, rows, and lists."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import product
+from typing import TYPE_CHECKING, cast
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -13,59 +13,29 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ragstone.reports.facts import (
-    CAUSES,
-    gate_state,
-    partial_notice,
-    possible_mean,
-    summary_lines,
-    why_failed,
-    why_no_mean,
-    why_undefined,
-)
-from ragstone.reports.format import MAX_PRINTED, decimal, interval, printable
-from ragstone.reports.insights import WORST, failing_claim, focus_metric, next_step, worst_samples
+from ragstone._internal.text import count, one_line
+from ragstone.reports import view
+from ragstone.reports.advice import next_step
+from ragstone.reports.format import CAUSES, MAX_PRINTED, decimal, printable, printable_cells
+from ragstone.reports.view import Grid, GridRow, Line, Section, Tone
+from ragstone.reports.worst import WORST, failing_claim, focus_metric, worst_samples
 from ragstone.results.metric_summary import N_WORST
 from ragstone.results.run import Run
+from ragstone.types.config import ORIGIN
 from ragstone.types.score import MetricInfo, State, Summary
+
+if TYPE_CHECKING:  # a run without a store does not import one
+    from ragstone.store import RunInfo
 
 PROSE_WIDTH = 24
 """Least width of a column with long texts."""
 MAX_CELL = 200
 """Characters of one cell."""
-
-
-class Tone(StrEnum):
-    """Whether a line or a row is good or bad news."""
-
-    PLAIN = "plain"
-    GOOD = "good"
-    BAD = "bad"
-
-
-STYLES = {Tone.PLAIN: "", Tone.GOOD: "bold green", Tone.BAD: "bold red"}
-
-
-@dataclass(frozen=True)
-class GridRow:
-    """A row of a grid; the tone is that of its last cell.
-
-    Pages link it to the `sample` of a comparison: a metric, and its place in the rows of A.
-    """
-
-    cells: tuple[str | Text, ...]
-    tone: Tone = Tone.PLAIN
-    sample: tuple[str, int] | None = None
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table; `figures` names columns of numbers, `prose` columns of long texts."""
-
-    heads: tuple[str, ...]
-    rows: tuple[GridRow, ...]
-    figures: frozenset[str] = frozenset()
-    prose: frozenset[str] = frozenset()
+NAME_LIMITS = (30, 20, 12)
+"""Characters of a data set, target or judge in the list, tried until the line fits."""
+FINGERPRINT = 12
+"""Characters shown of a fingerprint."""
+STYLES = {Tone.PLAIN: "", Tone.GOOD: "bold green", Tone.WARNING: "yellow", Tone.BAD: "bold red"}
 
 
 def print_table(
@@ -76,15 +46,16 @@ def print_table(
 
 
 def print_grid(console: Console, *grids: Grid) -> None:
+    """Print the first grid that fits, if need be with narrow columns of prose, or as a list."""
+    cleaned = [(grid, _clean(grid, console)) for grid in grids]
     wide = console.options.update(max_width=1000)
-    for fold, padding, grid in product((None, PROSE_WIDTH), (1, 0), grids):
-        table = _table(grid, console, padding, fold=fold)
+    for fold, padding, (grid, rows) in product((None, PROSE_WIDTH), (1, 0), cleaned):
+        table = _table(grid, rows, padding, fold)
         if Measurement.get(console, wide, table).maximum <= console.width:
-            console.print(_table(grid, console, padding))
+            console.print(_table(grid, rows, padding))
             return
-    grid = grids[-1]
-    for row in grid.rows:
-        first, *cells = _cells(row, console)
+    grid, rows = cleaned[-1]
+    for first, *cells in rows:
         first.stylize("bold")
         console.print(first)
         line = Text()
@@ -98,7 +69,9 @@ def print_grid(console: Console, *grids: Grid) -> None:
             console.print(Padding(line, (0, 0, 0, 2)))
 
 
-def _table(grid: Grid, console: Console, padding: int, *, fold: int | None = None) -> Table:
+def _table(
+    grid: Grid, rows: Sequence[Sequence[Text]], padding: int, fold: int | None = None
+) -> Table:
     table = Table(
         box=SIMPLE, show_edge=False, pad_edge=False, collapse_padding=True, padding=(0, padding)
     )
@@ -107,18 +80,21 @@ def _table(grid: Grid, console: Console, padding: int, *, fold: int | None = Non
         justify = "right" if head in grid.figures else "left"
         width = fold if prose else None
         table.add_column(head, justify=justify, no_wrap=not prose, max_width=width, overflow="fold")
-    for row in grid.rows:
-        table.add_row(*_cells(row, console))
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
-def _cells(row: GridRow, console: Console) -> list[Text]:
-    cells = [
-        cell if isinstance(cell, Text) else printable(cell, console, limit=MAX_CELL)
-        for cell in row.cells
+def _clean(grid: Grid, console: Console) -> list[list[Text]]:
+    texts = [cell for row in grid.rows for cell in row.cells if isinstance(cell, str)]
+    printed = iter(printable_cells(texts, console, MAX_CELL))
+    rows = [
+        [cell if isinstance(cell, Text) else next(printed) for cell in row.cells]
+        for row in grid.rows
     ]
-    cells[-1].stylize(STYLES[row.tone])
-    return cells
+    for cells, row in zip(rows, grid.rows, strict=True):
+        cells[-1].stylize(STYLES[row.tone])
+    return rows
 
 
 def print_pairs(pairs: Iterable[tuple[str, Text]], console: Console) -> None:
@@ -130,35 +106,35 @@ def print_pairs(pairs: Iterable[tuple[str, Text]], console: Console) -> None:
     console.print(grid)
 
 
+def print_sections(sections: Iterable[Section], console: Console) -> None:
+    for section in sections:
+        console.print(printable(section.title, console, "bold underline", MAX_CELL))
+        for part in section.parts:
+            if isinstance(part, Line):
+                print_line(part, console)
+            else:
+                print_grid(console, part)
+        console.print()
+
+
+def print_line(line: Line, console: Console, *, soft_wrap: bool = False) -> None:
+    console.print(printable(line.words, console, STYLES[line.tone]), soft_wrap=soft_wrap)
+
+
 def print_run(run: Run, console: Console, *, first: bool = False) -> None:
     """Print a run's scores, why some are missing, the summary lines and the worst samples.
 
-    Last comes a suggested next step; `first`: the run is the first in its store.
+    Last comes a suggested next step; `first`: the run is the first in its store. Other notices are
+    left to the caller, which explains its exit code.
     """
     if run.partial:
-        console.print(printable(partial_notice(run), console, "bold red"))
-    print_metrics(run, console)
-
-    gaps: list[tuple[str, str, str]] = []
-    for name, summary in run.summary().items():
-        no_mean = f"no score: {why_no_mean(summary)}" if summary.mean is None else ""
-        undefined, failed = why_undefined(run, name), why_failed(run, name)
-        gaps += [
-            (name, no_mean, "bold red"),
-            (name, undefined and f"undefined: {undefined}", "yellow"),
-            (name, failed and f"failed: {failed}", "red"),
-            (name, possible_mean(summary), "yellow"),
-        ]
-    for words, style in _merge_names([gap for gap in gaps if gap[1]]):
-        console.print(printable(words, console, style))
-
-    lines = summary_lines(run, list(run.metrics))
+        print_line(Line(view.partial_notice(run), Tone.BAD), console)
+    _print_scores(run, console)
+    for line in view.missing(run):
+        print_line(line, console)
+    lines = (*view.decisions(run), *view.details(run))
     print_pairs(
-        (
-            (line.label, printable(line.text, console, "bold red" if line.alarming else ""))
-            for line in lines
-        ),
-        console,
+        ((line.label, printable(line.words, console, STYLES[line.tone])) for line in lines), console
     )
     _print_worst(run, console, most=WORST)
     if advice := next_step(run, first=first):
@@ -169,17 +145,14 @@ def print_run(run: Run, console: Console, *, first: bool = False) -> None:
 
 def print_ranking(run: Run, console: Console) -> None:
     console.print(printable(run.manifest.source.name, console, "bold"))
-    print_metrics(run, console)
+    _print_scores(run, console)
     for note in run.manifest.source.notes:
-        console.print(printable(note, console))
+        print_line(Line(note), console)
     for name in run.metrics:
-        if why := why_failed(run, name):
-            console.print(printable(f"{name}: failed: {why}", console, "red"))
-    for result in run.gates():
-        words = f"Gate {gate_state(run, result)}: {result}"
-        alarming = run.troubles or not result.passed
-        console.print(printable(words, console, "bold red" if alarming else ""))
-
+        if why := view.why_failed(run, name):
+            print_line(Line(f"{name}: failed: {why}", Tone.BAD), console)
+    for line in view.decisions(run):
+        print_line(Line(f"{line.label} {line.words}", line.tone), console)
     _print_worst(run, console, most=N_WORST)
 
 
@@ -204,29 +177,23 @@ def print_rows(run: Run, console: Console) -> None:
         query = printable(row.sample.query, console, limit=120)
         line = printable(row.sample.id, console, "bold", limit=60).append("  ")
         console.print(line.append_text(query))
-        scores: list[str] = []
-        notes: list[tuple[str, str, str]] = []
+        values: list[str] = []
+        notes: dict[str, list[str]] = {}
         for name, score in row.scores.items():
             imputed = " (imputed)" if score.fallback else ""
-            scores.append(f"{name} {decimal(score.value)}{imputed}")
+            values.append(f"{name} {decimal(score.value)}{imputed}")
+            about: list[str] = [failing_claim(score)]
             if score.cause is not None:
-                notes.append((name, f"failed, {CAUSES[score.cause]}: {score.reason}", "yellow"))
+                about.insert(0, f"failed, {CAUSES[score.cause]}: {score.reason}")
             elif score.state is State.UNDEFINED:
-                notes.append((name, f"undefined: {score.reason}", "yellow"))
-            if failing := failing_claim(score):
-                notes.append((name, failing, "yellow"))
-            if score.state is State.SCORED and not score.claims and score.reason:
-                notes.append((name, score.reason, "yellow"))
-        _print_indented(" | ".join(scores), console, limit=10 * MAX_PRINTED)
-        for words, style in _merge_names(notes):
-            _print_indented(words, console, style)
-
-
-def _merge_names(notes: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
-    merged: dict[tuple[str, str], list[str]] = {}
-    for name, words, style in notes:
-        merged.setdefault((words, style), []).append(name)
-    return [(f"{', '.join(names)}: {words}", style) for (words, style), names in merged.items()]
+                about.insert(0, f"undefined: {score.reason}")
+            elif not score.claims:
+                about.append(score.reason or "")
+            for words in filter(None, about):
+                notes.setdefault(words, []).append(name)
+        _print_indented(" | ".join(values), console, limit=10 * MAX_PRINTED)
+        for words, names in notes.items():
+            _print_indented(f"{', '.join(names)}: {words}", console, "yellow")
 
 
 def _print_indented(
@@ -235,41 +202,33 @@ def _print_indented(
     console.print(Padding(printable(words, console, style, limit), (0, 0, 0, 4)))
 
 
-def print_metrics(run: Run, console: Console) -> None:
-    summaries = run.summary()
-    if not summaries:
-        console.print(printable("no metrics were run", console, "bold"))
-        return
-    has_imputed = any(summary.flagged for summary in summaries.values())
-    heads = ("metric", "score", "95% interval", "", "n", "scored", "undefined", "failed")
-    heads += ("imputed",) if has_imputed else ()
-    style = bar_style(console.encoding)
-    rows: list[tuple[str | Text, ...]] = []
-    for name, summary in summaries.items():
-        cells = (
-            printable(name, console, "bold", limit=60),
-            printable(decimal(summary.mean), console, "bold"),
-            interval(summary.interval),
-            Text(bar(summary, run.metrics[name], style), "cyan"),
-            *(f"{number:,}" for number in (summary.n, summary.scored, summary.undefined)),
-            Text(f"{summary.failed:,}", "red" if summary.failed else ""),
+def _print_scores(run: Run, console: Console) -> None:
+    for part in view.scores(run):
+        if isinstance(part, Line):
+            print_line(part, console)
+            continue
+        # the bars have no head; where they do not fit, the table comes without them
+        style = bar_style(console.encoding)
+        failed = part.heads.index("failed")
+        heads = tuple("score" if head == "mean" else head for head in part.heads)
+        barred: list[GridRow] = []
+        plain: list[GridRow] = []
+        for row, (name, summary) in zip(part.rows, run.summary().items(), strict=True):
+            cells = [printable(str(cell), console, limit=60) for cell in row.cells]
+            cells[0].stylize("bold")
+            cells[1].stylize("bold")
+            cells[failed].stylize("red" if summary.failed else "")
+            drawn = Text(bar(summary, run.metrics[name], style), "cyan")
+            barred.append(GridRow((*cells[:3], drawn, *cells[3:])))
+            plain.append(GridRow(tuple(cells)))
+        figures = frozenset(heads[1:])
+        console.print()
+        print_grid(
+            console,
+            Grid((*heads[:3], "", *heads[3:]), tuple(barred), figures, part.prose),
+            Grid(heads, tuple(plain), figures, part.prose),
         )
-        rows.append((*cells, f"{summary.flagged:,}") if has_imputed else cells)
-    without_bars = [place for place, head in enumerate(heads) if head]
-    console.print()
-    print_grid(
-        console,
-        *(
-            Grid(
-                tuple(heads[place] for place in places),
-                tuple(GridRow(tuple(row[place] for place in places)) for row in rows),
-                figures=frozenset(heads[1:]) - {""},
-                prose=frozenset({"metric"}),
-            )
-            for places in (range(len(heads)), without_bars)
-        ),
-    )
-    console.print()
+        console.print()
 
 
 BAR_CELLS = 10
@@ -307,3 +266,123 @@ def bar(summary: Summary, info: MetricInfo, style: str = UNICODE_BARS) -> str:
     if first == last:
         cells[first] = both
     return "".join(cells)
+
+
+def run_entry(info: "RunInfo") -> dict[str, object]:
+    manifest = info.manifest
+    return {
+        "run_id": info.id,
+        "tag": info.tag,
+        "started_at": info.started_at.isoformat(),
+        "finished_at": info.finished_at and info.finished_at.isoformat(),
+        "finished": info.finished,
+        "stopped": info.stopped,
+        "dataset": manifest.source.name,
+        "target": manifest.target,
+        "judge": manifest.judge,
+        "rows": info.rows,
+        "rows_due": manifest.source.rows,
+        "failed": _failed(info),
+        "scored_again_from": manifest.identity.get(ORIGIN),
+        "transcript": info.transcript and not info.ranked,
+        "metrics": _means(info),
+        "corrected": _corrected(info),
+    }
+
+
+def _means(info: "RunInfo") -> Mapping[str, float | None]:
+    means = _figures(info, "mean")
+    return {name: means.get(name) for name in info.metrics}
+
+
+def _corrected(info: "RunInfo") -> Mapping[str, float]:
+    found = cast("Mapping[str, Mapping[str, float | None]]", _figures(info, "corrected"))
+    return {name: mean for name, each in found.items() if (mean := each["mean"]) is not None}
+
+
+def _failed(info: "RunInfo") -> int:
+    return int(sum(_figures(info, "failed").values()))
+
+
+def _figures(info: "RunInfo", field: str) -> Mapping[str, float]:
+    summary = cast("Mapping[str, Mapping[str, object]]", info.summary or {})
+    metrics = cast("Mapping[str, Mapping[str, float | None]]", summary.get("metrics", {}))
+    figures = {name: each.get(field) for name, each in metrics.items()}
+    return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def print_runs(
+    infos: "Sequence[RunInfo]", console: Console, *, in_progress: Collection[str] = ()
+) -> None:
+    for info in infos:
+        progress = count(info.rows, "row")
+        if not info.finished:
+            state = "running" if info.id in in_progress else "unfinished"
+            progress = f"{state} {info.rows:,}/{info.manifest.source.rows:,}"
+        if info.damage:
+            progress = f"damaged, {progress}"
+        parts = [info.id, _minute(info.started_at), progress, *([info.tag] if info.tag else [])]
+        first = Text("  ").join(printable(part, console) for part in parts)
+        first.stylize("bold", 0, len(info.id))
+        console.print(first, no_wrap=True, overflow="ellipsis")
+        second = printable(_names_and_means(info, console.width - 2), console, "dim")
+        console.print(Text("  ") + second, no_wrap=True, overflow="ellipsis")
+
+
+def _names_and_means(info: "RunInfo", width: int) -> str:
+    manifest = info.manifest
+    target = (manifest.target or "").rpartition("://")[2]
+    corrected = {name: f" ({mean:.2f} corrected)" for name, mean in _corrected(info).items()}
+    means = [
+        f"{name} {decimal(mean)}{corrected.get(name, '')}" for name, mean in _means(info).items()
+    ]
+    text = ""
+    for limit in NAME_LIMITS:
+        names = [each for each in (manifest.source.name, target, manifest.judge) if each]
+        words = [one_line(name, limit) for name in names]
+        if ORIGIN in manifest.identity:
+            words.append("rescored")
+        if failed := _failed(info):
+            words.append(f"{count(failed, 'score')} failed")
+        for number in range(len(means), 0, -1) or (0,):
+            rest = f" and {len(means) - number} more" if number < len(means) else ""
+            text = ", ".join(words) + (f": {', '.join(means[:number])}{rest}" if means else "")
+            if len(text) <= width:
+                return text
+    return text
+
+
+def print_info(info: "RunInfo", console: Console) -> None:
+    manifest = info.manifest
+    tag = f", tagged {info.tag}" if info.tag else ""
+    lines = [
+        ("Run", f"{info.id}{tag}"),
+        ("Started", f"{_minute(info.started_at)}, by ragstone {manifest.version}"),
+    ]
+    if info.finished_at:
+        lines.append(("Finished", _minute(info.finished_at)))
+    else:
+        rows = count(manifest.source.rows, "row")
+        lines.append(("Unfinished", f"{info.rows:,} of {rows} stored"))
+    lines.append(("Metrics", ", ".join(info.metrics) or "none"))
+    if changed := view.changed_settings(manifest.plan.model_dump(mode="json")):
+        lines.append(("Settings", "; ".join(f"{name} {words}" for name, words in changed)))
+    fingerprints = {
+        "data": manifest.source.fingerprint,
+        "judge settings": manifest.identity.get("judge setup"),
+    }
+    known = [f"{name} {text[:FINGERPRINT]}" for name, text in fingerprints.items() if text]
+    if known:
+        lines.append(("Fingerprints", ", ".join(known)))
+    if not info.transcript:
+        lines.append(("Transcript", "not stored; the run cannot be rescored with another policy"))
+
+    print_pairs(((label, printable(words, console)) for label, words in lines), console)
+    if not info.finished and ORIGIN not in manifest.identity:
+        # a wrapped command cannot be copied
+        words = f"Resume it with `ragstone resume {info.id}`"
+        console.print(printable(words, console), soft_wrap=True)
+
+
+def _minute(time: datetime) -> str:
+    return f"{time.astimezone():%Y-%m-%d %H:%M}"

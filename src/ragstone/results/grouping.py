@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone._internal.text import count
 from ragstone.results.stats.intervals import FEW, effective
 from ragstone.types.sample import Context, Tags
 
@@ -21,14 +20,6 @@ SOURCES = frozenset(
 """Tags that name the source of a row, in lower case without separators."""
 CONVERSATIONS = frozenset("conversationid threadid".split())
 """Tags that name the conversation of a row."""
-SHARED = {
-    "query": ("query", "queries"),
-    "contexts": ("set of contexts", "sets of contexts"),
-    "source": ("source", "sources"),
-    "conversation": ("conversation", "conversations"),
-}
-"""What rows may share by default, in words."""
-
 Keys = NDArray[np.int64]
 """A hash for each row of what it may share with others; 0 if it has none."""
 
@@ -182,25 +173,6 @@ class Grouping:
             kind, labels = min(apart, key=lambda each: np.unique(each[1]).size)
             by = (kind,)
         return cls(rows, int(np.unique(labels).size), by, fixed, explicit, labels)
-
-    def lines(self, unit: str = "row") -> list[str]:
-        found: list[str] = []
-        if self.explicit and self.by:
-            found.append(f"{count(self.rows, unit)} grouped into {self.groups:,} by {self.by[0]}")
-        elif self.by:
-            names = " and ".join(SHARED[kind][1] for kind in self.by)
-            found.append(
-                f"{count(self.rows, unit)} grouped into {self.groups:,} by shared {names} "
-                "(`--cluster id` treats rows as independent)"
-            )
-        for kind, (rows, values) in self.fixed.items():
-            one, several = SHARED[kind]
-            if kind != "source" or values > 1 or rows < self.rows:  # else the data have one source
-                found.append(
-                    f"{count(rows, unit)} share {values:,} {one if values == 1 else several}, too "
-                    f"few for grouping: intervals do not generalize to other {several}"
-                )
-        return found
 
     def to_dict(self) -> dict[str, object]:
         return {

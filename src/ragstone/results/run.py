@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
 from ragstone._internal.text import count
@@ -100,7 +99,9 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return the scores, gates and worst samples for a notebook: HTML without scripts."""
-        return notebook().run_html(self)
+        from ragstone.reports import notebook
+
+        return notebook.run_html(self)
 
     def show(self, path: str | Path | None = None) -> None:
         """Show the whole report: in a notebook below the cell, else in the browser.
@@ -111,7 +112,9 @@ class Run:
         Raises:
             UsageError: the file cannot be written.
         """
-        notebook().show(self, path)
+        from ragstone.reports import notebook
+
+        notebook.show(self, path)
 
     def report(
         self,
@@ -128,8 +131,10 @@ class Run:
         Raises:
             UsageError: no file is named, two are the same, or one cannot be written.
         """
+        from ragstone.reports import notebook
+
         files = {"html": html, "excel": excel, "markdown": markdown, "junit": junit}
-        return notebook().write_reports(self, files)
+        return notebook.write_reports(self, files)
 
     def to_pandas(  # pyright: ignore[reportUnknownParameterType]
         self, *, claims: bool = False
@@ -144,7 +149,9 @@ class Run:
         Raises:
             UsageError: the library is not installed.
         """
-        return notebook().frame(self, "pandas", claims=claims)
+        from ragstone.reports import notebook
+
+        return cast("pandas.DataFrame", notebook.frame(self, "pandas", claims=claims))
 
     def to_polars(self, *, claims: bool = False) -> "polars.DataFrame":
         """Return the samples, or with `claims` the claims, as a frame of polars; see `to_pandas`.
@@ -152,7 +159,9 @@ class Run:
         Raises:
             UsageError: the library is not installed.
         """
-        return notebook().frame(self, "polars", claims=claims)
+        from ragstone.reports import notebook
+
+        return cast("polars.DataFrame", notebook.frame(self, "polars", claims=claims))
 
     def to_arrow(  # pyright: ignore[reportUnknownParameterType]
         self, *, claims: bool = False
@@ -162,7 +171,9 @@ class Run:
         Raises:
             UsageError: the library is not installed.
         """
-        return notebook().frame(self, "pyarrow", claims=claims)
+        from ragstone.reports import notebook
+
+        return notebook.frame(self, "pyarrow", claims=claims)
 
     def summary(self) -> Mapping[str, Summary]:
         """Return the mean, the interval and the counts of each metric, by name."""
@@ -317,14 +328,6 @@ class Run:
                 for cause, count in counts.causes.items()
             ],
         }
-
-
-def notebook() -> ModuleType:
-    """Return `ragstone.reports.notebook`, which shows runs and comparisons that show themselves.
-
-    It is imported by name because reports are a layer above results.
-    """
-    return import_module("ragstone.reports.notebook")
 
 
 class RunInterruptedError(KeyboardInterrupt):

@@ -9,7 +9,7 @@ import pytest
 
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.reports.html import write_html
+from ragstone.reports.html.page import write_html
 from ragstone.results.run import Run
 from ragstone.types.claim import Claim, Evidence, Label, Verdict
 

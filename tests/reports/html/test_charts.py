@@ -21,7 +21,7 @@ from ragstone.reports.html.charts import (
     reliability,
     scatter,
 )
-from ragstone.reports.html.templates import read_asset
+from ragstone.reports.html.page import read_asset
 from ragstone.results.compare.metric_change import MetricChange
 from ragstone.results.compare.pairing import Unscored
 from ragstone.results.stats.paired_tests import WinLossTie

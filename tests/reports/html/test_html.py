@@ -12,9 +12,8 @@ from tests.cases import each_case
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.reports.facts import summarize_run
-from ragstone.reports.html import write_html
-from ragstone.reports.html.templates import SCRIPTS, STYLES, read_asset
+from ragstone.reports.html.page import SCRIPTS, STYLES, read_asset, write_html
+from ragstone.reports.view import summarize_run
 from ragstone.results.run import Run
 
 Unpacked = Callable[[str], tuple[list[dict], list[dict]]]
@@ -167,4 +166,4 @@ def test_a_summary_is_that_of_json_with_titles_and_facts(make_run: Callable[...,
     told = summarize_run(run)
     assert told.items() >= run.to_dict().items()
     assert told["titles"] == {"hit@5": "Hit@K", "f1@5": "F1@K", "faithfulness": "Faithfulness"}
-    assert {"label": "Policy", "text": "strict", "alarming": False} in told["facts"]  # type: ignore[operator]
+    assert {"label": "Policy", "words": "strict", "tone": "plain"} in told["facts"]  # type: ignore[operator]

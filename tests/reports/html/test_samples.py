@@ -4,9 +4,9 @@ from dataclasses import replace
 from tests.cases import each_case
 
 from ragstone.errors import Cause
+from ragstone.evaluation.rescore import policy_scores
 from ragstone.metrics import get
 from ragstone.reports.html.samples import (
-    PolicyComparison,
     claim_sources,
     sample_document,
     sample_summary,
@@ -53,7 +53,7 @@ def test_each_claim_says_of_which_text_it_is(judged: Run) -> None:
 
 
 def test_policies_stand_side_by_side(judged: Run) -> None:
-    sides = PolicyComparison(judged.metrics).score(judged.rows)[0]
+    sides = policy_scores(judged.rows, judged.metrics)[0]
     told = sample_document(judged.rows[0], sides)["policies"]["faithfulness"]  # type: ignore[index]
     assert told["expected"]["value"] is None, "the judge has no confidences"
     values = {name: each["value"] for name, each in told.items() if name != "expected"}
@@ -69,7 +69,7 @@ def test_metrics_without_a_policy_and_unknown_ones_have_none_side_by_side(judged
     ranked = {"hit@5": judged.metrics["hit@5"]}
     strange = {"ours": get("faithfulness").described.model_copy(update={"name": "ours"})}
     for metrics in (ranked, strange):
-        assert PolicyComparison(metrics).score(judged.rows) == [{}]
+        assert policy_scores(judged.rows, metrics) == [{}]
 
 
 def test_a_row_without_its_judges_answers_has_no_policies(judged: Run) -> None:
@@ -79,7 +79,7 @@ def test_a_row_without_its_judges_answers_has_no_policies(judged: Run) -> None:
         for each in row.exchanges
     ]
     without = [replace(row, exchanges=tuple(silent)), replace(row, exchanges=())]
-    assert PolicyComparison(judged.metrics).score(without) == [{}, {}]
+    assert policy_scores(without, judged.metrics) == [{}, {}]
 
 
 def test_a_failed_question_tells_its_cause(judged: Run) -> None:

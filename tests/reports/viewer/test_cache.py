@@ -86,7 +86,7 @@ async def ended(served, tmp_path: Path) -> Store:
 
 async def facts(store: Store) -> dict[str, str]:
     summary = await Summaries(store).get(store.info("run-a"))
-    return {line["label"]: line["text"] for line in summary["facts"]}
+    return {line["label"]: line["words"] for line in summary["facts"]}
 
 
 async def test_a_short_run_is_told_with_the_notes_on_its_rows(ended: Store) -> None:

@@ -10,9 +10,9 @@ from ragstone._internal.text import count, one_line
 from ragstone.cli import silent_pipes
 from ragstone.cli.options import RUN, STORE, json_file, open_store, option, read_by
 from ragstone.cli.output import check_extension, check_files, write_document
-from ragstone.reports.facts import correction
 from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_table
+from ragstone.reports.view import Tone, correction
 from ragstone.results.calibration import Calibration, MetricCalibration
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Share
@@ -173,5 +173,5 @@ def _print(
     if thresholds and not better:
         line("Threshold: these labels show none that is better than the judge's own")
     for each in correction(corrected) if corrected else ():
-        words = each.text if each.alarming else f"Mean: {each.text}"
-        line(words, "bold red" if each.alarming else "bold")
+        bad = each.tone is Tone.BAD
+        line(each.words if bad else f"Mean: {each.words}", "bold red" if bad else "bold")

@@ -39,8 +39,8 @@ from ragstone.cli.output import (
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import metric_names
 from ragstone.evaluation.rescore import TranscriptMissingError, rescore, save
-from ragstone.reports.runs_table import print_info, print_runs, run_entry
 from ragstone.reports.tables import STDOUT
+from ragstone.reports.terminal import print_info, print_runs, run_entry
 from ragstone.store import (
     RunInfo,
     Store,

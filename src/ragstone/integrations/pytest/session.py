@@ -41,8 +41,7 @@ from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.metrics import GROUPS, load_plugin, select
 from ragstone.metrics.claim_checks import Check
-from ragstone.reports.facts import CAUSES, LABELS
-from ragstone.reports.format import decimal, dollars, interval
+from ragstone.reports.format import CAUSES, LABELS, decimal, dollars, interval
 from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label, Texts

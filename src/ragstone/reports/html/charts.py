@@ -9,8 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup, escape
 
 from ragstone._internal.text import count, one_line, strip_controls
-from ragstone.reports.facts import LABELS
-from ragstone.reports.format import decimal, interval, signed
+from ragstone.reports.format import LABELS, decimal, interval, signed
 from ragstone.results.compare.metric_change import Finding, MetricChange
 from ragstone.results.stats import intervals
 from ragstone.results.stats.intervals import Share, proportion_interval

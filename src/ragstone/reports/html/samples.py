@@ -3,38 +3,32 @@
 import json
 import zlib
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Literal, cast
 
 from pydantic import TypeAdapter
 
-from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.fields import tag_text
 from ragstone._internal.text import one_line
-from ragstone.errors import QuestionNotSupportedError, RagstoneError
-from ragstone.evaluation.scoring import rescore_row
+from ragstone.errors import RagstoneError
+from ragstone.evaluation.rescore import PolicyScores, policy_scores
 from ragstone.metrics import Metric, get
 from ragstone.metrics.claim_checks import Check, ClaimVerifier
-from ragstone.metrics.claim_scoring import ClaimMetric
-from ragstone.reports.facts import CAUSES, texts_read
-from ragstone.reports.format import finite
+from ragstone.reports.format import CAUSES, finite
+from ragstone.reports.view import texts_read
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
-from ragstone.types.policy import POLICIES
 from ragstone.types.reply import Exchange, Failure, Reply
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
-from ragstone.types.score import MetricInfo, Score
+from ragstone.types.score import Score
 
 MAX_TEXT = 1000
 """Characters of a query or a tag in the list of samples."""
 _ANY: TypeAdapter[object] = TypeAdapter(object)
-
-PolicyScores = Mapping[str, Mapping[str, Score]]
-"""Metric name -> policy -> the score under it."""
 
 
 def sample_summary(row: Row) -> dict[str, object]:
@@ -157,43 +151,6 @@ def _find_metric(name: str) -> Metric | None:
         return None
 
 
-class PolicyComparison:
-    """Scores rows under every policy from their transcripts, without calling a judge."""
-
-    def __init__(self, metrics: Mapping[str, MetricInfo]) -> None:
-        found = {name: _find_metric(name) for name, info in metrics.items() if info.policy}
-        self._metrics = {
-            name: {
-                policy: replace(metric, policy=policy, include_reason=False) for policy in POLICIES
-            }
-            for name, metric in found.items()
-            if isinstance(metric, ClaimMetric)
-        }
-
-    def score(self, rows: Sequence[Row]) -> list[PolicyScores]:
-        if not self._metrics:
-            return [{} for _ in rows]
-
-        async def score_all() -> list[PolicyScores]:
-            return [await self._score(row) for row in rows]
-
-        return finish_in_thread(score_all)
-
-    async def _score(self, row: Row) -> PolicyScores:
-        outcomes = [exchange.outcome for exchange in row.exchanges]
-        if any(isinstance(outcome, Reply) and outcome.value is None for outcome in outcomes):
-            return {}  # stored without its transcript
-        every = [each for policies in self._metrics.values() for each in policies.values()]
-        try:
-            again = await rescore_row(row, every)
-        except QuestionNotSupportedError:
-            return {}
-        return {
-            name: {policy: again.scores[str(metric)] for policy, metric in policies.items()}
-            for name, policies in self._metrics.items()
-        }
-
-
 CHUNK = 50
 """Samples in one block, which a browser unpacks to show one of them."""
 
@@ -213,11 +170,10 @@ class Block:
 
 
 def embed_samples(run: Run) -> Iterator[Block]:
-    policies = PolicyComparison(run.metrics)
     rows, number, listing = iter(run.rows), 0, _GzipList()
     while chunk := list(islice(rows, CHUNK)):
         block = _GzipList()
-        for row, scores in zip(chunk, policies.score(chunk), strict=True):
+        for row, scores in zip(chunk, policy_scores(chunk, run.metrics), strict=True):
             block.append(sample_document(row, scores))
             listing.append(sample_summary(row))
         yield Block(number, block.finish())

@@ -12,9 +12,9 @@ from typing import Generic, TypeVar, cast
 from markupsafe import Markup
 
 from ragstone._internal.text import count
-from ragstone.reports.facts import SummaryLine, metric_titles, summarize_run
 from ragstone.reports.html.charts import Point, line
-from ragstone.reports.runs_table import run_entry
+from ragstone.reports.terminal import run_entry
+from ragstone.reports.view import Line, Tone, metric_titles, summarize_run
 from ragstone.store import RunInfo, Store, running_runs
 from ragstone.store.search import summarize
 from ragstone.types.config import Manifest
@@ -120,19 +120,19 @@ class Summaries:
         return await self._cache.get(cache_key(info), make)
 
 
-def _known_lines(info: RunInfo, stored: Mapping[str, object]) -> Iterator[SummaryLine]:
+def _known_lines(info: RunInfo, stored: Mapping[str, object]) -> Iterator[Line]:
     for note in info.manifest.source.notes:
-        yield SummaryLine("Note", note)
+        yield Line(note, label="Note")
     metrics = cast("Mapping[str, Mapping[str, int]]", stored["metrics"])
     for name, figures in metrics.items():
         if flagged := figures.get("flagged"):
             words = f"{name}: {count(flagged, 'score')} imputed by the policy"
-            yield SummaryLine("Imputed", words, alarming=True)
+            yield Line(words, Tone.BAD, "Imputed")
     if not info.ranked:  # rows of rankings have no notes
-        yield SummaryLine(
-            "Not shown",
+        yield Line(
             f"notes on individual rows, because the run has more than {FULL_SUMMARY_ROWS:,} rows; "
             f"`ragstone report {info.id} --html FILE` includes them",
+            label="Not shown",
         )
 
 

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import lru_cache, partial
+from functools import partial
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -15,11 +15,12 @@ from starlette.responses import RedirectResponse, Response
 
 from ragstone._internal.text import one_line
 from ragstone.errors import RagstoneError, UsageError
+from ragstone.evaluation.rescore import policy_scores
 from ragstone.reports.comparison import sections, verdict
 from ragstone.reports.format import finite
 from ragstone.reports.html.charts import forest, scatter
-from ragstone.reports.html.samples import PolicyComparison, sample_document, sample_summary
-from ragstone.reports.html.templates import read_asset, render
+from ragstone.reports.html.page import read_asset, render
+from ragstone.reports.html.samples import sample_document, sample_summary
 from ragstone.reports.viewer.cache import (
     DEFAULT_RUNS,
     AsyncCache,
@@ -59,7 +60,6 @@ class Views:
         self._summaries = Summaries(store, calibration)
         self._comparisons: AsyncCache[Comparison] = AsyncCache(CACHED)
         self._counts: AsyncCache[dict[str, MetricCounts]] = AsyncCache(CACHED)
-        self._policies = lru_cache(CACHED)(self._policy_comparison)
 
     def runs(self, request: Request) -> Response:
         limit = request.query_params.get("limit", "")
@@ -105,7 +105,9 @@ class Views:
         row = row_at(self._store, run, int(place)) if valid and int(place) <= _MAX_PLACE else None
         if row is None:
             raise HTTPException(404, f"run {run} has no row {one_line(place, 20)} yet")
-        return json_response(sample_document(row, self._policies(run).score([row])[0]))
+        return json_response(
+            sample_document(row, policy_scores([row], self._store.info(run).metrics)[0])
+        )
 
     async def compare(self, request: Request) -> Response:
         a, b, comparison = await self._comparison(request)
@@ -177,9 +179,6 @@ class Views:
     def health(self, request: Request) -> Response:
         del request
         return json_response({"status": "ok"})
-
-    def _policy_comparison(self, run_id: str) -> PolicyComparison:
-        return PolicyComparison(self._store.info(run_id).metrics)
 
     def _info(self, name: str) -> RunInfo:
         return self._store.info(find_run(self._store, name))

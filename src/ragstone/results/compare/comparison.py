@@ -22,7 +22,7 @@ from ragstone.results.compare.metric_change import (
 )
 from ragstone.results.compare.pairing import Columns, Pair, Pairing, Pairs, pair_samples
 from ragstone.results.grouping import INDEPENDENT, Grouping
-from ragstone.results.run import Run, notebook
+from ragstone.results.run import Run
 from ragstone.results.stats.paired_tests import SignFlips
 from ragstone.types.config import ClaimPlan, JudgePlan, Manifest
 from ragstone.types.gate import EPSILON
@@ -227,7 +227,9 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return the differences and the largest drops for a notebook: HTML without scripts."""
-        return notebook().comparison_html(self)
+        from ragstone.reports import notebook
+
+        return notebook.comparison_html(self)
 
     @property
     def judge_changed(self) -> bool:

@@ -10,25 +10,24 @@ from rich.console import Console
 from ragstone.errors import Cause
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.reports.comparison import Line, sections
-from ragstone.reports.excel import write_workbook, write_workbooks
-from ragstone.reports.facts import (
-    CAUSES,
-    LABELS,
+from ragstone.reports.comparison import sections
+from ragstone.reports.excel import cutoff, write_workbook, write_workbooks
+from ragstone.reports.format import CAUSES, LABELS
+from ragstone.reports.html.page import render, write_html
+from ragstone.reports.html.samples import sample_document
+from ragstone.reports.markdown import run_as_markdown
+from ragstone.reports.terminal import print_run
+from ragstone.reports.view import (
+    Line,
     changed_settings,
-    cutoff,
+    decisions,
+    details,
     metric_titles,
     summarize_run,
-    summary_lines,
     why_failed,
     why_no_mean,
     why_undefined,
 )
-from ragstone.reports.html import write_html
-from ragstone.reports.html.samples import sample_document
-from ragstone.reports.html.templates import render
-from ragstone.reports.markdown import run_as_markdown
-from ragstone.reports.terminal import print_run
 from ragstone.results.compare.comparison import compare
 from ragstone.results.run import Run
 from ragstone.types.claim import Evidence, Label, Verdict
@@ -42,7 +41,7 @@ MakeRun = Callable[..., Run]
 
 
 def told(run: Run) -> list[str]:
-    return [f"{line.label}: {line.text}" for line in summary_lines(run, list(run.metrics))]
+    return [f"{line.label}: {line.words}" for line in (*decisions(run), *details(run))]
 
 
 def test_every_cause_and_label_has_words() -> None:
@@ -56,13 +55,13 @@ def test_what_the_numbers_were_made_from(make_run: MakeRun) -> None:
         Gate(metric="f1@5", op=">=", threshold=0.9),
     ]
     assert told(make_run(gates=gates)) == [
+        "Gate: passed: hit@5 0.6667 is >= 0.5 (3 of 4 scored)",
+        "Gate: FAILED: f1@5 0.1905 is not >= 0.9 (3 of 4 scored)",
         "Data set: qr.xlsx (4 rows evaluated)",
         "Target: http://localhost:8000: 4 calls, 1 failed (25.0%), latency p50 110 ms, p95 119 ms",
         "Judge: offline: word overlap; no language model",
         "Policy: strict",
         "Not run: response_relevancy: needs a model",
-        "Gate: passed: hit@5 0.6667 is >= 0.5 (3 of 4 scored)",
-        "Gate: FAILED: f1@5 0.1905 is not >= 0.9 (3 of 4 scored)",
         "Note: 2 blank rows were left out",
         "Note: the ranking holds a document twice (2 rows)",
     ]

@@ -1,9 +1,11 @@
-"""The templates and assets of all pages."""
+"""The page of a run as one HTML file, and the templates and assets of all pages."""
 
 import math
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
@@ -11,11 +13,12 @@ from typing import NamedTuple, TypeVar, cast
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ragstone._internal.files import write_file
 from ragstone._internal.text import count, strip_controls
-from ragstone.reports.facts import SummaryLine, cause_in_words, changed_settings, correction
 from ragstone.reports.format import (
     NO_VALUE,
     brief,
+    cause_in_words,
     decimal,
     dollars,
     interval,
@@ -32,7 +35,10 @@ from ragstone.reports.html.charts import (
     outcomes,
     reliability,
 )
-from ragstone.reports.insights import focus_of
+from ragstone.reports.html.samples import embed_samples
+from ragstone.reports.view import Line, changed_settings, correction, summarize_run
+from ragstone.reports.worst import excerpt, focus_of
+from ragstone.results.run import Run
 from ragstone.types.score import Correction
 
 T = TypeVar("T")
@@ -48,6 +54,36 @@ _FOLDER = Path(__file__).parent
 
 Metrics = Mapping[str, Mapping[str, object]]
 """A run's metrics from its summary: figures by key, by the metric's name."""
+
+
+def write_html(run: Run, path: Path) -> None:
+    """Write a run as one HTML file that needs no network.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    write_file(path, partial(_write, run))
+
+
+def _write(run: Run, path: Path) -> None:
+    script, style = ("\n".join(map(read_asset, names)) for names in (SCRIPTS, STYLES))
+    # the Content-Security-Policy allows exactly these two inline texts
+    script_hash, style_hash = (
+        b64encode(sha256(text.encode()).digest()).decode() for text in (script, style)
+    )
+    shown, notice = excerpt(run)
+    parts = render_parts(
+        "file.html",
+        run=summarize_run(run),
+        blocks=embed_samples(shown),
+        left_out=notice,
+        script_text=Markup(script),  # noqa: S704 - our own file
+        script_hash=script_hash,
+        style_text=Markup(style),  # noqa: S704 - our own file
+        style_hash=style_hash,
+    )
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(parts)
 
 
 def render(template: str, **context: object) -> str:
@@ -86,28 +122,20 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    figures = (count, dollars, milliseconds, percent, minus)
     filters = (
-        families,
-        gaps,
-        changed_settings,
-        corrections,
-        curves,
-        figure,
-        focus,
-        level,
-        *figures,
+        *(families, gaps, changed_settings, corrections, curves, figure, focus, level),
+        *(count, dollars, milliseconds, percent, minus),
     )
-    numbers = {
-        "decimal": _with_minus(decimal),
-        "interval": _with_minus(interval),
-    }
-    plots = {each.__name__: each for each in (gauge, histogram, outcomes, reliability)}
-    names = plots | {"version": version("ragstone"), "margin": margin, "OUTCOMES": OUTCOMES}
-    cast("dict[str, object]", environment.filters).update(
-        {each.__name__: each for each in filters} | numbers
+    names: dict[str, object] = {each.__name__: each for each in filters}
+    names |= {"decimal": _with_minus(decimal), "interval": _with_minus(interval)}
+    cast("dict[str, object]", environment.filters).update(names)
+    cast("dict[str, object]", environment.globals).update(
+        {each.__name__: each for each in (gauge, histogram, outcomes, reliability, margin)},
+        version=version("ragstone"),
+        OUTCOMES=OUTCOMES,
+        scripts=SCRIPTS,
+        styles=STYLES,
     )
-    cast("dict[str, object]", environment.globals).update(names, scripts=SCRIPTS, styles=STYLES)
     return environment
 
 
@@ -147,42 +175,38 @@ def focus(run: Mapping[str, object]) -> str | None:
     return focus_of(((str(gate["metric"]), bool(gate["passed"])) for gate in gates), judged)
 
 
-class Family(NamedTuple):
-    """The metrics of one family, in the run's order."""
-
-    name: str
-    metrics: tuple[tuple[str, Mapping[str, object]], ...]
-
-
-def families(metrics: Metrics) -> list[Family]:
-    found: dict[str, list[tuple[str, Mapping[str, object]]]] = {}
-    for name, figures in metrics.items():
-        found.setdefault(str(figures.get("family", "")), []).append((name, figures))
-    return [Family(name, tuple(each)) for name, each in found.items()]
+def families(metrics: Metrics) -> dict[str, Metrics]:
+    """Return the metrics of each family, in the run's order."""
+    names = dict.fromkeys(str(figures.get("family", "")) for figures in metrics.values())
+    return {
+        family: {
+            name: figures
+            for name, figures in metrics.items()
+            if str(figures.get("family", "")) == family
+        }
+        for family in names
+    }
 
 
 def curves(metrics: Metrics) -> dict[str, Markup]:
-    found: dict[str, dict[int, Mapping[str, object]]] = {}
+    """Return a chart of the mean by k for each metric that has several."""
+    by_k: dict[str, dict[int, Mapping[str, object]]] = {}
     for name, figures in metrics.items():
         if (match := _CUTOFF.fullmatch(name)) and figures["mean"] is not None:
-            found.setdefault(f"{match[1]}@k{match[3]}", {})[int(match[2])] = figures
+            by_k.setdefault(f"{match[1]}@k{match[3]}", {})[int(match[2])] = figures
     charts: dict[str, Markup] = {}
-    for name, by_k in found.items():
-        if len(by_k) > 1:
-            points = [
-                Point(
-                    str(k),
-                    cast("float", figures["mean"]),
-                    cast("Sequence[float] | None", figures["interval"]),
-                )
-                for k, figures in sorted(by_k.items())
-            ]
-            ends = cast("Sequence[float | None]", next(iter(by_k.values()))["range"])
+    for name, found in by_k.items():
+        if len(found) > 1:
+            points: list[Point] = []
+            for k, figures in sorted(found.items()):
+                ends = cast("Sequence[float] | None", figures["interval"])
+                points.append(Point(str(k), cast("float", figures["mean"]), ends))
+            ends = cast("Sequence[float | None]", next(iter(found.values()))["range"])
             charts[name] = line(points, ends, title=f"{name} by k")
     return charts
 
 
-def corrections(found: Mapping[str, object]) -> list[SummaryLine]:
+def corrections(found: Mapping[str, object]) -> list[Line]:
     return [*correction(Correction.model_validate(found))] if found else []
 
 

@@ -17,20 +17,20 @@ from ragstone import evaluate
 from ragstone.errors import Cause
 from ragstone.metrics import get
 from ragstone.metrics.claim_scoring import PolicyScorer
-from ragstone.reports.html import write_html
-from ragstone.reports.insights import (
+from ragstone.reports.advice import next_step
+from ragstone.reports.html.page import write_html
+from ragstone.reports.junit import write_junit
+from ragstone.reports.worst import (
     RANKING_EXCERPT,
     WORST,
     checked_metrics,
     excerpt,
     failing_claim,
+    find_row,
     focus_metric,
-    next_step,
-    row_at,
     shortfall,
     worst_samples,
 )
-from ragstone.reports.junit import write_junit
 from ragstone.results.run import Run
 from ragstone.store import Store, save_ranking
 from ragstone.types.claim import JudgedClaim, Label
@@ -418,7 +418,7 @@ def test_a_row_is_found_by_its_place_where_others_are_missing(
     left = Counted([rows[place] for place in kept])
     for place in (0, 1, 500, 501, 998, 999, 1000):
         left.read = 0
-        row = row_at(left, place)
+        row = find_row(left, place)
         assert (None if row is None else row.index) == (place if place in kept else None)
         assert left.read <= 13  # the guess, the last, 10 halvings and the look
 
@@ -426,7 +426,7 @@ def test_a_row_is_found_by_its_place_where_others_are_missing(
 def test_where_few_rows_are_missing_hardly_any_is_read(make_run: MakeRun) -> None:
     rows = numbered(make_run, [Score.scored(0.5)] * 1000)
     left = Counted([row for row in rows if row.index not in (100, 400)])
-    found = row_at(left, 700)
+    found = find_row(left, 700)
     assert found is not None
     assert found.index == 700
     assert left.read <= 5
@@ -520,7 +520,7 @@ def test_of_many_rows_those_are_shown_that_did_worst(
     assert said == (
         "4 of 40 rows that failed or scored worst on a metric; use --rows FILE for all of them"
     )
-    monkeypatch.setattr("ragstone.reports.insights.EXCERPT", 4)
+    monkeypatch.setattr("ragstone.reports.worst.EXCERPT", 4)
     gated = of(make_run, scores, gates=(Gate(metric="faithfulness", op=">=", threshold=0.25),))
     write_html(gated, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -1,0 +1,541 @@
+"""One view of a run, from which every report is written: sections of lines and grids.
+
+A report names the sections that it shows and decides only how lines and grids look. What a run
+states, and in which words, is decided here.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from types import MappingProxyType
+from typing import cast
+
+from rich.text import Text
+
+from ragstone._internal.text import count, join_by_reason, quoted
+from ragstone.metrics import catalogue
+from ragstone.reports.format import (
+    CAUSES,
+    NO_VALUE,
+    decimal,
+    dollars,
+    interval,
+    milliseconds,
+    percent,
+)
+from ragstone.reports.worst import (
+    checked_metrics,
+    focus_metric,
+    threshold_metrics,
+    worst_samples,
+)
+from ragstone.results.grouping import Grouping
+from ragstone.results.run import Run
+from ragstone.results.stats.intervals import Share
+from ragstone.types.claim import ClaimIssue
+from ragstone.types.config import Plan
+from ragstone.types.gate import GateResult
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Correction, MetricInfo, Summary
+
+
+class Tone(StrEnum):
+    """Whether a line or a row is good or bad news."""
+
+    PLAIN = "plain"
+    GOOD = "good"
+    WARNING = "warning"
+    BAD = "bad"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A sentence; like every cell, it may have text from outside. `label` is what it is about."""
+
+    words: str
+    tone: Tone = Tone.PLAIN
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """A row of a grid; the tone is that of its last cell.
+
+    Pages link it to the `sample` of a comparison: a metric, and its position in the rows of A.
+    """
+
+    cells: tuple[str | Text, ...]
+    tone: Tone = Tone.PLAIN
+    sample: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table; `figures` names columns of numbers, `prose` columns of long texts."""
+
+    heads: tuple[str, ...]
+    rows: tuple[GridRow, ...]
+    figures: frozenset[str] = frozenset()
+    prose: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, and the lines and grids below it; the `name` is for programs."""
+
+    name: str
+    title: str
+    parts: tuple[Line | Grid, ...]
+
+
+LISTED = 3
+"""Reasons and notes that are listed; the rest are counted."""
+MIN_JUDGED = 3
+"""Rows without any relevant document from which the ids are probably of different kinds."""
+CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = MappingProxyType(
+    {
+        ClaimIssue.NOT_RETRIEVED: "missing because not retrieved",
+        ClaimIssue.IGNORED: "missing although retrieved",
+        ClaimIssue.CONTRADICTED: "contradicted by the contexts",
+        ClaimIssue.NOT_FOUND: "not found in any context",
+    }
+)
+SHARED = MappingProxyType(
+    {
+        "query": ("query", "queries"),
+        "contexts": ("set of contexts", "sets of contexts"),
+        "source": ("source", "sources"),
+        "conversation": ("conversation", "conversations"),
+    }
+)
+"""What rows may share by default, in words."""
+
+
+def sections(run: Run, *names: str) -> Iterator[Section]:
+    """Return the named sections of a run in this order; those without content are left out."""
+    for name in names:
+        title, make = _SECTIONS[name]
+        if parts := tuple(make(run)):
+            yield Section(name, title, parts)
+
+
+def verdict(run: Run) -> str:
+    if run.partial:
+        return "✗ Evaluation: the run stopped early"
+    if run.too_much_failed:
+        return "✗ Evaluation: too many failures"
+    passed = [gate.passed for gate in run.gates()]
+    if run.failed_tests and False not in passed:
+        return f"✗ Evaluation: {run.failed_tests.partition(':')[0]}"
+    if not passed:
+        return "Evaluation: no gates"
+    failed, undetermined = passed.count(False), passed.count(None)
+    of = f"of {count(len(passed), 'gate')}"
+    if failed:
+        rest = f", {undetermined:,} undetermined" if undetermined else ""
+        return f"✗ Evaluation: {failed:,} {of} failed{rest}"
+    if undetermined:
+        return f"? Evaluation: {undetermined:,} {of} undetermined"
+    return f"✓ Evaluation: {len(passed):,} {of} passed"
+
+
+def partial_notice(run: Run) -> str:
+    why = f": {run.stopped}" if run.stopped else ""
+    rows = count(run.manifest.source.rows, "row")
+    return f"the run stopped early{why}; {len(run.rows):,} of {rows} evaluated"
+
+
+def notices(run: Run) -> Iterator[Line]:
+    if run.partial:
+        yield Line(partial_notice(run), Tone.BAD)
+    elif run.stopped:
+        yield Line(f"{run.stopped}: some answers are missing", Tone.BAD)
+    for words in (*run.too_much_failed, *filter(None, [run.failed_tests])):
+        yield Line(words, Tone.BAD)
+
+
+def decisions(run: Run, names: Collection[str] | None = None) -> Iterator[Line]:
+    """Return what decides: the means that people's labels correct, and the gates.
+
+    Of `names`, only the corrected means; gates apply to the whole run.
+    """
+    summaries = run.summary()
+    for name, summary in summaries.items():
+        if summary.corrected and (names is None or name in names):
+            for line in correction(summary.corrected):
+                yield replace(line, words=f"{name}: {line.words}")
+    for gate in run.gates():
+        words = f"{gate_state(run, gate)}: {gate} ({coverage(summaries[gate.metric])})"
+        good = gate.passed is True and not run.troubles
+        yield Line(words, Tone.GOOD if good else Tone.BAD, "Gate")
+
+
+def gate_state(run: Run, gate: GateResult) -> str:
+    if gate.passed and run.troubles:
+        return "INCONCLUSIVE"
+    return {True: "passed", False: "FAILED", None: "UNDETERMINED"}[gate.passed]
+
+
+def coverage(summary: Summary) -> str:
+    flagged = f", {summary.flagged:,} imputed by the policy" if summary.flagged else ""
+    return f"{summary.scored:,} of {summary.n:,} scored{flagged}"
+
+
+def correction(found: Correction) -> Iterator[Line]:
+    if found.mean is not None and found.interval is not None and found.judge is not None:
+        low, high = found.interval
+        kind = f"{count(found.labels, 'labelled row')}, calibration {found.calibration}"
+        if found.of == "responses":
+            kind += "; shares of faithful responses, not mean scores"
+        if found.method == "transported":
+            kind += "; labels of another run, transported with the judge's error rates"
+        words = f"{found.mean:.2f} corrected ({low:.2f} to {high:.2f})"
+        yield Line(f"{words}; judge alone {found.judge:.2f} ({kind})", label="Corrected")
+    if found.problem:
+        effect = "does not apply" if found.mean is None else "decides no gate"
+        words = f"calibration {found.calibration} {effect}: {found.problem}"
+        yield Line(words, Tone.BAD, "Calibration")
+
+
+def scores(run: Run) -> Iterator[Line | Grid]:
+    summaries = run.summary()
+    if not summaries:
+        yield Line("No metrics were run.", Tone.BAD)
+        return
+    imputed = any(summary.flagged for summary in summaries.values())
+    heads = ("metric", "mean", "95% interval", "n", "scored", "undefined", "failed")
+    heads += ("imputed",) if imputed else ()
+    rows: list[GridRow] = []
+    for name, each in summaries.items():
+        numbers = (each.n, each.scored, each.undefined, each.failed, each.flagged)
+        figures = [f"{number:,}" for number in numbers[: len(heads) - 3]]
+        rows.append(GridRow((name, decimal(each.mean), interval(each.interval), *figures)))
+    figures = frozenset(heads[1:])
+    yield Grid(heads, tuple(rows), figures, prose=frozenset({"metric"}))
+
+
+def missing(run: Run) -> Iterator[Line]:
+    """Return why scores are missing, by metric; metrics with the same reason share a line."""
+    labels: dict[tuple[str, Tone], list[str]] = {}
+    for name, summary in run.summary().items():
+        undefined, failed = why_undefined(run, name), why_failed(run, name)
+        for words, tone in (
+            (f"no score: {why_no_mean(summary)}" if summary.mean is None else "", Tone.BAD),
+            (undefined and f"undefined: {undefined}", Tone.WARNING),
+            (failed and f"failed: {failed}", Tone.BAD),
+            (possible_mean(summary), Tone.WARNING),
+        ):
+            if words:
+                labels.setdefault((words, tone), []).append(name)
+    for (words, tone), names in labels.items():
+        yield Line(f"{', '.join(names)}: {words}", tone)
+
+
+def why_no_mean(summary: Summary) -> str:
+    if not summary.n:
+        return "no rows"
+    return f"{summary.undefined:,} undefined, {summary.failed:,} failed"
+
+
+def why_undefined(run: Run, name: str) -> str:
+    reasons = run.counts.scores[name].undefined
+    listed = [f"{reason} ({number:,})" for reason, number in reasons.most_common(LISTED)]
+    if (rest := len(reasons) - len(listed)) > 0:
+        listed.append(f"and {count(rest, 'other reason')}")
+    return "; ".join(listed)
+
+
+def why_failed(run: Run, name: str) -> str:
+    counts = run.counts.scores[name]
+    return "; ".join(
+        f"{CAUSES[cause]} ({number:,}, first {counts.failed[cause]})"
+        for cause, number in counts.causes.most_common()
+    )
+
+
+def possible_mean(summary: Summary) -> str:
+    if not summary.failed or summary.bounds is None or summary.mean is None:
+        return ""
+    low, high = map(decimal, summary.bounds)
+    return f"mean between {low} and {high}, depending on {count(summary.failed, 'failed row')}"
+
+
+def failures(run: Run) -> Iterator[Grid]:
+    rows = tuple(
+        GridRow((name, CAUSES[cause], f"{number:,}", str(counts.failed[cause])))
+        for name, counts in run.counts.scores.items()
+        for cause, number in counts.causes.most_common()
+    )
+    if rows:
+        yield Grid(("metric", "cause", "samples", "first"), rows, frozenset({"samples"}))
+
+
+def worst(run: Run) -> Iterator[Grid]:
+    """Return the worst samples of each metric with a threshold, or of the one to look at first."""
+    focus = focus_metric(run)
+    rows: list[GridRow] = []
+    for name in threshold_metrics(run) or ([] if focus is None else [focus]):
+        for sample in worst_samples(run, name, None):
+            if sample.value is not None:  # failures are a section of their own
+                value = decimal(sample.value) + (" (imputed)" if sample.imputed else "")
+                cells = (name, sample.id, value, sample.query, sample.why or NO_VALUE)
+                rows.append(GridRow(cells))
+    if rows:
+        heads = ("metric", "sample", "score", "query", "why")
+        yield Grid(heads, tuple(rows), frozenset({"score"}), frozenset({"query", "why"}))
+
+
+def slices(run: Run) -> Iterator[Grid]:
+    """Return a grid for each tag; its first head is the tag."""
+    figures = ("mean", "95% interval", "scored", "undefined", "failed")
+    for by_tag in run.slices:
+        rows = tuple(
+            GridRow(
+                (
+                    f"{each['value']} ({each['n']:,})",
+                    name,
+                    decimal(score["mean"]),
+                    interval(score["interval"]),
+                    *(f"{score[state]:,}" for state in ("scored", "undefined", "failed")),
+                )
+            )
+            for each in by_tag["values"]
+            for name in checked_metrics(run)
+            for score in [each["metrics"][name]]
+        )
+        yield Grid((by_tag["tag"], "metric", *figures), rows, frozenset(figures))
+
+
+def details(run: Run, names: Sequence[str] | None = None) -> Iterator[Line]:
+    """Return what the scores of these metrics were made from: data, target, judge and notes."""
+    names = list(run.metrics) if names is None else names
+    manifest, counts = run.manifest, run.counts.scores
+    families = {run.metrics[name].family for name in names}
+    yield _fact("Data set", f"{manifest.source.name} ({count(len(run.rows), 'row')} evaluated)")
+    yield _fact("Target", _target(run))
+
+    ranked = [name for name in names if "ranking" in run.metrics[name].needs]
+    if rows := max((counts[name].unranked for name in ranked), default=0):
+        words = f"the order of the contexts in {count(rows, 'row')} without a ranking of texts"
+        yield _fact("Ranking", words)
+    judged = run.counts.judged_rankings
+    if "retrieval" in families and judged >= MIN_JUDGED and run.counts.first_unmatched:
+        retrieved, relevant = map(quoted, run.counts.first_unmatched)
+        words = (
+            f"no retrieved id is among the relevant ids in any of {count(judged, 'row')} "
+            f"(first: retrieved {retrieved}, relevant {relevant}); check that both use the same ids"
+        )
+        yield _fact("Ids", words, alarming=True)
+    if "generation" in families:
+        yield from _judge_facts(run, names)
+    known = catalogue() if manifest.not_run else dict[str, MetricInfo]()
+    others = {info.family for info in run.metrics.values()} - families  # in a file of their own
+    not_run = {
+        name: why
+        for name, why in manifest.not_run.items()
+        if (metric := known.get(re.split("[@:,]", name)[0])) is None or metric.family not in others
+    }
+    for line in join_by_reason(not_run):
+        yield _fact("Not run", line)
+
+    for line in grouping_lines(run.counts.grouping):
+        yield _fact("Intervals", line)
+    yield from _notes(run, names)
+
+
+def _notes(run: Run, names: Sequence[str]) -> Iterator[Line]:
+    notes, counts = run.counts.notes, run.counts.scores
+    for note in run.manifest.source.notes:
+        yield _fact("Note", note)
+    for note, number in notes.most_common(LISTED):
+        yield _fact("Note", f"{note} ({count(number, 'row')})")
+    if (rest := len(notes) - LISTED) > 0:
+        yield _fact("Note", f"{count(rest, 'more note')} in the rows")
+    for name in names:
+        if note := counts[name].note:
+            words = f"{count(counts[name].noted, 'score')} with a note, first {note}"
+            yield _fact("Note", f"{name}: {words}")
+    for name in names:
+        if first := counts[name].imputed:
+            words = f"{count(counts[name].flagged, 'score')} imputed by the policy, first {first}"
+            yield _fact("Imputed", f"{name}: {words}", alarming=True)
+
+
+def _fact(label: str, words: str, *, alarming: bool = False) -> Line:
+    return Line(words, Tone.BAD if alarming else Tone.PLAIN, label)
+
+
+def _target(run: Run) -> str:
+    health, name = run.counts.health(), run.manifest.target
+    if health is None:
+        return f"{name}: not called" if name else "none (the data has the answers)"
+    return (
+        f"{name or 'unnamed'}: {count(sum(health.asked.values()), 'call')}, "
+        f"{sum(health.failed.values()):,} failed ({percent(health.error_rate)}), "
+        f"latency p50 {milliseconds(health.p50_ms)}, p95 {milliseconds(health.p95_ms)}"
+    )
+
+
+def _judge_facts(run: Run, names: Sequence[str]) -> Iterator[Line]:
+    manifest = run.manifest
+    note = f": {manifest.judge_note}" if manifest.judge_note else ""
+    yield _fact("Judge", f"{manifest.judge}{note}" if manifest.judge else "none needed")
+    for words in _usage(run):
+        yield _fact("Usage", words)
+    for words in _cascade(run):
+        yield _fact("Cascade", words)
+    if manifest.judge_test:
+        yield _fact("Judge test", manifest.judge_test)
+    if run.policies:
+        yield _fact("Policy", ", ".join(run.policies))
+    if lower := [name for name in names if not run.metrics[name].higher_is_better]:
+        yield _fact("Lower is better", ", ".join(lower))
+    for name in names:
+        counts = run.counts.scores[name]
+        if counts.threshold is not None:
+            sign = ">=" if run.metrics[name].higher_is_better else "<="
+            share = percent(counts.passed / counts.marked)
+            words = f"passed by {counts.passed:,} of {counts.marked:,} scored ({share})"
+            yield _fact("Threshold", f"{name} {sign} {counts.threshold:g}: {words}")
+        if lost := counts.quotes_not_found:
+            words = f"{lost:,} of {count(counts.quotes, 'quote')} from the judge"
+            words += " were not found in the texts; review these verdicts first"
+            yield _fact("Quotes", f"{name}: {words}", alarming=True)
+        if whole := counts.whole:
+            likely = sum(each > 0.5 for each in whole)
+            words = f"{likely:,} of {len(whole):,} are more likely than not supported in all claims"
+            mean = math.fsum(whole) / len(whole)
+            yield _fact("Whole responses", f"{name}: {words} (mean probability {mean:.2f})")
+    blame = run.counts.blame
+    if problems := [f"{blame[b]:,} {words}" for b, words in CLAIM_PROBLEMS.items() if blame.get(b)]:
+        yield _fact("Claim problems", "; ".join(problems))
+
+
+def _usage(run: Run) -> Iterator[str]:
+    usage, latency = run.usage(), run.counts.judge_latencies.percentiles()
+    if usage.local_calls:
+        calls = f"{count(usage.local_calls, 'call')} to a local model"
+        yield f"{calls}, {usage.local_tokens:,} tokens (no cost; limits do not apply)"
+    replies = "1 reply" if usage.cached == 1 else f"{usage.cached:,} replies"
+    if usage.calls:
+        retries = f" ({usage.retries:,} retries)" if usage.retries else ""
+        saved = f" ({run.counts.calls_saved:,} saved by sharing)" if run.counts.calls_saved else ""
+        cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+        silent = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
+        cost = "price unknown"
+        if usage.cost_usd is not None:
+            cost = f"about {dollars(usage.cost_usd)} at list prices"
+        if usage.prompt_tokens or usage.retries or usage.cached:
+            yield (
+                f"{count(usage.calls, 'call')}{retries}{saved}, {replies} from the cache; "
+                f"{usage.prompt_tokens:,} prompt tokens{cached}, "
+                f"{usage.completion_tokens:,} completion tokens{silent}; {cost}; "
+                f"p50 {milliseconds(latency['p50_ms'])}, p95 {milliseconds(latency['p95_ms'])} "
+                "per answer"
+            )
+    elif usage.cached or (not usage.local_calls and (usage.prompt_tokens or usage.retries)):
+        calls = "no remote calls" if usage.local_calls else "no calls"
+        yield f"{calls}; {replies} from the cache"
+
+
+def _cascade(run: Run) -> Iterator[str]:
+    stats = run.counts.cascade
+    if stats is None:
+        return
+    if stats.unanswered:
+        claims = count(stats.unanswered, "escalated claim")
+        yield f"{claims} got no answer; the affected scores failed or follow the policy"
+    if not stats.verdicts:
+        return
+    share = percent(stats.escalated / stats.verdicts)
+    words = f"{stats.escalated:,} of {count(stats.verdicts, 'verdict')} ({share})"
+    saved = count(stats.saved, "call")
+    yield f"{words} escalated to the second judge; at least {saved} saved"
+    if not stats.audited:
+        yield "no confident verdict was audited, so the judges' agreement is unknown"
+        return
+    agreed = Share(stats.agreed_supported, stats.audited)
+    yield (
+        f"both judges were asked about {count(stats.audited, 'confident verdict')}; they agree "
+        f"on whether the claim is supported in {agreed}, and on the exact label in "
+        f"{stats.agreed_label:,}"
+    )
+
+
+def grouping_lines(grouping: Grouping, unit: str = "row") -> Iterator[str]:
+    if grouping.by:
+        words = f"{count(grouping.rows, unit)} grouped into {grouping.groups:,} by"
+        if grouping.explicit:
+            yield f"{words} {grouping.by[0]}"
+        else:
+            names = " and ".join(SHARED[kind][1] for kind in grouping.by)
+            yield f"{words} shared {names} (`--cluster id` treats rows as independent)"
+    for kind, (rows, values) in grouping.fixed.items():
+        one, several = SHARED[kind]
+        if kind != "source" or values > 1 or rows < grouping.rows:  # else the data have one source
+            yield (
+                f"{count(rows, unit)} share {values:,} {one if values == 1 else several}, too "
+                f"few for grouping: intervals do not generalize to other {several}"
+            )
+
+
+_SECTIONS: Mapping[str, tuple[str, Callable[[Run], Iterator[Line | Grid]]]] = MappingProxyType(
+    {
+        "notices": ("", notices),
+        "decisions": ("Gates", decisions),
+        "scores": ("Scores", scores),
+        "missing": ("Missing scores", missing),
+        "failures": ("Failed scores", failures),
+        "worst": ("Worst samples", worst),
+        "details": ("Run details", details),
+        "slices": ("By tag", slices),
+    }
+)
+"""Name -> the title of a section, and what makes it."""
+
+
+def summarize_run(run: Run) -> dict[str, object]:
+    """Return a run's summary as plain data for pages, with its details in words as `facts`."""
+    facts = list(map(vars, details(run)))
+    return run.to_dict() | {"titles": metric_titles(run.metrics), "facts": facts}
+
+
+def metric_titles(metrics: Mapping[str, MetricInfo]) -> dict[str, str]:
+    labels = Counter(info.label for info in metrics.values())
+    return {name: info.label if labels[info.label] == 1 else name for name, info in metrics.items()}
+
+
+def texts_read(sample: Sample, needs: Collection[str]) -> tuple[str, tuple[Context, ...] | None]:
+    grades = "ranking" in needs and "relevance" not in needs
+    return sample.graded_texts if grades else ("contexts", sample.contexts)
+
+
+def changed_settings(
+    options: Mapping[str, object], *, exclude: Collection[str] = ()
+) -> tuple[tuple[str, str], ...]:
+    elsewhere = {"metrics", "gates", "judge", "target", "fallback_target", *exclude}
+
+    def text(value: object) -> str:
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, Mapping):
+            pairs = cast("Mapping[object, object]", value).items()
+            return ", ".join(f"{name}={given}" for name, given in pairs)
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return ", ".join(map(str, cast("Sequence[object]", value)))
+        return str(value)
+
+    return tuple(
+        (name.replace("_", " "), text(value))
+        for name, value in options.items()
+        if name not in elsewhere and value != _default_settings().get(name)
+    )
+
+
+@cache
+def _default_settings() -> Mapping[str, object]:
+    return Plan().model_dump(mode="json")

@@ -1,0 +1,214 @@
+"""Which rows of a run to look at: the worst, those that miss a threshold, a short excerpt."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone._internal.text import one_line
+from ragstone.reports.format import CAUSES, LABELS, decimal
+from ragstone.results.metric_summary import FAILED, SCORED
+from ragstone.results.run import Run
+from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.gate import Gate, reaches
+from ragstone.types.row import LazyRows, Row
+from ragstone.types.score import MetricInfo, Score
+
+WORST = 3
+"""Samples listed as the worst."""
+MAX_CLAIM = 200
+"""Characters of a failing claim, so that there is room for the reason."""
+EXCERPT, RANKING_EXCERPT = 10_000, 1000
+"""Rows, and queries of a ranking, that an HTML page or a JUnit file contains."""
+
+
+@dataclass(frozen=True)
+class WorstSample:
+    """A sample with a bad score; `value` is None if the score failed.
+
+    `why` is the first failing claim or the reason, or "", and `evidence` the first quote for its
+    verdict, or "". A policy may have imputed the score. All texts come from outside.
+    """
+
+    id: str
+    query: str
+    value: float | None
+    why: str
+    evidence: str = ""
+    imputed: bool = False
+
+
+def focus_metric(run: Run) -> str | None:
+    judged = {name: run.counts.scores[name].judged for name in run.metrics}
+    return focus_of(((gate.metric, bool(gate.passed)) for gate in run.gates()), judged)
+
+
+def focus_of(gates: Iterable[tuple[str, bool]], judged: Mapping[str, bool]) -> str | None:
+    """Return the metric of a failed gate, of any gate, the first judged one, or the first.
+
+    `gates` are metrics and whether they passed; `judged` is metric -> whether a judge scored it.
+    """
+    by_result = [metric for metric, _ in sorted(gates, key=lambda gate: gate[1])]
+    by_kind = sorted(judged, key=lambda name: not judged[name])
+    return next((name for name in (*by_result, *by_kind) if name in judged), None)
+
+
+def worst_samples(run: Run, name: str, most: int | None = WORST) -> tuple[WorstSample, ...]:
+    """Return the samples with the worst scores that are not perfect, then the first that failed."""
+    info, counts = run.metrics[name], run.counts.scores[name]
+    best = info.high if info.higher_is_better else info.low
+
+    def samples() -> Iterator[WorstSample]:
+        for placed in counts.worst(higher_is_better=info.higher_is_better):
+            if placed.value != best and (row := find_row(run.rows, placed.place)) is not None:
+                score = row.scores[name]
+                quotes = [each.quote for claim in failing(score)[:1] for each in claim.evidence]
+                yield WorstSample(
+                    row.sample.id,
+                    row.sample.query,
+                    score.value,
+                    failing_claim(score) or score.reason or "",
+                    quotes[0] if quotes else "",
+                    score.fallback,
+                )
+        for cause, first in sorted(counts.failed.items(), key=lambda item: item[1]):
+            if (row := find_row(run.rows, first.place)) is not None:
+                why = f"failed, {CAUSES[cause]}: {first.words}"
+                yield WorstSample(row.sample.id, row.sample.query, None, why)
+
+    return tuple(islice(samples(), most))
+
+
+def worst_documents(run: Run) -> dict[str, list[dict[str, object]]]:
+    """Return the samples with the worst scores of each judged metric as plain data.
+
+    Unlike `worst_samples`, perfect scores are included and failed ones are not.
+    """
+    found: dict[str, list[dict[str, object]]] = {}
+    for name, info in run.metrics.items():
+        worst = run.counts.scores[name].worst(higher_is_better=info.higher_is_better)
+        rows = [find_row(run.rows, placed.place) for placed in worst[:WORST] if info.calls]
+        found |= {name: [_worst_document(row, name) for row in rows if row]} if rows else {}
+    return found
+
+
+def _worst_document(row: Row, name: str) -> dict[str, object]:
+    score = row.scores[name]
+    explanation = {"explanation": score.detail.get("explanation")}
+    fields = {"value", "passed", "reason", "latency_ms", "truths"}
+    return {"id": row.sample.id, **score.model_dump(mode="json", include=fields), **explanation}
+
+
+def failing(score: Score) -> list[JudgedClaim]:
+    return [claim for claim in score.claims if claim.label is not Label.SUPPORTED]
+
+
+def failing_claim(score: Score) -> str:
+    if not (claims := failing(score)):
+        return ""
+    first = claims[0]
+    why = f" ({first.reason})" if first.reason else ""
+    more = f"; and {len(claims) - 1} more" if len(claims) > 1 else ""
+    against = "" if first.against == "contexts" else f", checked against the {first.against}"
+    return f"{LABELS[first.label]}{against}: {one_line(first.text, MAX_CLAIM)}{why}{more}"
+
+
+def find_row(rows: Sequence[Row], place: int) -> Row | None:
+    """Return the row at a place of the data set; None if it is missing.
+
+    Rows are ordered by place. Few are read, because a row's position is at most its place, and
+    smaller by at most the number of missing rows.
+    """
+    if place < len(rows) and (row := rows[place]).index == place:
+        return row
+    if not rows:
+        return None
+    missing = rows[-1].index + 1 - len(rows)
+    end = min(place, len(rows))
+    start = min(max(place - missing, 0), end)
+    position = bisect_left(rows, place, start, end, key=lambda row: row.index)
+    return row if position < end and (row := rows[position]).index == place else None
+
+
+def threshold_metrics(run: Run) -> tuple[str, ...]:
+    gated = {gate.metric for gate in run.manifest.plan.gates}
+    counts = run.counts.scores
+    return tuple(
+        name for name in run.metrics if name in gated or counts[name].threshold is not None
+    )
+
+
+def checked_metrics(run: Run) -> tuple[str, ...]:
+    return threshold_metrics(run) or tuple(run.metrics)
+
+
+def shortfall(score: Score, info: MetricInfo, gates: Sequence[Gate]) -> str | None:
+    """Return which threshold a score misses; None if it misses none or has no value.
+
+    Its own threshold decides. Without one, gates on the mean or its interval do; a gate on the
+    share of scored rows does not apply to one sample.
+    """
+    if score.value is None:
+        return None
+    value = decimal(score.value)
+    if score.passed is not None:
+        sign = ">=" if info.higher_is_better else "<="
+        mark = "" if score.threshold is None else f": {value} is not {sign} {score.threshold:g}"
+        not_measured = score.reason if "why" in score.detail else None
+        return None if score.passed else not_measured or f"threshold missed{mark}"
+    for gate in gates:
+        if gate.of != "scored" and not reaches(score.value, gate.threshold, gate.op):
+            demand = f"{gate.op} {gate.threshold:g}"
+            what = "corrected mean" if gate.of == "corrected" else gate.of
+            return f"{value} is not {demand}, the threshold of the gate on the {what}"
+    return None
+
+
+def excerpt(run: Run, most: int | None = None) -> tuple[Run, str | None]:
+    """Return a run with its worst rows only, and a notice; unchanged if it has at most `most`.
+
+    Selected are the rows that failed or did worst by any metric. Summaries still cover all rows.
+    """
+    rows = run.rows
+    most = most or (EXCERPT if run.columns is None else RANKING_EXCERPT)
+    if len(rows) <= most:
+        return run, None
+
+    def order(name: str, *, higher: bool) -> NDArray[np.int64]:
+        if run.columns is not None:
+            numbers, states = run.columns.column(name)
+        else:
+            states = np.frombuffer(run.counts.scores[name].row_states, np.int8)
+            numbers = np.zeros(states.size)
+            numbers[states == SCORED] = run.counts.scores[name].values
+        missing = np.where(states == FAILED, -np.inf, np.inf)
+        worst_first = np.where(states == SCORED, numbers if higher else -numbers, missing)
+        ranks = np.empty(len(rows), dtype=np.int64)
+        ranks[np.argsort(worst_first, kind="stable")] = np.arange(len(rows))
+        return ranks
+
+    if run.columns is None:  # grouping also puts the counts in the order of the rows
+        assert run.counts.grouping.rows == len(rows)
+    orders = [order(name, higher=info.higher_is_better) for name, info in run.metrics.items()]
+    best_rank = np.minimum.reduce(orders)
+    places = np.sort(np.argsort(best_rank, kind="stable")[:most])
+    notice = (
+        f"{most:,} of {len(rows):,} {'rows' if run.columns is None else 'queries'} that failed or "
+        "scored worst on a metric; use --rows FILE for all of them"
+    )
+    return replace(run, rows=_SelectedRows(rows, places.tolist()), known_counts=run.counts), notice
+
+
+@dataclass(frozen=True)
+class _SelectedRows(LazyRows):
+    rows: Sequence[Row]
+    places: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def at(self, place: int) -> Row:
+        return self.rows[self.places[place]]
