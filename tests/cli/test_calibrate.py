@@ -12,7 +12,7 @@ from ragstone import evaluate
 from ragstone.reports.viewer.app import serve_in_background
 from ragstone.reports.viewer.cache import Summaries
 from ragstone.store import Store
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 Command = Callable[..., Any]
 PLACE = Path(".ragstone/ragstone.db")
@@ -44,7 +44,7 @@ def add_labels(
         store.add_labels(
             run,
             [
-                Label(
+                HumanLabel(
                     run=run,
                     position=place,
                     sample_id=f"q{place}",

@@ -13,7 +13,7 @@ from tests.cli.promptfoo_judge import Served
 from tests.cli.test_compare import PLACE, put
 
 from ragstone.store import Store, find_run
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 Command = Callable[..., Any]
 ROWS = 24
@@ -24,7 +24,7 @@ def label(store: Store, *, wrong: int = 3, count: int = 2 * ROWS) -> str:
     """Label the two claims of each row of the newest run as the judge did, but for a few."""
     run = find_run(store, "last")
     labels = [
-        Label(
+        HumanLabel(
             run=run,
             position=number // 2,
             sample_id=str(number // 2),

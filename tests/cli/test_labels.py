@@ -13,7 +13,7 @@ from ragstone.metrics.text import ExactMatch
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Verdict
 from ragstone.types.claim import Label as Word
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 FORMULA = '=HYPERLINK("http://evil.example","x")'
 
@@ -32,7 +32,7 @@ def run_id(ragstone: Command) -> str:
     return run.manifest.run_id
 
 
-def stored(run_id: str) -> list[Label]:
+def stored(run_id: str) -> list[HumanLabel]:
     with Store.open() as store:
         return store.labels(run_id)
 

@@ -10,7 +10,7 @@ from tests.cli.test_compare import PLACE, put
 
 from ragstone.cli.commands.plan import correlations
 from ragstone.store import Store
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 Command = Callable[..., Any]
 
@@ -73,7 +73,7 @@ def test_the_agreement_of_people_and_judge_comes_from_labels(stored: Command) ->
         for n in range(24):
             yes = (n * 7 % 24) / 24 > 0.5
             store.add_labels("run-a", [
-                Label("run-a", n, f"q{n}", "faithfulness", None, yes, "ann", datetime.now(UTC),
+                HumanLabel("run-a", n, f"q{n}", "faithfulness", None, yes, "ann", datetime.now(UTC),
                       1.0, True)])  # fmt: skip
     said = stored("plan", "--detect", "5%", "--like", "run-a", "--json", "-")
     few, many = (each["metrics"]["faithfulness"] for each in (json.loads(said.out), assumed))
@@ -89,7 +89,7 @@ def test_labelled_rows_count_for_those_that_they_represent(stored: Command) -> N
         judged = [row.scores["faithfulness"].value or 0.0 for row in run.rows]
         human = [n % 3 != 0 for n in range(24)]
         labels = [
-            Label("run-a", n, f"q{n}", "faithfulness", None, yes, "ann", datetime.now(UTC),
+            HumanLabel("run-a", n, f"q{n}", "faithfulness", None, yes, "ann", datetime.now(UTC),
                   0.5 if n % 2 else 1.0, True)
             for n, yes in enumerate(human)
         ]  # fmt: skip

@@ -12,7 +12,7 @@ from tests.cases import each_case
 from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.label_files import LabelDefaults, read_label_file, value_of
 from ragstone.evaluation.labelling import ClaimRow
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 YES = "yes Y TRUE true 1 ja Oui sí SI verdadero sim да 是 はい 예 हाँ ✓ 👍 Supported faithful Belegt"
 NO = "no N FALSE 0 nein Non falso não нет 否 いいえ 아니요 नहीं ✗ unsupported hallucinated"
@@ -29,12 +29,12 @@ def row(place: int, name: str, texts: Sequence[str] = CLAIMS) -> ClaimRow:
 
 
 ROWS = [row(0, "q1"), row(1, "7"), row(2, "=q3", ["-5 degrees", "3"]), row(3, "q4", [])]
-Read = Callable[..., list[Label]]
+Read = Callable[..., list[HumanLabel]]
 
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    def labels(name: str, content: str, **options: object) -> list[Label]:
+    def labels(name: str, content: str, **options: object) -> list[HumanLabel]:
         path = tmp_path / name
         path.write_text(content, encoding="utf-8")
         defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
@@ -44,7 +44,7 @@ def read(tmp_path: Path) -> Read:
     return labels
 
 
-def short(labels: Sequence[Label]) -> list[tuple[str, int | None, bool | None]]:
+def short(labels: Sequence[HumanLabel]) -> list[tuple[str, int | None, bool | None]]:
     return [(each.sample_id, each.claim, each.value) for each in labels]
 
 
@@ -186,7 +186,7 @@ def test_rows_are_matched_by_position(read: Read) -> None:
 def test_columns_can_be_mapped(read: Read) -> None:
     text = "Nr,Satz,Wer,human,probability,at,blind\nq1,2,ben,1,0.25,2026-11-23T10:00+02:00,yes\n"
     (label,) = read("a.csv", text, columns={"id": "nr", "claim": "Satz", "annotator": "Wer"})
-    assert label == Label(
+    assert label == HumanLabel(
         run="r1",
         position=0,
         sample_id="q1",

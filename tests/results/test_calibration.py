@@ -16,7 +16,7 @@ from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.gate import Gate
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 from ragstone.types.score import ALL_SUPPORTED, Score
 
 AT = datetime(2026, 2, 20, tzinfo=UTC)
@@ -54,10 +54,10 @@ def run(n: int = 100, **options: Any) -> Run:
     return Runs.of({NAME: scores(made)}, **fields | options)
 
 
-def labels(n: int, *, wrong: int = 7, claim: int | None = 0) -> list[Label]:
+def labels(n: int, *, wrong: int = 7, claim: int | None = 0) -> list[HumanLabel]:
     """Return labels of the first n rows; people disagree with the judge on every seventh."""
     return [
-        Label(
+        HumanLabel(
             run="a",
             position=place,
             sample_id=f"q{place}",
@@ -219,7 +219,7 @@ def test_annotators_are_a_majority_and_unsure_labels_do_not_count() -> None:
         ([replace(labels(1)[0], metric="unsupported_claims")], "where 1 is best"),
     ],
 )
-def test_what_cannot_be_calibrated(given: list[Label], why: str) -> None:
+def test_what_cannot_be_calibrated(given: list[HumanLabel], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         run().calibrate(given, "mine")
 
@@ -253,9 +253,9 @@ def graded(supported: Sequence[int], n: int = 4) -> list[Score]:
     return made
 
 
-def claim_labels(supported: Sequence[int], n: int = 4) -> list[Label]:
+def claim_labels(supported: Sequence[int], n: int = 4) -> list[HumanLabel]:
     """Return labels of all claims: people reject one claim in five that the judge supports."""
-    found: list[Label] = []
+    found: list[HumanLabel] = []
     for place, count in enumerate(supported):
         (one,) = labels(1)
         for claim in range(n):

@@ -19,7 +19,7 @@ from ragstone.datasets.table import Record
 from ragstone.datasets.values import Plain, normalize_cell, refuse_date, sample_id, text
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest
 from ragstone.evaluation.labelling import ClaimRow
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ _JUDGED = {"label", "against", "confidence", "quotes"}
 class LabelFile(NamedTuple):
     """The labels of a file, and what a reader should know about them."""
 
-    labels: Sequence[Label]
+    labels: Sequence[HumanLabel]
     notes: Sequence[str]
 
 
@@ -172,7 +172,7 @@ def read_label_file(
     numbered = {n: row for name, row in known.items() if numbers[n := _as_number(name)] == 1}
     find = partial(_row_of, known=known, numbered=numbered)
     problems: list[Problem] = []
-    labels: dict[object, tuple[Label, int]] = {}
+    labels: dict[object, tuple[HumanLabel, int]] = {}
     blank = same = 0
     for number, record in enumerate(found):
         if not isinstance(record, Record):
@@ -205,7 +205,7 @@ def read_label_file(
 
 def _label(
     cells: "_Cells", row: ClaimRow, value: bool | None, *, defaults: LabelDefaults, blind: bool
-) -> Label | None:
+) -> HumanLabel | None:
     metric = cells.get("metric", text, defaults.metric)
     claim = None
     if metric in defaults.metrics and metric in row.scores:
@@ -215,7 +215,7 @@ def _label(
     else:
         known = ", ".join(defaults.metrics)
         cells.wrong("metric", f"the run has no {metric} with scores from 0 to 1, only {known}")
-    label = Label(
+    label = HumanLabel(
         run=defaults.run,
         position=row.index,
         sample_id=row.sample.id,

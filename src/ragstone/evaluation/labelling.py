@@ -18,7 +18,7 @@ from ragstone.store.reader import StoredRows
 from ragstone.store.search import row_at
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Word
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
 
 METRIC = "faithfulness"
@@ -243,7 +243,7 @@ class LabelSession:
     skipped: list[Item] = field(default_factory=list[Item])
     reopened: set[Item] = field(default_factory=set[Item])
 
-    def _owns(self, label: Label) -> bool:
+    def _owns(self, label: HumanLabel) -> bool:
         return (label.metric, label.annotator) == (self.metric, self.annotator)
 
     @property
@@ -252,11 +252,11 @@ class LabelSession:
         return [Item(row.position, n) for row in self.plan.rows for n in range(row.claims)]
 
     @property
-    def labels(self) -> dict[Item, Label]:
+    def labels(self) -> dict[Item, HumanLabel]:
         found = self._stored()
         return {item: label for item, label in found.items() if item not in self.reopened}
 
-    def _stored(self) -> dict[Item, Label]:
+    def _stored(self) -> dict[Item, HumanLabel]:
         items = set(self.items)
         found = {
             Item(label.position, label.claim): label
@@ -283,7 +283,7 @@ class LabelSession:
         given = stored.get(item)
         labelled = {each.position: label.probability for each, label in stored.items()}
         chances = self.plan.chances({item.position: 0.0} | labelled)
-        label = Label(
+        label = HumanLabel(
             run=self.run_id,
             position=item.position,
             sample_id=row.sample_id,
@@ -298,7 +298,7 @@ class LabelSession:
         self.store.add_labels(self.run_id, [label])
         self.reopened.discard(item)
 
-        def weighted(label: Label) -> Label:
+        def weighted(label: HumanLabel) -> HumanLabel:
             chance = max(label.probability, chances.get(label.position, 0))
             return replace(label, probability=chance) if self._owns(label) else label
 
@@ -331,7 +331,7 @@ class LabelSession:
         if item not in self.labels:
             return None
 
-        def seen(label: Label) -> Label:
+        def seen(label: HumanLabel) -> HumanLabel:
             own = self._owns(label) and (label.position, label.claim) == item
             return replace(label, blind=False) if own else label
 

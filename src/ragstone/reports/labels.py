@@ -17,7 +17,7 @@ from ragstone.reports.format import percent
 from ragstone.reports.tables import Cell, CellType, Column, Table, batches, write_table
 from ragstone.reports.terminal import print_table
 from ragstone.results.stats.agreement import Agreement
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 _COLUMNS: Mapping[str, tuple[CellType, int]] = {
     "id": (str, 16),
@@ -46,7 +46,7 @@ _TO_LABEL = (
 _SUFFIXES = (".xlsx", ".csv", ".jsonl")
 
 
-def write_labels(labels: Sequence[Label], rows: Sequence[ClaimRow], path: Path) -> None:
+def write_labels(labels: Sequence[HumanLabel], rows: Sequence[ClaimRow], path: Path) -> None:
     """Write labels to a file that `ragstone labels import` reads.
 
     Claims are texts with their number from 1, as in reports. Texts are never formulas.
@@ -79,7 +79,7 @@ def _write(names: Sequence[str], lines: Iterator[Sequence[Cell]], path: Path) ->
         write_table(Table(columns, batches(lines)), path)
 
 
-def _lines(labels: Sequence[Label], rows: Sequence[ClaimRow]) -> Iterator[Sequence[Cell]]:
+def _lines(labels: Sequence[HumanLabel], rows: Sequence[ClaimRow]) -> Iterator[Sequence[Cell]]:
     by_place = {row.index: row for row in rows}
     for label in labels:
         score = by_place[label.position].scores.get(label.metric)
@@ -110,8 +110,8 @@ def _fill_workbook(path: Path, names: Sequence[str], lines: Iterator[Sequence[Ce
         page.make_list(last, len(names) - 1, 1)
 
 
-def print_labels(labels: Sequence[Label], console: Console) -> None:
-    groups: dict[tuple[str, str], list[Label]] = {}
+def print_labels(labels: Sequence[HumanLabel], console: Console) -> None:
+    groups: dict[tuple[str, str], list[HumanLabel]] = {}
     for label in labels:
         groups.setdefault((label.metric, label.annotator), []).append(label)
     heads = ("metric", "annotator", "labels", "yes", "no", "?", "rows", "blind", "last")
@@ -141,7 +141,7 @@ def print_labels(labels: Sequence[Label], console: Console) -> None:
         print_table(console, heads, pairs, words=2)
 
 
-def agreement(first: Sequence[Label], second: Sequence[Label]) -> Agreement:
+def agreement(first: Sequence[HumanLabel], second: Sequence[HumanLabel]) -> Agreement:
     """Return how far two annotators agree on what both labelled; "cannot tell" does not count."""
     values = {(each.position, each.claim): each.value for each in second}
     pairs = ((each.value, values.get((each.position, each.claim))) for each in first)

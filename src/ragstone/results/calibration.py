@@ -23,7 +23,7 @@ from ragstone.results.stats.intervals import Ends, Numbers, effective, proportio
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.config import Manifest
 from ragstone.types.gate import EPSILON
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
 from ragstone.types.score import ALL_SUPPORTED, Correction, MetricInfo, Score
 
@@ -99,7 +99,7 @@ class MetricCalibration(FrozenModel):
     @classmethod
     def of_labels(
         cls,
-        rows: Iterable[tuple[int, Row, Sequence[Label]]],
+        rows: Iterable[tuple[int, Row, Sequence[HumanLabel]]],
         *,
         metric: str,
         groups: NDArray[np.int64] | None,
@@ -113,7 +113,7 @@ class MetricCalibration(FrozenModel):
         """
         rows = [*rows]
         of = "claims" if any(each.claim is not None for *_, few in rows for each in few) else None
-        every: list[Label] = []
+        every: list[HumanLabel] = []
         labelled: list[LabelledRow] = []
         shares = fits = True
         for place, row, few in rows:
@@ -260,14 +260,14 @@ class Calibration(FrozenModel):
         metrics: Mapping[str, MetricInfo],
         rows: Iterable[Row],
         *,
-        labels: Iterable[Label],
+        labels: Iterable[HumanLabel],
         name: str,
     ) -> "Calibration":
         """Collect the labels of the run that has these parts.
 
         Several labels of one claim count as their majority; "cannot tell" and ties do not count.
         """
-        given: dict[str, dict[int, list[Label]]] = {}
+        given: dict[str, dict[int, list[HumanLabel]]] = {}
         for label in labels:
             if label.value is not None:
                 given.setdefault(label.metric, {}).setdefault(label.position, []).append(label)
@@ -451,7 +451,7 @@ def _supported(score: Score) -> tuple[float, float]:
     return least / max(1, len(labels)), (least + partly) / max(1, len(labels))
 
 
-def majority(labels: Iterable[Label]) -> dict[Unit, bool]:
+def majority(labels: Iterable[HumanLabel]) -> dict[Unit, bool]:
     """Return the majority of each unit's labels; "cannot tell" and ties do not count."""
     votes: dict[Unit, list[bool]] = {}
     for label in labels:
@@ -475,7 +475,7 @@ def verdict_of(score: Score | None, claim: int | None) -> bool | None:
     return score.claims[claim].label is Verdict.SUPPORTED if known else None
 
 
-def _labelled_claims(score: Score, labels: Iterable[Label]) -> list[LabelledClaim]:
+def _labelled_claims(score: Score, labels: Iterable[HumanLabel]) -> list[LabelledClaim]:
     whole = score.detail.get(ALL_SUPPORTED)
     found: list[LabelledClaim] = []
     for (_, _, claim), human in majority(labels).items():

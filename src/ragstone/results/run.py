@@ -17,7 +17,7 @@ from ragstone.results.ranking_run import RankingRows
 from ragstone.results.run_summary import RunSummaryBuilder, Slices
 from ragstone.types.config import Manifest, Plan
 from ragstone.types.gate import GateResult
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 from ragstone.types.reply import Usage
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.score import NOTHING, Correction, Detail, MetricInfo, Summary
@@ -195,7 +195,7 @@ class Run:
         """The scores among rows that share a value of a tag; computed once."""
         return self.counts.slices(self.metrics)
 
-    def calibrate(self, labels: Iterable[Label], name: str) -> Calibration:
+    def calibrate(self, labels: Iterable[HumanLabel], name: str) -> Calibration:
         """Return the calibration of this run's labels under a name; it is not saved.
 
         Raises:

@@ -14,15 +14,17 @@ from ragstone.results.calibration import majority, verdict_of
 from ragstone.results.stats.paired_tests import variance_components
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
 
-def label(claim: int | None, value: bool | None, *, by: str = "ann", position: int = 0) -> Label:
+def label(
+    claim: int | None, value: bool | None, *, by: str = "ann", position: int = 0
+) -> HumanLabel:
     at = datetime.now(UTC)
-    return Label("run", position, str(position), "m", claim, value, by, at, 1.0, True)
+    return HumanLabel("run", position, str(position), "m", claim, value, by, at, 1.0, True)
 
 
 def score(value: float, *verdicts: Verdict) -> Score:

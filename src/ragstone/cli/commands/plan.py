@@ -33,7 +33,7 @@ from ragstone.results.stats.paired_tests import (
 )
 from ragstone.store import find_run
 from ragstone.types.gate import share
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 SPREAD = 0.4
 """Assumed standard deviation of a metric's scores: that of a pass rate of 80%."""
@@ -140,7 +140,7 @@ def trial_share(scores: Numbers) -> float:
     return min(1.0, float(scores.var()) / most) if most > 0 else 1.0
 
 
-def correlations(run: Run, labels: Sequence[Label]) -> dict[str, float]:
+def correlations(run: Run, labels: Sequence[HumanLabel]) -> dict[str, float]:
     """Return metric -> the correlation of the judge's scores with people's, over labelled rows.
 
     Rows are weighted by 1 / their probability to be labelled. Metrics with fewer than FEWEST
@@ -159,7 +159,7 @@ def correlations(run: Run, labels: Sequence[Label]) -> dict[str, float]:
 
 
 def pilots_of(
-    runs: Sequence[Run], chosen: Sequence[str], labels: Sequence[Label]
+    runs: Sequence[Run], chosen: Sequence[str], labels: Sequence[HumanLabel]
 ) -> dict[str, Pilot]:
     """Return what one run, or two runs of the same questions, show of their metrics.
 

@@ -14,7 +14,7 @@ from ragstone.results.compare.metric_change import CorrectedDifference, MetricCh
 from ragstone.results.compare.pairing import Pair
 from ragstone.results.run import Run
 from ragstone.results.stats.corrected import LabelledScores, corrected_difference
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class LabelledRun:
     other: Calibration | None
 
     @classmethod
-    def of(cls, run: Run, labels: Sequence[Label], other: Calibration | None) -> "LabelledRun":
+    def of(cls, run: Run, labels: Sequence[HumanLabel], other: Calibration | None) -> "LabelledRun":
         own = None
         with suppress(UsageError):
             own = run.calibrate(labels, "") if labels else None
