@@ -11,7 +11,7 @@ from tests.cases import each_case
 from tests.results.conftest import Runs
 
 from ragstone.errors import UsageError
-from ragstone.results.calibration import FEWEST, Calibration, load_calibration
+from ragstone.results.calibration import MIN_ROWS, Calibration, load_calibration
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
@@ -153,7 +153,7 @@ def test_a_metric_of_another_kind_is_left_alone() -> None:
 
 
 def test_few_labels_old_labels_and_new_confidences_decide_no_gate() -> None:
-    few = run().calibrate(labels(FEWEST - 1), "mine")
+    few = run().calibrate(labels(MIN_ROWS - 1), "mine")
     assert "19 labelled rows, and gates need 20" in corrected(few, run()).problem
     calibrated = run().calibrate(labels(70), "mine")
     old = run(plan={"max_age": 5, "cluster": "id"})
@@ -214,7 +214,7 @@ def test_annotators_are_a_majority_and_unsure_labels_do_not_count() -> None:
 @each_case(
     ("given", "why"),
     [
-        ([], "has no labels: label it with `ragstone label a`"),
+        ([], "has no labels: label it with `ragstone labels start a`"),
         ([replace(labels(1)[0], metric="hit@5")], "hit@5 cannot be calibrated"),
         ([replace(labels(1)[0], metric="unsupported_claims")], "where 1 is best"),
     ],

@@ -17,9 +17,14 @@ from ragstone._internal.files import check_file, write_text
 from ragstone._internal.text import count
 from ragstone.errors import UsageError
 from ragstone.results.run_summary import RunSummaryBuilder
-from ragstone.results.stats.agreement import Agreement, Threshold, best_threshold
-from ragstone.results.stats.corrected import LabelledScores, corrected_mean
 from ragstone.results.stats.intervals import Ends, Numbers, effective, proportion_interval
+from ragstone.results.stats.labels import (
+    Agreement,
+    LabelledScores,
+    Threshold,
+    best_threshold,
+    corrected_mean,
+)
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.config import Manifest
 from ragstone.types.gate import EPSILON
@@ -28,9 +33,9 @@ from ragstone.types.row import Row
 from ragstone.types.score import ALL_SUPPORTED, Correction, MetricInfo, Score
 
 FOLDER = Path(".ragstone") / "calibrations"
-FEWEST = 20
+MIN_ROWS = 20
 """Labelled rows that a gate needs; the intervals were tested from this number on."""
-OUTSIDE = 3.0
+MAX_OUTSIDE = 3.0
 """A gate is refused if this many times more rows than expected are beyond the labelled range."""
 BINS = 5
 _NAME = re.compile(r"[\w][\w.-]{0,99}")
@@ -68,7 +73,6 @@ class LabelledRow(FrozenModel):
     group: int
     support: _Share | None
     claims: Annotated[tuple[LabelledClaim, ...], Field(min_length=1)]
-    tags: FrozenMap[str, str]
 
 
 class MetricCalibration(FrozenModel):
@@ -97,7 +101,7 @@ class MetricCalibration(FrozenModel):
         return self
 
     @classmethod
-    def of_labels(
+    def from_labels(
         cls,
         rows: Iterable[tuple[int, Row, Sequence[HumanLabel]]],
         *,
@@ -136,7 +140,6 @@ class MetricCalibration(FrozenModel):
                     group=place if groups is None else int(groups[place]),
                     support=whole if isinstance(whole, float) else None,
                     claims=tuple(claims),
-                    tags={tag: str(value) for tag, value in row.sample.tags.items()},
                 )
             )
         if not labelled:
@@ -186,26 +189,18 @@ class MetricCalibration(FrozenModel):
             if labels
         ]
 
-    def thresholds(self) -> dict[str, Threshold]:
-        slices: dict[str, list[tuple[LabelledClaim, int]]] = {}
-        for row in self.rows:
-            names = ["", *(f"{tag}={value}" for tag, value in row.tags.items())]
-            for name in names:
-                slices.setdefault(name, []).extend((claim, row.group) for claim in row.claims)
-        found: dict[str, Threshold] = {}
-        for name, items in slices.items():
-            known = [
-                (claim.support, claim.judge, claim.human, group)
-                for claim, group in items
-                if claim.support is not None
-            ]
-            if len(known) < FEWEST or (name and len(items) == len(slices[""])):
-                continue
-            *columns, groups = zip(*known, strict=True)
-            support, judge, human = (np.array(each, dtype=np.float64) for each in columns)
-            if threshold := best_threshold(support, judge, human, groups):
-                found[name] = threshold
-        return found
+    def threshold(self) -> Threshold | None:
+        known = [
+            (claim.support, claim.judge, claim.human, row.group)
+            for row in self.rows
+            for claim in row.claims
+            if claim.support is not None
+        ]
+        if len(known) < MIN_ROWS:
+            return None
+        *columns, groups = zip(*known, strict=True)
+        support, judge, human = (np.array(column, dtype=np.float64) for column in columns)
+        return best_threshold(support, judge, human, groups)
 
     def scores(
         self,
@@ -254,7 +249,7 @@ class Calibration(FrozenModel):
     metrics: FrozenMap[str, MetricCalibration]
 
     @classmethod
-    def of(
+    def from_labels(
         cls,
         manifest: Manifest,
         metrics: Mapping[str, MetricInfo],
@@ -273,7 +268,7 @@ class Calibration(FrozenModel):
                 given.setdefault(label.metric, {}).setdefault(label.position, []).append(label)
         if not given:
             raise UsageError(
-                f"run {manifest.run_id} has no labels: label it with `ragstone label "
+                f"run {manifest.run_id} has no labels: label it with `ragstone labels start "
                 f"{manifest.run_id}`, or import labels with `ragstone labels import`"
             )
         counts = RunSummaryBuilder((), cluster=manifest.plan.cluster)
@@ -297,7 +292,7 @@ class Calibration(FrozenModel):
             )
         for metric in filter(suitable.__contains__, given):
             positions = given[metric]
-            calibrated, fits = MetricCalibration.of_labels(
+            calibrated, fits = MetricCalibration.from_labels(
                 [(*judged[position], few) for position, few in sorted(positions.items())],
                 metric=metric,
                 groups=groups,
@@ -368,16 +363,18 @@ class Calibration(FrozenModel):
             labels=len(found.rows),
             method="labels of these rows" if own else "transported",
             of=found.of,
-            problem=self._doubt(found, manifest, np.frombuffer(scores.whole)),
+            problem=self._reason_unusable(found, manifest, np.frombuffer(scores.whole)),
             reliability=tuple(found.reliability()),
         )
 
-    def _doubt(self, found: MetricCalibration, manifest: Manifest, whole: Numbers) -> str | None:
+    def _reason_unusable(
+        self, found: MetricCalibration, manifest: Manifest, whole: Numbers
+    ) -> str | None:
         """Return why a gate must not rest on the corrected mean, if there is a reason."""
         days = manifest.plan.max_age
-        if len(found.rows) < FEWEST:
+        if len(found.rows) < MIN_ROWS:
             rows = count(len(found.rows), "labelled row")
-            return f"it has {rows}, and gates need {FEWEST}; label more"
+            return f"it has {rows}, and gates need {MIN_ROWS}; label more"
         if days is not None and manifest.started_at - found.labelled_at > timedelta(days=days):
             day = f"{found.labelled_at:%Y-%m-%d}"
             why = f"its newest label is of {day}, over {days} days before the run (--max-age)"
@@ -385,7 +382,7 @@ class Calibration(FrozenModel):
         supports = [row.support for row in found.rows if row.support is not None]
         if whole.size and supports:
             share = float(np.mean((whole < min(supports)) | (whole > max(supports))))
-            if share > OUTSIDE * 2 / (len(supports) + 1):
+            if share > MAX_OUTSIDE * 2 / (len(supports) + 1):
                 return (
                     f"the judge's confidence in {share:.0%} of the rows is outside the labelled "
                     f"range, {min(supports):.2f} to {max(supports):.2f}; label rows of this run"
@@ -411,7 +408,7 @@ def load_calibration(name: str) -> Calibration:
         known = sorted(each.stem for each in FOLDER.glob("*.json"))
         raise UsageError(
             f"there is no calibration {name!r} in {FOLDER} ({', '.join(known) or 'none'}); create "
-            f"it with `ragstone calibrate RUN --name {name}`"
+            f"it with `ragstone labels calibrate RUN --name {name}`"
         )
     check_file(path)
     try:
@@ -421,7 +418,7 @@ def load_calibration(name: str) -> Calibration:
         place = ".".join(map(str, fault["loc"]))
         raise UsageError(
             f"{path} is not a calibration of this version ({place or 'all of it'}: {fault['msg']});"
-            f" create it again with `ragstone calibrate RUN --name {name}`"
+            f" create it again with `ragstone labels calibrate RUN --name {name}`"
         ) from None
     return found.model_copy(update={"name": name})
 

@@ -201,7 +201,9 @@ class Run:
         Raises:
             UsageError: there are no labels of scored rows, or of a metric that has no range 0 to 1.
         """
-        return Calibration.of(self.manifest, self.metrics, self.rows, labels=labels, name=name)
+        return Calibration.from_labels(
+            self.manifest, self.metrics, self.rows, labels=labels, name=name
+        )
 
     def gates(self) -> tuple[GateResult, ...]:
         """Check the gates of the plan; those on a corrected mean need a metric that is judged."""

@@ -79,12 +79,12 @@ from ragstone.metrics import Metric, get
 from ragstone.reports.format import NO_VALUE, dollars
 from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import Grid, GridRow, print_grid, print_table
-from ragstone.results.calibration import FEWEST, majority, verdict_of
+from ragstone.results.calibration import MIN_ROWS, majority, verdict_of
 from ragstone.results.compare.comparison import choose_metrics
 from ragstone.results.run import Run
 from ragstone.results.stats.distributions import NORMAL
 from ragstone.results.stats.intervals import Share
-from ragstone.results.stats.sequential import MOVED, drift_evidence, mean_sequence
+from ragstone.results.stats.paired_tests import DRIFTED, drift_evidence, mean_sequence
 from ragstone.store import Store, find_run
 from ragstone.types.config import Plan, Source
 from ragstone.types.questions import VerifyClaims
@@ -266,10 +266,10 @@ def probe(**given: Any) -> None:
         for (metric, row, claim), value in units.items()
         if verdict_of(stored.get(row, {}).get(metric), claim) is not None
     }
-    if len(units) < FEWEST:
+    if len(units) < MIN_ROWS:
         click.echo(
             f"Exit code {TOO_MUCH_FAILED}: run {run_id} has {count(len(units), 'label')} that can "
-            f"be compared with a verdict; at least {FEWEST} are needed",
+            f"be compared with a verdict; at least {MIN_ROWS} are needed",
             err=True,
         )
         sys.exit(TOO_MUCH_FAILED)
@@ -293,7 +293,7 @@ def probe(**given: Any) -> None:
         float(of[seen].sum() / sizes[seen].sum()) if seen.any() else None
         for of, seen in zip(counts, known, strict=True)
     ]
-    moved = bool(evidence.max() >= MOVED)
+    moved = bool(evidence.max() >= DRIFTED)
     ends = mean_sequence(np.where(known, counts / sizes, np.nan)).tolist()
     document = {
         "run_id": run_id,
@@ -316,7 +316,7 @@ def probe(**given: Any) -> None:
         f"{count(len(looks), 'probe')}{then}.",
         markup=False,
     )
-    strength = f"evidence {evidence.max():.2g}, drift from {MOVED:.0f}"
+    strength = f"evidence {evidence.max():.2g}, drift from {DRIFTED:.0f}"
     if not moved:
         first = "This is the first probe; later ones are compared with it."
         low, high = ends[-1]

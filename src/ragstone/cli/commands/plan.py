@@ -19,7 +19,7 @@ from ragstone.evaluation.judge_testing.again import judge_variances
 from ragstone.reports.format import NO_VALUE
 from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_table
-from ragstone.results.calibration import FEWEST, Calibration
+from ragstone.results.calibration import MIN_ROWS, Calibration
 from ragstone.results.compare.comparison import choose_metrics, compare
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Clusters, Numbers
@@ -108,7 +108,7 @@ def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Ne
     while by_repeats.get(repeats + 2, math.inf) <= (1 - WORTH) * by_repeats[repeats]:
         repeats += 2
     questions = by_repeats[repeats]
-    judged = max(LABELS_OF * questions, FEWEST)
+    judged = max(LABELS_OF * questions, MIN_ROWS)
     people = PEOPLE if pilot.people is None else min(pilot.people, HIGHEST)
     labels = None
     if pilot.judged:
@@ -121,7 +121,7 @@ def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Ne
             systems=pilot.systems,
             trial=pilot.trial,
         )
-        labels = min(max(FEWEST, math.ceil(least * pilot.rows)), judged)
+        labels = min(max(MIN_ROWS, math.ceil(least * pilot.rows)), judged)
     return Needed(
         spread=pilot.spread,
         judge_variance=pilot.judge,
@@ -143,16 +143,16 @@ def trial_share(scores: Numbers) -> float:
 def correlations(run: Run, labels: Sequence[HumanLabel]) -> dict[str, float]:
     """Return metric -> the correlation of the judge's scores with people's, over labelled rows.
 
-    Rows are weighted by 1 / their probability to be labelled. Metrics with fewer than FEWEST
+    Rows are weighted by 1 / their probability to be labelled. Metrics with fewer than MIN_ROWS
     labelled rows, or without variation, are left out.
     """
     found: dict[str, float] = {}
     with suppress(UsageError):  # no labels, or none that can be compared
-        known = Calibration.of(run.manifest, run.metrics, run.rows, labels=labels, name="")
+        known = Calibration.from_labels(run.manifest, run.metrics, run.rows, labels=labels, name="")
         for metric, each in known.metrics.items():
             scores = np.array([[row.judged, row.human] for row in each.rows]).T
             weights = [1 / row.probability for row in each.rows]
-            if len(weights) >= FEWEST and all(np.ptp(scores, axis=1) > 0):
+            if len(weights) >= MIN_ROWS and all(np.ptp(scores, axis=1) > 0):
                 (judge, both), (_, people) = np.cov(scores, aweights=weights).tolist()
                 found[metric] = max(0.0, both / math.sqrt(judge * people))
     return found
@@ -319,7 +319,7 @@ def _print(
     labels += "to show it; the correlation of judge and people is "
     judged = [each for each in plan.values() if each.labels is not None]
     known = all(each.correlation_with_people is not None for each in judged)
-    labels += "measured" if known else f"assumed to be {PEOPLE} with fewer than {FEWEST} labelled"
+    labels += "measured" if known else f"assumed to be {PEOPLE} with fewer than {MIN_ROWS} labelled"
     judge = "the judge's noise is measured"
     if any(each.judge_variance is None for each in judged):
         judge = "`ragstone judge noise RUN` measures what more of them would save"
