@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.cli.commands.plan import LABELS_OF, trial_share
+from ragstone.results.planning import JUDGED_PER_QUESTION, binomial_variance_share
 from ragstone.results.stats import labels as label_statistics
 from ragstone.results.stats.labels import LabelledScores, corrected_difference
 from ragstone.results.stats.paired_tests import (
@@ -106,10 +106,10 @@ def labels(claims: int, good: float, simulations: int) -> tuple[str, bool]:
     difference = people[:, 1] - people[:, 0]
     spread = float(difference.std())
     enough = questions_needed(spread, float(difference.mean()))
-    judged = LABELS_OF * enough
+    judged = JUDGED_PER_QUESTION * enough
     correlation = float(np.corrcoef(people[:, 0], judge[:, 0])[0, 1])
     systems = float(np.corrcoef(people.T)[0, 1])
-    trial = trial_share(people[:, 0])
+    trial = binomial_variance_share(people[:, 0])
     n = labels_needed(enough, judged, correlation, spread=spread, systems=systems, trial=trial)
     found = 0
     for _ in range(simulations):

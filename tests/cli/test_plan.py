@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.cli.test_compare import PLACE, put
 
-from ragstone.cli.commands.plan import correlations
+from ragstone.results.planning import human_correlations
 from ragstone.store import Store
 from ragstone.types.label import HumanLabel
 
@@ -96,9 +96,9 @@ def test_labelled_rows_count_for_those_that_they_represent(stored: Command) -> N
     columns = [(judged[n], human[n]) for n in range(24) for _ in range(1 + n % 2)]
     expected = np.corrcoef(np.array(columns, dtype=float).T)[0, 1]
     assert expected > 0.01
-    assert correlations(run, labels) == {"faithfulness": pytest.approx(expected)}
-    assert correlations(run, labels[:19]) == {}
-    assert correlations(run, []) == {}
+    assert human_correlations(run, labels) == {"faithfulness": pytest.approx(expected)}
+    assert human_correlations(run, labels[:19]) == {}
+    assert human_correlations(run, []) == {}
 
 
 def test_metrics_without_a_judge_need_no_labels(ragstone: Command, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ from ragstone.datasets.export import check_format, losses, write_samples
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.evaluation.effects import check_judge_settings
 from ragstone.evaluation.fingerprint import VERSION, judge_setup
-from ragstone.evaluation.judge_testing.runner import estimate_usage
+from ragstone.evaluation.judge_test import estimate_usage
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge

@@ -329,6 +329,20 @@ def variance_components(scores: Numbers) -> tuple[float, float]:
     return max(between, 0.0), judge
 
 
+def half_widths(sampling: float, judge: float, rows: int) -> dict[str, float]:
+    """Return half the width of the 95% interval of a mean of so many independent rows.
+
+    `now`, with one more judgment of each row, and with twice the rows, which costs as much. The
+    arguments are those of `variance_components`.
+    """
+    z = NORMAL.inv_cdf(0.975)
+    return {
+        "now": z * math.sqrt((sampling + judge) / rows),
+        "one_more_judgment": z * math.sqrt((sampling + judge / 2) / rows),
+        "twice_the_rows": z * math.sqrt((sampling + judge) / rows / 2),
+    }
+
+
 # Probes: the same items again and again. What follows holds after each of them.
 
 DRIFTED = 1 / ALPHA
