@@ -72,7 +72,7 @@ def run_id(store: Store) -> str:
 def session(store: Store, run_id: str) -> Callable[..., LabelSession]:
     def made(annotator: str = "ana", labels: int = 40) -> LabelSession:
         plan = plan_of(store, run_id, labels)
-        return LabelSession(store, run_id, METRIC, annotator, plan)
+        return LabelSession(store, run_id, annotator, plan)
 
     return made
 

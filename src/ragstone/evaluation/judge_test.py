@@ -127,42 +127,24 @@ def select_cases(samples: Iterable[Sample], n: int) -> list[Case]:
     return cases
 
 
-@dataclass(frozen=True)
-class SkippedCounts:
-    """Why rows gave no claims.
-
-    Attributes:
-        short, long: sentences shorter than `SHORTEST` or longer than `LONGEST`.
-    """
-
-    rows: int
-    without_contexts: int
-    short: int
-    long: int
-
-    def __str__(self) -> str:
-        reasons = (
-            (self.without_contexts, "row", " without contexts"),
-            (self.short, "shorter sentence", ""),
-            (self.long, "longer sentence", ""),
-        )
-        return ", ".join(f"{count(number, what)}{more}" for number, what, more in reasons if number)
-
-    @classmethod
-    def from_samples(cls, samples: Iterable[Sample]) -> Self:
-        """Count the rows and sentences of samples that cannot be used."""
-        rows = without_contexts = 0
-        lengths: list[int] = []
-        for sample in samples:
-            rows += 1
-            contexts = _contexts(sample)
-            without_contexts += not contexts
-            texts = (sample.response or "", sample.reference or "", "\n".join(contexts))
-            found = [extract_claims(text) for text in texts if contexts]
-            claims = next((each for each in found if each), ())
-            lengths += [_length(claim.text) for claim in claims]
-        short = sum(length < SHORTEST for length in lengths)
-        return cls(rows, without_contexts, short, sum(length > LONGEST for length in lengths))
+def skipped_reasons(samples: Iterable[Sample]) -> str:
+    """Return how many rows and sentences cannot be used, and why; "" if all can."""
+    without_contexts = 0
+    lengths: list[int] = []
+    for sample in samples:
+        contexts = _contexts(sample)
+        if not contexts:
+            without_contexts += 1
+            continue
+        texts = (sample.response or "", sample.reference or "", "\n".join(contexts))
+        claims = next((claims for text in texts if (claims := extract_claims(text))), ())
+        lengths += [_length(claim.text) for claim in claims]
+    reasons = (
+        (without_contexts, "row", " without contexts"),
+        (sum(length < SHORTEST for length in lengths), "shorter sentence", ""),
+        (sum(length > LONGEST for length in lengths), "longer sentence", ""),
+    )
+    return ", ".join(f"{count(number, what)}{more}" for number, what, more in reasons if number)
 
 
 def _contexts(sample: Sample) -> tuple[str, ...]:

@@ -99,6 +99,7 @@ class DrawnRow(NamedTuple):
 class LabelPlan:
     """The rows of a run to label, in order, and how they were drawn."""
 
+    metric: str
     sampling: SamplingPlan
     rows: Sequence[DrawnRow]
 
@@ -162,7 +163,7 @@ def plan_labels(rows: Sequence[ClaimRow], metric: str, *, labels: int, seed: str
         row, claims, code = judged[number][0], judged[number][1], codes[number]
         chance = probabilities[code]
         drawn.append(DrawnRow(row.index, row.sample.id, len(claims), strata[code].name, chance))
-    return LabelPlan(sampling, drawn)
+    return LabelPlan(metric, sampling, drawn)
 
 
 def _expected_support(claim: _Claim) -> float:
@@ -191,14 +192,13 @@ class LabelSession:
 
     store: Store
     run_id: str
-    metric: str
     annotator: str
     plan: LabelPlan
     skipped: list[Item] = field(default_factory=list[Item])
     reopened: set[Item] = field(default_factory=set[Item])
 
     def _owns(self, label: HumanLabel) -> bool:
-        return (label.metric, label.annotator) == (self.metric, self.annotator)
+        return (label.metric, label.annotator) == (self.plan.metric, self.annotator)
 
     @property
     def items(self) -> list[Item]:
@@ -241,7 +241,7 @@ class LabelSession:
             run=self.run_id,
             position=item.position,
             sample_id=row.sample_id,
-            metric=self.metric,
+            metric=self.plan.metric,
             claim=item.claim,
             value=value,
             annotator=self.annotator,
@@ -290,7 +290,7 @@ class LabelSession:
             return replace(label, blind=False) if own else label
 
         self.store.change_labels(self.run_id, seen)
-        return self.row(item).scores[self.metric].claims[item.claim]
+        return self.row(item).scores[self.plan.metric].claims[item.claim]
 
 
 WORDS: Mapping[bool | None, str] = MappingProxyType(

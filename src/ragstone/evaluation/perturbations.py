@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import product
 from types import MappingProxyType
-from typing import TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from ragstone.judges.offline.words import guess_language, language_of, split_forms
 
@@ -34,8 +34,7 @@ HEADLINE = 0.6
 """A text in which more words have capitals is a headline or a list, where they mark no names."""
 
 
-@dataclass(frozen=True)
-class Capitals:
+class Capitals(NamedTuple):
     """What capital letters mean in some texts.
 
     Attributes:
@@ -47,11 +46,12 @@ class Capitals:
     lowered: frozenset[str]
 
     @classmethod
-    def of(cls, *texts: str) -> "Capitals":
-        """Examine texts of one language each; none may be in another language than English."""
-        found = [_marks_names(text) for text in texts]
+    def of(cls, *texts: str) -> Self:
+        """Examine texts; those of an unknown language do not count, unless all are."""
+        languages = {_language(text) for text in texts} - {""}
+        mark_names = languages == {"en"} and not any(map(_is_headline, texts))
         lowered = (m[0] for text in texts for m in WORD.finditer(text) if m[0][0].islower())
-        return cls(True in found and False not in found, frozenset(lowered))
+        return cls(mark_names, frozenset(lowered))
 
     def is_name(self, word: str) -> bool:
         if not word[0].isupper() or word.casefold() in self.lowered:
@@ -116,16 +116,13 @@ def is_first(text: str, start: int) -> bool:
     return begins or _FIRST.search(before) is not None
 
 
-def _marks_names(text: str) -> bool | None:
-    language = _language(text)
-    if language != "en":
-        return False if language else None
-    counted = [
+def _is_headline(text: str) -> bool:
+    capitals = [
         match[0][0].isupper()
         for match in WORD.finditer(text)
         if len(match[0]) >= LONG_WORD and not is_first(text, match.start())
     ]
-    return len(counted) < MIN_LONG_WORDS or sum(counted) < HEADLINE * len(counted)
+    return len(capitals) >= MIN_LONG_WORDS and sum(capitals) >= HEADLINE * len(capitals)
 
 
 def _language(text: str) -> str:

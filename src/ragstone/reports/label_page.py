@@ -107,7 +107,7 @@ class _Views:
 
     def _claim(self, item: Item) -> dict[str, object]:
         row = self._session.row(item)
-        claim = row.scores[self._session.metric].claims[item.claim]
+        claim = row.scores[self._session.plan.metric].claims[item.claim]
         return {
             "item": item,
             "sample_id": row.sample.id,

@@ -74,7 +74,7 @@ def write_labels(labels: Sequence[HumanLabel], rows: Sequence[ClaimRow], path: P
     _write(_LABELLED, lines(), path)
 
 
-def write_claims(store: Store, run_id: str, metric: str, plan: LabelPlan, path: Path) -> None:
+def write_claims(store: Store, run_id: str, plan: LabelPlan, path: Path) -> None:
     """Write the claims of a plan, without the judge's verdicts, to be labelled in the file."""
 
     def lines() -> Iterator[Sequence[Cell]]:
@@ -83,9 +83,9 @@ def write_claims(store: Store, run_id: str, metric: str, plan: LabelPlan, path: 
             assert row is not None, "the plan is of this run"
             sample = row.sample
             contexts = "\n\n".join(each.text for each in sample.contexts or ())
-            for number, claim in enumerate(row.scores[metric].claims, 1):
+            for number, claim in enumerate(row.scores[plan.metric].claims, 1):
                 before = sample.id, sample.query, contexts, claim.text, None
-                yield (*before, sample.response, number, metric, drawn.probability, True)
+                yield (*before, sample.response, number, plan.metric, drawn.probability, True)
 
     _write(_TO_LABEL, lines(), path)
 

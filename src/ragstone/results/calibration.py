@@ -103,7 +103,7 @@ class MetricCalibration(FrozenModel):
     @classmethod
     def from_labels(
         cls,
-        rows: Iterable[tuple[int, Row, Sequence[HumanLabel]]],
+        rows: Sequence[tuple[int, Row, Sequence[HumanLabel]]],
         *,
         metric: str,
         groups: NDArray[np.int64] | None,
@@ -115,45 +115,46 @@ class MetricCalibration(FrozenModel):
         Also returns whether each score is the share of supported claims, with or without those
         supported partially.
         """
-        rows = [*rows]
-        of = "claims" if any(each.claim is not None for *_, few in rows for each in few) else None
-        every: list[HumanLabel] = []
+        of_claims = any(label.claim is not None for *_, labels in rows for label in labels)
+        used: list[HumanLabel] = []
         labelled: list[LabelledRow] = []
         shares = fits = True
-        for place, row, few in rows:
-            used = [each for each in few if (each.claim is not None) == (of is not None)]
-            every += used
+        for place, row, labels in rows:
+            of_row = [label for label in labels if (label.claim is not None) == of_claims]
+            used += of_row
             score = row.scores[metric]
-            claims = _labelled_claims(score, used)
+            claims = _labelled_claims(score, of_row)
             if score.value is None or not claims:
                 continue
-            least, most = _supported(score)
-            shares = shares and abs(score.value - least) < EPSILON
-            fits = fits and least - EPSILON < score.value < most + EPSILON
-            whole = score.detail.get(ALL_SUPPORTED)
+            verdicts = [claim.label for claim in score.claims]
+            whole, partly = map(verdicts.count, (Verdict.SUPPORTED, Verdict.PARTIALLY_SUPPORTED))
+            low, high = whole / max(1, len(verdicts)), (whole + partly) / max(1, len(verdicts))
+            shares = shares and abs(score.value - low) < EPSILON
+            fits = fits and low - EPSILON < score.value < high + EPSILON
+            support = score.detail.get(ALL_SUPPORTED)
             labelled.append(
                 LabelledRow(
                     position=row.index,
                     judged=score.value,
                     human=sum(claim.human for claim in claims) / len(claims),
-                    probability=max(each.probability for each in used),
+                    probability=max(label.probability for label in of_row),
                     group=place if groups is None else int(groups[place]),
-                    support=whole if isinstance(whole, float) else None,
+                    support=support if isinstance(support, float) else None,
                     claims=tuple(claims),
                 )
             )
         if not labelled:
             return None, fits
-        made = cls(
-            of=of or "responses",
-            shares=shares and of is not None,
+        calibration = cls(
+            of="claims" if of_claims else "responses",
+            shares=shares and of_claims,
             setup=setup,
-            not_blind=sum(not each.blind for each in every),
-            annotators=tuple(sorted({each.annotator for each in every})),
-            labelled_at=max(each.at for each in every),
+            not_blind=sum(not label.blind for label in used),
+            annotators=tuple(sorted({label.annotator for label in used})),
+            labelled_at=max(label.at for label in used),
             rows=tuple(labelled),
         )
-        return made, fits
+        return calibration, fits
 
     @property
     def claims(self) -> list[tuple[LabelledClaim, float]]:
@@ -277,8 +278,10 @@ class Calibration(FrozenModel):
         unclaimed: set[str] = set()
         for place, row in enumerate(rows):
             counts.add(row)
-            scored = (name for name in given if name in row.scores)
-            unclaimed |= {name for name in scored if _is_unclaimed(row.scores[name])}
+            scored = ((name, row.scores[name]) for name in given if name in row.scores)
+            unclaimed |= {
+                name for name, score in scored if score.value is not None and not score.claims
+            }
             if row.index in wanted:
                 judged[row.index] = place, row
         groups = counts.grouping.labels
@@ -436,16 +439,6 @@ def _path(name: str) -> Path:
             f"{name!r} cannot name a calibration: use letters, digits, dots, _ and - only"
         )
     return FOLDER / f"{name}.json"
-
-
-def _is_unclaimed(score: Score) -> bool:
-    return score.value is not None and not score.claims
-
-
-def _supported(score: Score) -> tuple[float, float]:
-    labels = [claim.label for claim in score.claims]
-    least, partly = labels.count(Verdict.SUPPORTED), labels.count(Verdict.PARTIALLY_SUPPORTED)
-    return least / max(1, len(labels)), (least + partly) / max(1, len(labels))
 
 
 def majority(labels: Iterable[HumanLabel]) -> dict[Unit, bool]:

@@ -55,10 +55,10 @@ from ragstone.evaluation.judge_test import (
     Case,
     JudgeTestGate,
     JudgeTestRunner,
-    SkippedCounts,
     estimate_usage,
     plan_questions,
     select_cases,
+    skipped_reasons,
 )
 from ragstone.evaluation.rescore import TranscriptMissingError
 from ragstone.judges.dry_run import LEAST, MOST, Guess
@@ -369,11 +369,12 @@ def test(**given: Any) -> None:
         )
         samples, data = dataset.samples, dataset.source
     cases = select_cases(samples, given["n"])
-    skipped = SkippedCounts.from_samples(samples)
+    few = sum(len(case.claims) for case in cases) < given["n"]
+    skipped = skipped_reasons(samples) if few else ""
     lengths = f"{SHORTEST} to {LONGEST} characters"
     if not cases:
         columns = ""
-        if skipped.without_contexts == skipped.rows:
+        if not any(each.text.strip() for sample in samples for each in sample.contexts or ()):
             names = ", ".join(("contexts", *ALIASES["contexts"]))
             others = dict.fromkeys(tag for sample in samples for tag in sample.tags)
             columns = (
@@ -381,15 +382,14 @@ def test(**given: Any) -> None:
                 f"the other columns are {', '.join(map(repr, others)) or 'none'}; "
                 f"map one with {flag('contexts', 'COLUMN')}, or "
             )
-        reasons = str(skipped) or f"no text in {count(skipped.rows, 'row')}"
+        reasons = skipped or f"no text in {count(len(samples), 'row')}"
         raise UsageError(
             f"{data.name}: no row has contexts and a claim of {lengths} (skipped: {reasons}); "
             f"{columns}collect answers and contexts with `ragstone collect`, or omit DATA to "
             "use claims from the demo's manuals"
         )
     estimate = estimate_test(plan, cases, wanted=given["n"], data=data.name)
-    few = sum(len(case.claims) for case in cases) < given["n"]
-    if few and str(skipped):
+    if skipped:
         estimate += f". Claims have {lengths}; skipped: {skipped}"
     if given["dry_run"]:
         click.echo(f"Dry run: no calls were made. {estimate}")

@@ -1,4 +1,4 @@
-"""`ragstone labels`: people's verdicts on the claims of a run, and what they say of the judge."""
+"""`ragstone labels`: verdicts of people on the claims of a run, and calibration of its judge."""
 
 import math
 import webbrowser
@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import cast
+from typing import Any, cast
 
 import click
 from rich.console import Console
@@ -19,6 +19,7 @@ from ragstone.cli.options import (
     LABEL_METRIC,
     SHEET,
     STORE,
+    Given,
     json_file,
     option,
     pairs_of,
@@ -94,15 +95,7 @@ def command() -> None:
     ],
     epilog=RUN,
 )
-def start(
-    run: str,
-    labels: int,
-    annotator: str,
-    metric: str | None,
-    no_open: bool,
-    port: int,
-    store: str | None,
-) -> None:
+def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any) -> None:
     """Judge claims of a run in the browser, without seeing the judge's verdicts.
 
     Rows are drawn at random, more of those that the judge is unsure about, and with all of their
@@ -111,14 +104,15 @@ def start(
     """
     with open_store(store) as opened:
         info = opened.info(find_run(opened, run))
-        name = metric_of(info, metric)
-        session = LabelSession(opened, info.id, name, annotator, _plan(opened, info, name, labels))
+        plan = _plan(opened, info, given)
+        session = LabelSession(opened, info.id, given["annotator"], plan)
         _serve(session, port=port, browser=not no_open)
-        given = len(session.labels)
-        left = session.plan.claims - given
-        what = f"{count(left, 'claim')} left"
-        what = what if left else f"next: ragstone labels calibrate {info.id}"
-        click.echo(f"{count(given, 'label')} by {annotator} of run {info.id}; {what}")
+        labels = len(session.labels)
+        left = plan.claims - labels
+        what = (
+            f"{count(left, 'claim')} left" if left else f"next: ragstone labels calibrate {info.id}"
+        )
+        click.echo(f"{count(labels, 'label')} by {session.annotator} of run {info.id}; {what}")
 
 
 @command.command(
@@ -126,7 +120,7 @@ def start(
     params=[click.Argument(["run"]), _file(required=False), _NUMBER, LABEL_METRIC, STORE],
     epilog=RUN,
 )
-def draw(run: str, file: Path | None, labels: int, metric: str | None, store: str | None) -> None:
+def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
     """Show which rows to label; write their claims to FILE (.xlsx, .csv or .jsonl).
 
     Fill its column `human` with yes, no or ? (cannot tell), and import it. `ragstone labels start`
@@ -135,10 +129,9 @@ def draw(run: str, file: Path | None, labels: int, metric: str | None, store: st
     with open_store(store, reading=True) as opened:
         info = opened.info(find_run(opened, run))
         check_files(file, inputs=read_by(opened, info))
-        name = metric_of(info, metric)
-        plan = _plan(opened, info, name, labels)
+        plan = _plan(opened, info, given)
         if file:
-            write_claims(opened, info.id, name, plan, file)
+            write_claims(opened, info.id, plan, file)
             click.echo(f"wrote {file}: {count(plan.claims, 'claim')} to label")
             return
     with silent_pipes():
@@ -161,7 +154,8 @@ def draw(run: str, file: Path | None, labels: int, metric: str | None, store: st
             click.echo(f"  {one_line(row.sample_id, 40)}   {claims}   {row.stratum}")
 
 
-def _plan(store: Store, info: RunInfo, metric: str, labels: int) -> LabelPlan:
+def _plan(store: Store, info: RunInfo, given: Given) -> LabelPlan:
+    metric, labels = metric_of(info, given["metric"]), given["labels"]
     rows = read_claims(store, info.id)
     plan = plan_labels(rows, metric, labels=labels, seed=f"{info.id} {metric}")
     if plan.claims > labels:
@@ -232,16 +226,7 @@ def _serve(session: LabelSession, *, port: int, browser: bool) -> None:
     ],
     epilog=RUN,
 )
-def import_(
-    file: Path,
-    run: str,
-    columns: tuple[str, ...],
-    yes_means: str,
-    annotator: str,
-    metric: str | None,
-    sheet: str | None,
-    store: str | None,
-) -> None:
+def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
     """Import labels from a workbook, CSV or JSON Lines: one row per claim, or per response.
 
     The column `human` has yes or no (or 1, true, supported, hallucinated ...), or ? for "cannot
@@ -249,10 +234,10 @@ def import_(
     are reported at once, and then nothing is stored. Labels replace earlier ones of the same claim
     and annotator.
     """
-    mapped = pairs_of(columns)
+    columns = pairs_of(given["columns"])
     empty = UsageError(
         f"{file.name} has no labels; write yes, no or ? into the column "
-        f"{mapped.get('human', 'human')!r}, with one row per claim or response"
+        f"{columns.get('human', 'human')!r}, with one row per claim or response"
     )
     if file.is_file() and not file.stat().st_size:
         raise empty
@@ -263,13 +248,13 @@ def import_(
             read_claims(opened, info.id),
             LabelDefaults(
                 run=info.id,
-                metric=metric_of(info, metric),
-                annotator=annotator,
+                metric=metric_of(info, given["metric"]),
+                annotator=given["annotator"],
                 metrics=calibratable(info.metrics),
             ),
-            sheet=sheet,
-            columns=mapped,
-            yes_means=yes_means == "supported",
+            sheet=given["sheet"],
+            columns=columns,
+            yes_means=given["yes_means"] == "supported",
         )
         if not labels:
             raise empty
