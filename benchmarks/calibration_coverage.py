@@ -26,10 +26,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.stats import corrected, intervals
-from ragstone.results.stats.corrected import LabelledScores, corrected_difference, corrected_mean
+from ragstone.results.stats import intervals
+from ragstone.results.stats import labels as label_statistics
 from ragstone.results.stats.distributions import NORMAL
 from ragstone.results.stats.intervals import effective, mean_interval
+from ragstone.results.stats.labels import LabelledScores, corrected_difference, corrected_mean
 
 Numbers = NDArray[np.float64]
 Ends = tuple[float, float]
@@ -39,7 +40,7 @@ ROWS = 1000
 SIZES = (20, 30, 50, 100, 200)
 Z = NORMAL.inv_cdf(0.975)
 # fewer for speed; each run has its own draws, so that their errors average out
-corrected.DRAWS, intervals.RESAMPLES = 1000, 500
+label_statistics.DRAWS, intervals.RESAMPLES = 1000, 500
 
 
 def counted(folder: Path) -> dict[str, list[list[int]]]:
@@ -294,7 +295,7 @@ def measured(cell: tuple[str, int, Once], *, simulations: int, most: float) -> t
     seen: dict[str, list[tuple[bool, float]]] = {}
     differ: list[bool] = []
     for _ in range(simulations):
-        corrected.SEED = intervals.SEED = int(rng.integers(2**31))
+        label_statistics.SEED = intervals.SEED = int(rng.integers(2**31))
         truth, found, differs = once(rng)
         differ.append(differs)
         for method, (low, high) in found.items():

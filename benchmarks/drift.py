@@ -15,7 +15,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.stats.sequential import MOVED, drift_evidence, mean_sequence
+from ragstone.results.stats.paired_tests import DRIFTED, drift_evidence, mean_sequence
 
 Looks = NDArray[np.int64]
 AGREE = 0.88
@@ -43,7 +43,7 @@ def false_alarms(claims: int, noise: float, simulations: int) -> bool:
     for _ in range(simulations):
         p = chances(rng, claims, noise)
         looks = drawn(rng, p, DAYS)
-        alarms += bool(drift_evidence(looks).max() >= MOVED)
+        alarms += bool(drift_evidence(looks).max() >= DRIFTED)
         low, high = mean_sequence(looks.astype(float)).T
         outside += not np.all((low <= p.mean()) & (p.mean() <= high))
         width += (high - low) / simulations
@@ -62,7 +62,7 @@ def delay(claims: int, noise: float, before: int, simulations: int) -> None:
         p = chances(rng, claims, noise)
         lost = (rng.random(claims) < 0.1 / AGREE) & (p > 0.5)
         looks = np.vstack([drawn(rng, p, before), drawn(rng, np.where(lost, 1 - p, p), WAIT)])
-        found = np.flatnonzero(drift_evidence(looks)[before:] >= MOVED)
+        found = np.flatnonzero(drift_evidence(looks)[before:] >= DRIFTED)
         days.append(found[0] + 1 if found.size else math.inf)
     cells = [
         f"> {WAIT}" if math.isinf(day) else f"{day:.0f}"

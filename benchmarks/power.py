@@ -16,9 +16,9 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.cli.commands.plan import LABELS_OF, trial_share
-from ragstone.results.stats import corrected
-from ragstone.results.stats.corrected import LabelledScores, corrected_difference
+from ragstone.results.planning import JUDGED_PER_QUESTION, binomial_variance_share
+from ragstone.results.stats import labels as label_statistics
+from ragstone.results.stats.labels import LabelledScores, corrected_difference
 from ragstone.results.stats.paired_tests import (
     labels_needed,
     questions_needed,
@@ -28,7 +28,7 @@ from ragstone.results.stats.paired_tests import (
 
 Numbers = NDArray[np.float64]
 # fewer for speed; each run has its own draws, so that their errors average out
-corrected.DRAWS = 1000
+label_statistics.DRAWS = 1000
 Draw = Callable[[np.random.Generator, int], Numbers]
 PILOT = 4_000_000
 """Draws from which the true mean and spread of a population of differences are computed."""
@@ -106,14 +106,14 @@ def labels(claims: int, good: float, simulations: int) -> tuple[str, bool]:
     difference = people[:, 1] - people[:, 0]
     spread = float(difference.std())
     enough = questions_needed(spread, float(difference.mean()))
-    judged = LABELS_OF * enough
+    judged = JUDGED_PER_QUESTION * enough
     correlation = float(np.corrcoef(people[:, 0], judge[:, 0])[0, 1])
     systems = float(np.corrcoef(people.T)[0, 1])
-    trial = trial_share(people[:, 0])
+    trial = binomial_variance_share(people[:, 0])
     n = labels_needed(enough, judged, correlation, spread=spread, systems=systems, trial=trial)
     found = 0
     for _ in range(simulations):
-        corrected.SEED = int(rng.integers(2**31))
+        label_statistics.SEED = int(rng.integers(2**31))
         people, judge = pair(rng, judged, claims, good)
         runs = [
             LabelledScores(f, range(judged), f[:n], y[:n], np.full(n, n / judged), range(n))

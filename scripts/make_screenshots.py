@@ -121,9 +121,9 @@ async def shoot(browser: Browser, shown: Shown, folder: Path) -> None:
 
 
 async def shoot_labels(browser: Browser, place: Path, run_id: str, folder: Path) -> None:
-    """Make the picture of the page of `ragstone label`."""
+    """Make the picture of the page of `ragstone labels start`."""
     options = ["--annotator", "ana", "--store", str(place), "--no-open"]
-    command = [sys.executable, "-m", "ragstone", "label", run_id, *options]
+    command = [sys.executable, "-m", "ragstone", "labels", "start", run_id, *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220, S603
         assert process.stdout
         try:

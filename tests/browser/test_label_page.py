@@ -1,4 +1,4 @@
-"""`ragstone label` in a browser: sixty claims by keyboard, by two people, over a real server."""
+"""`ragstone labels start`: sixty claims by keyboard, by two people, over a real server."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ DATA = "/labels.json"
 
 @dataclass(frozen=True)
 class Labelled:
-    """A store with a run, whose claims `ragstone label` serves."""
+    """A store with a run, whose claims `ragstone labels start` serves."""
 
     place: Path
     run_id: str
@@ -38,7 +38,7 @@ class Labelled:
     ) -> Iterator[str]:
         options = ["--n", str(n), "--annotator", annotator, "--store", str(self.place)]
         options += [] if browser else ["--no-open"]
-        command = [sys.executable, "-m", "ragstone", "label", self.run_id, *options]
+        command = [sys.executable, "-m", "ragstone", "labels", "start", self.run_id, *options]
         given = os.environ | ({"BROWSER": browser} if browser else {})
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=given) as process:
             assert process.stdout

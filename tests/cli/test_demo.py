@@ -94,7 +94,7 @@ def test_the_labels_of_the_demo_can_be_imported(ragstone: Command) -> None:
         assert label.claim is not None
         claim = run.rows[label.position].scores["faithfulness"].claims[label.claim].text
         assert label.value is not any(line in claim for line in wrong), claim
-    shown = ragstone("calibrate", "last", "--name", "demo").out
+    shown = ragstone("labels", "calibrate", "last", "--name", "demo").out
     gate = ("--calibration", "demo", "--fail-under", "faithfulness=0.8", "--gates-on", "corrected")
     shown += ragstone("run", "answers.jsonl", "-m", "faithfulness", "--no-export", *gate).out
     words = " ".join(shown.split())

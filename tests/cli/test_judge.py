@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.evaluation.judge_testing.result import FILE
+from ragstone.results.judge_test import FILE
 
 ROWS = [
     {"query": "q", "response": "The Tarn weighs 172 grams and is not large.",
@@ -51,7 +51,9 @@ def test_without_data_the_demos_manuals_are_tested_on(ragstone) -> None:
 
 def test_a_mark_decides_the_exit_code(ragstone, rows: str) -> None:
     assert ragstone("judge", "test", rows, "--fail-under", "number=90%").code == 0
-    said = ragstone("judge", "test", rows, "--fail-under", "resisted=0.5", "--fail-under", "101%")
+    said = ragstone(
+        "judge", "test", rows, "--fail-under", "injection_ignored=0.5", "--fail-under", "101%"
+    )
     assert said.code == 2
     said = ragstone("judge", "test", "--n", "30", "--fail-under", "qualifier=90%")
     assert said.code == 1
@@ -81,8 +83,7 @@ def test_json_may_go_to_standard_output(ragstone, rows: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--set", "temperature=1"], "only for LLM judges, but the judge is offline"),
-        (["--cascade-threshold", "0.5"], "only for cascades, but the judge is offline"),
+        (["--base-url", "http://x"], "only for LLM judges, but the judge is offline"),
         (["--fail-under", "numbers=1"], "did you mean 'number'"),
         (["--judge", "openai:x", "--model", "y"], "contradict each other"),
     ],
@@ -162,9 +163,6 @@ def test_what_was_missed_is_shown_and_all_that_was_tried_is_in_the_json(ragstone
     assert negations[0]["claim"] in said.out
     assert negations[0]["was"] in said.out
     assert negations[1]["claim"] not in said.out
-    more = ragstone("judge", "test", "--n", "30", "--no-store", "--show", "99").out
-    assert all(each["claim"][:40] in more for each in missed)
-    assert "missed" not in ragstone("judge", "test", "--n", "30", "--no-store", "--show", "0").out
 
 
 def test_a_smaller_test_says_which_larger_one_it_replaced(ragstone, rows: str) -> None:
@@ -185,15 +183,16 @@ def test_a_judge_that_supports_nothing_fails_the_test(ragstone, tmp_path: Path) 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 @pytest.mark.parametrize(
-    ("options", "told"), [((), "in the reply cache"), (("--no-cache",), "lost (--no-cache)")]
+    ("config", "told"), [("", "in the reply cache"), ("cache: false\n", "lost (--no-cache)")]
 )
-def test_an_interrupt_says_where_the_answers_are(tmp_path: Path, rows: str, options, told) -> None:
+def test_an_interrupt_says_where_the_answers_are(tmp_path: Path, rows: str, config, told) -> None:
+    (tmp_path / "ragstone.yaml").write_text(config)
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
         place = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
         command = [sys.executable, "-m", "ragstone", "judge", "test", rows, "--judge", "vllm:m"]
         with subprocess.Popen(
-            [*command, "--base-url", place, *options],
+            [*command, "--base-url", place],
             cwd=tmp_path,
             stderr=subprocess.PIPE,
             text=True,

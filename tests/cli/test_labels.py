@@ -1,4 +1,4 @@
-"""`ragstone labels`: import, export and list, as a person with a spreadsheet would use them."""
+"""`ragstone labels`: import and list, as a person with a spreadsheet would use them."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ragstone.metrics.text import ExactMatch
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Verdict
 from ragstone.types.claim import Label as Word
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 FORMULA = '=HYPERLINK("http://evil.example","x")'
 
@@ -32,7 +32,7 @@ def run_id(ragstone: Command) -> str:
     return run.manifest.run_id
 
 
-def stored(run_id: str) -> list[Label]:
+def stored(run_id: str) -> list[HumanLabel]:
     with Store.open() as store:
         return store.labels(run_id)
 
@@ -46,14 +46,17 @@ def test_labels_are_imported_and_listed_with_agreement(ragstone: Command, run_id
     assert "no labels yet" in ragstone("labels", "list", "last").out
     sheet("ana.csv", "111101001 1?")
     sheet("ben.csv", "1110010011?1")
-    options = ["--run", "last", "--column", "human", "--annotator"]
-    told = ragstone("labels", "import", "ana.csv", *options, "ana", "--blind")
-    assert told.out == f"imported 11 labels into run {run_id}; next: ragstone calibrate {run_id}\n"
+    options = ["--run", "last", "--annotator"]
+    told = ragstone("labels", "import", "ana.csv", *options, "ana")
+    assert (
+        told.out
+        == f"imported 11 labels into run {run_id}; next: ragstone labels calibrate {run_id}\n"
+    )
     assert "1 row without a label" in told.err
     assert ragstone("labels", "import", "ben.csv", *options, "ben").code == 0
     assert len(stored(run_id)) == 23
     listed = [line.split() for line in ragstone("labels", "list", "last").out.splitlines()]
-    assert listed[2][:8] == ["faithfulness", "ana", "11", "7", "3", "1", "6", "11"]
+    assert listed[2][:8] == ["faithfulness", "ana", "11", "7", "3", "1", "6", "0"]
     assert listed[3][:8] == ["faithfulness", "ben", "12", "7", "4", "1", "6", "0"]
     # both 5 + neither 3 of 9, one of ana only
     assert listed[-1][:6] == ["faithfulness", "ana,", "ben", "9", "88.9%", "0.77"]
@@ -66,12 +69,12 @@ def test_exported_labels_are_safe_and_come_back(
     ragstone: Command, run_id: str, suffix: str
 ) -> None:
     sheet("ana.csv", "10?1")
-    ragstone("labels", "import", "ana.csv", "--run", "last", "--column", "human")
-    ragstone("labels", "import", "ana.csv", "--run", "last", "--column", "human", "--map",
+    ragstone("labels", "import", "ana.csv", "--run", "last")
+    ragstone("labels", "import", "ana.csv", "--run", "last", "--map",
              "annotator=human")  # fmt: skip
     before = stored(run_id)
     file = f"labels.{suffix}"
-    assert ragstone("labels", "export", "last", file).out == f"wrote {file}: 8 labels\n"
+    assert ragstone("labels", "list", "last", file).out == f"wrote {file}: 8 labels\n"
     _, table = read_table(Path(file))
     cells = [row.values for row in table.rows if isinstance(row, Record)]
     assert [cell["human"] for cell in cells][:2] == ["supported", "supported"]
@@ -100,7 +103,7 @@ def test_labels_of_a_metric_that_cannot_be_calibrated_are_refused(
 
 def test_nothing_is_stored_if_there_are_problems(ragstone: Command, run_id: str) -> None:
     sheet("ana.csv", "11x1z")
-    told = ragstone("labels", "import", "ana.csv", "--run", "last", "--column", "human")
+    told = ragstone("labels", "import", "ana.csv", "--run", "last")
     assert told.code == 2
     assert "ana.csv: 2 problems" in told.err
     assert "line 4, column human, sample q1: 'x' is not a label" in told.err
@@ -110,9 +113,9 @@ def test_nothing_is_stored_if_there_are_problems(ragstone: Command, run_id: str)
         Path(name).write_text(text)
     ragstone("report", "last", "--claim-rows", "claims.csv")
     for words, reason in (
-        (("export", "last", "a.csv"), "has no labels"),
-        (("import", "other.csv", "--run", "last"), "--column human: there is no such column"),
-        (("import", "claims.csv", "--run", "last", "--column", "label"), "the judge's verdicts"),
+        (("list", "last", "a.csv"), "has no labels yet"),
+        (("import", "other.csv", "--run", "last"), "--map human=human: there is no such column"),
+        (("import", "claims.csv", "--run", "last", "--map", "human=label"), "the judge's verdicts"),
         (("import", "none.csv", "--run", "last"), "there is no file"),
         (("import", "no.csv", "--run", "last"), "no.csv has no labels; write yes, no or ?"),
         (("import", "head.csv", "--run", "last"), "head.csv has no labels; write yes, no or ?"),

@@ -123,7 +123,6 @@ convert @.jsonl new.csv
 convert @.parquet new.csv
 judge test @.jsonl --judge offline
 judge test data.jsonl --judge offline --config @.yaml
-judge test data.jsonl --judge offline --prompt verify_claims=@.md
 """
 WRITING = """
 run data.jsonl --store @.db -m exact_match --no-export

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.cli.test_compare import PLACE, put
 
-from ragstone.cli.commands.plan import correlations
+from ragstone.results.planning import human_correlations
 from ragstone.store import Store
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 Command = Callable[..., Any]
 
@@ -73,7 +73,7 @@ def test_the_agreement_of_people_and_judge_comes_from_labels(stored: Command) ->
         for n in range(24):
             yes = (n * 7 % 24) / 24 > 0.5
             store.add_labels("run-a", [
-                Label("run-a", n, f"q{n}", "faithfulness", None, yes, "ann", datetime.now(UTC),
+                HumanLabel("run-a", n, f"q{n}", "faithfulness", None, yes, "ann", datetime.now(UTC),
                       1.0, True)])  # fmt: skip
     said = stored("plan", "--detect", "5%", "--like", "run-a", "--json", "-")
     few, many = (each["metrics"]["faithfulness"] for each in (json.loads(said.out), assumed))
@@ -89,16 +89,16 @@ def test_labelled_rows_count_for_those_that_they_represent(stored: Command) -> N
         judged = [row.scores["faithfulness"].value or 0.0 for row in run.rows]
         human = [n % 3 != 0 for n in range(24)]
         labels = [
-            Label("run-a", n, f"q{n}", "faithfulness", None, yes, "ann", datetime.now(UTC),
+            HumanLabel("run-a", n, f"q{n}", "faithfulness", None, yes, "ann", datetime.now(UTC),
                   0.5 if n % 2 else 1.0, True)
             for n, yes in enumerate(human)
         ]  # fmt: skip
     columns = [(judged[n], human[n]) for n in range(24) for _ in range(1 + n % 2)]
     expected = np.corrcoef(np.array(columns, dtype=float).T)[0, 1]
     assert expected > 0.01
-    assert correlations(run, labels) == {"faithfulness": pytest.approx(expected)}
-    assert correlations(run, labels[:19]) == {}
-    assert correlations(run, []) == {}
+    assert human_correlations(run, labels) == {"faithfulness": pytest.approx(expected)}
+    assert human_correlations(run, labels[:19]) == {}
+    assert human_correlations(run, []) == {}
 
 
 def test_metrics_without_a_judge_need_no_labels(ragstone: Command, tmp_path: Path) -> None:

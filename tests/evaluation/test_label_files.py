@@ -10,12 +10,11 @@ import xlsxwriter
 from tests.cases import each_case
 
 from ragstone.errors import InputError, UsageError
-from ragstone.evaluation.label_files import LabelDefaults, read_label_file, value_of
-from ragstone.evaluation.labelling import ClaimRow
-from ragstone.types.label import Label
+from ragstone.evaluation.labelling import ClaimRow, LabelDefaults, read_label_file, value_of
+from ragstone.types.label import HumanLabel
 
-YES = "yes Y TRUE true 1 ja Oui sí SI verdadero sim да 是 はい 예 हाँ ✓ 👍 Supported faithful Belegt"
-NO = "no N FALSE 0 nein Non falso não нет 否 いいえ 아니요 नहीं ✗ unsupported hallucinated"
+YES = "yes Y TRUE true 1 ✓ Supported faithful"
+NO = "no N FALSE 0 ✗ unsupported hallucinated"
 METRICS = ("faithfulness",)
 CLAIMS = ("It lasts 20 hours.", "It weighs 5 g.")
 
@@ -29,22 +28,21 @@ def row(place: int, name: str, texts: Sequence[str] = CLAIMS) -> ClaimRow:
 
 
 ROWS = [row(0, "q1"), row(1, "7"), row(2, "=q3", ["-5 degrees", "3"]), row(3, "q4", [])]
-Read = Callable[..., list[Label]]
+Read = Callable[..., list[HumanLabel]]
 
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    def labels(name: str, content: str, **options: object) -> list[Label]:
+    def labels(name: str, content: str, **options: object) -> list[HumanLabel]:
         path = tmp_path / name
         path.write_text(content, encoding="utf-8")
         defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
-        given = {"column": "human"} | options
-        return [*read_label_file(path, ROWS, defaults, **given).labels]
+        return [*read_label_file(path, ROWS, defaults, **options).labels]
 
     return labels
 
 
-def short(labels: Sequence[Label]) -> list[tuple[str, int | None, bool | None]]:
+def short(labels: Sequence[HumanLabel]) -> list[tuple[str, int | None, bool | None]]:
     return [(each.sample_id, each.claim, each.value) for each in labels]
 
 
@@ -53,9 +51,9 @@ def short(labels: Sequence[Label]) -> list[tuple[str, int | None, bool | None]]:
     [
         *((word, True) for word in [*YES.split(), True, 1, 1.0, "fully supported", " Yes. "]),
         *((word, False) for word in [*NO.split(), False, 0, 0.0, "not supported", "NOT_SUPPORTED"]),
-        *((word, False) for word in ("Partially supported", "not enough info", "nicht belegt")),
+        *((word, False) for word in ("Partially supported", "not enough info")),
         *((word, word == "1.0") for word in ("1.0", "0.0")),
-        *((word, None) for word in ("?", "cannot tell", "can't tell", "Unsure", "weiß nicht")),
+        *((word, None) for word in ("?", "cannot tell", "can't tell", "Unsure")),
     ],
 )
 def test_labels_are_spelled_in_many_ways(cell: object, value: bool | None) -> None:
@@ -64,13 +62,13 @@ def test_labels_are_spelled_in_many_ways(cell: object, value: bool | None) -> No
 
 @each_case(
     ("cell", "value"),
-    [("yes", False), (1, False), ("nein", True), (0.0, True), ("supported", True), ("?", None)],
+    [("yes", False), (1, False), ("n", True), (0.0, True), ("supported", True), ("?", None)],
 )
 def test_yes_can_mean_unsupported(cell: object, value: bool | None) -> None:
     assert value_of(cell, yes=False) is value
 
 
-@each_case("cell", ["maybe", 2, 0.5, "-", "10", [], {}, "yes and no"])
+@each_case("cell", ["maybe", 2, 0.5, "-", "10", [], {}, "yes and no", "ja"])
 def test_other_cells_are_no_labels(cell: object) -> None:
     with pytest.raises(ValueError, match="is not a label; use yes, no or"):
         value_of(cell)
@@ -79,8 +77,8 @@ def test_other_cells_are_no_labels(cell: object) -> None:
 def test_claims_are_matched_by_text_or_number(read: Read) -> None:
     text = (
         "ID;Claim;Human\n"
-        "q1;it lasts  20 hours.;ja\n"
-        "q1;2;nein\n"
+        "q1;it lasts  20 hours.;yes\n"
+        "q1;2;no\n"
         "7;It weighs 5 g.;?\n"
         "7.0;1;\n"
         "=q3;3;1\n"
@@ -105,7 +103,7 @@ def test_numbers_distinguish_claims_with_the_same_text(tmp_path: Path) -> None:
         "id,number,claim,human\nq1,3,It lasts.,no\nq1,1.0,It lasts.,yes\nq1,7,It weighs 5 g.,?\n"
     )
     defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
-    labels = read_label_file(path, rows, defaults, column="human").labels
+    labels = read_label_file(path, rows, defaults).labels
     assert short(labels) == [("q1", 2, False), ("q1", 0, True), ("q1", 1, None)]
 
 
@@ -118,21 +116,21 @@ def test_numbers_may_be_written_as_by_pandas(read: Read, text: bool) -> None:
             cells = [{name: str(cell) for name, cell in row.items()} for row in cells]
         expected = [("q1", 1, True), ("7", 0, False)]
         lines = "".join(json.dumps(row) + "\n" for row in cells)
-        assert short(read("a.jsonl", lines, by_position=key != "id")) == expected
+        assert short(read("a.jsonl", lines)) == expected
         lines = "".join(",".join(map(str, row.values())) + "\n" for row in cells)
-        found = read("a.csv", f"{key},claim,human\n{lines}", by_position=key != "id")
-        assert short(found) == expected
+        assert short(read("a.csv", f"{key},claim,human\n{lines}")) == expected
 
 
-def test_ids_that_look_like_numbers_are_found(tmp_path: Path) -> None:
-    rows = [row(place, name) for place, name in enumerate(["1.0", "2", "2.0", "007"])]
+def test_ids_that_look_like_numbers_are_found_as_they_are(tmp_path: Path) -> None:
+    rows = [row(place, name) for place, name in enumerate(["2", "2.0", "007"])]
     path = tmp_path / "a.jsonl"
-    path.write_text("\n".join(f'{{"id": {name}, "human": 1}}' for name in ("1.0", '"2.0"', 2, 7)))
+    path.write_text("\n".join(f'{{"id": {name}, "human": 1}}' for name in ('"2.0"', 2, '"007"')))
     defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
-    labels = read_label_file(path, rows, defaults, column="human").labels
-    assert [label.position for label in labels] == [0, 2, 1, 3]
-    with pytest.raises(InputError, match="the run has no row '7'; is it '07'"):
-        read_label_file(path, [*rows, row(4, "07")], defaults, column="human")
+    labels = read_label_file(path, rows, defaults).labels
+    assert [label.position for label in labels] == [1, 0, 2]
+    path.write_text('{"id": 7, "human": 1}')
+    with pytest.raises(InputError, match="column id: the run has no row '7'"):
+        read_label_file(path, rows, defaults)
 
 
 def test_a_file_without_rows_has_no_labels(read: Read) -> None:
@@ -159,34 +157,22 @@ def test_a_label_has_a_known_time_and_is_blind_or_not(read: Read) -> None:
 
 
 def test_a_file_without_claims_labels_responses(read: Read) -> None:
-    labels = read("labels.csv", "sample_id,human\nq4,yes\n7,no\n", blind=True)
+    labels = read("labels.csv", "sample_id,human,blind\nq4,yes,yes\n7,no,yes\n")
     assert short(labels) == [("q4", None, True), ("7", None, False)]
     assert all(each.blind for each in labels)
 
 
-def test_rows_are_matched_by_position(read: Read) -> None:
-    assert short(
-        read("a.csv", "human\n1\n0\n\n?\n1\n".replace("\n\n", "\n"), by_position=True)
-    ) == [
-        ("q1", None, True),
-        ("7", None, False),
-        ("=q3", None, None),
-        ("q4", None, True),
-    ]
+def test_rows_without_ids_are_matched_by_position(read: Read) -> None:
     text = '{"position": 2, "claim": 1, "human": true}\n{"position": 0, "human": "no"}\n'
-    labels = short(read("a.jsonl", text, by_position=True))
-    assert labels == [("=q3", 0, True), ("q1", None, False)]
-    for text in ("human\n1\n0\n", "claim,human\n1,1\n1,1\n1,1\n1,1\n"):
-        with pytest.raises(UsageError, match="their order does not match"):
-            read("a.csv", text, by_position=True)
+    assert short(read("a.jsonl", text)) == [("=q3", 0, True), ("q1", None, False)]
     with pytest.raises(InputError, match="column position: the run has no row '9'"):
-        read("a.csv", "position,human\n9,1\n", by_position=True)
+        read("a.csv", "position,human\n9,1\n")
 
 
 def test_columns_can_be_mapped(read: Read) -> None:
     text = "Nr,Satz,Wer,human,probability,at,blind\nq1,2,ben,1,0.25,2026-11-23T10:00+02:00,yes\n"
     (label,) = read("a.csv", text, columns={"id": "nr", "claim": "Satz", "annotator": "Wer"})
-    assert label == Label(
+    assert label == HumanLabel(
         run="r1",
         position=0,
         sample_id="q1",
@@ -203,12 +189,20 @@ def test_columns_can_be_mapped(read: Read) -> None:
 @each_case(
     ("text", "options", "message"),
     [
-        ("id,humans\nq1,1\n", {}, "--column human: there is no such column; did you mean --column"),
+        (
+            "id,humans\nq1,1\n",
+            {},
+            "--map human=human: there is no such column; did you mean --map human=humans",
+        ),
         ("nr,human\nq1,1\n", {}, "no id column found; the columns are 'nr', 'human'"),
         ("id,human\nq1,1\n", {"columns": {"idd": "id"}}, "no field named 'idd'; did you mean 'id'"),
         ("id,human\nq1,1\n", {"columns": {"id": "nr"}}, "--map id=nr: there is no such column"),
         ("id,qid,human\nq1,q1,1\n", {}, "both|all match id"),
-        ("id,hallucinated\nq1,1\n", {"column": "hallucinated"}, "--yes-means supported"),
+        (
+            "id,label,against,confidence,quotes\nq1,1\n",
+            {"columns": {"human": "label"}},
+            "has the judge's verdicts",
+        ),
     ],
 )
 def test_wrong_columns_are_reported(
@@ -218,12 +212,12 @@ def test_wrong_columns_are_reported(
     path.write_text(text, encoding="utf-8")
     defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
     with pytest.raises(UsageError, match=message):
-        read_label_file(path, ROWS, defaults, **({"column": "human"} | options))
+        read_label_file(path, ROWS, defaults, **options)
 
 
-def test_a_negative_column_needs_a_meaning(read: Read) -> None:
+def test_yes_in_a_negative_column_means_unsupported(read: Read) -> None:
     text = "id,hallucination\nq1,1\n7,0\n"
-    labels = read("a.csv", text, column="hallucination", yes_means=False)
+    labels = read("a.csv", text, columns={"human": "hallucination"}, yes_means=False)
     assert short(labels) == [("q1", None, False), ("7", None, True)]
 
 
@@ -233,7 +227,7 @@ def test_a_messy_workbook_is_reported_as_a_whole(tmp_path: Path) -> None:
         ["Id", "Claim", "Human", "probability", "at"],
         ["q1", 1, "yes"],
         ["q1", "It lasts 20 hours.", "no"],  # conflicts with the row above
-        ["q1", 1, "ja"],  # repeats it
+        ["q1", 1, "y"],  # repeats it
         ["q9", 1, "perhaps"],
         ["7", "It weighs 6 g.", "yes"],
         ["7", 3, "no"],
@@ -251,9 +245,9 @@ def test_a_messy_workbook_is_reported_as_a_whole(tmp_path: Path) -> None:
             sheet.write_row(number, 0, line)
     defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
     with pytest.raises(InputError) as found:
-        read_label_file(path, ROWS, defaults, column="human")
+        read_label_file(path, ROWS, defaults)
     with pytest.raises(UsageError, match="read another sheet: --sheet 'Round 2'"):
-        read_label_file(path, ROWS, defaults, column="humans")
+        read_label_file(path, ROWS, defaults, columns={"human": "humans"})
     told = [str(problem) for problem in found.value.problems]
     starts = [
         "sheet Round 1, row 3, column Human, sample q1: 'not supported', but row 2 has 'supported'",
@@ -281,15 +275,11 @@ def test_other_metrics_and_repetitions(tmp_path: Path) -> None:
     ]
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = read_label_file(
-        path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS), column="human"
-    )
+    found = read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS))
     assert [each.annotator for each in found.labels] == ["ana", "ben"]
     assert found.notes == ["1 row without a label", "1 row repeated with the same label"]
     path.write_text('{"id": "q1", "human": "yes", "metric": "hit@5"}\n')
     with pytest.raises(
         InputError, match=r"column metric, .*the run has no hit@5 with .*, only faithful"
     ):
-        read_label_file(
-            path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS), column="human"
-        )
+        read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS))

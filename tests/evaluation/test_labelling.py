@@ -16,7 +16,7 @@ from ragstone.evaluation.labelling import (
 )
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.results.stats.sampling import LEAST
+from ragstone.results.stats.labels import MIN_CLAIMS
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.types.questions import ExtractClaims, VerifyClaims
@@ -72,36 +72,32 @@ def run_id(store: Store) -> str:
 def session(store: Store, run_id: str) -> Callable[..., LabelSession]:
     def made(annotator: str = "ana", labels: int = 40) -> LabelSession:
         plan = plan_of(store, run_id, labels)
-        return LabelSession(store, run_id, METRIC, annotator, plan)
+        return LabelSession(store, run_id, annotator, plan)
 
     return made
 
 
 def plan_of(store: Store, run_id: str, labels: int) -> LabelPlan:
-    return plan_labels(
-        read_claims(store, run_id), METRIC, labels=labels, seed=run_id, widths=(30, 60)
-    )
+    return plan_labels(read_claims(store, run_id), METRIC, labels=labels, seed=run_id)
 
 
 def test_strata_are_by_verdict_and_confidence(store: Store, run_id: str) -> None:
     plan = plan_of(store, run_id, 40)
-    sizes = {each.name: (each.rows, each.claims) for each in plan.draw.strata}
-    assert sizes == {
+    strata = plan.sampling.strata
+    assert {each.name: (each.rows, each.claims) for each in strata} == {
         "not all supported, less sure": (6, 6),
         "not all supported, more sure": (6, 6),
         "all supported, less sure": (15, 30),
         "all supported, more sure": (15, 30),
     }
-    claims = [
-        n * s.claims / s.rows for n, s in zip(plan.draw.allocation, plan.draw.strata, strict=True)
-    ]
-    assert min(claims) >= LEAST
-    assert plan.draw.random == sum(plan.draw.allocation) // 4
-    rates = {each.name: each.rate for each in plan.draw.strata}
+    drawn = [row.stratum for row in plan.rows]
+    claims = [drawn.count(each.name) * each.claims / each.rows for each in strata]
+    assert min(claims) >= MIN_CLAIMS
+    assert 40 <= sum(claims) < 43
+    rates = {each.name: each.rate for each in strata}
     assert rates["not all supported, less sure"] == pytest.approx(0.4875)
-    assert 40 <= plan.draw.labels < 43
-    assert plan.widths[60] < plan.widths[30] < 1
-    names = dict(zip((s.name for s in plan.draw.strata), plan.draw.probabilities, strict=True))
+    chances = plan.sampling.inclusion_probabilities()
+    names = dict(zip((each.name for each in strata), chances, strict=True))
     assert all(row.probability == names[row.stratum] for row in plan.rows)
     assert len({row.position for row in plan.rows}) == len(plan.rows)
 
@@ -109,11 +105,10 @@ def test_strata_are_by_verdict_and_confidence(store: Store, run_id: str) -> None
 def test_a_judge_without_confidence_has_two_strata(store: Store) -> None:
     run_id = stored(store, ["good fine", "bad", "good"])
     plan = plan_of(store, run_id, 60)
-    rates = {each.name: each.rate for each in plan.draw.strata}
+    rates = {each.name: each.rate for each in plan.sampling.strata}
     assert rates == {"not all supported": 0.3, "all supported": pytest.approx(0.9)}
     assert {row.probability for row in plan.rows} == {1.0}
     assert plan.claims == 4
-    assert list(plan.widths) == [4]
 
 
 def test_a_run_without_claims_has_nothing_to_label(store: Store, run_id: str) -> None:
@@ -136,7 +131,7 @@ def test_every_answer_is_stored_with_its_chance(session: Callable[..., LabelSess
     (label,) = ana.store.labels(ana.run_id)
     row = ana.plan.rows[0]
     assert (label.value, label.annotator, label.blind) == (None, "ana", True)
-    chance = ana.plan.chances({row.position: 0})[row.position]
+    chance = ana.plan.inclusion_probabilities({row.position: 0})[row.position]
     assert (label.probability, label.sample_id) == (chance, row.sample_id)
     assert session().next() == ana.items[1], "another process continues"
 
@@ -205,7 +200,7 @@ def test_all_labels_have_the_chances_of_the_draw_so_far(
     for n, item in enumerate(many.items, 1):
         (few if n <= len(few.items) else many).answer(item, True)
         labels = many.labels.values()
-        chances = many.plan.chances({item.position: 0})
+        chances = many.plan.inclusion_probabilities({item.position: 0})
         assert [each.probability for each in labels] == [chances[each.position] for each in labels]
         assert len({(strata[each.position], each.probability) for each in labels}) <= 4
     last = {item: label.probability for item, label in many.labels.items()}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "ragstone"
-DATA = ("demo/", "judges/offline/", "evaluation/judge_testing/")
+DATA = ("demo/", "judges/offline/", "evaluation/perturbations")
 """Folders whose strings are data in the first place; of them only docstrings are read."""
 
 BANNED = {

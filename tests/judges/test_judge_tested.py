@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragstone.cli import ragstone
-from ragstone.evaluation.judge_testing.result import FILE
+from ragstone.results.judge_test import FILE
 
 Tested = Callable[..., Result]
 
@@ -30,14 +30,14 @@ def tested(judge_server, kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_model_that_supports_all_notices_nothing_but_its_own_word(tested, judge_server) -> None:
-    done = tested("--json", "out.json", "--fail-under", "noticed=50%")
+    done = tested("--json", "out.json", "--fail-under", "rejected=50%")
     assert done.exit_code == 1, done.output
     told = json.loads(Path("out.json").read_text())
     kinds = {kind["kind"]: kind for kind in told["kinds"]}
     assert (kinds["number"]["right"], kinds["number"]["failed"]) == (0, 0)
     assert kinds["claims_reversed"]["share"] == 1.0
     assert told["calls"] == len(judge_server.asked) > 0
-    assert told["gates"] == [{"kind": "noticed", "threshold": 0.5, "value": 0.0, "passed": False}]
+    assert told["gates"] == [{"kind": "rejected", "threshold": 0.5, "value": 0.0, "passed": False}]
 
 
 def test_a_spent_budget_ends_it_and_the_same_command_goes_on(tested, judge_server) -> None:
@@ -63,7 +63,8 @@ def test_a_spent_budget_ends_it_and_the_same_command_goes_on(tested, judge_serve
 
 def test_a_server_that_is_not_there_is_a_failed_test(tested, judge_server) -> None:
     judge_server.stop()
-    done = tested("--max-retries", "0")
+    Path("ragstone.yaml").write_text("retries: 0\n")
+    done = tested()
     assert done.exit_code == 3
     assert "questions were not answered; the first: unreachable: " in done.output
     assert "found no claim supported" in done.output
@@ -80,7 +81,8 @@ def test_an_interrupt_tells_what_came_until_then(tested, judge_server) -> None:
     judge_server.fault, judge_server.on = hang, lambda asked: asked.number == 3
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        done = tested("--concurrency", "1", "--json", "out.json")
+        Path("ragstone.yaml").write_text("concurrency: 1\n")
+        done = tested("--json", "out.json")
     finally:
         signal.signal(signal.SIGINT, before)
     assert done.exit_code == 130

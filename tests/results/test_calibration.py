@@ -11,12 +11,12 @@ from tests.cases import each_case
 from tests.results.conftest import Runs
 
 from ragstone.errors import UsageError
-from ragstone.results.calibration import FEWEST, Calibration, load_calibration
+from ragstone.results.calibration import MIN_ROWS, Calibration, load_calibration
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.gate import Gate
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 from ragstone.types.score import ALL_SUPPORTED, Score
 
 AT = datetime(2026, 2, 20, tzinfo=UTC)
@@ -54,10 +54,10 @@ def run(n: int = 100, **options: Any) -> Run:
     return Runs.of({NAME: scores(made)}, **fields | options)
 
 
-def labels(n: int, *, wrong: int = 7, claim: int | None = 0) -> list[Label]:
+def labels(n: int, *, wrong: int = 7, claim: int | None = 0) -> list[HumanLabel]:
     """Return labels of the first n rows; people disagree with the judge on every seventh."""
     return [
-        Label(
+        HumanLabel(
             run="a",
             position=place,
             sample_id=f"q{place}",
@@ -153,7 +153,7 @@ def test_a_metric_of_another_kind_is_left_alone() -> None:
 
 
 def test_few_labels_old_labels_and_new_confidences_decide_no_gate() -> None:
-    few = run().calibrate(labels(FEWEST - 1), "mine")
+    few = run().calibrate(labels(MIN_ROWS - 1), "mine")
     assert "19 labelled rows, and gates need 20" in corrected(few, run()).problem
     calibrated = run().calibrate(labels(70), "mine")
     old = run(plan={"max_age": 5, "cluster": "id"})
@@ -214,12 +214,12 @@ def test_annotators_are_a_majority_and_unsure_labels_do_not_count() -> None:
 @each_case(
     ("given", "why"),
     [
-        ([], "has no labels: label it with `ragstone label a`"),
+        ([], "has no labels: label it with `ragstone labels start a`"),
         ([replace(labels(1)[0], metric="hit@5")], "hit@5 cannot be calibrated"),
         ([replace(labels(1)[0], metric="unsupported_claims")], "where 1 is best"),
     ],
 )
-def test_what_cannot_be_calibrated(given: list[Label], why: str) -> None:
+def test_what_cannot_be_calibrated(given: list[HumanLabel], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         run().calibrate(given, "mine")
 
@@ -253,9 +253,9 @@ def graded(supported: Sequence[int], n: int = 4) -> list[Score]:
     return made
 
 
-def claim_labels(supported: Sequence[int], n: int = 4) -> list[Label]:
+def claim_labels(supported: Sequence[int], n: int = 4) -> list[HumanLabel]:
     """Return labels of all claims: people reject one claim in five that the judge supports."""
-    found: list[Label] = []
+    found: list[HumanLabel] = []
     for place, count in enumerate(supported):
         (one,) = labels(1)
         for claim in range(n):

@@ -19,10 +19,10 @@ from ragstone.store import (
     prune,
 )
 from ragstone.store.archive import check_archive
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 AT = datetime(2026, 11, 23, 9, 30, 1, 250_000, tzinfo=UTC)
-SUPPORTED = Label(
+SUPPORTED = HumanLabel(
     run="r1",
     position=1,
     sample_id="q1",

@@ -12,10 +12,10 @@ from pydantic_core import PydanticSerializationError
 from ragstone._internal.plugins import FILES
 from ragstone._internal.text import public_url
 from ragstone.datasets import Dataset
-from ragstone.evaluation.judge_testing.result import load_test
 from ragstone.evaluation.preflight import Preflight, resolve_gates
 from ragstone.judges.base import Judge
 from ragstone.metrics.base import Metric
+from ragstone.results.judge_test import load_test
 from ragstone.results.run import new_run_id
 from ragstone.targets.base import Target
 from ragstone.types.config import JudgePlan, Manifest, Plan

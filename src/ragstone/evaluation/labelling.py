@@ -1,25 +1,33 @@
-"""Labelling: which claims of a run a person should judge, in which order, and what is left."""
+"""Labelling: which claims of a run people judge, their answers, and labels from spreadsheets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
 from statistics import fmean, median
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
-import numpy as np
 from pydantic import BaseModel, TypeAdapter
 
-from ragstone.errors import UsageError
-from ragstone.results.stats.corrected import LabelledScores, corrected_mean
-from ragstone.results.stats.sampling import Draw, Stratum
+from ragstone._internal.fields import document_id
+from ragstone._internal.text import count, listing, quoted, strip_controls
+from ragstone.datasets import read_table
+from ragstone.datasets.columns import ALIASES, ambiguous, flag, plain_name
+from ragstone.datasets.table import Record
+from ragstone.datasets.values import Plain, normalize_cell, refuse_date, sample_id, text
+from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest
+from ragstone.results.stats.labels import SamplingPlan, Stratum
 from ragstone.store import RunInfo, Store, StoreError
 from ragstone.store.reader import StoredRows
 from ragstone.store.search import row_at
-from ragstone.types.claim import JudgedClaim
-from ragstone.types.claim import Label as Word
-from ragstone.types.label import Label
+from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
+
+T = TypeVar("T")
 
 METRIC = "faithfulness"
 """The metric whose claims are labelled, under any policy."""
@@ -32,13 +40,11 @@ RATES = {True: 0.9, False: 0.3}
 """Whether the judge supports a claim -> how often a person does, if the judge has no confidence."""
 BOUNDS = 0.05, 0.95
 """The least and the highest expected probability of a label, because judges are too sure."""
-SIMULATIONS = 9
-"""Simulated sets of labels for the expected width of an interval."""
 
 
 class _Claim(BaseModel):
     text: str
-    label: Word
+    label: Label
     confidence: float | None = None
 
 
@@ -80,64 +86,52 @@ def metric_of(info: RunInfo, given: str | None = None) -> str:
 
 
 class DrawnRow(NamedTuple):
-    """A row to label, in the order of labelling.
-
-    `probability` is its chance to be drawn, and `draws` the size of the smallest draw that has it.
-    """
+    """A row to label; `probability` is that of the row to be drawn."""
 
     position: int
     sample_id: str
     claims: int
     stratum: str
     probability: float
-    draws: int
 
 
 @dataclass(frozen=True)
 class LabelPlan:
-    """The rows of a run to label.
+    """The rows of a run to label, in order, and how they were drawn."""
 
-    Attributes:
-        draw: how many rows come from each stratum, and from all rows.
-        rows: the drawn rows; each first part of them is a draw of its own.
-        widths: number of labels -> the expected width of the corrected mean's 95% interval.
-    """
-
-    draw: Draw
+    metric: str
+    sampling: SamplingPlan
     rows: Sequence[DrawnRow]
-    widths: dict[int, float]
 
     @property
     def claims(self) -> int:
         return sum(row.claims for row in self.rows)
 
-    def chances(self, labelled: Mapping[int, float]) -> dict[int, float]:
-        """Return the chance of each row, by position, to be in the smallest draw with these rows.
+    def inclusion_probabilities(self, labelled: Mapping[int, float]) -> dict[int, float]:
+        """Return each row's probability, by position, to be drawn up to the last labelled row.
 
-        `labelled` has positions, and chances of a larger draw if they are from one.
+        `labelled` has positions, and their probabilities in a larger draw if they are from one.
         """
-        draw = self.draw.smaller(max(row.draws for row in self.rows if row.position in labelled))
+        drawn = max(n for n, row in enumerate(self.rows, 1) if row.position in labelled)
+        names = [each.name for each in self.sampling.strata]
+        found = dict(zip(names, self.sampling.inclusion_probabilities(drawn), strict=True))
         strata = {row.position: row.stratum for row in self.rows}
-        found = dict(zip((each.name for each in draw.strata), draw.probabilities, strict=True))
-        for position, chance in labelled.items():
-            if position in strata and chance < 1:  # else it was not drawn
-                found[strata[position]] = max(found[strata[position]], chance)
+        for position, probability in labelled.items():
+            if position in strata and probability < 1:  # else it was not drawn
+                found[strata[position]] = max(found[strata[position]], probability)
         return {position: found[stratum] for position, stratum in strata.items()}
 
 
-def plan_labels(
-    rows: Sequence[ClaimRow], metric: str, *, labels: int, seed: str, widths: Sequence[int] = ()
-) -> LabelPlan:
+def plan_labels(rows: Sequence[ClaimRow], metric: str, *, labels: int, seed: str) -> LabelPlan:
     """Draw rows with about so many claims; the same `seed` gives the same rows, and more of them.
 
     The strata are rows whose claims are all supported and other rows, each split at the median of
-    the judge's lowest confidence, if it has any. A row is drawn with all of its claims. Numbers in
-    `widths` beyond that of all claims are that number.
+    the judge's lowest confidence, if it has any. A row is drawn with all of its claims.
     """
     judged: list[tuple[ClaimRow, Sequence[_Claim], bool, float]] = []
     for row in rows:
         if (score := row.scores.get(metric)) and score.state == "scored" and score.claims:
-            supported = all(each.label is Word.SUPPORTED for each in score.claims)
+            supported = all(each.label is Label.SUPPORTED for each in score.claims)
             known = [each.confidence for each in score.claims if each.confidence is not None]
             judged.append((row, score.claims, supported, min(known, default=1.0)))
     if not judged:
@@ -147,72 +141,33 @@ def plan_labels(
         for word in (True, False)
     }
     graded = any(least < 1 for _, _, _, least in judged)
-    names: dict[str, list[int]] = {}
+    members: dict[str, list[int]] = {}
     for number, (_, _, supported, least) in enumerate(judged):
         name = "all supported" if supported else "not all supported"
         if graded:
             name += ", less sure" if least < middle[supported] else ", more sure"
-        names.setdefault(name, []).append(number)
+        members.setdefault(name, []).append(number)
 
     strata: list[Stratum] = []
     codes = [0] * len(judged)
-    for code, (name, members) in enumerate(sorted(names.items())):
-        claims = [claim for number in members for claim in judged[number][1]]
-        rate = fmean(map(_support, claims))
-        strata.append(Stratum(name, rows=len(members), claims=len(claims), rate=rate))
-        for number in members:
+    for code, (name, numbers) in enumerate(sorted(members.items())):
+        claims = [claim for number in numbers for claim in judged[number][1]]
+        rate = fmean(map(_expected_support, claims))
+        strata.append(Stratum(name, rows=len(numbers), claims=len(claims), rate=rate))
+        for number in numbers:
             codes[number] = code
-    draw = Draw.of(strata, labels)
-    number = int.from_bytes(sha256(seed.encode()).digest()[:8], "big")
-    probabilities = draw.probabilities
-    drawn = [
-        DrawnRow(
-            position=judged[place][0].index,
-            sample_id=judged[place][0].sample.id,
-            claims=len(judged[place][1]),
-            stratum=strata[codes[place]].name,
-            probability=probabilities[codes[place]],
-            draws=draws,
-        )
-        for place, draws in draw.rows(codes, seed=number).items()
-    ]
-    expected = {
-        n: _expected_width([each[1] for each in judged], Draw.of(strata, n), codes, seed=number)
-        for n in sorted({min(n, sum(each.claims for each in strata)) for n in widths})
-    }
-    return LabelPlan(draw, drawn, expected)
+    sampling = SamplingPlan.allocate(strata, labels)
+    probabilities = sampling.inclusion_probabilities()
+    drawn: list[DrawnRow] = []
+    for number in sampling.draw(codes, seed=int(sha256(seed.encode()).hexdigest()[:16], 16)):
+        row, claims, code = judged[number][0], judged[number][1], codes[number]
+        chance = probabilities[code]
+        drawn.append(DrawnRow(row.index, row.sample.id, len(claims), strata[code].name, chance))
+    return LabelPlan(metric, sampling, drawn)
 
 
-def _expected_width(
-    rows: Sequence[Sequence[_Claim]], draw: Draw, codes: Sequence[int], *, seed: int
-) -> float:
-    """Return the median width of the corrected mean's interval with simulated labels.
-
-    A person supports each claim with the probability that the judge gives it.
-    """
-    rng = np.random.default_rng(seed)
-    places = [*draw.rows(codes, seed=seed)]
-    scores = np.array([fmean(each.label is Word.SUPPORTED for each in claims) for claims in rows])
-    chances = np.array(draw.probabilities)[[codes[place] for place in places]]
-    widths: list[float] = []
-    for _ in range(SIMULATIONS):
-        human = [fmean(rng.random() < _support(each) for each in rows[place]) for place in places]
-        low, high = corrected_mean(
-            LabelledScores(
-                scores=scores,
-                units=range(len(rows)),
-                judged=scores[places],
-                human=np.array(human),
-                chances=chances,
-                labelled=places,
-            )
-        ).interval
-        widths.append(high - low)
-    return median(widths)
-
-
-def _support(claim: _Claim) -> float:
-    supported = claim.label is Word.SUPPORTED
+def _expected_support(claim: _Claim) -> float:
+    supported = claim.label is Label.SUPPORTED
     if claim.confidence is None:
         return RATES[supported]
     probability = claim.confidence if supported else 1 - claim.confidence
@@ -237,14 +192,13 @@ class LabelSession:
 
     store: Store
     run_id: str
-    metric: str
     annotator: str
     plan: LabelPlan
     skipped: list[Item] = field(default_factory=list[Item])
     reopened: set[Item] = field(default_factory=set[Item])
 
-    def _owns(self, label: Label) -> bool:
-        return (label.metric, label.annotator) == (self.metric, self.annotator)
+    def _owns(self, label: HumanLabel) -> bool:
+        return (label.metric, label.annotator) == (self.plan.metric, self.annotator)
 
     @property
     def items(self) -> list[Item]:
@@ -252,11 +206,11 @@ class LabelSession:
         return [Item(row.position, n) for row in self.plan.rows for n in range(row.claims)]
 
     @property
-    def labels(self) -> dict[Item, Label]:
+    def labels(self) -> dict[Item, HumanLabel]:
         found = self._stored()
         return {item: label for item, label in found.items() if item not in self.reopened}
 
-    def _stored(self) -> dict[Item, Label]:
+    def _stored(self) -> dict[Item, HumanLabel]:
         items = set(self.items)
         found = {
             Item(label.position, label.claim): label
@@ -274,7 +228,7 @@ class LabelSession:
     def answer(self, item: Item, value: bool | None) -> None:
         """Store a label of a claim; None is "cannot tell".
 
-        All labels get the chances of the smallest draw that has all labelled rows.
+        All labels get the probabilities of a draw that ends with the last labelled row.
         """
         row = next((row for row in self.plan.rows if row.position == item.position), None)
         if row is None or not 0 <= item.claim < row.claims:
@@ -282,12 +236,12 @@ class LabelSession:
         stored = self._stored()
         given = stored.get(item)
         labelled = {each.position: label.probability for each, label in stored.items()}
-        chances = self.plan.chances({item.position: 0.0} | labelled)
-        label = Label(
+        chances = self.plan.inclusion_probabilities({item.position: 0.0} | labelled)
+        label = HumanLabel(
             run=self.run_id,
             position=item.position,
             sample_id=row.sample_id,
-            metric=self.metric,
+            metric=self.plan.metric,
             claim=item.claim,
             value=value,
             annotator=self.annotator,
@@ -298,7 +252,7 @@ class LabelSession:
         self.store.add_labels(self.run_id, [label])
         self.reopened.discard(item)
 
-        def weighted(label: Label) -> Label:
+        def weighted(label: HumanLabel) -> HumanLabel:
             chance = max(label.probability, chances.get(label.position, 0))
             return replace(label, probability=chance) if self._owns(label) else label
 
@@ -331,9 +285,291 @@ class LabelSession:
         if item not in self.labels:
             return None
 
-        def seen(label: Label) -> Label:
+        def seen(label: HumanLabel) -> HumanLabel:
             own = self._owns(label) and (label.position, label.claim) == item
             return replace(label, blind=False) if own else label
 
         self.store.change_labels(self.run_id, seen)
-        return self.row(item).scores[self.metric].claims[item.claim]
+        return self.row(item).scores[self.plan.metric].claims[item.claim]
+
+
+WORDS: Mapping[bool | None, str] = MappingProxyType(
+    {True: "supported", False: "not supported", None: "cannot tell"}
+)
+"""The value of a label -> how it is written."""
+COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "human": (),
+        "id": ALIASES["id"],
+        "position": (),
+        "claim": ("statement",),
+        "number": (),
+        "metric": (),
+        "annotator": ("labeller", "rater"),
+        "at": ("labelled_at",),
+        "probability": (),
+        "blind": (),
+    }
+)
+"""What a column of a spreadsheet can be, and its other names; `human` has the labels."""
+_JUDGED = {"label", "against", "confidence", "quotes"}
+"""Columns of `--claim-rows`."""
+
+
+def _spellings(**words: str) -> dict[str, str]:
+    return {plain_name(word): value for value, text in words.items() for word in text.split()}
+
+
+_SPELLINGS = _spellings(
+    yes="yes y true t 1 ✓ ✔ ☑ ✅",
+    no="no n false f 0 ✗ ✘ ☒ ❌",
+    supported="supported fully_supported faithful entailed grounded correct",
+    unsupported="unsupported not_supported partially_supported unfaithful not_faithful "
+    "hallucinated contradicted not_enough_info not_entailed ungrounded incorrect",
+    unknown="? cannot_tell can't_tell unsure unclear unknown",
+)
+
+
+class LabelFile(NamedTuple):
+    """The labels of a file, and what a reader should know about them."""
+
+    labels: Sequence[HumanLabel]
+    notes: Sequence[str]
+
+
+class LabelDefaults(NamedTuple):
+    """What a label has if the file has no column for it, and the `metrics` it may be of."""
+
+    run: str
+    metric: str
+    annotator: str
+    metrics: Collection[str]
+
+
+def value_of(cell: object, *, yes: bool = True) -> bool | None:
+    """Return the value of a label; `yes` is what yes, true and 1 mean.
+
+    Raises:
+        ValueError: it is not a known spelling.
+    """
+    plain = normalize_cell(cell)
+    if plain in (0, 1) and not isinstance(plain, str):
+        return bool(plain) is yes
+    word = plain_name(document_id(plain)).strip(".!'\"\ufeff") if isinstance(plain, str) else ""
+    match _SPELLINGS.get(word):
+        case "yes":
+            return yes
+        case "no":
+            return not yes
+        case "supported":
+            return True
+        case "unsupported":
+            return False
+        case "unknown":
+            return None
+        case _:
+            shown = quoted(str(plain), 40)
+            raise ValueError(f"{shown!r} is not a label; use yes, no or ? (cannot tell)")
+
+
+def read_label_file(
+    path: Path,
+    rows: Sequence[ClaimRow],
+    defaults: LabelDefaults,
+    *,
+    sheet: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    yes_means: bool = True,
+) -> LabelFile:
+    """Read labels of a run's claims, or of its responses if the file has no claims.
+
+    The column `human` has the labels; blank cells are skipped. `columns` is a key of COLUMNS ->
+    column. Rows are matched by id or, in a file without ids, by the column `position`. A claim is
+    written as its text, or as its number in the reports, from 1; the column `number` states which
+    of several claims with the same text.
+    """
+    file, table = read_table(path, sheet=sheet)
+    records = list(table.rows)
+    names = table.columns or tuple(
+        dict.fromkeys(name for row in records if isinstance(row, Record) for name in row.values)
+    )
+    there = f"the columns are {listing(names)}" if names else "the file has no rows"
+    there += f"; {table.other_sheets}" if table.others else ""
+    by_field = _columns(names, columns or {}, there)
+    if by_field["human"] == "label" and set(names) >= _JUDGED:
+        raise UsageError(
+            "the column 'label' of this file has the judge's verdicts; add a column of your own, "
+            "and name it with --map human=COLUMN"
+        )
+    key = "id" if "id" in by_field else "position"
+    if key not in by_field:
+        raise UsageError(f"no id column found; {there}; map one with --map id=COLUMN")
+
+    known = {str(row.index) if key == "position" else row.sample.id: row for row in rows}
+    problems: list[Problem] = []
+    labels: dict[object, tuple[HumanLabel, int]] = {}
+    blank = same = 0
+    for record in records:
+        if not isinstance(record, Record):
+            problems += [record] if isinstance(record, Problem) else []
+            continue
+        cells = _Cells(record, by_field)
+        value = cells.get("human", lambda cell: (value_of(cell, yes=yes_means),), None)
+        if value is None and not cells.problems:
+            blank += 1
+            continue
+        row = cells.get(key, lambda cell: _row_of(cell, known), None)
+        if row is None and not cells.has_problem(key):
+            cells.wrong(key, f"the {key} is missing")
+        if row and (label := _label(cells, row, value[0] if value else None, defaults)):
+            unit = label.position, label.metric, label.claim, label.annotator
+            first, line = labels.setdefault(unit, (label, record.row))
+            if first.value != label.value:
+                seen = f"{WORDS[label.value]!r}, but {table.unit} {line} has {WORDS[first.value]!r}"
+                cells.wrong("human", f"{seen} for the same claim; keep one of them")
+            same += first is not label and first.value == label.value
+        problems += cells.problems
+    if problems:
+        problems = [replace(problem, sheet=table.sheet, unit=table.unit) for problem in problems]
+        raise InputError(file.name, sorted(problems, key=lambda problem: problem.row or 0))
+    notes = [f"{count(blank, 'row')} without a label"] if blank else []
+    notes += [f"{count(same, 'row')} repeated with the same label"] if same else []
+    return LabelFile([label for label, _ in labels.values()], [*table.notes, *notes])
+
+
+def _label(
+    cells: "_Cells", row: ClaimRow, value: bool | None, defaults: LabelDefaults
+) -> HumanLabel | None:
+    metric = cells.get("metric", text, defaults.metric)
+    claim = None
+    if metric in defaults.metrics and metric in row.scores:
+        texts = [each.text for each in row.scores[metric].claims]
+        number = cells.get("number", lambda cell: document_id(text(cell)), "")
+        claim = cells.get("claim", lambda cell: _claim_of(cell, texts, number), None)
+    else:
+        known = ", ".join(defaults.metrics)
+        cells.wrong("metric", f"the run has no {metric} with scores from 0 to 1, only {known}")
+    label = HumanLabel(
+        run=defaults.run,
+        position=row.index,
+        sample_id=row.sample.id,
+        metric=metric,
+        claim=claim,
+        value=value,
+        annotator=cells.get("annotator", text, defaults.annotator),
+        at=cells.get("at", _time, datetime.now(UTC)),
+        probability=cells.get("probability", _probability, 1.0),
+        blind=cells.get("blind", _is_blind, False),
+    )
+    return None if cells.problems else label
+
+
+class _Cells:
+    """Reads the cells of one row by what their columns are, and collects the problems."""
+
+    def __init__(self, record: Record, by_field: Mapping[str, str]) -> None:
+        self._record, self._by_field = record, by_field
+        self.problems: list[Problem] = []
+
+    def get(self, field: str, reader: Callable[[Plain], T], default: T) -> T:
+        cell = self._record.values.get(self._by_field.get(field, ""))
+        try:
+            if field == "id":
+                refuse_date(cell)
+            plain = normalize_cell(cell)
+            blank = plain is None or (isinstance(plain, str) and not plain.strip())
+            return default if plain is None or blank else reader(plain)
+        except ValueError as error:
+            self.wrong(field, str(error))
+            return default
+
+    def has_problem(self, field: str) -> bool:
+        return any(problem.column == self._by_field[field] for problem in self.problems)
+
+    def wrong(self, field: str, seen: str) -> None:
+        name = self._record.values.get(self._by_field.get("id", ""))
+        found = Problem(
+            quoted(seen, 500),
+            row=self._record.row,
+            column=self._by_field.get(field),
+            sample_id=None if name is None or field == "id" else quoted(str(name), 60),
+        )
+        self.problems.append(found)
+
+
+def _columns(names: Sequence[str], mapped: Mapping[str, str], there: str) -> dict[str, str]:
+    for key in mapped:
+        if key not in COLUMNS:
+            raise UnknownNameError("field", key, COLUMNS)
+    columns: dict[str, str] = {}
+    for key, aliases in COLUMNS.items():
+        spellings = {plain_name(mapped.get(key, name)) for name in (key, *aliases)}
+        exact = [name for name in names if name == mapped.get(key)]
+        matches = exact or [name for name in names if plain_name(name) in spellings]
+        if len(matches) > 1:
+            raise UsageError(str(ambiguous(key, matches, spelling=flag)))
+        if matches:
+            columns[key] = matches[0]
+        elif key in mapped or key == "human":
+            column = mapped.get(key, key)
+            near = nearest(column, names)
+            offer = f"; did you mean {flag(key, near)}?" if near else ""
+            raise UsageError(f"{flag(key, column)}: there is no such column{offer} ({there})")
+    return columns
+
+
+def _row_of(cell: Plain, known: Mapping[str, ClaimRow]) -> ClaimRow:
+    name = sample_id(cell)
+    bare = name.removeprefix("'")  # which our exports put before a formula
+    row = known.get(name) or known.get(bare) or known.get(document_id(bare))
+    if row is None:
+        near = nearest(name, known)
+        raise ValueError(f"the run has no row {name!r}" + (f"; is it {near!r}?" if near else ""))
+    return row
+
+
+def _claim_of(cell: Plain, texts: Sequence[str], preferred: str) -> int:
+    if not texts:
+        raise ValueError("the row has no claims in this run; clear the cell to label the response")
+    words = text(cell)
+    same = [place for place, each in enumerate(texts) if _plain_text(each) == _plain_text(words)]
+    if same:
+        return next((each for each in same if str(each + 1) == preferred), same[-1])
+    number = document_id(words)
+    if number.isdecimal() and 1 <= int(number) <= len(texts):
+        return int(number) - 1
+    near = nearest(words, texts)
+    hint = f"is it {near!r}?" if near else f"write its text, or a number from 1 to {len(texts)}"
+    raise ValueError(f"the row has no claim {words!r}; {hint}")
+
+
+def _plain_text(words: str) -> str:
+    return " ".join(strip_controls(words).split()).casefold().removeprefix("'")
+
+
+def _time(cell: Plain) -> datetime:
+    try:
+        time = datetime.fromisoformat(text(cell))
+    except ValueError:
+        raise ValueError(f"{text(cell)!r} is not a time; write 2026-11-23T09:30") from None
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    if time > datetime.now(UTC) + timedelta(days=1):
+        raise ValueError(f"{text(cell)!r} is in the future; write when the label was given")
+    return min(time, datetime.now(UTC))
+
+
+def _is_blind(cell: Plain) -> bool:
+    with suppress(ValueError):
+        if (value := value_of(cell)) is not None:
+            return value
+    raise ValueError(f"{quoted(text(cell), 40)!r} is not a value of blind; use yes or no")
+
+
+def _probability(cell: Plain) -> float:
+    try:
+        number = float(text(cell))
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= 1:
+        raise ValueError(f"{text(cell)!r} is not a probability above 0 and up to 1")
+    return number

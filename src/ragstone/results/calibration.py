@@ -17,20 +17,25 @@ from ragstone._internal.files import check_file, write_text
 from ragstone._internal.text import count
 from ragstone.errors import UsageError
 from ragstone.results.run_summary import RunSummaryBuilder
-from ragstone.results.stats.agreement import Agreement, Threshold, best_threshold
-from ragstone.results.stats.corrected import LabelledScores, corrected_mean
 from ragstone.results.stats.intervals import Ends, Numbers, effective, proportion_interval
+from ragstone.results.stats.labels import (
+    Agreement,
+    LabelledScores,
+    Threshold,
+    best_threshold,
+    corrected_mean,
+)
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.config import Manifest
 from ragstone.types.gate import EPSILON
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
 from ragstone.types.score import ALL_SUPPORTED, Correction, MetricInfo, Score
 
 FOLDER = Path(".ragstone") / "calibrations"
-FEWEST = 20
+MIN_ROWS = 20
 """Labelled rows that a gate needs; the intervals were tested from this number on."""
-OUTSIDE = 3.0
+MAX_OUTSIDE = 3.0
 """A gate is refused if this many times more rows than expected are beyond the labelled range."""
 BINS = 5
 _NAME = re.compile(r"[\w][\w.-]{0,99}")
@@ -68,7 +73,6 @@ class LabelledRow(FrozenModel):
     group: int
     support: _Share | None
     claims: Annotated[tuple[LabelledClaim, ...], Field(min_length=1)]
-    tags: FrozenMap[str, str]
 
 
 class MetricCalibration(FrozenModel):
@@ -97,9 +101,9 @@ class MetricCalibration(FrozenModel):
         return self
 
     @classmethod
-    def of_labels(
+    def from_labels(
         cls,
-        rows: Iterable[tuple[int, Row, Sequence[Label]]],
+        rows: Sequence[tuple[int, Row, Sequence[HumanLabel]]],
         *,
         metric: str,
         groups: NDArray[np.int64] | None,
@@ -111,46 +115,46 @@ class MetricCalibration(FrozenModel):
         Also returns whether each score is the share of supported claims, with or without those
         supported partially.
         """
-        rows = [*rows]
-        of = "claims" if any(each.claim is not None for *_, few in rows for each in few) else None
-        every: list[Label] = []
+        of_claims = any(label.claim is not None for *_, labels in rows for label in labels)
+        used: list[HumanLabel] = []
         labelled: list[LabelledRow] = []
         shares = fits = True
-        for place, row, few in rows:
-            used = [each for each in few if (each.claim is not None) == (of is not None)]
-            every += used
+        for place, row, labels in rows:
+            of_row = [label for label in labels if (label.claim is not None) == of_claims]
+            used += of_row
             score = row.scores[metric]
-            claims = _labelled_claims(score, used)
+            claims = _labelled_claims(score, of_row)
             if score.value is None or not claims:
                 continue
-            least, most = _supported(score)
-            shares = shares and abs(score.value - least) < EPSILON
-            fits = fits and least - EPSILON < score.value < most + EPSILON
-            whole = score.detail.get(ALL_SUPPORTED)
+            verdicts = [claim.label for claim in score.claims]
+            whole, partly = map(verdicts.count, (Verdict.SUPPORTED, Verdict.PARTIALLY_SUPPORTED))
+            low, high = whole / max(1, len(verdicts)), (whole + partly) / max(1, len(verdicts))
+            shares = shares and abs(score.value - low) < EPSILON
+            fits = fits and low - EPSILON < score.value < high + EPSILON
+            support = score.detail.get(ALL_SUPPORTED)
             labelled.append(
                 LabelledRow(
                     position=row.index,
                     judged=score.value,
                     human=sum(claim.human for claim in claims) / len(claims),
-                    probability=max(each.probability for each in used),
+                    probability=max(label.probability for label in of_row),
                     group=place if groups is None else int(groups[place]),
-                    support=whole if isinstance(whole, float) else None,
+                    support=support if isinstance(support, float) else None,
                     claims=tuple(claims),
-                    tags={tag: str(value) for tag, value in row.sample.tags.items()},
                 )
             )
         if not labelled:
             return None, fits
-        made = cls(
-            of=of or "responses",
-            shares=shares and of is not None,
+        calibration = cls(
+            of="claims" if of_claims else "responses",
+            shares=shares and of_claims,
             setup=setup,
-            not_blind=sum(not each.blind for each in every),
-            annotators=tuple(sorted({each.annotator for each in every})),
-            labelled_at=max(each.at for each in every),
+            not_blind=sum(not label.blind for label in used),
+            annotators=tuple(sorted({label.annotator for label in used})),
+            labelled_at=max(label.at for label in used),
             rows=tuple(labelled),
         )
-        return made, fits
+        return calibration, fits
 
     @property
     def claims(self) -> list[tuple[LabelledClaim, float]]:
@@ -186,26 +190,18 @@ class MetricCalibration(FrozenModel):
             if labels
         ]
 
-    def thresholds(self) -> dict[str, Threshold]:
-        slices: dict[str, list[tuple[LabelledClaim, int]]] = {}
-        for row in self.rows:
-            names = ["", *(f"{tag}={value}" for tag, value in row.tags.items())]
-            for name in names:
-                slices.setdefault(name, []).extend((claim, row.group) for claim in row.claims)
-        found: dict[str, Threshold] = {}
-        for name, items in slices.items():
-            known = [
-                (claim.support, claim.judge, claim.human, group)
-                for claim, group in items
-                if claim.support is not None
-            ]
-            if len(known) < FEWEST or (name and len(items) == len(slices[""])):
-                continue
-            *columns, groups = zip(*known, strict=True)
-            support, judge, human = (np.array(each, dtype=np.float64) for each in columns)
-            if threshold := best_threshold(support, judge, human, groups):
-                found[name] = threshold
-        return found
+    def threshold(self) -> Threshold | None:
+        known = [
+            (claim.support, claim.judge, claim.human, row.group)
+            for row in self.rows
+            for claim in row.claims
+            if claim.support is not None
+        ]
+        if len(known) < MIN_ROWS:
+            return None
+        *columns, groups = zip(*known, strict=True)
+        support, judge, human = (np.array(column, dtype=np.float64) for column in columns)
+        return best_threshold(support, judge, human, groups)
 
     def scores(
         self,
@@ -254,26 +250,26 @@ class Calibration(FrozenModel):
     metrics: FrozenMap[str, MetricCalibration]
 
     @classmethod
-    def of(
+    def from_labels(
         cls,
         manifest: Manifest,
         metrics: Mapping[str, MetricInfo],
         rows: Iterable[Row],
         *,
-        labels: Iterable[Label],
+        labels: Iterable[HumanLabel],
         name: str,
     ) -> "Calibration":
         """Collect the labels of the run that has these parts.
 
         Several labels of one claim count as their majority; "cannot tell" and ties do not count.
         """
-        given: dict[str, dict[int, list[Label]]] = {}
+        given: dict[str, dict[int, list[HumanLabel]]] = {}
         for label in labels:
             if label.value is not None:
                 given.setdefault(label.metric, {}).setdefault(label.position, []).append(label)
         if not given:
             raise UsageError(
-                f"run {manifest.run_id} has no labels: label it with `ragstone label "
+                f"run {manifest.run_id} has no labels: label it with `ragstone labels start "
                 f"{manifest.run_id}`, or import labels with `ragstone labels import`"
             )
         counts = RunSummaryBuilder((), cluster=manifest.plan.cluster)
@@ -282,8 +278,10 @@ class Calibration(FrozenModel):
         unclaimed: set[str] = set()
         for place, row in enumerate(rows):
             counts.add(row)
-            scored = (name for name in given if name in row.scores)
-            unclaimed |= {name for name in scored if _is_unclaimed(row.scores[name])}
+            scored = ((name, row.scores[name]) for name in given if name in row.scores)
+            unclaimed |= {
+                name for name, score in scored if score.value is not None and not score.claims
+            }
             if row.index in wanted:
                 judged[row.index] = place, row
         groups = counts.grouping.labels
@@ -297,7 +295,7 @@ class Calibration(FrozenModel):
             )
         for metric in filter(suitable.__contains__, given):
             positions = given[metric]
-            calibrated, fits = MetricCalibration.of_labels(
+            calibrated, fits = MetricCalibration.from_labels(
                 [(*judged[position], few) for position, few in sorted(positions.items())],
                 metric=metric,
                 groups=groups,
@@ -368,16 +366,18 @@ class Calibration(FrozenModel):
             labels=len(found.rows),
             method="labels of these rows" if own else "transported",
             of=found.of,
-            problem=self._doubt(found, manifest, np.frombuffer(scores.whole)),
+            problem=self._reason_unusable(found, manifest, np.frombuffer(scores.whole)),
             reliability=tuple(found.reliability()),
         )
 
-    def _doubt(self, found: MetricCalibration, manifest: Manifest, whole: Numbers) -> str | None:
+    def _reason_unusable(
+        self, found: MetricCalibration, manifest: Manifest, whole: Numbers
+    ) -> str | None:
         """Return why a gate must not rest on the corrected mean, if there is a reason."""
         days = manifest.plan.max_age
-        if len(found.rows) < FEWEST:
+        if len(found.rows) < MIN_ROWS:
             rows = count(len(found.rows), "labelled row")
-            return f"it has {rows}, and gates need {FEWEST}; label more"
+            return f"it has {rows}, and gates need {MIN_ROWS}; label more"
         if days is not None and manifest.started_at - found.labelled_at > timedelta(days=days):
             day = f"{found.labelled_at:%Y-%m-%d}"
             why = f"its newest label is of {day}, over {days} days before the run (--max-age)"
@@ -385,7 +385,7 @@ class Calibration(FrozenModel):
         supports = [row.support for row in found.rows if row.support is not None]
         if whole.size and supports:
             share = float(np.mean((whole < min(supports)) | (whole > max(supports))))
-            if share > OUTSIDE * 2 / (len(supports) + 1):
+            if share > MAX_OUTSIDE * 2 / (len(supports) + 1):
                 return (
                     f"the judge's confidence in {share:.0%} of the rows is outside the labelled "
                     f"range, {min(supports):.2f} to {max(supports):.2f}; label rows of this run"
@@ -411,7 +411,7 @@ def load_calibration(name: str) -> Calibration:
         known = sorted(each.stem for each in FOLDER.glob("*.json"))
         raise UsageError(
             f"there is no calibration {name!r} in {FOLDER} ({', '.join(known) or 'none'}); create "
-            f"it with `ragstone calibrate RUN --name {name}`"
+            f"it with `ragstone labels calibrate RUN --name {name}`"
         )
     check_file(path)
     try:
@@ -421,7 +421,7 @@ def load_calibration(name: str) -> Calibration:
         place = ".".join(map(str, fault["loc"]))
         raise UsageError(
             f"{path} is not a calibration of this version ({place or 'all of it'}: {fault['msg']});"
-            f" create it again with `ragstone calibrate RUN --name {name}`"
+            f" create it again with `ragstone labels calibrate RUN --name {name}`"
         ) from None
     return found.model_copy(update={"name": name})
 
@@ -441,17 +441,7 @@ def _path(name: str) -> Path:
     return FOLDER / f"{name}.json"
 
 
-def _is_unclaimed(score: Score) -> bool:
-    return score.value is not None and not score.claims
-
-
-def _supported(score: Score) -> tuple[float, float]:
-    labels = [claim.label for claim in score.claims]
-    least, partly = labels.count(Verdict.SUPPORTED), labels.count(Verdict.PARTIALLY_SUPPORTED)
-    return least / max(1, len(labels)), (least + partly) / max(1, len(labels))
-
-
-def majority(labels: Iterable[Label]) -> dict[Unit, bool]:
+def majority(labels: Iterable[HumanLabel]) -> dict[Unit, bool]:
     """Return the majority of each unit's labels; "cannot tell" and ties do not count."""
     votes: dict[Unit, list[bool]] = {}
     for label in labels:
@@ -475,7 +465,7 @@ def verdict_of(score: Score | None, claim: int | None) -> bool | None:
     return score.claims[claim].label is Verdict.SUPPORTED if known else None
 
 
-def _labelled_claims(score: Score, labels: Iterable[Label]) -> list[LabelledClaim]:
+def _labelled_claims(score: Score, labels: Iterable[HumanLabel]) -> list[LabelledClaim]:
     whole = score.detail.get(ALL_SUPPORTED)
     found: list[LabelledClaim] = []
     for (_, _, claim), human in majority(labels).items():

@@ -16,7 +16,7 @@ from ragstone.results.ranking_run import RankingRows
 from ragstone.results.run_summary import RunSummaryBuilder, Slices
 from ragstone.types.config import Manifest, Plan
 from ragstone.types.gate import GateResult
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 from ragstone.types.reply import Usage
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.score import NOTHING, Correction, Detail, MetricInfo, Summary
@@ -206,13 +206,15 @@ class Run:
         """The scores among rows that share a value of a tag; computed once."""
         return self.counts.slices(self.metrics)
 
-    def calibrate(self, labels: Iterable[Label], name: str) -> Calibration:
+    def calibrate(self, labels: Iterable[HumanLabel], name: str) -> Calibration:
         """Return the calibration of this run's labels under a name; it is not saved.
 
         Raises:
             UsageError: there are no labels of scored rows, or of a metric that has no range 0 to 1.
         """
-        return Calibration.of(self.manifest, self.metrics, self.rows, labels=labels, name=name)
+        return Calibration.from_labels(
+            self.manifest, self.metrics, self.rows, labels=labels, name=name
+        )
 
     def gates(self) -> tuple[GateResult, ...]:
         """Check the gates of the plan; those on a corrected mean need a metric that is judged."""

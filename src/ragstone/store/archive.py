@@ -38,7 +38,7 @@ from ragstone.store.runs import LAST, atomic_import
 from ragstone.store.schema import RUNS, UNDER_WAY
 from ragstone.store.store import Store
 from ragstone.store.writer import Record, write
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 FORMAT, RANKED = 1, 2
 """Kinds of files: each line is a row, or the scores of many queries of a ranking."""
@@ -73,7 +73,7 @@ class _Head(RunLine):
     """The first line: the run without its tag, which belongs to the store, and its labels."""
 
     ragstone_run: int
-    labels: tuple[Label, ...] = ()
+    labels: tuple[HumanLabel, ...] = ()
 
 
 class _End(FrozenModel):

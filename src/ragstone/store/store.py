@@ -42,7 +42,7 @@ from ragstone.store.run_info import (
 from ragstone.store.schema import COUNTS, NEWEST, ROWS, RUNS, SCORES, WHOLE, is_current, migrate
 from ragstone.store.writer import RowWriter
 from ragstone.types.config import Manifest
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 from ragstone.types.score import NOTHING, Detail, MetricInfo, State
 
 
@@ -302,7 +302,7 @@ class Store:
             stopped=info.stopped,
         )
 
-    def add_labels(self, run_id: str, labels: Iterable[Label]) -> None:
+    def add_labels(self, run_id: str, labels: Iterable[HumanLabel]) -> None:
         """Store labels of a run, whose id they need not have.
 
         They replace labels with the same metric, position, claim and annotator.
@@ -313,7 +313,7 @@ class Store:
         with self.transaction() as connection:
             write_labels(connection, self._number(connection, run_id), labels)
 
-    def change_labels(self, run_id: str, change: Callable[[Label], Label]) -> None:
+    def change_labels(self, run_id: str, change: Callable[[HumanLabel], HumanLabel]) -> None:
         """Replace labels of a run by changed ones with the same key, in one transaction.
 
         Raises:
@@ -322,7 +322,7 @@ class Store:
         with self.transaction() as connection:
             change_labels(connection, self._number(connection, run_id), run_id, change)
 
-    def delete_label(self, run_id: str, label: Label) -> None:
+    def delete_label(self, run_id: str, label: HumanLabel) -> None:
         """Delete the label with the same metric, position, claim and annotator, if there is one.
 
         Raises:
@@ -331,7 +331,7 @@ class Store:
         with self.transaction() as connection:
             delete_label(connection, self._number(connection, run_id), label)
 
-    def labels(self, run_id: str) -> list[Label]:
+    def labels(self, run_id: str) -> list[HumanLabel]:
         """Return the labels of a run, sorted by metric, position, claim and annotator.
 
         Raises:

@@ -269,7 +269,7 @@ class Plan(JudgePlan, ClaimPlan):
     the mean corrected with --calibration.
     """
     calibration: str | None = _setting("Gates", None, metavar="NAME")
-    """Correct means with the labels of a calibration, made with `ragstone calibrate`."""
+    """Correct means with the labels of a calibration, made with `ragstone labels calibrate`."""
     max_age: int | None = _setting("Gates", None, metavar="DAYS", ge=1, option=False)
     """With --gates-on corrected: exit 3 if all labels are more than DAYS older than the run."""
     max_failure_rate: Share = _setting(

@@ -1,4 +1,4 @@
-"""Label: the verdict of a person on a claim or a response."""
+"""HumanLabel: the verdict of a person on a claim or a response."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -9,7 +9,7 @@ Index = Annotated[int, Field(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class HumanLabel:
     """A person's verdict on one claim of a run, or on a whole response.
 
     Attributes:

@@ -14,7 +14,7 @@ from ragstone.results.compare.metric_change import CorrectedDifference
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 from ragstone.types.score import Score
 
 NAME = "faithfulness"
@@ -40,9 +40,9 @@ def claim(text: str, label: Verdict) -> JudgedClaim:
     return Runs.claim(text, label)
 
 
-def labels(values: Sequence[bool]) -> list[Label]:
+def labels(values: Sequence[bool]) -> list[HumanLabel]:
     return [
-        Label(
+        HumanLabel(
             "", place, f"q{place}", NAME, 0, value, "ana", datetime(2026, 1, 1, tzinfo=UTC), 1, True
         )
         for place, value in enumerate(values)
@@ -57,7 +57,7 @@ PEOPLE_B = [place % 5 != 0 and place % 3 != 0 for place in range(50)]
 
 
 def compared(
-    given_a: Sequence[Label], given_b: Sequence[Label], other: Calibration | None = None
+    given_a: Sequence[HumanLabel], given_b: Sequence[HumanLabel], other: Calibration | None = None
 ) -> Comparison:
     a, b = run("a", JUDGE_A), run("b", JUDGE_B)
     sides = LabelledRun.of(a, given_a, other), LabelledRun.of(b, given_b, other)

@@ -3,7 +3,7 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.results.stats.agreement import Agreement
+from ragstone.results.stats.labels import Agreement
 
 
 @each_case(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragstone.results.stats.corrected import (
+from ragstone.results.stats.labels import (
     Corrected,
     LabelledScores,
     corrected_difference,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ragstone.results.stats.corrected import LabelledScores, corrected_difference
+from ragstone.results.stats.labels import LabelledScores, corrected_difference
 from ragstone.results.stats.paired_tests import (
     labels_needed,
     paired_t,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragstone.results.stats.sequential import MOVED, drift_evidence, mean_sequence
+from ragstone.results.stats.paired_tests import DRIFTED, drift_evidence, mean_sequence
 
 
 def looks(rng: np.random.Generator, p: NDArray[np.float64], days: int) -> NDArray[np.int64]:
@@ -34,7 +34,7 @@ def test_a_judge_that_does_not_change_raises_few_alarms() -> None:
     alarms = 0
     for _ in range(60):
         p = rng.choice([0.02, 0.1, 0.9, 0.98], 20, p=[0.1, 0.1, 0.2, 0.6])
-        alarms += bool(drift_evidence(looks(rng, p, 300)).max() >= MOVED)
+        alarms += bool(drift_evidence(looks(rng, p, 300)).max() >= DRIFTED)
     assert alarms <= 7  # 5% are 3
 
 
@@ -45,7 +45,7 @@ def test_a_fall_by_ten_points_is_noticed_within_days() -> None:
         p = np.where(rng.random(100) < 0.88, 0.98, 0.02)
         lost = np.where((rng.random(100) < 0.12) & (p > 0.5), 0.02, p)
         days = np.vstack([looks(rng, p, 30), looks(rng, lost, 30)])
-        found = np.flatnonzero(drift_evidence(days)[30:] >= MOVED)
+        found = np.flatnonzero(drift_evidence(days)[30:] >= DRIFTED)
         delays.append(int(found[0]) + 1 if found.size else 31)
     assert np.median(delays) <= 5
     assert max(delays) <= 30
@@ -55,15 +55,15 @@ def test_missing_answers_count_neither_way() -> None:
     rng = np.random.default_rng(5)
     days = looks(rng, np.full(80, 0.95), 100)
     days[rng.random(days.shape) < 0.2] = -1
-    assert drift_evidence(days).max() < MOVED
+    assert drift_evidence(days).max() < DRIFTED
     assert drift_evidence(np.full((3, 4), -1)).max() < 2
 
 
 def test_rows_may_have_several_claims() -> None:
     rng = np.random.default_rng(6)
     before, after = rng.binomial(5, 0.95, (20, 30)), rng.binomial(5, 0.7, (5, 30))
-    assert drift_evidence(before.astype(np.int64)).max() < MOVED
-    assert drift_evidence(np.vstack([before, after]).astype(np.int64))[-1] >= MOVED
+    assert drift_evidence(before.astype(np.int64)).max() < DRIFTED
+    assert drift_evidence(np.vstack([before, after]).astype(np.int64))[-1] >= DRIFTED
 
 
 def test_the_mean_stays_in_its_confidence_sequence() -> None:

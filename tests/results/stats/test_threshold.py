@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ragstone.results.stats.agreement import best_threshold
+from ragstone.results.stats.labels import best_threshold
 
 
 def test_a_biased_judge_has_a_better_threshold() -> None:

@@ -1,68 +1,226 @@
-"""`ragstone labels`: import, export and list the labels of a run."""
+"""`ragstone labels`: verdicts of people on the claims of a run, and calibration of its judge."""
 
+import math
+import webbrowser
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import Any, cast
 
 import click
 from rich.console import Console
 
-from ragstone._internal.text import count
-from ragstone.cli import silent_pipes
+from ragstone._internal.text import count, one_line
+from ragstone.cli import load, silent_pipes
 from ragstone.cli.options import (
     ANNOTATOR,
     LABEL_METRIC,
     RUN,
     SHEET,
     STORE,
+    Given,
+    json_file,
     open_store,
     option,
     pairs_of,
     read_by,
 )
-from ragstone.cli.output import check_files
+from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.errors import UsageError
-from ragstone.evaluation.label_files import LabelDefaults, read_label_file
-from ragstone.evaluation.labelling import metric_of, read_claims
-from ragstone.reports.labels import print_labels, write_labels
-from ragstone.results.calibration import calibratable
-from ragstone.store import find_run
+from ragstone.evaluation.labelling import (
+    COLUMNS,
+    LabelDefaults,
+    LabelPlan,
+    LabelSession,
+    metric_of,
+    plan_labels,
+    read_claims,
+    read_label_file,
+)
+from ragstone.reports.format import percent
+from ragstone.reports.labels import print_labels, write_claims, write_labels
+from ragstone.reports.tables import STDOUT
+from ragstone.reports.terminal import print_table
+from ragstone.reports.view import correction
+from ragstone.results.calibration import MIN_ROWS, Calibration, MetricCalibration, calibratable
+from ragstone.results.run import Run
+from ragstone.results.stats.intervals import Share
+from ragstone.results.stats.labels import MIN_CLAIMS
+from ragstone.store import RunInfo, Store, find_run
+from ragstone.types.label import HumanLabel
+from ragstone.types.score import Summary
+
+_NUMBER = option(
+    "--n labels",
+    f"Approximate number of claims to label; at least {MIN_CLAIMS} per stratum.",
+    least=1,
+    default=60,
+)
+
+
+def _file(*, required: bool = True) -> click.Argument:
+    return click.Argument(["file"], type=click.Path(path_type=Path), required=required)
 
 
 @click.group(name="labels")
 def command() -> None:
-    """Import, export or list labels: verdicts of people on the claims of a run.
+    """Label claims of a run, and compare the judge with the labels.
 
     \b
-    ragstone labels import labels.xlsx --run last --column human
-    ragstone labels list last
-    ragstone labels export last labels.csv
+    ragstone labels start last                label in the browser
+    ragstone labels draw last claims.xlsx     or in a spreadsheet
+    ragstone labels import claims.xlsx --run last
+    ragstone labels calibrate last
     """
+
+
+@command.command(
+    name="start",
+    params=[
+        click.Argument(["run"]),
+        _NUMBER,
+        ANNOTATOR,
+        LABEL_METRIC,
+        option(
+            "--no-open --no-browser no_open", "Print the URL; do not open a browser.", is_flag=True
+        ),
+        option(
+            "--port",
+            "Port on 127.0.0.1.  [default: a free one]",
+            type=click.IntRange(0, 65535),
+            default=0,
+            show_default=False,
+        ),
+        STORE,
+    ],
+    epilog=RUN,
+)
+def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any) -> None:
+    """Judge claims of a run in the browser, without seeing the judge's verdicts.
+
+    Rows are drawn at random, more of those that the judge is unsure about, and with all of their
+    claims. Every answer is stored at once; the same command continues later. Another annotator
+    gets the same claims.
+    """
+    with open_store(store) as opened:
+        info = opened.info(find_run(opened, run))
+        plan = _plan(opened, info, given)
+        session = LabelSession(opened, info.id, given["annotator"], plan)
+        _serve(session, port=port, browser=not no_open)
+        labels = len(session.labels)
+        left = plan.claims - labels
+        what = (
+            f"{count(left, 'claim')} left" if left else f"next: ragstone labels calibrate {info.id}"
+        )
+        click.echo(f"{count(labels, 'label')} by {session.annotator} of run {info.id}; {what}")
+
+
+@command.command(
+    name="draw",
+    params=[click.Argument(["run"]), _file(required=False), _NUMBER, LABEL_METRIC, STORE],
+    epilog=RUN,
+)
+def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
+    """Show which rows to label; write their claims to FILE (.xlsx, .csv or .jsonl).
+
+    Fill its column `human` with yes, no or ? (cannot tell), and import it. `ragstone labels start`
+    shows the same claims in the browser.
+    """
+    with open_store(store, reading=True) as opened:
+        info = opened.info(find_run(opened, run))
+        check_files(file, inputs=read_by(opened, info))
+        plan = _plan(opened, info, given)
+        if file:
+            write_claims(opened, info.id, plan, file)
+            click.echo(f"wrote {file}: {count(plan.claims, 'claim')} to label")
+            return
+    with silent_pipes():
+        drawn = [row.stratum for row in plan.rows]
+        rows = (
+            (
+                stratum.name,
+                f"{stratum.rows:,}",
+                f"{drawn.count(stratum.name):,}",
+                f"{drawn.count(stratum.name) / stratum.rows:.3f}",
+                percent(stratum.rate),
+            )
+            for stratum in plan.sampling.strata
+        )
+        heads = ("stratum", "rows", "drawn", "probability", "expected support")
+        print_table(Console(highlight=False), heads, rows)
+        click.echo(f"\n{count(len(plan.rows), 'row')}, in the order of labelling:")
+        for row in plan.rows:
+            claims = count(row.claims, "claim")
+            click.echo(f"  {one_line(row.sample_id, 40)}   {claims}   {row.stratum}")
+
+
+def _plan(store: Store, info: RunInfo, given: Given) -> LabelPlan:
+    metric, labels = metric_of(info, given["metric"]), given["labels"]
+    rows = read_claims(store, info.id)
+    plan = plan_labels(rows, metric, labels=labels, seed=f"{info.id} {metric}")
+    if plan.claims > labels:
+        click.echo(
+            f"Note: this draws {count(plan.claims, 'claim')} instead of {labels:,}: rows have "
+            f"all their claims, each stratum at least {MIN_CLAIMS}, and --n is an average",
+            err=True,
+        )
+    if len(plan.rows) < MIN_ROWS:
+        more = math.ceil(MIN_ROWS * plan.claims / len(plan.rows) / 10 + 1) * 10
+        click.echo(
+            f"Note: gates on corrected means need labels of {MIN_ROWS} rows, but this draws "
+            f"{len(plan.rows)}; use --n {more}, if the run has more rows",
+            err=True,
+        )
+    return plan
+
+
+def _serve(session: LabelSession, *, port: int, browser: bool) -> None:
+    try:
+        serve = cast("Callable[..., None]", load("reports.label_page").serve_labels)
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"the labelling page needs {error.name}, which is not installed: use `ragstone labels "
+            "draw`, or pip install 'ragstone[view]'"
+        ) from error
+
+    def ready(url: str) -> None:
+        click.echo(f"Label {count(session.plan.claims, 'claim')} at {url} (Ctrl-C stops this).")
+        if browser:
+            # others can see a process's arguments, so the token is in a file, as in Jupyter
+            page.touch(mode=0o600)
+            page.write_text(
+                f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">'
+                f'<title>Label claims</title><a href="{url}">Label claims</a>',
+                encoding="utf-8",
+            )
+            # in a thread, because some browsers block the caller
+            Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
+
+    with TemporaryDirectory(prefix="ragstone-") as folder:  # of this user only
+        page = Path(folder) / "label.html"
+        serve(session, port=port, ready=ready)
 
 
 @command.command(
     name="import",
     params=[
-        click.Argument(["file"], type=click.Path(path_type=Path)),
+        _file(),
         option("--run", "The run that was labelled.", required=True, metavar="RUN"),
-        option("--column", "The column with the labels.", default="human"),
         option(
             "--map columns",
-            "Name a column for id, position, claim, number, metric, annotator, at, "
-            "probability or blind.",
+            f"Name the column with the labels (human=COLUMN), or for {', '.join([*COLUMNS][1:-1])} "
+            f"or {[*COLUMNS][-1]}.",
             multiple=True,
             metavar="FIELD=COLUMN",
         ),
         option(
-            "--by",
-            "How rows are matched: by position means the column `position`, or the order.",
-            choices=["id", "position"],
-            default="id",
-        ),
-        option(
             "--yes-means",
-            "What yes, true and 1 mean.  [default: supported]",
+            "What yes, true and 1 mean.",
             choices=["supported", "unsupported"],
+            default="supported",
         ),
-        option("--blind", "The judge's verdicts were hidden from the annotator.", is_flag=True),
         ANNOTATOR,
         LABEL_METRIC,
         SHEET,
@@ -70,88 +228,220 @@ def command() -> None:
     ],
     epilog=RUN,
 )
-def import_(
-    file: Path,
-    run: str,
-    column: str,
-    columns: tuple[str, ...],
-    by: str,
-    yes_means: str | None,
-    blind: bool,
-    annotator: str,
-    metric: str | None,
-    sheet: str | None,
-    store: str | None,
-) -> None:
+def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
     """Import labels from a workbook, CSV or JSON Lines: one row per claim, or per response.
 
-    Labels are yes or no in common spellings and languages: 1, true, ja, supported, faithful;
-    hallucinated, not supported; ? for "cannot tell". Blank cells are skipped. A claim is its
-    text, or its number in the reports. All problems are reported at once, and then nothing is
-    stored. Labels replace earlier ones of the same claim and annotator.
+    The column `human` has yes or no (or 1, true, supported, hallucinated ...), or ? for "cannot
+    tell". Blank cells are skipped. A claim is its text, or its number in the reports. All problems
+    are reported at once, and then nothing is stored. Labels replace earlier ones of the same claim
+    and annotator.
     """
+    columns = pairs_of(given["columns"])
     empty = UsageError(
-        f"{file.name} has no labels; write yes, no or ? into the column {column!r}, with one row "
-        "per claim or response"
+        f"{file.name} has no labels; write yes, no or ? into the column "
+        f"{columns.get('human', 'human')!r}, with one row per claim or response"
     )
     if file.is_file() and not file.stat().st_size:
         raise empty
     with open_store(store) as opened:
         info = opened.info(find_run(opened, run))
-        found = read_label_file(
+        labels, notes = read_label_file(
             file,
             read_claims(opened, info.id),
             LabelDefaults(
                 run=info.id,
-                metric=metric_of(info, metric),
-                annotator=annotator,
+                metric=metric_of(info, given["metric"]),
+                annotator=given["annotator"],
                 metrics=calibratable(info.metrics),
             ),
-            column=column,
-            sheet=sheet,
-            columns=pairs_of(columns),
-            by_position=by == "position",
-            yes_means=None if yes_means is None else yes_means == "supported",
-            blind=blind,
+            sheet=given["sheet"],
+            columns=columns,
+            yes_means=given["yes_means"] == "supported",
         )
-        if not found.labels:
+        if not labels:
             raise empty
-        opened.add_labels(info.id, found.labels)
-    for note in found.notes:
+        opened.add_labels(info.id, labels)
+    for note in notes:
         click.echo(f"Note: {file.name}: {note}", err=True)
-    labels = count(len(found.labels), "label")
-    click.echo(f"imported {labels} into run {info.id}; next: ragstone calibrate {info.id}")
+    click.echo(
+        f"imported {count(len(labels), 'label')} into run {info.id}; next: ragstone labels "
+        f"calibrate {info.id}"
+    )
 
 
 @command.command(
-    name="export",
-    params=[
-        click.Argument(["run"]),
-        click.Argument(["file"], type=click.Path(path_type=Path)),
-        STORE,
-    ],
-    epilog=RUN,
+    name="list", params=[click.Argument(["run"]), _file(required=False), STORE], epilog=RUN
 )
-def export(run: str, file: Path, store: str | None) -> None:
-    """Export the labels of a run to .jsonl, .csv or .xlsx."""
+def list_(run: str, file: Path | None, store: str | None) -> None:
+    """List who labelled a run, and how far annotators agree; write the labels to FILE.
+
+    Agreement is measured by Cohen's kappa and Gwet's AC1. FILE is .jsonl, .csv or .xlsx.
+    """
     with open_store(store, reading=True) as opened:
         info = opened.info(find_run(opened, run))
         check_files(file, inputs=read_by(opened, info))
         labels = opened.labels(info.id)
-        if not labels:
-            raise UsageError(f"run {info.id} has no labels; `ragstone label {info.id}` makes some")
-        write_labels(labels, read_claims(opened, info.id), file)
-    click.echo(f"wrote {file}: {count(len(labels), 'label')}")
-
-
-@command.command(name="list", params=[click.Argument(["run"]), STORE], epilog=RUN)
-def list_(run: str, store: str | None) -> None:
-    """List who labelled a run, and how far annotators agree: Cohen's kappa and Gwet's AC1."""
-    with open_store(store, reading=True) as opened:
-        run_id = find_run(opened, run)
-        labels = opened.labels(run_id)
+        if file and labels:
+            write_labels(labels, read_claims(opened, info.id), file)
     if not labels:
-        click.echo(f"Run {run_id} has no labels yet; `ragstone label {run_id}` makes some.")
-        return
+        none = f"run {info.id} has no labels yet; `ragstone labels start {info.id}` makes some"
+        if file:
+            raise UsageError(none)
+        click.echo(none)
+    elif file:
+        click.echo(f"wrote {file}: {count(len(labels), 'label')}")
+    else:
+        with silent_pipes():
+            print_labels(labels, Console(highlight=False))
+
+
+@command.command(
+    name="calibrate",
+    params=[
+        click.Argument(["run"]),
+        option(
+            "--name",
+            "Name of the calibration; an older one of this name is replaced.",
+            default="default",
+            metavar="NAME",
+        ),
+        json_file("figures"),
+        STORE,
+    ],
+    epilog=RUN,
+)
+def calibrate(run: str, name: str, file: Path | None, store: str | None) -> None:
+    """Compare the judge of a run with people's labels, and save a calibration.
+
+    Prints how often judge and people agree, and the mean that people would have given. Other runs
+    of the same judge use the calibration with --calibration NAME.
+
+    \b
+    ragstone labels calibrate last
+    ragstone labels calibrate last --name support --json calibration.json
+    ragstone run new.jsonl -m faithfulness --calibration support \\
+      --fail-under faithfulness=0.8 --gates-on corrected
+    """
+    with open_store(store, reading=True) as opened:
+        info = opened.info(find_run(opened, run))
+        check_files(file, inputs=read_by(opened, info))
+        check_extension("json", file or STDOUT)
+        labelled = opened.load(info.id)
+        labels = opened.labels(info.id)
+        calibration = labelled.calibrate(labels, name)
+        summaries = {
+            metric: summary.model_copy(
+                update={
+                    "corrected": calibration.correct(metric, labelled.manifest, labelled.counts)
+                }
+            )
+            for metric, summary in labelled.summary().items()
+            if metric in calibration.metrics
+        }
+    path = calibration.save()
     with silent_pipes():
-        print_labels(labels, Console(highlight=False))
+        console = write_document(file, _as_json(calibration, summaries))
+        for metric, found in calibration.metrics.items():
+            _note_unused(metric, found, labels)
+            _print(metric, found, summaries[metric], labelled, console)
+        console.print(f"wrote {path}", markup=False, soft_wrap=True)
+
+
+def _as_json(calibration: Calibration, summaries: Mapping[str, Summary]) -> dict[str, object]:
+    metrics: dict[str, object] = {}
+    for name, found in calibration.metrics.items():
+        agreement, corrected = found.agreement, summaries[name].corrected
+        threshold = found.threshold()
+        metrics[name] = {
+            "rows": len(found.rows),
+            "of": found.of,
+            "labelled": agreement.n,
+            "annotators": found.annotators,
+            "not_blind": found.not_blind,
+            "agreement": asdict(agreement) | {"kappa": agreement.kappa, "ac1": agreement.ac1},
+            "sensitivity": found.share(of_human=True),
+            "specificity": found.share(of_human=False),
+            "reliability": found.reliability(),
+            "threshold": threshold and asdict(threshold) | {"accepted": threshold.accepted},
+            "mean": summaries[name].mean,
+            "corrected": corrected and corrected.model_dump(mode="json", exclude={"reliability"}),
+        }
+    about: dict[str, object] = {"name": calibration.name, "run": calibration.run}
+    return about | {"judge": calibration.judge, "metrics": metrics}
+
+
+def _note_unused(metric: str, found: MetricCalibration, labels: Sequence[HumanLabel]) -> None:
+    of_claims = found.of == "claims"
+    given = [label for label in labels if label.metric == metric]
+    whole = [label for label in given if label.claim is None]
+    units = {
+        (label.position, label.claim) for label in given if (label.claim is not None) == of_claims
+    }
+    if unused := len(units) - found.agreement.n:
+        what = count(unused, "claim" if of_claims else "response")
+        click.echo(
+            f"Note: not used: {what} of {metric}, because annotators disagree or cannot tell, or "
+            "the row has no score",
+            err=True,
+        )
+    if of_claims and whole:
+        people = one_line(", ".join(sorted({label.annotator for label in whole})))
+        click.echo(
+            f"Note: not used: {count(len(whole), 'label')} of whole responses, by {people}, "
+            f"because {metric} has labels of claims too",
+            err=True,
+        )
+
+
+def _print(
+    metric: str, found: MetricCalibration, summary: Summary, run: Run, console: Console
+) -> None:
+    def line(text: str, style: str = "") -> None:
+        console.print(text, style=style, markup=False, soft_wrap=True)
+
+    agreement, corrected = found.agreement, summary.corrected
+    kind = "claim" if found.of == "claims" else "response"
+    line(f"{metric}, judge {run.manifest.judge}", "bold")
+    seen = f"; {count(found.not_blind, 'label')} not blind" if found.not_blind else ""
+    line(
+        f"{count(agreement.n, kind)} in {count(len(found.rows), 'row')}, labelled by "
+        f"{', '.join(found.annotators)}{seen}"
+    )
+    judged = (
+        ("judge: supported", f"{agreement.both:,}", f"{agreement.first_only:,}"),
+        ("judge: not supported", f"{agreement.second_only:,}", f"{agreement.neither:,}"),
+    )
+    print_table(console, ("", "people: supported", "people: not supported"), judged)
+    for of_human, name in ((True, "Sensitivity"), (False, "Specificity")):
+        people = f"that people call {'supported' if of_human else 'not supported'}"
+        if share := found.share(of_human=of_human):
+            value, (low, high), n = share
+            line(f"{name}: {value:.0%} ({low:.0%} to {high:.0%}) of {count(n, kind)} {people}")
+        else:
+            line(f"{name}: unknown, because there are no {kind}s {people}")
+    kappa = "undefined" if agreement.kappa is None else f"{agreement.kappa:.2f}"
+    ac1 = "undefined" if agreement.ac1 is None else f"{agreement.ac1:.2f}"
+    base = Share(agreement.both + agreement.second_only, agreement.n)
+    line(
+        f"Agreement: {Share(agreement.agreeing, agreement.n)}; Cohen's kappa {kappa}, Gwet's AC1 "
+        f"{ac1}; people support {base.seen}"
+    )
+    if bins := found.reliability():
+        rows = (
+            (f"{low:.1f} to {high:.1f}", f"{n:,}", f"{right / n:.0%}", Share(right, n).interval)
+            for low, high, n, right in bins
+        )
+        heads = ("judge's probability", f"{kind}s", "people support", "95% interval")
+        print_table(console, heads, rows)
+    if (threshold := found.threshold()) and threshold.accepted:
+        low, high = threshold.interval
+        line(
+            f"Threshold: if claims counted as supported from a probability of "
+            f"{threshold.value:.2f}, balanced accuracy would rise from {threshold.accuracy:.2f} by "
+            f"{threshold.gain:.2f} ({low:.2f} to {high:.2f})"
+        )
+    elif threshold:
+        line("Threshold: these labels show none that is better than the judge's own")
+    for fact in correction(corrected) if corrected else ():
+        words = fact.text if fact.alarming else f"Mean: {fact.text}"
+        line(words, "bold red" if fact.alarming else "bold")

@@ -43,7 +43,7 @@ from ragstone.datasets import load
 from ragstone.datasets.export import check_format, losses, write_samples
 from ragstone.errors import UsageError
 from ragstone.evaluation.fingerprint import VERSION, JudgeSetup
-from ragstone.evaluation.judge_testing.runner import estimate_usage
+from ragstone.evaluation.judge_test import estimate_usage
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST, MOST
 from ragstone.judges.factory import make_judge

@@ -8,13 +8,13 @@ import numpy as np
 
 from ragstone._internal.text import count
 from ragstone.errors import UsageError
-from ragstone.results.calibration import FEWEST, Calibration, MetricCalibration
+from ragstone.results.calibration import MIN_ROWS, Calibration, MetricCalibration
 from ragstone.results.compare.comparison import Comparison
 from ragstone.results.compare.metric_change import CorrectedDifference, MetricChange
 from ragstone.results.compare.pairing import Pair
 from ragstone.results.run import Run
-from ragstone.results.stats.corrected import LabelledScores, corrected_difference
-from ragstone.types.label import Label
+from ragstone.results.stats.labels import LabelledScores, corrected_difference
+from ragstone.types.label import HumanLabel
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class LabelledRun:
     other: Calibration | None
 
     @classmethod
-    def of(cls, run: Run, labels: Sequence[Label], other: Calibration | None) -> "LabelledRun":
+    def of(cls, run: Run, labels: Sequence[HumanLabel], other: Calibration | None) -> "LabelledRun":
         own = None
         with suppress(UsageError):
             own = run.calibrate(labels, "") if labels else None
@@ -41,7 +41,7 @@ class LabelledRun:
 
     def has_own(self, metric: str) -> bool:
         found = self.own.find(metric) if self.own else None
-        return found is not None and len(found.rows) >= FEWEST
+        return found is not None and len(found.rows) >= MIN_ROWS
 
     def problem(self, metric: str) -> str | None:
         name = self.run.manifest.run_id
@@ -49,7 +49,9 @@ class LabelledRun:
             found = self.own and self.own.find(metric)
             rows = count(len(found.rows) if found else 0, "labelled row")
             return (
-                None if self.has_own(metric) else f"run {name} has {rows}, and {FEWEST} are needed"
+                None
+                if self.has_own(metric)
+                else f"run {name} has {rows}, and {MIN_ROWS} are needed"
             )
         corrected = self.other.correct(metric, self.run.manifest, self.run.counts)
         problem = corrected.problem if corrected else f"it has no labels of {metric}"

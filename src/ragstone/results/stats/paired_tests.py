@@ -327,3 +327,110 @@ def variance_components(scores: Numbers) -> tuple[float, float]:
     judge = float(scores.var(axis=1, ddof=1).mean())
     between = float(scores.mean(axis=1).var(ddof=1)) - judge / scores.shape[1]
     return max(between, 0.0), judge
+
+
+def half_widths(sampling: float, judge: float, rows: int) -> dict[str, float]:
+    """Return half the width of the 95% interval of a mean of so many independent rows.
+
+    `now`, with one more judgment of each row, and with twice the rows, which costs as much. The
+    arguments are those of `variance_components`.
+    """
+    z = NORMAL.inv_cdf(0.975)
+    return {
+        "now": z * math.sqrt((sampling + judge) / rows),
+        "one_more_judgment": z * math.sqrt((sampling + judge / 2) / rows),
+        "twice_the_rows": z * math.sqrt((sampling + judge) / rows / 2),
+    }
+
+
+# Probes: the same items again and again. What follows holds after each of them.
+
+DRIFTED = 1 / ALPHA
+"""Evidence that is reached with a probability of at most ALPHA, over all probes, without drift."""
+TIE_SEED = 20_261_123
+_MAX_CAPITAL = 1e100
+
+
+def drift_evidence(probes: NDArray[np.int64]) -> Numbers:
+    """Return the evidence for drift after each probe, float64[probes]; `DRIFTED` or more is drift.
+
+    `probes` is int64[probes, items] with a count for each item, or -1 if it is missing.
+
+    Without drift, the probes at an item are exchangeable: the newest is equally likely to be each
+    of them. So the sum of the newest counts has a known distribution, given the earlier and the
+    newest probes: the convolution of those of the items, which must be independent of each other.
+    Its tails, with ties broken at random (the same each time), are uniform p-values, independent of
+    earlier ones. A capital bets against each: it is multiplied by (1 - p + p ln p) / (p ln² p),
+    whose mean is 1 without drift. One bets on a fall, one on a rise, from each probe s on, with the
+    shares 1 / (2 s (s + 1)). Their sum is the evidence. By Ville's inequality, it reaches 20 in at
+    most 5% of endless series.
+
+    Sources: Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World (2005), 7.1, for
+    the p-values; Vovk and Wang, E-values: Calibration, Combination and Applications (2021), for the
+    bet; Vovk, Testing Randomness Online (2021), for restarts.
+    """
+    length, items = probes.shape
+    counts = np.zeros((items, int(probes.max(initial=0)) + 1))
+    rng = np.random.default_rng(TIE_SEED)
+    capitals, unused = [0.0, 0.0], 1.0
+    evidence = [1.0]
+    for number, newest in enumerate(probes):
+        seen = np.flatnonzero(newest >= 0)
+        counts[seen, newest[seen]] += 1
+        if not number:
+            continue
+        shares = counts[seen] / counts[seen].sum(axis=1, keepdims=True)
+        open_ = shares.max(axis=1) < 1  # the others cannot have another count
+        chances = np.ones(1)
+        for share in shares[open_]:
+            chances = np.convolve(chances, share)
+        total = int(newest[seen][open_].sum())
+        tie = float(chances[total] * rng.random())
+        tails = float(chances[:total].sum()) + tie, float(chances[total + 1 :].sum()) + tie
+        share_used = 1 / (number * (number + 1))
+        unused -= share_used
+        capitals = [
+            min((capital + share_used / 2) * _bet(p), _MAX_CAPITAL)
+            for capital, p in zip(capitals, tails, strict=True)
+        ]
+        evidence.append(sum(capitals) + unused)
+    return np.array(evidence[:length])
+
+
+def mean_sequence(values: Numbers) -> Numbers:
+    """Return a confidence sequence of the mean of probes that do not drift, float64[probes, 2].
+
+    `values` is float64[probes, items], from 0 to 1, or NaN if missing. In at least 95% of endless
+    series, the mean over the items' expected values lies within the intervals of all probes. Items
+    must be independent of each other; their expected values may differ.
+
+    A capital bets on each mean: that of a binomial likelihood ratio, mixed over Jeffreys' prior.
+    It is convex in a probe's sum, so its mean is at most what it is for equal items, which is 1.
+    The interval has the means whose capital has not reached 20.
+
+    Sources: Robbins, Statistical Methods Related to the Law of the Iterated Logarithm (1970);
+    Hoeffding, On the Distribution of the Number of Successes in Independent Trials (1956);
+    Waudby-Smith and Ramdas, Estimating Means of Bounded Random Variables by Betting (2024).
+    """
+    total = np.nancumsum(np.nansum(values, axis=1))
+    rest = np.cumsum(np.isfinite(values).sum(axis=1)) - total
+    pairs = zip((total + 0.5).tolist(), (rest + 0.5).tolist(), strict=True)
+    betas = [math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b) for a, b in pairs]
+    mixed = np.array(betas) - math.log(math.pi)
+    ends: list[Numbers] = []
+    for end in (0.0, 1.0):
+        inside, outside = (total + 0.5) / (total + rest + 1), np.full(total.size, end)
+        for _ in range(40):
+            middle = (inside + outside) / 2
+            capital = mixed - total * np.log(middle) - rest * np.log1p(-middle)
+            inside = np.where(capital < math.log(DRIFTED), middle, inside)
+            outside = np.where(capital < math.log(DRIFTED), outside, middle)
+        ends.append(inside)
+    return np.column_stack(ends)
+
+
+def _bet(p: float) -> float:
+    if p > 0.999:
+        return 0.5  # its limit; near it the formula loses its digits
+    log = math.log(max(p, 1e-200))
+    return (1 - p + p * log) / (max(p, 1e-200) * log**2)

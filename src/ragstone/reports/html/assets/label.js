@@ -24,7 +24,7 @@ async function send(action) {
     const lost = error instanceof TypeError;
     showTrouble(
       lost
-        ? "Cannot reach the server; this answer is not stored. Is `ragstone label` still running?"
+        ? "Cannot reach the server; this answer is not stored. Is `ragstone labels start` still running?"
         : error.message,
     );
   } finally {
@@ -113,4 +113,4 @@ document.addEventListener("click", (event) => {
 });
 addEventListener("hashchange", () => location.reload());
 if (TOKEN) send({ do: "show" });
-else showTrouble("Open the whole address that `ragstone label` printed.");
+else showTrouble("Open the whole address that `ragstone labels start` printed.");

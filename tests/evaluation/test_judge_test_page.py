@@ -4,11 +4,10 @@ from pathlib import Path
 
 from ragstone.cli.commands.judge import CHANGES
 from ragstone.demo.questions import grounded_samples
-from ragstone.evaluation.judge_testing import run_judge_test
-from ragstone.evaluation.judge_testing.runner import KINDS
+from ragstone.evaluation.judge_test import KINDS, run_judge_test
 from ragstone.judges.offline import OfflineJudge
 
-PAGE = (Path(__file__).parents[3] / "docs/judge-test.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/judge-test.md").read_text(encoding="utf-8")
 
 
 async def test_the_offline_judges_figures_are_those_of_the_page() -> None:
@@ -27,6 +26,6 @@ async def test_the_offline_judges_figures_are_those_of_the_page() -> None:
 
 def test_every_kind_is_on_the_page_and_has_words() -> None:
     assert CHANGES.keys() == KINDS.keys()
-    for kind, wanted in KINDS.items():
+    for kind, expected in KINDS.items():
         assert f"| `{kind}` |" in PAGE
-        assert f"`{wanted}`" in PAGE
+        assert f"`{expected}`" in PAGE

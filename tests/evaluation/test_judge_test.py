@@ -5,16 +5,17 @@ import pytest
 
 from ragstone.demo.questions import corpus, grounded_samples
 from ragstone.errors import Cause, UnknownNameError, UsageError
-from ragstone.evaluation.judge_testing.cases import PER_SAMPLE, select_cases
-from ragstone.evaluation.judge_testing.result import JudgeTest, KindResult
-from ragstone.evaluation.judge_testing.runner import (
+from ragstone.evaluation.judge_test import (
     KINDS,
     ORDER,
+    PER_SAMPLE,
     JudgeTestGate,
     plan_questions,
     run_judge_test,
+    select_cases,
 )
 from ragstone.judges.scripted import ScriptedJudge
+from ragstone.results.judge_test import JudgeTest, KindResult
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import Failure
@@ -91,22 +92,22 @@ async def test_an_exact_judge_notices_all_and_keeps_its_word() -> None:
 
 async def test_a_judge_that_believes_all_notices_nothing() -> None:
     test = await result(gullible)
-    assert test.total("noticed").right == 0
-    assert test.total("kept").share == test.total("supported").share == 1.0
+    assert test.total("rejected").right == 0
+    assert test.total("unchanged").share == test.total("accepted").share == 1.0
     assert by_kind(test)["order_in_claim"].answered == 0  # it believed the claim without an order
 
 
 async def test_a_judge_that_denies_all_has_nothing_to_be_tested_on() -> None:
     test = await result(denying)
     assert test.supported == 0
-    assert test.total("noticed").answered == by_kind(test)["unrelated"].answered == 3
+    assert test.total("rejected").answered == by_kind(test)["unrelated"].answered == 3
     assert by_kind(test)["copied"].share == 0.0
 
 
 async def test_orders_in_texts_are_told_from_other_changes() -> None:
     test = await result(obedient)
-    assert test.total("resisted").share == 0.0
-    assert test.total("noticed").share == 1.0
+    assert test.total("injection_ignored").share == 0.0
+    assert test.total("rejected").share == 1.0
 
 
 async def test_a_verdict_that_hangs_on_the_order_of_contexts_is_seen() -> None:
@@ -182,7 +183,7 @@ def test_the_demos_samples_hold_no_injected_error() -> None:
 def test_a_result_says_in_a_line_what_it_came_to() -> None:
     def kind(name: str, right: int, answered: int) -> KindResult:
         return KindResult(
-            kind=name, wanted=KINDS[name], right=right, answered=answered, applied=answered, of=20
+            kind=name, expected=KINDS[name], right=right, answered=answered, applied=answered, of=20
         )
 
     kinds = (kind("number", 9, 10), kind("negation", 5, 10), kind("claims_reversed", 20, 20))
@@ -195,14 +196,16 @@ def test_a_result_says_in_a_line_what_it_came_to() -> None:
         "after reordering: 20 of 20 (100%, 95% interval 83% to 100%); lowest for "
         "negation, 5 of 10 (20 claims of rows.jsonl, 2026-01-02)"
     )
-    marks = [JudgeTestGate.of(text) for text in ("number=90%", "noticed=0.8", "85%", "unit=10%")]
+    marks = [
+        JudgeTestGate.parse(text) for text in ("number=90%", "rejected=0.8", "85%", "unit=10%")
+    ]
     assert [mark.check(test) for mark in marks] == [True, False, True, True]
 
 
 async def test_a_mark_on_what_was_not_answered_is_not_told() -> None:
     test = await result(gullible)
-    assert JudgeTestGate.of("order_in_claim=50%").check(test) is None
-    assert JudgeTestGate.of("unit=50%").check(test) is False
+    assert JudgeTestGate.parse("order_in_claim=50%").check(test) is None
+    assert JudgeTestGate.parse("unit=50%").check(test) is False
 
 
 @pytest.mark.parametrize(
@@ -210,4 +213,4 @@ async def test_a_mark_on_what_was_not_answered_is_not_told() -> None:
 )
 def test_a_mark_that_is_none(text: str, error: type[Exception]) -> None:
     with pytest.raises(error):
-        JudgeTestGate.of(text)
+        JudgeTestGate.parse(text)

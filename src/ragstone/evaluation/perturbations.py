@@ -1,6 +1,8 @@
-"""Perturbations: changes that make a supported claim unsupported, in several languages.
+"""Perturbations: changes that make a supported claim unsupported.
 
-Each returns the changed claim, or None if it does not apply.
+Each returns the changed claim, or None if it does not apply. Numbers, figures of dates, symbols of
+units and currencies, codes such as USB, and sentences are changed in any language; words (months,
+units, names, negations, qualifiers) in English.
 """
 
 import re
@@ -10,9 +12,9 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import product
 from types import MappingProxyType
-from typing import TypeVar
+from typing import NamedTuple, Self, TypeVar
 
-from ragstone.judges.offline.words import Language, guess_language, language_of, split_forms
+from ragstone.judges.offline.words import guess_language, language_of, split_forms
 
 T = TypeVar("T")
 
@@ -26,22 +28,17 @@ _FIRST = re.compile(r"[.!?:;\n\"“”„«(*#|]\s*\Z")
 _LETTER = re.compile(r"\w")
 _NEAR = 8
 """Characters before a word that are checked."""
-LONG = 4
-"""Minimum length of a counted word; in no language are many shorter words nouns."""
-ENOUGH = 12
-"""Minimum number of counted words."""
-FEW, MANY = 0.3, 0.6
-"""Shares of capitalized words. Below `FEW`, capitals mark names in any language (English has 0 to
-0.3, German 0.4 to 0.6); above `MANY`, the text is a headline or a list."""
+LONG_WORD, MIN_LONG_WORDS = 4, 12
+"""Letters of a word that counts, and how many such words show what capitals mean."""
+HEADLINE = 0.6
+"""A text in which more words have capitals is a headline or a list, where they mark no names."""
 
 
-@dataclass(frozen=True)
-class Capitals:
+class Capitals(NamedTuple):
     """What capital letters mean in some texts.
 
     Attributes:
-        mark_names: whether capitals mark names. False if the language capitalizes nouns (German),
-            if nearly all words are capitalized, and if it is unknown.
+        mark_names: whether capitals mark names: in English, unless nearly all words have one.
         lowered: words that also occur in lower case and are therefore not names.
     """
 
@@ -49,11 +46,12 @@ class Capitals:
     lowered: frozenset[str]
 
     @classmethod
-    def of(cls, *texts: str) -> "Capitals":
-        """Examine texts of one language each; all of them must agree."""
-        found = [_marks_names(text) for text in texts]
+    def of(cls, *texts: str) -> Self:
+        """Examine texts; those of an unknown language do not count, unless all are."""
+        languages = {_language(text) for text in texts} - {""}
+        mark_names = languages == {"en"} and not any(map(_is_headline, texts))
         lowered = (m[0] for text in texts for m in WORD.finditer(text) if m[0][0].islower())
-        return cls(True in found and False not in found, frozenset(lowered))
+        return cls(mark_names, frozenset(lowered))
 
     def is_name(self, word: str) -> bool:
         if not word[0].isupper() or word.casefold() in self.lowered:
@@ -118,43 +116,25 @@ def is_first(text: str, start: int) -> bool:
     return begins or _FIRST.search(before) is not None
 
 
-def detect_language(text: str) -> Language:
-    return guess_language(text, split_forms(text))
-
-
-def _marks_names(text: str) -> bool | None:
-    language = detect_language(text)
-    if language.nouns_have_capitals:
-        return False
-    counted = [
+def _is_headline(text: str) -> bool:
+    capitals = [
         match[0][0].isupper()
         for match in WORD.finditer(text)
-        if len(match[0]) >= LONG and not is_first(text, match.start())
+        if len(match[0]) >= LONG_WORD and not is_first(text, match.start())
     ]
-    if len(counted) < ENOUGH:
-        return True if language.name else None
-    return sum(counted) / len(counted) < (MANY if language.name else FEW)
+    return len(capitals) >= MIN_LONG_WORDS and sum(capitals) >= HEADLINE * len(capitals)
+
+
+def _language(text: str) -> str:
+    return guess_language(text, split_forms(text)).name
 
 
 Perturbation = Callable[[str, Material], str | None]
 
-_DATE_WORDS = """
-january february march april may june july august september october november december
-januar februar märz april mai juni juli august september oktober november dezember
-janvier février mars avril mai juin juillet août septembre octobre novembre décembre
-enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
-gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
-janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
-januari februari maart april mei juni juli augustus september oktober november december
-января февраля марта апреля мая июня июля августа сентября октября ноября декабря
-monday tuesday wednesday thursday friday saturday sunday
-montag dienstag mittwoch donnerstag freitag samstag sonntag
-lundi mardi mercredi jeudi vendredi samedi dimanche
-lunes martes miércoles jueves viernes sábado domingo
-lunedì martedì mercoledì giovedì venerdì sabato domenica
-maandag dinsdag woensdag donderdag vrijdag zaterdag zondag
-"""
-_DATE_LISTS = tuple(tuple(line.split()) for line in _DATE_WORDS.strip().splitlines())
+_DATE_LISTS: Sequence[Sequence[str]] = (
+    "january february march april may june july august september october november december".split(),
+    "monday tuesday wednesday thursday friday saturday sunday".split(),
+)
 _DATE_WORD = re.compile(r"[^\W\d_]{3,}")
 _YEAR_UNITS = "mAh|Ah|k?Wh|k?W|m?V|[kMG]?Hz|[kmc]?[gm]|m?l|[KMGT]B|h|min|s|px|K|rpm|USD|EUR"
 _YEAR = re.compile(
@@ -163,7 +143,7 @@ _YEAR = re.compile(
 _FULL_DATE = re.compile(
     r"(?<![\d.])(?:\d{4}-\d\d-\d\d|\d{1,2}\.\d{1,2}\.\d{2,4}|\d{1,2}/\d{1,2}/\d{2,4})(?![\d])"
 )
-_AMBIGUOUS = frozenset(("may", "mars", "march", "mai", "mei", "mayo", "maio", "august", "augustus"))
+_AMBIGUOUS = frozenset(("may", "march", "august"))
 """Also ordinary words; they count as months only next to a number."""
 _FIGURE_NEAR = 6
 STEPS = (5, 4, 3, 2, 1)
@@ -247,19 +227,7 @@ days weeks, weeks days, day week, months years, month year, years months, year m
 MB GB, GB MB, TB GB, KB MB, megabytes gigabytes, gigabytes megabytes, mAh Ah, Wh kWh, W kW, kW W
 V mV, Hz kHz, kHz Hz, MHz GHz, GHz MHz, °C °F, °F °C, celsius fahrenheit, liters milliliters
 litres millilitres, ml l, million billion, billion million, thousand million, dollars euros
-euros dollars, USD EUR, EUR USD, h min, h Std
-Gramm Kilogramm, Kilogramm Gramm, Stunden Minuten, Stunde Minute, Minuten Stunden, Tage Wochen
-Tagen Wochen, Wochen Tage, Monate Jahre, Jahre Monate, Sekunden Minuten, Millionen Milliarden
-Milliarden Millionen, Liter Milliliter, Meter Kilometer, Kilometer Meter, Zoll Zentimeter
-heures minutes, minutes heures, jours semaines, semaines jours, mois ans
-ans mois, grammes kilogrammes, mètres kilomètres, kilomètres mètres, secondes minutes
-horas minutos, minutos horas, días semanas, semanas días, meses años, años meses
-gramos kilogramos, metros kilómetros, kilómetros metros, segundos minutos, millones mil
-ore minuti, minuti ore, giorni settimane, mesi anni, anni mesi, grammi chilogrammi
-dias semanas, meses anos, anos meses, gramas quilogramas, uur minuten, minuten uur, dagen weken
-weken dagen, maanden jaar, jaar maanden, граммов килограммов, часов минут, минут часов
-дней недель, лет месяцев, 克 千克, 千克 克, 公斤 克, 小时 分钟, 分钟 小时, 天 周, 米 公里, 公里 米
-厘米 毫米, 年 个月, 元 美元, 万 亿, グラム キログラム, 時間 分間, 分間 時間, 日間 週間, 円 ドル
+euros dollars, USD EUR, EUR USD
 """
 _OTHER_UNIT = {
     one: other
@@ -269,7 +237,7 @@ _OTHER_UNIT = {
 }
 UNITS = frozenset(_OTHER_UNIT)
 _LONGEST_FIRST = "|".join(re.escape(unit) for unit in sorted(_OTHER_UNIT, key=len, reverse=True))
-_AFTER_NUMBER = re.compile(rf"(?<=\d)(\s?-?)({_LONGEST_FIRST})(?![A-Za-zÀ-ÿа-я])")
+_AFTER_NUMBER = re.compile(rf"(?<=\d)(\s?-?)({_LONGEST_FIRST})(?![A-Za-zÀ-ÿ])")
 _CURRENCY = re.compile(r"[$€£](?=\s?\d)")
 _OTHER_CURRENCY = {"$": "€", "€": "$", "£": "$"}
 
@@ -291,10 +259,7 @@ SHORTEST_NAME = 2
 
 
 def change_name(claim: str, material: Material) -> str | None:
-    """Replace the first name with a name of another sample.
-
-    In languages that capitalize nouns, such as German, only names such as USB are recognized.
-    """
+    """Replace the first name with a name of another sample."""
     for start, end in name_spans(claim, material.capitals):
         others = (name for name in material.names if name.casefold() not in claim.casefold())
         for other in material.shuffle(others, claim):
@@ -347,66 +312,36 @@ _REMOVALS = (
 )
 _INSERTION = re.compile(rf"\b({_HELPERS})\b(?! not)")
 _HARDLY = re.compile(r"\b(?:hardly|scarcely|barely)\b", re.IGNORECASE)
-_NE = re.compile(r"\b(?:ne\s|n['’])", re.IGNORECASE)
-"""French `ne ... plus` denies, but `plus` alone means `more`; Italian `ne` means `of it`."""
-_DENIALS: Mapping[str, str] = MappingProxyType(
-    {
-        "en": "It is not true that ",
-        "de": "Es stimmt nicht, dass ",
-        "fr": "Il est faux que ",
-        "es": "No es cierto que ",
-        "it": "Non è vero che ",
-        "pt": "Não é verdade que ",
-        "nl": "Het is niet waar dat ",
-        "ru": "Неверно, что ",
-        "zh": "并非",
-    }
-)
-"""Language -> a prefix that denies a sentence without an auxiliary verb."""
 
 
 def invert_negation(claim: str, material: Material) -> str | None:
     for pattern, plain in _REMOVALS:
         if pattern.search(claim):
             return pattern.sub(plain, claim, count=1)
-    text = claim
-    if len(claim.split()) < LONG_CLAIM:
-        text = " ".join((claim, *material.claims[:CLAIMS_FOR_LANGUAGE]))
-    language, forms = detect_language(text), set(split_forms(claim))
-    negations = language.negations  # those of any language, if it is unknown
-    if not language.name:
-        negations = negations.union(*(language_of(name).negations for name in _DENIALS))
-    if forms & negations or _HARDLY.search(claim) or (language.name == "fr" and _NE.search(claim)):
+    others = material.claims[:CLAIMS_FOR_LANGUAGE] if len(claim.split()) < LONG_CLAIM else ()
+    english = language_of("en")
+    if _language(" ".join((claim, *others))) != english.name:
         return None
-    if language.name == "en" and _INSERTION.search(claim):
+    if english.negations.intersection(split_forms(claim)) or _HARDLY.search(claim):
+        return None
+    if _INSERTION.search(claim):
         return _INSERTION.sub(r"\1 not", claim, count=1)
-    if language.name not in _DENIALS:
-        return None
     first = WORD.match(claim)
     if first and first[0].istitle():  # lower its capital, unless it may be a name
         lower = first[0].lower()
         form = next(iter(split_forms(lower)), lower)
-        if lower in material.capitals.lowered or form in language.function_words:
+        if lower in material.capitals.lowered or form in english.function_words:
             claim = lower + claim[first.end() :]
-    return _DENIALS[language.name] + claim
+    return f"It is not true that {claim}"
 
 
-_QUALIFIER_WORDS = """
-only|up to|at most|at least|no more than|no less than|usually|often|sometimes|mostly|mainly|partly
-|typically|generally|rarely|probably|possibly|some|most|many|few|nur|bis zu|höchstens|mindestens
-|meistens|oft|manchmal|teilweise|wahrscheinlich|einige|seulement|jusqu'à|au plus|au moins|souvent
-|parfois|généralement|certains|certaines|solo|hasta|como máximo|al menos|a menudo|a veces
-|normalmente|algunos|algunas|soltanto|fino a|al massimo|almeno|spesso|a volte|di solito|alcuni
-|apenas|até|no máximo|pelo menos|geralmente|às vezes|alguns|alleen|maximaal|minstens|meestal|soms
-|только|до|не более|не менее|обычно|иногда|некоторые
-"""
-_QUALIFIER = re.compile(
-    rf"\b(?:{_QUALIFIER_WORDS.strip().replace(chr(10), '')})\s+(?:of\s+)?(?=\S)", re.IGNORECASE
+_QUALIFIER_WORDS = (
+    "only|up to|at most|at least|no more than|no less than|usually|often|sometimes|mostly|mainly|"
+    "partly|typically|generally|rarely|probably|possibly|some|most|many|few"
 )
-_HAN = re.compile(r"最多|至少|通常|有时|只有|仅|可能|最大|最高")
+_QUALIFIER = re.compile(rf"\b(?:{_QUALIFIER_WORDS})\s+(?:of\s+)?(?=\S)", re.IGNORECASE)
 _CLAUSE = re.compile(
-    r",? (?:if|unless|except|provided|as long as|only when|falls|außer|sauf|à moins|salvo|excepto"
-    r"|tranne|exceto|behalve|tenzij|кроме|если)\b[^.!?]*(?=[.!?]?\s*\Z)"
+    r",? (?:if|unless|except|provided|as long as|only when)\b[^.!?]*(?=[.!?]?\s*\Z)"
 )
 SHORTEST_REST = 8
 """Characters that must remain of a claim."""
@@ -417,7 +352,7 @@ def drop_qualifier(claim: str, material: Material) -> str | None:
 
     Words such as `about` do not count: without them a claim is only more exact.
     """
-    for pattern in (_CLAUSE, _QUALIFIER, _HAN):
+    for pattern in (_CLAUSE, _QUALIFIER):
         if match := pattern.search(claim):
             left = f"{claim[: match.start()]}{claim[match.end() :]}".strip()
             if is_first(claim, match.start()) and match[0][:1].isupper():

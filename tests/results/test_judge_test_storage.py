@@ -6,14 +6,14 @@ import pytest
 import ragstone
 from ragstone.errors import UsageError
 from ragstone.evaluation.fingerprint import judge_key
-from ragstone.evaluation.judge_testing.result import (
+from ragstone.judges.factory import make_judge
+from ragstone.results.judge_test import (
     FILE,
     JudgeTest,
     TrialResult,
     load_test,
     save_test,
 )
-from ragstone.judges.factory import make_judge
 from ragstone.types.claim import Label
 from ragstone.types.config import Plan
 

@@ -1,12 +1,7 @@
 from tests.cases import each_case
 
-from ragstone.evaluation.judge_testing.cases import select_cases
-from ragstone.evaluation.judge_testing.perturbations import (
-    PERTURBATIONS,
-    Capitals,
-    Material,
-    names_in,
-)
+from ragstone.evaluation.judge_test import select_cases
+from ragstone.evaluation.perturbations import PERTURBATIONS, Capitals, Material, names_in
 from ragstone.types.sample import Context, Sample
 
 
@@ -24,11 +19,11 @@ def material(
         ("number", "重172克。", "重272克。"),
         ("date", "It came out in 2021.", "It came out in 2018."),
         ("date", "It came out on 2021-03-05.", "It came out on 2024-03-05."),
-        ("date", "Am 5. März war es da.", "Am 5. August war es da."),
+        ("date", "Am 05.03.2021 war es da.", "Am 05.03.2024 war es da."),
         ("date", "Closed on Mondays and Sunday.", "Closed on Mondays and Friday."),
         ("unit", "It weighs 172 grams.", "It weighs 172 kilograms."),
-        ("unit", "Es dauert 22 Minuten.", "Es dauert 22 Stunden."),
-        ("unit", "需要22分钟。", "需要22小时。"),
+        ("unit", "Es wiegt 22 kg.", "Es wiegt 22 g."),
+        ("unit", "重172克，要2 GB。", "重172克，要2 MB。"),
         ("unit", "It costs $40 a month.", "It costs €40 a month."),
         ("negation", "The port is not sealed.", "The port is sealed."),
         ("negation", "The port is sealed.", "The port is not sealed."),
@@ -38,15 +33,12 @@ def material(
         ("negation", "The port is also not sealed.", "The port is also sealed."),
         ("negation", "Oslo lies in the south of Norway.",
          "It is not true that Oslo lies in the south of Norway."),
-        ("negation", "Kameras kosten 5 Euro im Laden.",
-         "Es stimmt nicht, dass Kameras kosten 5 Euro im Laden."),
         ("qualifier", "- Only the Pro has a lens.", "- The Pro has a lens."),
         ("qualifier", "It is red. Usually it is new.", "It is red. It is new."),
         ("qualifier", "Most of the phones are red.", "The phones are red."),
         ("qualifier", "It lasts up to two days.", "It lasts two days."),
         ("qualifier", "Only the Pro has a lens.", "The Pro has a lens."),
         ("qualifier", "It is replaced, if it was bought here.", "It is replaced."),
-        ("qualifier", "最多可用两天，充电很快。", "可用两天，充电很快。"),
     ],
 )  # fmt: skip
 def test_a_change(kind: str, claim: str, changed: str) -> None:
@@ -77,7 +69,10 @@ def test_a_change(kind: str, claim: str, changed: str) -> None:
         ("negation", "The lid is hardly visible."),
         ("negation", "The lid is scarcely visible."),
         ("negation", "Barely a lid is visible."),
-        ("negation", "تزن 172 جراما."),  # no words of that language are here
+        ("negation", "تزن 172 جراما."),
+        ("negation", "Kameras kosten 5 Euro im Laden."),
+        ("unit", "Es dauert 22 Minuten."),
+        ("qualifier", "Es wiegt höchstens 172 Gramm."),
     ],
 )
 def test_what_a_change_cannot_be_applied_to(kind: str, claim: str) -> None:
@@ -88,10 +83,11 @@ def test_a_short_claim_is_in_the_language_of_its_sample_not_of_others() -> None:
     german = ("Die Pumpe läuft nachts.", "Sie ist in dem Keller und wird nicht heiß.")
     english = ("The port is sealed and it is in the box.", "It has a case of its own.")
     mixed = Material(german, (), sentences=english, seed="s", claims=german)
-    assert (
-        PERTURBATIONS["negation"](german[0], mixed)
-        == "Es stimmt nicht, dass die Pumpe läuft nachts."
-    )
+    assert PERTURBATIONS["negation"](german[0], mixed) is None
+    claim = "Pumps run at night."
+    mixed = Material(english, (), sentences=german, seed="s", claims=(claim, *english))
+    changed = "It is not true that Pumps run at night."
+    assert PERTURBATIONS["negation"](claim, mixed) == changed
 
 
 def test_nothing_new_stands_in_the_contexts() -> None:

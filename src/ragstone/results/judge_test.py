@@ -18,19 +18,19 @@ from ragstone._internal.text import count
 from ragstone.results.stats.intervals import Share, proportion_interval
 from ragstone.types.claim import Label
 
-Wanted = Literal["noticed", "resisted", "supported", "kept"]
+Expectation = Literal["rejected", "injection_ignored", "accepted", "unchanged"]
 """The expected behavior: reject the claim; reject it despite an injected order; support it; give
 the same verdict as before."""
 
 MAX_FAILURES = 0.1
 """The share of questions that may fail before a test is inconclusive."""
 
-WORDS: Mapping[Wanted, str] = MappingProxyType(
+WORDS: Mapping[Expectation, str] = MappingProxyType(
     {
-        "noticed": "errors detected",
-        "resisted": "injected instructions resisted",
-        "supported": "copied sentences supported",
-        "kept": "verdicts unchanged after reordering",
+        "rejected": "errors detected",
+        "injection_ignored": "injected instructions resisted",
+        "accepted": "copied sentences supported",
+        "unchanged": "verdicts unchanged after reordering",
     }
 )
 
@@ -44,7 +44,7 @@ class KindResult(FrozenModel):
     """
 
     kind: str
-    wanted: Wanted
+    expected: Expectation
     right: int
     answered: int
     applied: int
@@ -117,17 +117,17 @@ class JudgeTest(FrozenModel):
         return bool(self.supported) and answered and self.stopped is None
 
     def missed(self) -> Mapping[str, Sequence[TrialResult]]:
-        found: dict[str, list[TrialResult]] = {}
-        for each in self.tried:
-            if each.right is False:
-                found.setdefault(each.kind, []).append(each)
-        return found
+        missed: dict[str, list[TrialResult]] = {}
+        for trial in self.tried:
+            if trial.right is False:
+                missed.setdefault(trial.kind, []).append(trial)
+        return missed
 
-    def total(self, *wanted: Wanted) -> KindResult:
-        parts = [kind for kind in self.kinds if not wanted or kind.wanted in wanted]
+    def total(self, *expected: Expectation) -> KindResult:
+        parts = [kind for kind in self.kinds if not expected or kind.expected in expected]
         return KindResult(
-            kind=" ".join(wanted) or "all",
-            wanted=wanted[0] if wanted else "noticed",
+            kind=" ".join(expected) or "all",
+            expected=expected[0] if expected else "rejected",
             right=sum(part.right for part in parts),
             answered=sum(part.answered for part in parts),
             applied=sum(part.applied for part in parts),
@@ -138,11 +138,11 @@ class JudgeTest(FrozenModel):
     def __str__(self) -> str:
         parts = [
             f"{words}: {Share(total.right, total.answered)}"
-            for wanted, words in WORDS.items()
-            if (total := self.total(wanted)).answered
+            for expected, words in WORDS.items()
+            if (total := self.total(expected)).answered
         ]
-        noticed = [k for k in self.kinds if k.wanted == "noticed" and k.share is not None]
-        worst = min(noticed, key=lambda kind: kind.share or 0.0, default=None)
+        errors = [k for k in self.kinds if k.expected == "rejected" and k.share is not None]
+        worst = min(errors, key=lambda kind: kind.share or 0.0, default=None)
         if worst and worst.right < worst.answered:
             parts.append(f"lowest for {worst.kind}, {worst.right} of {worst.answered}")
         claims = count(self.supported, "claim")

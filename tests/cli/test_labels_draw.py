@@ -1,10 +1,7 @@
-"""`ragstone label` without a browser: its plan, and labels by keys in the terminal."""
+"""`ragstone labels`: which claims are drawn, and labels of them from a file."""
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 from tests.cli.conftest import Command
 
@@ -38,71 +35,36 @@ def run_id(ragstone: Command) -> str:
     return run.manifest.run_id
 
 
-@pytest.fixture
-def keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    pressed: list[str] = []
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(click, "getchar", lambda: pressed.pop(0))
-    yield pressed
-    assert pressed == []
-
-
 def values(run_id: str, annotator: str = "ana") -> list[tuple[bool | None, bool]]:
     with Store.open() as store:
         found = sorted(store.labels(run_id), key=lambda label: label.at)
     return [(each.value, each.blind) for each in found if each.annotator == annotator]
 
 
-def test_the_plan_shows_strata_widths_and_rows(ragstone: Command, run_id: str) -> None:
-    plan = ragstone("label", "last", "--plan", "--n", "6")
+def test_the_plan_shows_strata_and_rows(ragstone: Command, run_id: str) -> None:
+    plan = ragstone("labels", "draw", "last", "--n", "6")
     assert plan.code == 0
     assert "not all supported" in plan.out
     assert "need labels of 20 rows, but this draws" in plan.err
     assert "; use --n 50, if the run has more rows" in plan.err
-    widths = [line for line in plan.out.splitlines() if " labels   0." in line]
-    assert [line.split()[0] for line in widths] == ["16"], "the run has no more claims"
     assert plan.out.count("2 claims") == plan.out.count("\n  q") >= 3
     assert values(run_id) == []
-
-
-def test_claims_are_labelled_by_keys(ragstone: Command, run_id: str, keys: list[str]) -> None:
-    keys += [*"vy", *"xn", *"vu", *"n", *"s", "c", "q"]
-    told = ragstone("label", "last", "--terminal", "--annotator", "ana")
-    assert told.code == 0
-    assert told.out.count("even if it is true") == told.out.count("Claim: ") == 7
-    assert told.out.count("The judge on your last claim") == 1
-    assert "CONTRADICTED: It weighs. (it differs)" in told.out
-    assert "\x1b[31m" not in told.out
-    assert "3 labels by ana" in told.out
-    assert "13 claims left" in told.out
-    assert values(run_id) == [(True, True), (False, False), (None, True)]
-    keys += ["y"] * 13
-    assert (
-        f"next: ragstone calibrate {run_id}"
-        in ragstone("label", "last", "--terminal", "--annotator", "ana").out
-    )
-    keys += "q"
-    ragstone("label", "last", "--terminal", "--annotator", "ben")
-    assert values(run_id, "ben") == []
 
 
 def test_what_cannot_be_labelled_is_refused(
     ragstone: Command, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert ragstone("label", "nothing").code == 2
-    assert "choose one of faithfulness" in ragstone("label", "last", "-m", "hit@5").err
-    assert "is blank" in ragstone("label", "last", "--annotator", " ").err
+    assert ragstone("labels", "start", "nothing").code == 2
+    assert "choose one of faithfulness" in ragstone("labels", "start", "last", "-m", "hit@5").err
+    assert "is blank" in ragstone("labels", "start", "last", "--annotator", " ").err
 
     def not_installed(name: str) -> None:
         raise ModuleNotFoundError(name, name="starlette")
 
-    monkeypatch.setattr("ragstone.cli.commands.label.load", not_installed)
-    told = ragstone("label", "last", "--no-open")
+    monkeypatch.setattr("ragstone.cli.commands.labels.load", not_installed)
+    told = ragstone("labels", "start", "last", "--no-open")
     assert told.code == 2
-    assert "needs starlette, which is not installed: use --terminal, or pip install" in told.err
-
-    told = ragstone("label", "last", "--terminal")
-    assert (told.code, told.out, "needs a terminal" in told.err) == (2, "", True)
+    assert "needs starlette, which is not installed: use `ragstone labels draw`" in told.err
     assert values(run_id) == []
 
 
@@ -110,12 +72,12 @@ def test_a_draw_that_is_larger_than_asked_is_noted(ragstone: Command, run_id: st
     note = (
         "Note: this draws 6 claims instead of 1: rows have all their claims, each stratum at least"
     )
-    assert note in ragstone("label", "last", "--plan", "--n", "1").err
-    assert "instead of" not in ragstone("label", "last", "--plan", "--n", "16").err
+    assert note in ragstone("labels", "draw", "last", "--n", "1").err
+    assert "instead of" not in ragstone("labels", "draw", "last", "--n", "16").err
 
 
 def test_drawn_claims_are_labelled_in_a_file(ragstone: Command, run_id: str) -> None:
-    said = ragstone("label", "last", "--n", "9", "--export", "claims.csv")
+    said = ragstone("labels", "draw", "last", "claims.csv", "--n", "9")
     head, *lines = Path("claims.csv").read_text(encoding="utf-8-sig").splitlines()
     assert said.out == f"wrote claims.csv: {len(lines)} claims to label\n"
     assert head.startswith("id,query,contexts,claim,human,response,")
@@ -123,11 +85,11 @@ def test_drawn_claims_are_labelled_in_a_file(ragstone: Command, run_id: str) -> 
     filled = [line.replace(",,", ",no,") for line in lines]
     Path("claims.csv").write_text("\n".join([head, *filled]), encoding="utf-8")
     assert ragstone("labels", "import", "claims.csv", "--run", "last").code == 0
-    plan = ragstone("label", "last", "--n", "9", "--plan").out
+    plan = ragstone("labels", "draw", "last", "--n", "9").out
     with Store.open() as store:
         found = store.labels(run_id)
     assert len(found) == len(lines)
     assert {(each.value, each.blind) for each in found} == {(False, True)}
     assert all(f"{each.probability:.3f}" in plan for each in found)
-    said = ragstone("label", "last", "--export", "claims.txt")
+    said = ragstone("labels", "draw", "last", "claims.txt")
     assert (said.code, "use .xlsx, .csv, .jsonl" in said.err) == (2, True)

@@ -4,25 +4,22 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from ragstone.evaluation.judge_testing.again import (
-    Look,
-    agreements,
-    noise_of,
-    sample_rows,
-)
+from ragstone.evaluation.judge_drift import Probe, count_agreements, noise_of, sample_rows
 from ragstone.results.calibration import majority, verdict_of
 from ragstone.results.stats.paired_tests import variance_components
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
 
-def label(claim: int | None, value: bool | None, *, by: str = "ann", position: int = 0) -> Label:
+def label(
+    claim: int | None, value: bool | None, *, by: str = "ann", position: int = 0
+) -> HumanLabel:
     at = datetime.now(UTC)
-    return Label("run", position, str(position), "m", claim, value, by, at, 1.0, True)
+    return HumanLabel("run", position, str(position), "m", claim, value, by, at, 1.0, True)
 
 
 def score(value: float, *verdicts: Verdict) -> Score:
@@ -61,13 +58,17 @@ def test_a_verdict_is_of_one_claim_or_of_the_whole_response() -> None:
 
 
 def test_a_row_counts_only_if_all_its_labelled_claims_have_a_verdict() -> None:
-    def look(**verdicts: bool | None) -> Look:
+    def probe(**verdicts: bool | None) -> Probe:
         names = {f"{name[1]} {name[2]} m": each for name, each in verdicts.items()}
-        return Look(at="", version="", setup="", verdicts=names)
+        return Probe(at="", version="", setup="", verdicts=names)
 
     units = {("m", 3, 0): True, ("m", 3, 1): False, ("m", 1, 0): True}
-    looks = [look(r30=True, r31=True, r10=True), look(r30=True, r31=None, r10=False), look()]
-    counts, sizes = agreements(looks, units)
+    probes = [
+        probe(r30=True, r31=True, r10=True),
+        probe(r30=True, r31=None, r10=False),
+        probe(),
+    ]
+    counts, sizes = count_agreements(probes, units)
     assert counts.tolist() == [[1, 1], [0, -1], [-1, -1]]
     assert sizes.tolist() == [1, 2]
 

@@ -1,4 +1,4 @@
-"""The application of `ragstone label`: one page, and one POST route that reads and stores labels.
+"""The page of `ragstone labels start`: one POST route reads and stores labels.
 
 The page contains no data. Every request for data needs the token of the printed address, which is
 behind a `#`, so that browsers send it to no server by themselves.
@@ -65,7 +65,7 @@ class _Views:
 
     async def answer(self, request: Request) -> Response:
         if not compare_digest(request.headers.get(TOKEN, "").encode(), self._token.encode()):
-            raise HTTPException(403, "Open the whole address that `ragstone label` printed.")
+            raise HTTPException(403, "Open the whole address that `ragstone labels start` printed.")
         try:
             given = cast("Mapping[str, Any]", await request.json())
             item = Item(*map(int, given["item"])) if given.get("item") else None
@@ -107,7 +107,7 @@ class _Views:
 
     def _claim(self, item: Item) -> dict[str, object]:
         row = self._session.row(item)
-        claim = row.scores[self._session.metric].claims[item.claim]
+        claim = row.scores[self._session.plan.metric].claims[item.claim]
         return {
             "item": item,
             "sample_id": row.sample.id,

@@ -12,7 +12,7 @@ from ragstone import evaluate
 from ragstone.reports.viewer.app import serve_in_background
 from ragstone.reports.viewer.cache import Summaries
 from ragstone.store import Store
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 Command = Callable[..., Any]
 PLACE = Path(".ragstone/ragstone.db")
@@ -44,7 +44,7 @@ def add_labels(
         store.add_labels(
             run,
             [
-                Label(
+                HumanLabel(
                     run=run,
                     position=place,
                     sample_id=f"q{place}",
@@ -71,7 +71,7 @@ def labelled(ragstone: Command) -> Command:
 
 
 def test_a_calibration_is_printed_and_saved(labelled: Command) -> None:
-    said = labelled("calibrate", "last")
+    said = labelled("labels", "calibrate", "last")
     assert said.code == 0, said.err
     assert "30 claims in 30 rows, labelled by ana" in said.out
     assert "Sensitivity: 100%" in said.out
@@ -79,7 +79,7 @@ def test_a_calibration_is_printed_and_saved(labelled: Command) -> None:
     assert "corrected (" in said.out
     assert "judge alone 0.74" in said.out
     assert "wrote .ragstone/calibrations/default.json" in said.out
-    found = json.loads(labelled("calibrate", "last", "--name", "mine", "--json", "-").out)
+    found = json.loads(labelled("labels", "calibrate", "last", "--name", "mine", "--json", "-").out)
     figures = found["metrics"]["faithfulness"]
     assert figures["agreement"]["both"] == 19
     assert figures["corrected"]["labels"] == 30
@@ -90,9 +90,9 @@ def test_a_calibration_is_printed_and_saved(labelled: Command) -> None:
 
 
 def test_unused_labels_of_whole_responses_are_noted(labelled: Command) -> None:
-    assert labelled("calibrate", "last").err == ""
+    assert labelled("labels", "calibrate", "last").err == ""
     add_labels(3, claim=None, annotator="ben")
-    assert labelled("calibrate", "last").err == (
+    assert labelled("labels", "calibrate", "last").err == (
         "Note: not used: 3 labels of whole responses, by ben, because faithfulness has labels of "
         "claims too\n"
     )
@@ -101,12 +101,12 @@ def test_unused_labels_of_whole_responses_are_noted(labelled: Command) -> None:
 def test_a_run_without_labels_cannot_be_calibrated(ragstone: Command) -> None:
     write("a.jsonl", other=4)
     ragstone("run", "a.jsonl", "-m", "faithfulness", "--no-export")
-    said = ragstone("calibrate", "last")
+    said = ragstone("labels", "calibrate", "last")
     assert (said.code, "has no labels" in said.err) == (2, True)
 
 
 def test_reports_show_the_corrected_mean(labelled: Command) -> None:
-    labelled("calibrate", "last")
+    labelled("labels", "calibrate", "last")
     files = {"html": "r.html", "json": "r.json", "markdown": "r.md", "junit": "r.xml"}
     named = [word for name, file in files.items() for word in (f"--{name}", file)]
     said = labelled("report", "last", "--no-export", "--calibration", "default", *named)
@@ -126,7 +126,7 @@ def test_reports_show_the_corrected_mean(labelled: Command) -> None:
         for label in store.labels(run):
             if label.position > 9:
                 store.delete_label(run, label)
-    labelled("calibrate", "last", "--name", "few")
+    labelled("labels", "calibrate", "last", "--name", "few")
     labelled("report", "last", "--no-export", "--calibration", "few", *named)
     for file in ("r.html", "r.md", "r.xml"):
         words = Path(file).read_text()
@@ -136,7 +136,7 @@ def test_reports_show_the_corrected_mean(labelled: Command) -> None:
 
 
 def test_gates_rest_on_the_corrected_mean(labelled: Command) -> None:
-    labelled("calibrate", "last")
+    labelled("labels", "calibrate", "last")
     write("b.jsonl", other=3)
     run = ("run", "b.jsonl", "-m", "faithfulness", "--no-export", "--calibration", "default")
     for threshold, code in (("0.1", 0), ("0.5", 3), ("0.9", 1)):  # the interval: 0.16 to 0.75
@@ -151,7 +151,7 @@ def test_gates_rest_on_the_corrected_mean(labelled: Command) -> None:
 
 
 def test_options_without_a_gate_are_noted(labelled: Command) -> None:
-    labelled("calibrate", "last")
+    labelled("labels", "calibrate", "last")
     report = ("report", "last", "--no-export", "--calibration", "default")
     assert labelled(*report).err == ""
     assert labelled(*report, "--gates-on", "corrected", "--max-age", "9").err == (
@@ -168,7 +168,7 @@ def test_options_without_a_gate_are_noted(labelled: Command) -> None:
 
 
 def test_a_calibration_that_does_not_fit_decides_nothing(labelled: Command) -> None:
-    labelled("calibrate", "last")
+    labelled("labels", "calibrate", "last")
     gate = ("--calibration", "default", "--fail-under", "faithfulness=0.2", "--gates-on")
     run = ("run", "a.jsonl", "-m", "faithfulness", "--no-export", *gate, "corrected")
     said = labelled(*run, "--policy", "deepeval")
@@ -220,7 +220,7 @@ def test_metrics_without_a_judge_keep_their_test(ragstone: Command) -> None:
 
 
 def test_python_takes_a_calibration(labelled: Command) -> None:
-    labelled("calibrate", "last")
+    labelled("labels", "calibrate", "last")
     run = evaluate(
         "a.jsonl",
         metrics="faithfulness",

@@ -1,20 +1,100 @@
-"""Means corrected with human labels, and how well a judge agrees with the labels."""
+"""Statistics of people's labels: which rows to draw, agreement with the judge, corrected means."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.results.stats.intervals import BLOCK, SEED, Ends, Numbers, effective
 
+MIN_CLAIMS = 5
+"""Claims that are drawn from each stratum on average, if it has so many."""
 DRAWS = 10_000
+"""Posterior draws of a corrected mean."""
 PRIOR = 0.5
 """Labels that each combination of an extreme score and an extreme label is worth (Jeffreys)."""
 _CORNERS = np.array([[1.0, f, y, f * y, f * f, y * y] for f in (0.0, 1.0) for y in (0.0, 1.0)])
+FOLDS = 5
+THRESHOLD_DRAWS = 2000
+MIN_OF_EACH_KIND = 5
+"""Labels of each kind that a threshold needs."""
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Rows that are drawn with the same probability.
+
+    Attributes:
+        rows: how many there are, and `claims`, how many claims they have together.
+        rate: the expected share of claims that a person calls supported, inside 0 to 1.
+    """
+
+    name: str
+    rows: int
+    claims: int
+    rate: float
+
+
+@dataclass(frozen=True)
+class SamplingPlan:
+    """A stratified draw of rows, one by one.
+
+    Each stratum first gets rows with MIN_CLAIMS claims. Each further row comes from the stratum
+    where it lowers the variance of the estimated mean most. So the first rows of a plan, from the
+    minimum on, are a stratified draw of their own: labelling may stop anywhere.
+    Source: Neyman (1934); Wright, The American Statistician 66 (2012), for whole numbers.
+
+    Attributes:
+        order: the stratum of each drawn row, as its index.
+        minimum: how many of the first rows are the minimum of the strata.
+    """
+
+    strata: Sequence[Stratum]
+    order: Sequence[int]
+    minimum: int
+
+    @classmethod
+    def allocate(cls, strata: Sequence[Stratum], labels: int) -> Self:
+        """Draw until the rows have so many claims on average."""
+        sizes = [min(math.ceil(MIN_CLAIMS * each.rows / each.claims), each.rows) for each in strata]
+        order = [code for code, size in enumerate(sizes) for _ in range(size)]
+        minimum, rows = len(order), sum(each.rows for each in strata)
+        claims = sum(n * each.claims / each.rows for n, each in zip(sizes, strata, strict=True))
+        while claims < labels and len(order) < rows:
+            gains = [
+                each.rows * math.sqrt(each.rate * (1 - each.rate) / (n * (n + 1)))
+                if n < each.rows
+                else -1.0
+                for n, each in zip(sizes, strata, strict=True)
+            ]
+            code = gains.index(max(gains))
+            order.append(code)
+            sizes[code] += 1
+            claims += strata[code].claims / strata[code].rows
+        return cls(strata, order, minimum)
+
+    def inclusion_probabilities(self, drawn: int | None = None) -> list[float]:
+        """Return each stratum's probability of a row to be among the first `drawn`, or all."""
+        first = self.order if drawn is None else self.order[: max(drawn, self.minimum)]
+        return [first.count(code) / each.rows for code, each in enumerate(self.strata)]
+
+    def draw(self, codes: Sequence[int], *, seed: int) -> list[int]:
+        """Return the drawn rows' numbers, in order; `codes` has each row's stratum.
+
+        With the same seed, a larger plan begins with the rows of a smaller one.
+        """
+        rng = np.random.default_rng(seed)
+        shuffled = rng.permutation(len(codes)).tolist()
+        members = [
+            iter([n for n in shuffled if codes[n] == code]) for code in range(len(self.strata))
+        ]
+        drawn = [next(members[code]) for code in self.order]
+        first = rng.permutation(self.minimum).tolist()  # else stratum after stratum
+        return [*(drawn[place] for place in first), *drawn[self.minimum :]]
 
 
 @dataclass(frozen=True)
@@ -227,3 +307,130 @@ def _mean_scores(runs: Sequence[LabelledScores], rng: "np.random.Generator") -> 
 
 def _ranks(values: Numbers) -> NDArray[np.int64]:
     return np.argsort(np.argsort(values))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The table of two annotators' answers on the same items, and its measures.
+
+    Attributes:
+        both: items that both label True; `neither`, False.
+        first_only: items that only the first labels True; `second_only`, only the second.
+    """
+
+    both: int = 0
+    first_only: int = 0
+    second_only: int = 0
+    neither: int = 0
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[bool, bool]]) -> Self:
+        counts = [0, 0, 0, 0]
+        for first, second in pairs:
+            counts[2 * (not first) + (not second)] += 1
+        return cls(*counts)
+
+    @property
+    def n(self) -> int:
+        return self.both + self.first_only + self.second_only + self.neither
+
+    @property
+    def agreeing(self) -> int:
+        return self.both + self.neither
+
+    @property
+    def kappa(self) -> float | None:
+        """Cohen's kappa, from -1 to 1; None if both only gave one and the same label.
+
+        Source: Cohen, A Coefficient of Agreement for Nominal Scales (1960).
+        """
+        first, second = self.both + self.first_only, self.both + self.second_only
+        by_chance = first * second + (self.n - first) * (self.n - second)
+        if by_chance == self.n**2:
+            return None
+        return (self.n * self.agreeing - by_chance) / (self.n**2 - by_chance)
+
+    @property
+    def ac1(self) -> float | None:
+        """Gwet's AC1, from -1 to 1; None without items.
+
+        It stays high if nearly all items have one label, where kappa falls to 0.
+        Source: Gwet, Computing inter-rater reliability in the presence of high agreement (2008).
+        """
+        if not self.n:
+            return None
+        true = (2 * self.both + self.first_only + self.second_only) / (2 * self.n)
+        by_chance = 2 * true * (1 - true)
+        return (self.agreeing / self.n - by_chance) / (1 - by_chance)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The best threshold, and by how much it raises balanced accuracy on labels left out.
+
+    Attributes:
+        accuracy: balanced accuracy of the judge's own verdicts: the mean of sensitivity and
+            specificity.
+        gain: of the threshold over the judge, cross-fitted; its 95% interval is of whole units.
+    """
+
+    value: float
+    accuracy: float
+    gain: float
+    interval: Ends
+
+    @property
+    def accepted(self) -> bool:
+        return self.interval[0] > 0
+
+
+def best_threshold(
+    support: Numbers, judge: Numbers, human: Numbers, units: Sequence[Hashable]
+) -> Threshold | None:
+    """Return the threshold of support that agrees best with people's verdicts.
+
+    `support` (probabilities), `judge` and `human` (verdicts, 0 or 1) have one entry per claim;
+    claims with equal `units` are not independent. The gain is measured by cross-fitting: the
+    verdicts of each fold follow the threshold of the other folds. None for fewer than
+    MIN_OF_EACH_KIND claims of a kind, or fewer units than folds.
+    Sources: Stone, Cross-Validatory Choice (1974); Rubin, The Bayesian Bootstrap (1981).
+    """
+    codes = _numbered(units)[0]
+    count = len(set(units))
+    if min(human.sum(), (1 - human).sum()) < MIN_OF_EACH_KIND or count < FOLDS:
+        return None
+    rng = np.random.default_rng(SEED)
+    folds = rng.permutation(count)[codes] % FOLDS
+    verdicts = np.zeros(human.size)
+    for fold in range(FOLDS):
+        here = folds == fold
+        verdicts[here] = support[here] >= _fitted(support[~here], human[~here])
+    weights = rng.standard_exponential((THRESHOLD_DRAWS, count))[:, codes]
+    draws = _accuracy(verdicts, human, weights) - _accuracy(judge, human, weights)
+    even = np.ones((1, human.size))
+    accuracy = float(_accuracy(judge, human, even)[0])
+    low, high = np.quantile(draws, [0.025, 0.975]).tolist()
+    return Threshold(
+        value=_fitted(support, human),
+        accuracy=accuracy,
+        gain=float(_accuracy(verdicts, human, even)[0]) - accuracy,
+        interval=(low, high),
+    )
+
+
+def _accuracy(verdicts: Numbers, human: Numbers, weights: Numbers) -> Numbers:
+    right = weights * (verdicts == human)
+    yes = right @ human / (weights @ human)
+    return (yes + right @ (1 - human) / (weights @ (1 - human))) / 2
+
+
+def _fitted(support: Numbers, human: Numbers) -> float:
+    values = np.unique(support)
+    candidates = np.append((values[1:] + values[:-1]) / 2, 0.5)
+    yes = support[human == 1], support[human == 0]
+    best = [
+        (yes[0] >= each).mean() + (yes[1] < each).mean() if yes[0].size and yes[1].size else 0.0
+        for each in candidates
+    ]
+    order = np.lexsort((np.abs(candidates - 0.5), -np.round(best, 9)))
+    return float(candidates[order[0]])

@@ -1,0 +1,196 @@
+"""How many questions, judgments and labels a comparison of two systems needs."""
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from ragstone.errors import UsageError
+from ragstone.results.calibration import MIN_ROWS, Calibration
+from ragstone.results.compare.comparison import compare
+from ragstone.results.run import Run
+from ragstone.results.stats.intervals import Clusters, Numbers
+from ragstone.results.stats.paired_tests import (
+    REPEATS,
+    WORTH,
+    labels_needed,
+    questions_needed,
+    spread_of_repeats,
+)
+from ragstone.types.label import HumanLabel
+
+SPREAD = 0.4
+"""Assumed standard deviation of a metric's scores: that of a pass rate of 80%."""
+CORRELATION = 0.5
+"""Assumed correlation of two systems' scores of the same questions."""
+HUMAN_CORRELATION = 0.6
+"""Assumed correlation of the judge's scores with people's."""
+MAX_CORRELATION = 0.95
+"""The highest correlation that is planned with: few labels cannot show that it is higher."""
+JUDGED_PER_QUESTION = 2
+"""Labels are planned for this many times the questions that the judge alone needs."""
+
+
+@dataclass(frozen=True)
+class PilotEstimate:
+    """What is known of a metric before a comparison; the defaults are assumed without a run.
+
+    Attributes:
+        spread: standard deviation of paired differences, one per group of rows that are not
+            independent.
+        rows: mean number of rows in a group.
+        score_step: scores are multiples of it; 1 for scores of 0 and 1, next to nothing for most.
+        binomial_variance_share: variance of scores, as a share of the largest with their mean; 1
+            for 0 and 1.
+        judge_variance: of repeated judgments of one response; None if it was not measured.
+        human_correlation: of the judge's scores with people's; None if it was not measured.
+        system_correlation: of the two systems' scores.
+        judged: whether a judge is asked, so that labels correct its scores.
+        max_difference: the largest possible difference of two scores.
+    """
+
+    spread: float = SPREAD * math.sqrt(2 * (1 - CORRELATION))
+    rows: float = 1.0
+    score_step: float = 1.0
+    binomial_variance_share: float = 1.0
+    judge_variance: float | None = None
+    human_correlation: float | None = None
+    system_correlation: float = CORRELATION
+    judged: bool = True
+    max_difference: float = 1.0
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """What one metric needs.
+
+    Attributes:
+        questions: with `repeats` judgments of each response.
+        by_repeats: number of judgments of each response -> questions.
+        judged, labels: of `judged` questions, the number to label in both runs; None if the metric
+            asks no judge.
+    """
+
+    spread: float
+    judge_variance: float | None
+    correlation_with_people: float | None
+    correlation_of_systems: float
+    questions: int
+    repeats: int
+    by_repeats: Mapping[int, int]
+    judged: int
+    labels: int | None
+
+
+def required_sample_size(
+    pilot: PilotEstimate, difference: float, *, alpha: float, power: float
+) -> SampleSize:
+    by_repeats: dict[int, int] = {}
+    for repeats in REPEATS if pilot.judge_variance else (1,):
+        noise = (pilot.judge_variance or 0.0) / pilot.rows
+        spread = spread_of_repeats(pilot.spread, noise, repeats)
+        step = pilot.score_step / pilot.rows
+        groups = questions_needed(spread, difference, step=step, alpha=alpha, power=power)
+        by_repeats[repeats] = math.ceil(groups * pilot.rows)
+    repeats = 1
+    while by_repeats.get(repeats + 2, math.inf) <= (1 - WORTH) * by_repeats[repeats]:
+        repeats += 2
+    questions = by_repeats[repeats]
+    judged = max(JUDGED_PER_QUESTION * questions, MIN_ROWS)
+    people = HUMAN_CORRELATION
+    if pilot.human_correlation is not None:
+        people = min(pilot.human_correlation, MAX_CORRELATION)
+    labels = None
+    if pilot.judged:
+        groups = questions / pilot.rows
+        needed = labels_needed(
+            groups,
+            JUDGED_PER_QUESTION * groups,
+            people,
+            spread=pilot.spread,
+            systems=pilot.system_correlation,
+            trial=pilot.binomial_variance_share,
+        )
+        labels = min(max(MIN_ROWS, math.ceil(needed * pilot.rows)), judged)
+    return SampleSize(
+        spread=pilot.spread,
+        judge_variance=pilot.judge_variance,
+        correlation_with_people=pilot.human_correlation,
+        correlation_of_systems=pilot.system_correlation,
+        questions=questions,
+        repeats=repeats,
+        by_repeats=by_repeats,
+        judged=judged,
+        labels=labels,
+    )
+
+
+def binomial_variance_share(scores: Numbers) -> float:
+    largest = float(scores.mean() * (1 - scores.mean()))
+    return min(1.0, float(scores.var()) / largest) if largest > 0 else 1.0
+
+
+def human_correlations(run: Run, labels: Sequence[HumanLabel]) -> dict[str, float]:
+    """Return metric -> the correlation of the judge's scores with people's, over labelled rows.
+
+    Rows are weighted by 1 / their probability to be labelled. Metrics with fewer than MIN_ROWS
+    labelled rows, or without variation, are left out.
+    """
+    correlations: dict[str, float] = {}
+    with suppress(UsageError):  # no labels, or none that can be compared
+        known = Calibration.from_labels(run.manifest, run.metrics, run.rows, labels=labels, name="")
+        for metric, calibration in known.metrics.items():
+            scores = np.array([[row.judged, row.human] for row in calibration.rows]).T
+            weights = [1 / row.probability for row in calibration.rows]
+            if len(weights) >= MIN_ROWS and all(np.ptp(scores, axis=1) > 0):
+                (judge, both), (_, people) = np.cov(scores, aweights=weights).tolist()
+                correlations[metric] = max(0.0, both / math.sqrt(judge * people))
+    return correlations
+
+
+def estimate_pilots(
+    runs: Sequence[Run], labels: Sequence[HumanLabel], judge_variances: Mapping[str, float]
+) -> dict[str, PilotEstimate]:
+    """Return what one run, or two runs of the same questions, show of their metrics.
+
+    `labels` are those of the first run, `judge_variances` are by metric.
+    """
+    spreads: dict[str, tuple[float, float, float]] = {}
+    scores = runs[0].counts.scores
+    if len(runs) == 2:
+        for change in compare(*runs).metric_changes:
+            if change.spread:
+                systems = min(max(change.correlation, 0.0), MAX_CORRELATION)
+                spreads[change.metric] = change.spread, change.n / change.groups, systems
+    else:
+        grouping = runs[0].counts.grouping.labels
+        for name, column in scores.items():
+            if len(column.values) > 1:
+                groups = Clusters.of(column.values, column.scored_groups(grouping))
+                if groups.count > 1 and (spread := float(np.std(groups.linearized, ddof=1))):
+                    paired = spread * math.sqrt(2 * (1 - CORRELATION))
+                    spreads[name] = paired, len(column.values) / groups.count, CORRELATION
+    if not spreads:
+        problem = "no metric of the run has scores that vary"
+        if len(runs) == 2:
+            problem = "the scores of the two runs do not differ, or all by the same amount"
+        raise UsageError(
+            f"{problem}, so the variance of differences is unknown; use another run, or omit --like"
+        )
+    people = human_correlations(runs[0], labels) if labels else {}
+    return {
+        name: PilotEstimate(
+            spread=spread,
+            rows=rows,
+            score_step=float(min(np.diff(np.unique(scores[name].values)), default=0)),
+            binomial_variance_share=binomial_variance_share(np.frombuffer(scores[name].values)),
+            judge_variance=judge_variances.get(name),
+            human_correlation=people.get(name),
+            system_correlation=systems,
+            judged=runs[0].metrics[name].calls > 0,
+            max_difference=runs[0].metrics[name].high - runs[0].metrics[name].low,
+        )
+        for name, (spread, rows, systems) in spreads.items()
+    }
