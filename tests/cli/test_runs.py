@@ -9,7 +9,7 @@ import pytest
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.store import Store, resume
-from ragstone.store.locks import run_lock
+from ragstone.store.engine import run_lock
 from ragstone.store.schema import RUNS
 from ragstone.types.claim import Claim
 

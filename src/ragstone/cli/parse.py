@@ -22,7 +22,7 @@ from ragstone.integrations.opentelemetry import exporting
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.metrics import catalogue, select
 from ragstone.store import RunInfo, Store
-from ragstone.store.engine import display_name
+from ragstone.store.errors import display_name
 from ragstone.types.config import DEFAULT_API, DEFAULT_STORE, Plan
 from ragstone.types.gate import Gate
 

@@ -18,7 +18,7 @@ from ragstone.judges.base import Judge
 from ragstone.judges.cache import is_server
 from ragstone.metrics.base import Metric
 from ragstone.results.run import new_run_id
-from ragstone.store.engine import display_name
+from ragstone.store.errors import display_name
 from ragstone.targets.base import Target
 from ragstone.types.config import JudgePlan, Manifest, Plan
 from ragstone.types.questions import TextSimilarity, VerifyClaims

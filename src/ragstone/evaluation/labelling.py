@@ -15,7 +15,6 @@ from ragstone.results.stats.corrected import LabelledScores, corrected_mean
 from ragstone.results.stats.sampling import Draw, Stratum
 from ragstone.store import RunInfo, Store, StoreError
 from ragstone.store.reader import StoredRows
-from ragstone.store.search import row_at
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Word
 from ragstone.types.label import Label
@@ -323,7 +322,7 @@ class LabelSession:
         return item
 
     def row(self, item: Item) -> Row:
-        row = row_at(self.store, self.run_id, item.position)
+        row = self.store.row(self.run_id, item.position)
         assert row is not None, "labels need a row"
         return row
 

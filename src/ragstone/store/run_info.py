@@ -124,11 +124,15 @@ def _relative(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def read_run_info(connection: Connection, number: int) -> RunInfo:
-    query = select(RUNS).where(RUNS.c.number == number)
-    values = connection.execute(query).mappings().first()
-    if values is None:
+def read_line(connection: Connection, number: int) -> RowMapping:
+    line = connection.execute(select(RUNS).where(RUNS.c.number == number)).mappings().first()
+    if line is None:
         raise RunNotFoundError(_DELETED.format("a run"))
+    return line
+
+
+def read_run_info(connection: Connection, number: int) -> RunInfo:
+    values = read_line(connection, number)
     rows, ranked = count_rows(connection, number)
     run_id, due, found = values["id"], values["rows"], None
     if values["checksum"] not in (None, _line_checksum(values)):
