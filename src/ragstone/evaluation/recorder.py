@@ -300,8 +300,7 @@ def open_recorder(
 def _find_unfinished(
     store: Store, manifest: Manifest, *, transcript: bool
 ) -> tuple[str | None, list[str]]:
-    either = manifest.fingerprint, manifest.former_fingerprint
-    run_id = next(filter(None, map(store.unfinished, either)), None)
+    run_id = store.unfinished(manifest.fingerprint)
     if run_id is not None:
         if store.info(run_id).transcript == transcript:
             return run_id, []

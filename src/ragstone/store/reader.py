@@ -5,6 +5,7 @@ each with little-endian float64 of one metric. They are read a column or a block
 """
 
 import zlib
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -26,6 +27,7 @@ from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store.codec import (
     COUNTS_VERSION,
     ROW,
+    RowIndexSet,
     Texts,
     checksum,
     column,
@@ -79,29 +81,31 @@ class StoredRows(LazyRows):
         self._run, self._name, self._reading, self._due = run, name, reading, count
 
     @cached_property
-    def _count(self) -> int:
-        if self._due is not None:
-            return self._due
-        query = select(func.count()).select_from(ROWS).where(ROWS.c.run == self._run)
+    def _indices(self) -> Sequence[int]:
+        """The index of each row; those of an unfinished run that are stored now."""
+        own = ROWS.c.run == self._run
         with self._reading() as connection:
-            if not (count := connection.execute(query).scalar_one()):
+            if self._due is not None:
+                last = connection.execute(select(func.max(ROWS.c.place)).where(own)).scalar()
+                if last == self._due - 1:  # reading all takes longer
+                    return range(self._due)
+            query = select(ROWS.c.place).where(own).order_by(ROWS.c.place)
+            found = array("q", connection.execute(query).scalars())
+            if not found:
                 check_stored(connection, self._run, self._name)
-            return count
+            return found
+
+    def index_at(self, position: int) -> int:
+        return self._indices[position]
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._indices) if self._due is None else self._due
 
     def __repr__(self) -> str:
         return f"<{len(self)} stored rows of run {self._name}>"
 
     def __iter__(self) -> Iterator[Row]:
         return (self._row(place, texts) for place, texts in self._all())
-
-    @cached_property
-    def _has_all(self) -> bool:
-        query = select(func.max(ROWS.c.place)).where(ROWS.c.run == self._run)
-        with self._reading() as connection:
-            return connection.execute(query).scalar() == len(self) - 1
 
     def counts(self) -> RunSummaryBuilder | None:
         query = select(COUNTS.c.counts).where(
@@ -112,13 +116,9 @@ class StoredRows(LazyRows):
         return None if stored is None else decode_counts(stored)
 
     def at(self, place: int) -> Row:
-        places = select(ROWS.c.place).where(ROWS.c.run == self._run).order_by(ROWS.c.place)
-        all_there = self._has_all
+        index = self._indices[place] if place < len(self._indices) else place
         with self._reading() as connection:
-            number = place
-            if not all_there:  # counting those before takes longer
-                number = connection.execute(places.limit(1).offset(place)).scalar()
-            here = TEXTS.c.run == self._run, TEXTS.c.place == number
+            here = TEXTS.c.run == self._run, TEXTS.c.place == index
             if not (found := read_texts(connection, *here, run_id=self._name)):
                 what = f"run {self._name} has no texts of its row {place}"
                 check_stored(connection, self._run, self._name, damage=what)
@@ -134,9 +134,10 @@ class StoredRows(LazyRows):
         return self.read_as(ROW)
 
     def _all(self) -> Iterator[tuple[int, Texts]]:
+        known = None if self._due is not None else RowIndexSet.of(self._indices)
         last, count = -1, 0
         while found := self._after(last):
-            yield from found
+            yield from (each for each in found if known is None or each[0] in known)
             last = found[-1][0]
             count += len(found)
         what = None

@@ -355,7 +355,8 @@ def _open_export(path: Path) -> Generator[tuple[Store, str], None, None]:
 _UNUSUAL = """
 SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'
 UNION ALL
-SELECT 1 FROM sqlite_master, pragma_table_xinfo(name) AS c WHERE type = 'table' AND c.hidden
+SELECT 1 FROM sqlite_master AS t, pragma_table_xinfo(t.name) AS c
+WHERE t.type = 'table' AND c.hidden
 """
 """Finds views, triggers, virtual tables and generated columns, which would run code of a file."""
 

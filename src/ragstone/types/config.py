@@ -22,7 +22,6 @@ from pydantic import (
     Field,
     FiniteFloat,
     ValidationError,
-    field_validator,
     model_validator,
 )
 from pydantic.fields import FieldInfo
@@ -345,8 +344,7 @@ class Plan(JudgePlan, ClaimPlan):
         if not isinstance(value, Mapping):
             return value
         fields: dict[str, object] = {}
-        for former, each in cast("Mapping[str, object]", value).items():
-            name = _FORMER_NAMES.get(former, former)
+        for name, each in cast("Mapping[str, object]", value).items():
             is_none = isinstance(each, str) and each.lower() == "none"
             fields[name] = None if is_none and name in NUMBERS_OR_NONE else each
         return fields
@@ -377,16 +375,6 @@ NUMBERS_OR_NONE = frozenset(
     if type(None) in get_args(field.annotation) and str not in get_args(field.annotation)
 )
 """Fields with an optional number; the text `none` leaves it out."""
-
-_FORMER_NAMES = {
-    "cascade_mark": "cascade_threshold",
-    "cascade_control": "cascade_audit_rate",
-    "claims": "claim_source",
-    "partial": "allow_partial",
-    "threshold": "min_similarity",
-    "max_failed": "max_failure_rate",
-}
-"""Names of fields in stored runs of older versions -> the names they have now."""
 
 
 class Settings(Plan):
@@ -597,20 +585,9 @@ class Manifest(FrozenModel):
     identity: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
     judge_setups: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
 
-    @field_validator("identity", mode="before")
-    @classmethod
-    def _read_old_names(cls, value: Mapping[str, str]) -> Mapping[str, str]:
-        return {_FORMER_NAMES.get(name, name): each for name, each in value.items()}
-
     @property
     def fingerprint(self) -> str:
         return sha256(json.dumps(dict(self.identity), sort_keys=True).encode()).hexdigest()
-
-    @property
-    def former_fingerprint(self) -> str:
-        old = {new: old for old, new in _FORMER_NAMES.items()}
-        identity = {old.get(name, name): each for name, each in self.identity.items()}
-        return sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
     def changed(self, other: "Manifest") -> Mapping[str, tuple[str, str]]:
         names = dict.fromkeys((*self.identity, *other.identity))
