@@ -188,7 +188,7 @@ async def test_a_store_with_several_runs_or_none_is_refused(
     check_refusal(store, path, "contains 2 runs; export the one to import")
 
 
-@pytest.mark.parametrize("share", [0.01, 0.3, 0.6, 0.95])
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.6, 0.9])
 def test_a_file_that_was_cut_short_enters_nothing(filled: Store, path: Path, share: float) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
@@ -222,7 +222,7 @@ HOSTILE = {
         "CREATE TRIGGER evil AFTER UPDATE ON runs BEGIN SELECT load_extension('evil'); END"
     ],
     "a virtual table": ["CREATE VIRTUAL TABLE evil USING fts5(x)"],
-    "a generated column": ["ALTER TABLE runs ADD COLUMN evil AS (hex(randomblob(9)))"],
+    "a generated column": ["ALTER TABLE runs ADD COLUMN evil AS (hex(id))"],
     "a body of bytes": ["UPDATE texts SET body = CAST(body AS BLOB)"],
     "a number as manifest": ["UPDATE runs SET manifest = x'00'"],
     "a place of text": ["UPDATE texts SET place = 'x' WHERE place = 1"],
@@ -389,14 +389,15 @@ import sys, time
 from pathlib import Path
 from ragstone.store import Store, import_, runs
 
-write = runs.write
+checked = runs._checked_rows
 
-def slow(connection, number, records):
-    write(connection, number, records)
-    if records[-1].place > 300:
-        time.sleep(600)  # to be killed
+def slow(run):
+    for row in checked(run):
+        if row.index > 300:
+            time.sleep(600)  # to be killed
+        yield row
 
-runs.write = slow
+runs._checked_rows = slow
 with Store.open(sys.argv[1]) as store:
     import_(store, Path(sys.argv[2]))
 """

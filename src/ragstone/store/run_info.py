@@ -94,11 +94,13 @@ class RunInfo:
                 ranked=ranked,
                 damage=damage,
             )
-        except ValidationError as error:
+        except ValueError as error:
             if damage:
                 raise DamagedRunError(damage, line.id) from error
+            is_json = isinstance(error, ValidationError)
+            reason = format_validation_errors(error) if is_json else str(error)
             raise StoreError(
-                f"run {line.id} cannot be read: {one_line(format_validation_errors(error), 300)}; "
+                f"run {line.id} cannot be read: {one_line(reason, 300)}; "
                 "if a newer version of ragstone wrote it, update ragstone"
             ) from error
 

@@ -335,9 +335,8 @@ def _open_export(path: Path) -> Generator[tuple[Store, str], None, None]:
     try:
         source = Store.open(path, reading=True)
     except StoreError as error:
-        raise StoreError(
-            f"{error}; to import a run, name a file of `ragstone runs export`"
-        ) from error
+        what = "runs are imported from files that `ragstone runs export` wrote"
+        raise StoreError(f"{error} ({what})") from error
     with source:
         try:
             with source.connect() as connection:
