@@ -38,8 +38,6 @@ GATES = tuple(Gate(metric=name, op=">=", threshold=0.85) for name in ("hit@5", "
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 PLACE = 0
 """The sample that is looked at: one of its claims has the wrong number."""
-PAIR = 0
-"""The sample that is looked at in both runs: the same claim is wrong in one of them only."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +105,6 @@ async def shoot(browser: Browser, shown: Shown, folder: Path) -> None:
     await page.set_viewport_size(TALL)
     await page.goto(f"{shown.viewer}/compare?a={a}&b={b}")
     await _save(page, folder / "compare.png")
-    pair = f"{shown.viewer}/compare/sample?a={a}&b={b}&metric=faithfulness&row={PAIR}"
-    await page.set_viewport_size(WIDE)
-    await page.goto(pair)
-    await _save(page, folder / "pair.png")
     phone = await browser.new_page(viewport=PHONE, color_scheme="dark")
     await phone.goto(shown.report)
     await phone.locator("#rows-table tbody tr").first.wait_for()

@@ -45,7 +45,7 @@ def import_all() -> None:
 
     modules = [each.name for each in pkgutil.walk_packages(ragstone.__path__, "ragstone.")]
     plugins = [f"_pytest.{name}" for name in default_plugins]
-    for name in (*modules, *plugins, "alembic.config", "filelock"):
+    for name in (*modules, *plugins, "filelock"):
         if not name.startswith(UNTOUCHED):
             with suppress(ImportError):  # it needs an extra
                 importlib.import_module(name)

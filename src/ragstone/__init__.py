@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ragstone.metrics.claim_scoring import ClaimMetric
     from ragstone.metrics.retrieval import RankingMetric
     from ragstone.results.run import Run
-    from ragstone.store.comparison import compare
+    from ragstone.store.runs import compare
     from ragstone.targets.base import Answer, Target
     from ragstone.types.claim import Claim, Evidence, Label, Verdict
     from ragstone.types.row import Row
@@ -67,7 +67,7 @@ _HOMES = {
     "metrics.retrieval": ("RankingMetric",),
     "types.row": ("Row",),
     "results.run": ("Run",),
-    "store.comparison": ("compare",),
+    "store.runs": ("compare",),
     "types.sample": ("Context", "Sample"),
     "types.score": ("Score",),
     "targets.base": ("Answer", "Target"),

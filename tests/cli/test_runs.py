@@ -9,7 +9,7 @@ import pytest
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.store import Store, resume
-from ragstone.store.locks import run_lock
+from ragstone.store.engine import run_lock
 from ragstone.store.schema import RUNS
 from ragstone.types.claim import Claim
 
@@ -283,10 +283,10 @@ def test_an_age_has_a_unit(ragstone: Command, place: str) -> None:
 
 def test_a_run_travels_as_one_file_to_another_store(ragstone: Command, place: str) -> None:
     run_id = made(place)
-    assert ragstone("runs", "export", "last", "run.jsonl.gz").code == 0
-    taken = ragstone("runs", "import", "run.jsonl.gz")
+    assert ragstone("runs", "export", "last", "run.db").code == 0
+    taken = ragstone("runs", "import", "run.db")
     assert (taken.code, "already exists" in taken.err) == (2, True)
-    entered = ragstone("runs", "import", "run.jsonl.gz", "--store", "other.db")
+    entered = ragstone("runs", "import", "run.db", "--store", "other.db")
     assert entered.out == f"imported run {run_id} into other.db\n"
     assert run_id in ragstone("runs", "show", "last", "--store", "other.db").out
 
@@ -300,7 +300,7 @@ def test_every_reader_of_a_damaged_run_says_what_is_missing(ragstone: Command, p
             connection.exec_driver_sql(f"DELETE FROM {table} WHERE run = 3 AND place % 2 = 1")
     for words in (
         *(("report", damaged), ("rescore", damaged, "--save"), ("compare", whole, damaged)),
-        *(("runs", "show", damaged), ("runs", "export", damaged, "x.jsonl")),
+        *(("runs", "show", damaged), ("runs", "export", damaged, "x.db")),
         *(("report", damaged, "--html", "x.html"), ("resume", damaged, "--retry-failed")),
     ):
         said = ragstone(*words)
@@ -316,8 +316,11 @@ def test_every_reader_of_a_damaged_run_says_what_is_missing(ragstone: Command, p
 
 def test_an_import_that_is_refused_makes_no_store(ragstone: Command, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("{}", encoding="utf-8")
-    for file, why in (("none.gz", "there is no file none.gz"), ("notes.txt", "not written by"),
-                      (".", "is a folder")):  # fmt: skip
+    for file, why in (
+        ("none.db", "there is no file none.db"),
+        ("notes.txt", "files that `ragstone runs export` wrote"),
+        (".", "is a folder"),
+    ):
         said = ragstone("runs", "import", file, "--store", "new/runs.db")
         assert said.code == 2
         assert why in said.err
@@ -332,8 +335,8 @@ def test_an_export_makes_the_folder_and_spares_the_data(
     data.write_text(json.dumps({**SAMPLE, "relevance": ["b"]}), encoding="utf-8")
     ragstone("run", "answers.jsonl", "-m", "hit", "--no-export")
     made(place)
-    assert ragstone("runs", "export", "last", "new/run.jsonl").code == 0
-    assert (tmp_path / "new/run.jsonl").exists()
+    assert ragstone("runs", "export", "last", "new/run.db").code == 0
+    assert (tmp_path / "new/run.db").exists()
     oldest = ids(ragstone)[-1]
     before = data.read_text(encoding="utf-8")
     for words in (["export", oldest, "answers.jsonl"], ["list", "--json", "answers.jsonl"]):
@@ -401,8 +404,8 @@ def test_a_report_is_written_as_a_workbook(ragstone: Command, place: str, tmp_pa
 
 def test_an_imported_run_can_be_tagged(ragstone: Command, tmp_path: Path) -> None:
     ragstone("demo", "--limit", "1", "--no-export")
-    ragstone("runs", "export", "last", "run.jsonl")
-    said = ragstone("runs", "import", "run.jsonl", "--tag", "baseline", "--store", "other.db")
+    ragstone("runs", "export", "last", "run.db")
+    said = ragstone("runs", "import", "run.db", "--tag", "baseline", "--store", "other.db")
     assert said.code == 0, said.err
     assert said.out.endswith("into other.db as baseline\n")
     assert ragstone("runs", "show", "baseline", "--store", "other.db").code == 0

@@ -5,6 +5,7 @@ that the program wrote is searched for the mark, as it is and in base64.
 """
 
 import base64
+import gzip
 import html
 import json
 import re
@@ -203,7 +204,7 @@ def leaks(ragstone, search: Search, monkeypatch: pytest.MonkeyPatch) -> Callable
         assert said["command"].err or said["command"].out
         if shown and (search.folder / ".ragstone" / "ragstone.db").exists():
             for number, more in enumerate((
-                "runs list", "runs show last", "runs export last -o export.jsonl",
+                "runs list", "runs show last", "runs export last export.db",
                 "report last -v --html again.html --rows again.csv", "resume last",
                 "compare last last --html compared.html", "rescore last --html rescored.html",
             )):  # fmt: skip
@@ -216,15 +217,14 @@ def leaks(ragstone, search: Search, monkeypatch: pytest.MonkeyPatch) -> Callable
 
 
 def pages(url: str) -> str:
-    """Return the pages of the viewer and their data."""
+    """Return the pages of the viewer."""
     first = urlopen(url).read().decode()
     found = [first]
     for run in set(re.findall(r'href="(/runs/[^"?#/]+)"', first)):
-        for path in ("", "/live.json", "/rows.json", "/rows/0.json", "/rows/1.json"):
-            try:
-                found.append(urlopen(url.rstrip("/") + run + path).read().decode())
-            except OSError as error:
-                found.append(str(error))
+        page = urlopen(url.rstrip("/") + run).read().decode()
+        found.append(page)
+        blocks: list[str] = re.findall(r'<script type="application/gzip"[^>]*>([^<]+)<', page)
+        found += [gzip.decompress(base64.b64decode(block)).decode() for block in blocks]
     return "\n".join(found)
 
 

@@ -13,7 +13,6 @@ import ragstone
 
 HEAVY = (
     "aiohttp",
-    "alembic",
     "psycopg",
     "sqlalchemy",
     "numpy",

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ragstone.store.codec import Texts, column, decode_row, encode_row, query_fingerprint
+from ragstone.store.codec import (
+    RowIndexSet,
+    Texts,
+    column,
+    decode_row,
+    encode_row,
+    query_fingerprint,
+)
 from ragstone.types.questions import ExtractClaims, Question, adapter_of
 from ragstone.types.reply import Exchange, Failure, Reply
 from ragstone.types.row import Row
@@ -52,7 +59,7 @@ def test_without_a_transcript_no_text_of_a_reply_is_there(make: SimpleNamespace)
             assert exchange.outcome == replace(was.outcome, returned=(), raw=None)
 
 
-def test_what_an_older_version_did_not_store_is_at_its_default(make: SimpleNamespace) -> None:
+def test_what_is_not_stored_is_at_its_default(make: SimpleNamespace) -> None:
     body = json.loads(encode_row(make.full_row(3)).body)
     for name in ("failures", "calls", "blamed", "notes"):
         del body[name]
@@ -92,3 +99,17 @@ def test_a_column_holds_what_a_database_takes(text: str, held: str) -> None:
 
 def test_equal_queries_have_equal_fingerprints() -> None:
     assert query_fingerprint("a") == query_fingerprint("a") != query_fingerprint("\ud800")
+
+
+def test_places_are_a_set_of_whole_numbers() -> None:
+    places = RowIndexSet.of([3, 0, 9, 3])
+    assert list(places) == [0, 3, 9]
+    assert len(places) == 3
+    assert [place in places for place in (0, 1, 9, 10, -1, "0")] == [True, False, True] + [
+        False
+    ] * 3
+
+
+def test_there_may_be_none() -> None:
+    assert not RowIndexSet()
+    assert 0 not in RowIndexSet.of([])

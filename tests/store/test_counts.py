@@ -12,8 +12,7 @@ from tests.store.conftest import METRICS, full_row, query, small_row
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store import Store, resume
-from ragstone.store import counts as stored_counts
-from ragstone.store.counts import decode_counts, encode_counts
+from ragstone.store.codec import COUNTS_VERSION, decode_counts, encode_counts
 from ragstone.types.row import Row
 
 
@@ -72,7 +71,7 @@ async def test_the_summary_of_a_finished_run_reads_no_rows(
         '"troubles": ["rows are missing"', '"troubles": ['
     ).replace("[, ", "[")
     with monkeypatch.context() as patch:
-        patch.setattr("ragstone.store.reader.VERSION", stored_counts.VERSION + "1")
+        patch.setattr("ragstone.store.reader.COUNTS_VERSION", COUNTS_VERSION + "1")
         assert shown(store.load("r1")) == found  # another version counts the rows
     resume(store, make.manifest("r1"))
     assert query(store, "SELECT run FROM counts") == []

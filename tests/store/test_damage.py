@@ -1,6 +1,5 @@
 """Line 4 of issue 18: rows that are missing or changed are noticed by all that read them."""
 
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,7 +8,6 @@ from sqlalchemy import event
 from tests.store.conftest import full_row, query
 from tests.store.test_runs import ranked
 
-from ragstone.results.run import Run
 from ragstone.store import (
     DamagedRunError,
     Store,
@@ -21,7 +19,7 @@ from ragstone.store import (
     tag,
 )
 from ragstone.store.errors import RunNotFoundError
-from ragstone.store.search import RowQuery, find_rows, row_at, summarize
+from ragstone.store.runs import summarize
 
 
 @pytest.fixture
@@ -36,7 +34,7 @@ async def finished(store: Store, make: SimpleNamespace) -> Store:
 
 
 def read(store: Store, tmp_path: Path) -> None:
-    export(store, "r1", tmp_path / "run.jsonl")
+    export(store, "r1", tmp_path / "run.db")
 
 
 ROWS = {
@@ -83,10 +81,8 @@ async def test_changed_rows_are_noticed(what: str, finished: Store, tmp_path: Pa
         read(finished, tmp_path)
     with pytest.raises(DamagedRunError, match=message):
         list(run.rows)
-    with pytest.raises(DamagedRunError, match=r"row \d of run r1"):
-        find_rows(finished, "r1", RowQuery())
     with pytest.raises(DamagedRunError, match=message):
-        row_at(finished, "r1", place)
+        finished.row("r1", place)
     assert run.rows[0] == full_row(0, "It is ü.")
 
 
@@ -161,25 +157,9 @@ def test_damaged_rankings_are_noticed(
         list(store.load("r1").rows)
 
 
-def test_runs_of_an_older_version_are_read_without_checksums(tmp_path: Path) -> None:
-    path = tmp_path / "runs.db"
-    shutil.copy(Path(__file__).parent / "older" / "0002.db", path)
-    with Store.open(path) as store:
-        for info in store.runs():
-            assert (info.finished, info.damage) == (True, None)
-            run = store.load(info.id)
-            assert isinstance(run, Run)
-            assert len(list(run.rows)) == info.rows
-            export(store, info.id, tmp_path / info.id)
-        query(store, "DELETE FROM texts WHERE place = 1")  # at least this is noticed
-        with pytest.raises(DamagedRunError, match="texts of 1 of its 2 rows"):
-            list(store.load("r1").rows)
-
-
 READERS = {
     "rows": lambda run: list(run.rows),
     "first row": lambda run: run.rows[0],
-    "texts": lambda run: list(run.rows.texts()),
 }
 
 
@@ -232,9 +212,8 @@ async def test_a_run_deleted_between_two_queries_is_not_damaged(
             try:
                 for info in other.runs():
                     summarize(other, info)
-                find_rows(other, run, RowQuery())
-                row_at(other, run, 0)
-                export(other, run, tmp_path / "run.jsonl")
+                other.row(run, 0)
+                export(other, run, tmp_path / "run.db")
             except StoreError as error:
                 found.append(f"{type(error).__name__}: {error}")
     wrong = [each for each in found if "RunNotFound" not in each or "deleted" not in each]

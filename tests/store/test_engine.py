@@ -1,3 +1,4 @@
+import os
 import sqlite3
 import sys
 import time
@@ -5,9 +6,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.store.conftest import query
 
 from ragstone.store import Store, StoreError
-from ragstone.store.engine import create_store_engine, display_name
+from ragstone.store.engine import create_store_engine, explain_sqlite_error
+from ragstone.store.errors import display_name
 
 
 def test_the_default_is_a_file_in_a_folder_that_git_does_not_see(
@@ -67,12 +70,23 @@ def test_the_database_of_another_program_stays_as_it_is(tmp_path: Path) -> None:
     assert path.read_bytes() == was
 
 
-def test_the_tables_of_a_newer_version_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "runs.db"
-    Store.open(path).close()
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
-    assert "written by a newer version of ragstone (schema 9999" in refused(path)
+def test_the_tables_of_another_version_are_refused(place: str) -> None:
+    with Store.open(place) as store:
+        query(store, "UPDATE schema_version SET version = 9999")
+    said = refused(place)
+    assert "its tables have version 9999, this ragstone needs 1" in said
+    assert "export its runs with that version (`ragstone runs export`) and import them here" in said
+    with pytest.raises(StoreError, match="its tables have version 9999"):
+        Store.open(place, reading=True)
+
+
+def test_the_tables_of_a_program_that_numbers_them_too_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    for statement in ("schema_version (version)", "runs (id)"):
+        assert not path.exists() or "is the database of another program" in refused(path)
+        with closing(sqlite3.connect(path)) as other, other:
+            other.execute(f"CREATE TABLE {statement}")
+    assert "its tables have version None" in refused(path)
 
 
 @pytest.mark.parametrize(
@@ -142,3 +156,36 @@ def test_a_wrong_password_and_a_wrong_database_are_told(server: object) -> None:
     assert "cannot create or use the schema" in said
     rules.write_text(kept)
     server.control("reload")  # type: ignore[attr-defined]
+
+
+def sqlite_refusal(path: Path) -> str:
+    """Return what is said of a file that SQLite cannot open."""
+    with pytest.raises(sqlite3.OperationalError) as error:
+        sqlite3.connect(path)
+    return explain_sqlite_error(error.value, path)
+
+
+def test_a_folder_is_told_with_a_file_that_may_be_meant(tmp_path: Path) -> None:
+    assert (
+        f"it is a folder; name a file in it, such as {tmp_path / 'ragstone.db'}"
+        in sqlite_refusal(tmp_path)
+    )
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    assert f"there is no folder {tmp_path / 'none'}" in sqlite_refusal(
+        tmp_path / "none" / "runs.db"
+    )
+
+
+def test_permissions_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(sqlite3.OperationalError) as error:
+        sqlite3.connect(tmp_path)
+    file = tmp_path / "runs.db"
+    assert "it cannot be opened; choose another path" in explain_sqlite_error(error.value, file)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may do everything
+    assert f"no files can be created in its folder {tmp_path}" in explain_sqlite_error(
+        error.value, file
+    )
+    file.touch()
+    assert "it cannot be read" in explain_sqlite_error(error.value, file)

@@ -1,9 +1,7 @@
 """Labels belong to a run: they are stored, replaced, deleted, exported and imported with it."""
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,11 +12,8 @@ from ragstone.store import (
     Store,
     StoreError,
     delete,
-    export,
-    import_,
     prune,
 )
-from ragstone.store.archive import check_archive
 from ragstone.types.label import HumanLabel
 
 AT = datetime(2026, 11, 23, 9, 30, 1, 250_000, tzinfo=UTC)
@@ -129,39 +124,3 @@ def test_labels_are_deleted_with_the_run(labelled: Store, by: str) -> None:
     else:
         assert prune(labelled, before=AT) == ["r1"]
     assert query(labelled, "SELECT count(*) FROM labels") == [(0,)]
-
-
-@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
-def test_labels_are_exported_and_imported(labelled: Store, tmp_path: Path, name: str) -> None:
-    export(labelled, "r1", tmp_path / name)
-    delete(labelled, "r1")
-    import_(labelled, tmp_path / name)
-    assert labelled.labels("r1") == [WHOLE, SUPPORTED, OTHER]
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        *(("probability", bad) for bad in (0, 1.5, None)),
-        *(("at", bad) for bad in ("2026-01-01", "2026-01-01T00:00:00")),
-        ("claim", -1),
-        ("position", 99),
-        ("value", "perhaps"),
-    ],
-)
-def test_a_file_with_an_invalid_label_is_refused(
-    labelled: Store, tmp_path: Path, key: str, value: object
-) -> None:
-    path = tmp_path / "run.jsonl"
-    export(labelled, "r1", path)
-    head, *rows, end = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    head["labels"][0][key] = value
-    lines = [head, *rows, end | {"checksum": None}]
-    path.write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
-    delete(labelled, "r1")
-    with pytest.raises(StoreError):
-        import_(labelled, path)
-    assert labelled.runs() == []
-    if key != "position":
-        with pytest.raises(StoreError):
-            check_archive(path)

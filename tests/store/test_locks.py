@@ -36,12 +36,10 @@ def test_the_end_of_a_look_at_a_lock_is_waited_for(tmp_path: Path, beside: Path)
     looking = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from ragstone._internal.files import open_locked\n"
-        "file = open_locked(Path(sys.argv[1]))\n"
-        "print('held', flush=True)\n"
-        "time.sleep(0.2)\n"
-        "Path(sys.argv[1]).unlink()\n"  # as whoever holds it does in the end
-        "file.close()\n"
+        "from ragstone._internal.files import lock_file\n"
+        "with lock_file(Path(sys.argv[1]), timeout=0):\n"
+        "    print('held', flush=True)\n"
+        "    time.sleep(0.2)\n"
     )
     beside.touch()
     command = [sys.executable, "-c", looking, str(beside)]

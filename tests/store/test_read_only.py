@@ -17,8 +17,6 @@ from tests.conftest import Fork
 from tests.store.test_runs import ranked
 
 from ragstone.store import Store, StoreError, export, save_ranking, tag
-from ragstone.store.engine import SCHEMA, WRITING, create_store_engine
-from ragstone.store.schema import upgrade
 
 pytestmark = pytest.mark.timeout(1800)  # dozens of commands, perhaps on a busy machine
 posix = pytest.mark.skipif(os.name != "posix", reason="needs permissions")
@@ -26,7 +24,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs permissions")
 READING = """
 runs list
 runs show last
-runs export last out/run.json
+runs export last out/run.db
 report last --no-export --json -
 report last --no-export --html out/report.html
 compare one last
@@ -46,7 +44,7 @@ runs tag last name
 runs untag last
 runs delete last --yes
 runs prune --older-than 1h --yes
-runs import run.json
+runs import run.db
 label last --no-browser
 labels import data.jsonl --run last
 """
@@ -65,7 +63,7 @@ def fill(place: str, home: Path) -> None:
     with Store.open(place) as store:
         save_ranking(store, ranked("ranked"))
         run = made(place)
-        export(store, run, home / "run.json")
+        export(store, run, home / "run.db")
         tag(store, run, "first")
     made(place)
 
@@ -154,25 +152,17 @@ def test_a_read_only_mount(fork: Fork, home: Path, monkeypatch: pytest.MonkeyPat
 
 
 @posix
-def test_an_older_read_only_file_is_refused(
+def test_a_read_only_file_of_another_version_is_refused(
     fork: Fork, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (home / "store").mkdir()
-    path = home / "store/runs.db"
-    shutil.copy(Path(__file__).parent / "older" / "0002.db", path)
+    path = fill_file(home)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE schema_version SET version = 2")
     protect(path)
     monkeypatch.setenv("RAGSTONE_STORE", str(path))
     (done,) = outcomes(fork, home, [(["runs", "list"], home)])
     assert done["code"] == 2
-    assert "the store is read-only" in str(done["err"])
-    assert "must be upgraded" in str(done["err"])
-
-
-def test_an_older_file_is_upgraded_to_read_it(tmp_path: Path) -> None:
-    path = tmp_path / "runs.db"
-    shutil.copy(Path(__file__).parent / "older" / "0002.db", path)
-    with Store.open(path, reading=True) as store:
-        assert "r1" in [info.id for info in store.runs()]
+    assert "another version of ragstone wrote this store" in str(done["err"])
 
 
 @pytest.fixture
@@ -210,14 +200,12 @@ def test_a_server_that_is_a_read_only_copy(
     check(fork, reader, home, monkeypatch)
 
 
-def test_older_tables_of_a_user_who_may_only_read(reader: str, server: SimpleNamespace) -> None:
-    engine = create_store_engine(server.url)
-    with engine.connect().execution_options(**WRITING) as connection, connection.begin():
-        connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
-        upgrade(connection, "0002")
-    engine.dispose()
-    let_read(server)
-    with pytest.raises(StoreError, match=r"grant the privilege.*must be upgraded"):
+def test_an_empty_database_of_a_user_who_may_only_read(
+    reader: str, server: SimpleNamespace
+) -> None:
+    server.query("CREATE SCHEMA ragstone")
+    server.query("GRANT USAGE ON SCHEMA ragstone TO reader")
+    with pytest.raises(StoreError, match="the database is empty; choose another path"):
         Store.open(reader, reading=True)
 
 

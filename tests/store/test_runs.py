@@ -1,4 +1,3 @@
-import gzip
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -30,8 +29,9 @@ from ragstone.store import (
     tag,
     untag,
 )
-from ragstone.store.ranking_values import pack
+from ragstone.store.runs import summarize
 from ragstone.store.schema import QUERY_BLOCKS, UNDER_WAY, VALUE_BLOCKS
+from ragstone.store.writer import pack
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.score import State
 
@@ -131,9 +131,9 @@ def test_a_clock_that_was_set_back_changes_neither_last_nor_what_is_pruned(
     make.begin(store, "ahead", minutes=10**7, fingerprint="g")  # the clock was ahead
     make.begin(store, "first", minutes=20)
     make.begin(store, "second")  # the clock was set back
-    export(store, "old", tmp_path / "old.jsonl")
+    export(store, "old", tmp_path / "old.db")
     delete(store, "old")
-    import_(store, tmp_path / "old.jsonl")  # is older than the others, although it came last
+    import_(store, tmp_path / "old.db")  # is older than the others, although it came last
     assert [info.id for info in store.runs()] == ["second", "first", "ahead", "old"]
     assert find_run(store, "last") == "second"
     assert prune(store, before=START + timedelta(minutes=10)) == []
@@ -269,61 +269,6 @@ def test_states_and_reasons_are_those_of_the_run(store: Store) -> None:
     assert values == [1 / 14, 3 / 14, None, 7 / 14, None, 11 / 14, None]
 
 
-@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
-def test_a_run_goes_into_a_file_and_comes_back(
-    name: str, store: Store, tmp_path: Path, at_once: int
-) -> None:
-    del at_once
-    run = ranked()
-    save_ranking(store, run)
-    before = store.info("r1")
-    export(store, "r1", tmp_path / name)
-    with pytest.raises(StoreError, match="run r1 already exists"):
-        import_(store, tmp_path / name)
-    delete(store, "r1")
-    assert import_(store, tmp_path / name) == "r1"
-    assert store.info("r1") == before
-    assert list(store.load("r1").rows) == list(run.rows)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"why":[0,', '"why":[7,'),
-        ('"why":[0,', '"why":['),
-        ('"hit@5":[0.0,', '"hit@5":["x",'),
-        ('"hit@5":[', '"mrr@5":['),
-        ('"ids":', '"names":'),
-        ('"failed":{"ndcg@5"', '"failed":{"ndcg@6"'),
-        ('"6":"again"', '"7":"again"'),
-        ('"6":"again"', '"-1":"again"'),
-        ('"6":"again"', '"2":"again"'),
-    ],
-)
-def test_a_file_of_something_else_enters_nothing(
-    old: str, new: str, store: Store, tmp_path: Path
-) -> None:
-    path = tmp_path / "run.jsonl"
-    save_ranking(store, ranked())
-    export(store, "r1", path)
-    delete(store, "r1")
-    text = path.read_text(encoding="ascii")
-    head, _, rest = text.partition("\n")
-    assert old in rest
-    path.write_text(f"{head}\n{rest.replace(old, new, 1)}", encoding="ascii")
-    with pytest.raises(StoreError, match="line 2 has no valid scores of a ranking run"):
-        import_(store, path)
-    assert store.runs() == []
-
-
-def test_an_older_ragstone_refuses_the_file_of_a_ranked_run(store: Store, tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl.gz"
-    save_ranking(store, ranked())
-    export(store, "r1", path)
-    with gzip.open(path, "rt") as file:
-        assert json.loads(file.readline())["ragstone_run"] == 2
-
-
 def test_a_run_is_there_whole_or_not_at_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranked_values, "BLOCK", 3)
     whole = ranked()
@@ -388,3 +333,20 @@ def test_a_damaged_block_is_told(cell: bytes, store: Store) -> None:
         connection.execute(QUERY_BLOCKS.update().values(names=cell))
     with pytest.raises(StoreError, match="cannot be read"):
         store.load("r1")
+
+
+async def test_a_run_without_a_summary_gets_one(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "r1")
+    assert summarize(store, store.info("r1")).summary == {"metrics": {}}
+    async with store.open_writer("r1") as writer:
+        for place in range(10):
+            hit = float(place % 2)
+            await writer.put(make.small_row(place, hit))
+    info = summarize(store, store.info("r1"))
+    assert info.summary == {
+        "metrics": {
+            "faithfulness": {"mean": None, "failed": 4},
+            "hit@5": {"mean": 0.5, "failed": 0},
+        }
+    }
+    assert summarize(store, info) is info

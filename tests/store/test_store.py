@@ -176,3 +176,13 @@ def test_a_store_that_nobody_holds_any_more_has_no_connections(server: SimpleNam
             time.sleep(0.05)
         assert connections() == before
     server.query("DROP SCHEMA IF EXISTS ragstone CASCADE")
+
+
+async def test_one_row_is_read_by_its_index(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "r1")
+    async with store.open_writer("r1") as writer:
+        await writer.put(make.full_row(3))
+    assert store.row("r1", 3) == make.full_row(3)
+    assert store.row("r1", 0) is None
+    with pytest.raises(StoreError, match="there is no run no such"):
+        store.row("no such", 0)

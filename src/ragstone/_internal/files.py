@@ -169,21 +169,19 @@ def lock_file(path: Path, *, timeout: float) -> Generator[None, None, None]:
         BlockingIOError: it was locked for `timeout` seconds.
         OSError: the file cannot be opened or locked.
     """
-    until = time.monotonic() + timeout
-    while True:
-        try:
-            file = open_locked(path)
-            break
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.02)
-    with file:
-        try:
-            yield
-        finally:
-            with suppress(OSError):  # Windows cannot delete open files
-                path.unlink()
+    from filelock import FileLock, Timeout  # slow to import, and rarely needed
+
+    lock = FileLock(path, timeout, thread_local=False, poll_interval=0.02, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise BlockingIOError(f"another process has locked {path}") from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows cannot delete open files
+            path.unlink()
+        lock.release()
 
 
 def write_mapped(path: Path, value: object) -> None:

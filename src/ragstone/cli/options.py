@@ -34,7 +34,7 @@ from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.metrics import catalogue, select
 from ragstone.metrics.registry import load_plugin
 from ragstone.store import RunInfo, Store
-from ragstone.store.engine import display_name
+from ragstone.store.errors import display_name
 from ragstone.types.config import (
     DEFAULT_API,
     DEFAULT_STORE,

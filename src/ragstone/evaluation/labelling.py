@@ -22,7 +22,6 @@ from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, n
 from ragstone.results.stats.labels import SamplingPlan, Stratum
 from ragstone.store import RunInfo, Store, StoreError
 from ragstone.store.reader import StoredRows
-from ragstone.store.search import row_at
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
@@ -277,7 +276,7 @@ class LabelSession:
         return item
 
     def row(self, item: Item) -> Row:
-        row = row_at(self.store, self.run_id, item.position)
+        row = self.store.row(self.run_id, item.position)
         assert row is not None, "labels need a row"
         return row
 

@@ -13,9 +13,8 @@ from ragstone.results.metric_summary import ScoreColumn
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store import RowWriter, RunLockedError, Store, StoreError, resume, running_runs
-from ragstone.store.locks import SAME_EVALUATION
-from ragstone.store.reader import EncodedRows, RowIndexSet
-from ragstone.store.writer import Record
+from ragstone.store.codec import EncodedRows, Record, RowIndexSet
+from ragstone.store.errors import SAME_EVALUATION
 from ragstone.types.config import Manifest
 from ragstone.types.row import Row
 from ragstone.types.score import NOTHING, Detail

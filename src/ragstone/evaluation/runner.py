@@ -66,8 +66,7 @@ from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.grouping import INDEPENDENT
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store
-from ragstone.store.codec import decode_row
-from ragstone.store.reader import RowIndexSet
+from ragstone.store.codec import RowIndexSet, decode_row
 from ragstone.targets.base import Target
 from ragstone.targets.factory import Function, get_target
 from ragstone.types.config import SETTINGS, Manifest, Plan, in_python, python_names

@@ -23,8 +23,7 @@ from ragstone.evaluation.recorder import RowCounts
 from ragstone.evaluation.scoring import BATCH
 from ragstone.evaluation.workers import ScoredShard
 from ragstone.metrics.base import Metric
-from ragstone.store.codec import Texts, decode_row, encode_body
-from ragstone.store.writer import Record
+from ragstone.store.codec import Record, Texts, decode_row, encode_body
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 

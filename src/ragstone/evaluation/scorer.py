@@ -40,8 +40,8 @@ from ragstone.evaluation.scored_files import (
 from ragstone.evaluation.workers import ShardScorer, WorkerSetup, describe_rows
 from ragstone.judges.base import Judge
 from ragstone.metrics import select
+from ragstone.store.codec import Record as ScoredRecord
 from ragstone.store.codec import column, decode_row
-from ragstone.store.writer import Record as ScoredRecord
 from ragstone.types.config import Source, python_names
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample

@@ -38,8 +38,8 @@ from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, get, load_plugin
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.redaction import known_secrets, remember_secrets
+from ragstone.store.codec import Record
 from ragstone.store.limits import SharedBudget, StoredLimits, shared_limits
-from ragstone.store.writer import Record
 from ragstone.types.config import Plan
 from ragstone.types.row import Row
 

@@ -62,7 +62,7 @@ CREATE TABLE IF NOT EXISTS ragstone_cache.replies (
     kept_at DOUBLE PRECISION NOT NULL,
     checksum BIGINT NOT NULL
 )"""
-"""In a schema of its own: the store and its migrations own the other one."""
+"""In a schema of its own: the store owns the other one."""
 _FIND_ON_SERVER = """
 SELECT key, value, notes, raw, usage, kept_at, checksum
 FROM ragstone_cache.replies WHERE key = ANY(%s)"""

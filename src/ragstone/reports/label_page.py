@@ -61,7 +61,7 @@ class _Views:
 
     def page(self, request: Request) -> Response:
         del request
-        return html_response("label.html", rule=RULE)
+        return html_response("label.html", {"rule": RULE})
 
     async def answer(self, request: Request) -> Response:
         if not compare_digest(request.headers.get(TOKEN, "").encode(), self._token.encode()):

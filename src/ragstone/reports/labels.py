@@ -16,7 +16,6 @@ from ragstone.reports.tables import Cell, CellType, Column, Table, batches, writ
 from ragstone.reports.terminal import print_table
 from ragstone.results.stats.labels import Agreement
 from ragstone.store import Store
-from ragstone.store.search import row_at
 from ragstone.types.label import HumanLabel
 
 _COLUMNS: Mapping[str, tuple[CellType, int]] = {
@@ -79,7 +78,7 @@ def write_claims(store: Store, run_id: str, plan: LabelPlan, path: Path) -> None
 
     def lines() -> Iterator[Sequence[Cell]]:
         for drawn in plan.rows:
-            row = row_at(store, run_id, drawn.position)
+            row = store.row(run_id, drawn.position)
             assert row is not None, "the plan is of this run"
             sample = row.sample
             contexts = "\n\n".join(each.text for each in sample.contexts or ())

@@ -1,26 +1,34 @@
-"""Stores runs in SQLite or PostgreSQL: find, resume, search, export and import them."""
+"""Stores runs in SQLite or PostgreSQL: find, resume, compare, export and import them.
 
-from ragstone.store.archive import export, import_
-from ragstone.store.errors import (
-    DamagedRunError,
-    RunLockedError,
-    RunNotFoundError,
-    StoreError,
-)
-from ragstone.store.run_info import RunInfo
-from ragstone.store.runs import (
-    delete,
-    find_run,
-    old_runs,
-    prune,
-    resume,
-    running_runs,
-    save_ranking,
-    tag,
-    untag,
-)
-from ragstone.store.store import Store
-from ragstone.store.writer import RowWriter
+Names are imported when they are used: most of them load SQLAlchemy, which takes a while.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ragstone.store.errors import (
+        DamagedRunError,
+        RunLockedError,
+        RunNotFoundError,
+        StoreError,
+    )
+    from ragstone.store.run_info import RunInfo
+    from ragstone.store.runs import (
+        delete,
+        export,
+        find_run,
+        import_,
+        old_runs,
+        prune,
+        resume,
+        running_runs,
+        save_ranking,
+        tag,
+        untag,
+    )
+    from ragstone.store.store import Store
+    from ragstone.store.writer import RowWriter
 
 __all__ = [
     "DamagedRunError",
@@ -42,3 +50,21 @@ __all__ = [
     "tag",
     "untag",
 ]
+
+_HOMES = {
+    "DamagedRunError": "errors",
+    "RowWriter": "writer",
+    "RunInfo": "run_info",
+    "RunLockedError": "errors",
+    "RunNotFoundError": "errors",
+    "Store": "store",
+    "StoreError": "errors",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'ragstone.store' has no attribute {name!r}")
+    found: object = getattr(import_module(f"ragstone.store.{_HOMES.get(name, 'runs')}"), name)
+    globals()[name] = found
+    return found

@@ -1,19 +1,34 @@
-"""Rows and other values as JSON text, and back."""
+"""Rows and counts as JSON text and as table lines, and back. This does not load SQLAlchemy."""
 
+import base64
 import hashlib
 import json
+import zlib
+from array import array
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from enum import Enum
+from functools import reduce
+from importlib.metadata import version
+from operator import add
+from typing import Self, TypeVar, cast
 from zlib import crc32
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from ragstone.errors import UnknownNameError
+from ragstone.errors import Cause, UnknownNameError
+from ragstone.results.grouping import Grouping, RowKeys
+from ragstone.results.metric_summary import First, MetricSummaryBuilder, Placed, Reasons
+from ragstone.results.run_summary import RunSummaryBuilder, TagBreakdown
+from ragstone.results.stats.latencies import Latencies
+from ragstone.types.claim import ClaimIssue, Label
 from ragstone.types.questions import adapter_of
-from ragstone.types.reply import Exchange, Reply
-from ragstone.types.row import Row
+from ragstone.types.reply import NOTHING_SPENT, CascadeStats, Exchange, Reply, Usage
+from ragstone.types.row import LazyRows, Row
+from ragstone.types.score import State
 
 T = TypeVar("T")
 
@@ -59,7 +74,7 @@ def _without_texts(exchange: Exchange) -> Exchange:
 
 
 def decode_row(texts: Texts, *, values: bool = True) -> Row:
-    """Return the row of these texts; fields that an older version did not store have defaults.
+    """Return the row of these texts.
 
     Without `values`, the values of replies remain plain data, which takes half the time.
     """
@@ -108,3 +123,194 @@ def checksum(*values: object) -> int:
 
 def query_fingerprint(query: str) -> str:
     return hashlib.sha256(query.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+_STATES = {state: state.value for state in State}  # `state.value` is slow
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row as values of the tables' columns, in their order, without the number of the run.
+
+    Attributes:
+        size: the number of characters of its texts.
+    """
+
+    row: tuple[object, ...]
+    scores: tuple[tuple[object, ...], ...]
+    texts: tuple[object, ...]
+    size: int
+
+    @classmethod
+    def of(cls, row: Row, *, transcript: bool, texts: Texts | None = None) -> "Record":
+        place, sample = row.index, row.sample
+        spent = [exchange.outcome.usage for exchange in row.exchanges]
+        usage = reduce(add, spent) if spent else NOTHING_SPENT
+        texts = texts or encode_row(row, transcript=transcript)
+        return cls(
+            row=(
+                place,
+                column(sample.id),
+                query_fingerprint(sample.query),
+                usage.calls,
+                usage.cached,
+                usage.retries,
+                usage.prompt_tokens,
+                usage.completion_tokens,
+                usage.cached_tokens,
+                usage.reasoning_tokens,
+                usage.cost_usd,
+            ),
+            scores=tuple(
+                (
+                    column(name),
+                    place,
+                    _STATES[score.state],
+                    score.value,
+                    score.passed,
+                    score.fallback,
+                    score.cause and score.cause.value,
+                )
+                for name, score in row.scores.items()
+            ),
+            texts=(
+                place,
+                texts.body,
+                texts.transcript,
+                checksum(place, texts.body, texts.transcript),
+            ),
+            size=len(texts.body) + len(texts.transcript),
+        )
+
+    @property
+    def place(self) -> int:
+        return cast("int", self.row[0])
+
+    @property
+    def encoded(self) -> Texts:
+        _, body, transcript, _ = self.texts
+        return Texts(cast("str", body), cast("str", transcript))
+
+
+class EncodedRows(LazyRows):
+    """Rows in memory as a store would write them, decoded each time they are read."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def at(self, place: int) -> Row:
+        return decode_row(self._records[place].encoded)
+
+
+class RowIndexSet(Collection[int]):
+    """A set of places of a data set, in one byte per row."""
+
+    def __init__(self, flags: bytes = b"") -> None:
+        self._flags = flags
+
+    @classmethod
+    def of(cls, places: Iterable[int]) -> Self:
+        flags = bytearray()
+        for place in places:
+            if place >= len(flags):
+                flags.extend(bytes(place + 1 - len(flags)))
+            flags[place] = 1
+        return cls(bytes(flags))
+
+    def __contains__(self, place: object) -> bool:
+        return isinstance(place, int) and 0 <= place < len(self._flags) and self._flags[place] == 1
+
+    def __len__(self) -> int:
+        return self._flags.count(1)
+
+    def __iter__(self) -> Iterator[int]:
+        return (place for place, flag in enumerate(self._flags) if flag)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} places>"
+
+
+COUNTS_VERSION = f"{version('ragstone')}+1"
+"""Other versions may count otherwise, so they count the rows again.
+
+Increase the last number when the fields of a counted class change.
+"""
+
+_OBJECTS: Mapping[str, type] = {
+    kind.__name__: kind
+    for kind in (RunSummaryBuilder, MetricSummaryBuilder, RowKeys, TagBreakdown, Latencies, Reasons)
+}
+_VALUES: Mapping[str, Callable[..., object]] = {
+    kind.__name__: kind for kind in (Usage, CascadeStats, First, Placed)
+}
+_ENUMS: Mapping[str, type[Enum]] = {
+    kind.__name__: kind for kind in (Cause, ClaimIssue, Label, State)
+}
+
+
+def encode_counts(counts: RunSummaryBuilder) -> bytes | None:
+    try:
+        return zlib.compress(json.dumps(_plain(counts)).encode(), 1)
+    except TypeError:
+        return None
+
+
+def decode_counts(stored: bytes) -> RunSummaryBuilder | None:
+    try:
+        counts = _restored(json.loads(zlib.decompress(stored)))
+    except (zlib.error, ValueError, TypeError, LookupError, AttributeError):
+        return None
+    return counts if isinstance(counts, RunSummaryBuilder) else None
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON with the names of types: `[type, content]` unless it is a scalar."""
+    match value:
+        case Enum():
+            return [type(value).__name__, value.value]
+        case Grouping():  # follows from the rest
+            return None
+        case None | bool() | int() | float() | str():
+            return value
+        case array():
+            return ["array", value.typecode, base64.b64encode(value.tobytes()).decode()]
+        case Mapping():
+            entries = cast("Mapping[object, object]", value).items()
+            name = "Counter" if isinstance(value, Counter) else "dict"
+            return [name, [[_plain(key), _plain(each)] for key, each in entries]]
+        case Placed():
+            return ["Placed", _plain(value._asdict())]
+        case list() | tuple():
+            name = "list" if isinstance(value, list) else "tuple"
+            return [name, [*map(_plain, cast("Iterable[object]", value))]]
+        case _ if type(value).__name__ in {**_OBJECTS, **_VALUES}:
+            return [type(value).__name__, _plain(vars(value))]
+        case _:
+            raise TypeError(type(value).__name__)
+
+
+def _restored(value: object) -> object:
+    if not isinstance(value, list):
+        return value
+    name, content, *rest = cast("list[object]", value)
+    match name, content:
+        case "array", str(code):
+            return array(code, base64.b64decode(str(rest[0])))
+        case "dict" | "Counter", list():
+            pairs = cast("list[tuple[object, object]]", content)
+            found = {_restored(key): _restored(each) for key, each in pairs}
+            return Counter(cast("dict[object, int]", found)) if name == "Counter" else found
+        case "list" | "tuple", list():
+            items = [*map(_restored, cast("list[object]", content))]
+            return items if name == "list" else tuple(items)
+        case str(), _ if name in _ENUMS:
+            return _ENUMS[name](content)
+        case str(), _ if name in _VALUES:
+            return _VALUES[name](**cast("dict[str, object]", _restored(content)))
+        case _:
+            made = cast("object", object.__new__(_OBJECTS[str(name)]))
+            vars(made).update(cast("dict[str, object]", _restored(content)))
+            return made

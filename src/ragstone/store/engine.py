@@ -1,20 +1,32 @@
-"""The engine of a store's database: a SQLite file, or a PostgreSQL server."""
+"""The engine of a store's database, a SQLite file or a PostgreSQL server: errors and locks.
 
+One process at a time works on a run. The end of a process unlocks its runs, even after kill -9.
+"""
+
+import errno
 import os
-import re
 import sqlite3
-from contextlib import suppress
+import time
+from collections.abc import Generator, Iterable
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from zlib import crc32
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from ragstone._internal.files import WAIT, make_folder, use_wal
-from ragstone.redaction import remember
-from ragstone.store.errors import StoreError
+from ragstone._internal.files import WAIT, lock_file, make_folder, use_wal
+from ragstone._internal.text import quoted
+from ragstone.store.errors import (
+    LIKE_URL,
+    SAME_EVALUATION,
+    RunLockedError,
+    StoreError,
+    parse_url,
+)
 from ragstone.types.config import DEFAULT_STORE
 
 SCHEMA = "ragstone"
@@ -26,13 +38,6 @@ CHECKPOINT = 4000
 WRITING = {"writing": True}
 """Execution options of a connection that writes: SQLite locks the file before the first read."""
 
-_LIKE_URL = re.compile(
-    r"[a-z0-9+]*://|(?:postgres(?:ql)?|mysql|https?)(?:\+\w+)?:|(?![a-z]:[\\/]).*:.*@"
-    r"|.*\bpassword=",
-    re.IGNORECASE,
-)
-"""A URL, or what is probably meant as one, with a password: no path for a file."""
-_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _TIMEOUTS = {
     "connect_timeout": 10,
     "keepalives_idle": 30,
@@ -41,14 +46,52 @@ _TIMEOUTS = {
     "tcp_user_timeout": 60_000,
 }
 """When a PostgreSQL server counts as unreachable."""
-
-
-def display_name(place: str | Path | None) -> str:
-    if isinstance(place, str) and _LIKE_URL.match(place):
-        url = _url(place)
-        shown = URL.create("postgresql", url.username, None, url.host, url.port, url.database)
-        return shown.render_as_string()
-    return str(place or DEFAULT_STORE)
+_WAITED = f"another program locked it for over {WAIT} s; stop that program first"
+_DELETED = "the run was deleted by another program"
+_SQLITE = {
+    sqlite3.SQLITE_BUSY: _WAITED,
+    sqlite3.SQLITE_FULL: "the disk is full; free some space",
+    sqlite3.SQLITE_READONLY: "it is read-only; change its permissions",
+    sqlite3.SQLITE_PERM: "its permissions do not allow this; change them",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; choose another path",
+    sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY: _DELETED,
+    sqlite3.SQLITE_NOTADB: "it is not a database; name another file",
+    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or repair it with sqlite3's .recover",
+    sqlite3.SQLITE_IOERR: "the disk is full, or cannot be read or written; check the disk",
+}
+"""SQLite's code -> the reason and what to do."""
+_POSTGRESQL = {
+    "23503": _DELETED,
+    "25006": "the server is read-only; use another",
+    "28P01": "the password was rejected; correct it in the URL or in PGPASSWORD",
+    "28000": "the user was rejected; correct the URL, or the pg_hba.conf of the server",
+    "3D000": "the database does not exist; create it (createdb), or correct the URL",
+    "42501": "this user cannot create or use the schema `ragstone`; grant the privilege",
+    "53100": "the disk of the server is full; free some space there",
+    "53300": "the server has no free connections; close some, or raise max_connections",
+    "55P03": _WAITED,
+    "57P03": "the server is starting or shutting down; try again",
+}
+"""SQLSTATE -> the reason and what to do."""
+_POSTGRESQL_MESSAGES = {
+    "password authentication failed": _POSTGRESQL["28P01"],
+    "no password supplied": "a password is required; set PGPASSWORD, or add it to the URL",
+    "does not exist": _POSTGRESQL["3D000"],
+    "no pg_hba.conf entry": _POSTGRESQL["28000"],
+    "role ": _POSTGRESQL["28000"],
+}
+"""Part of a message without a SQLSTATE -> the reason and what to do."""
+KIND = 0x5261_6773
+"""The class of the advisory locks: a number that other programs are unlikely to use."""
+_LOCKED_RUNS = f"""
+SELECT objid FROM pg_locks
+WHERE locktype = 'advisory' AND granted AND classid = {KIND} AND objsubid = 2
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""  # noqa: S608 - a constant
+TIMEOUT = 0.5
+"""Seconds to wait for a lock: another process may only be checking whether it is free."""
+_DENIED = errno.EACCES, errno.EPERM, errno.EROFS
+"""Errors of a lock in a folder that is read-only: it can be checked, but not deleted."""
 
 
 def create_store_engine(place: str | Path | None, *, reading: bool = False) -> Engine:
@@ -56,8 +99,8 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
 
     With `reading`, the store must exist, and no statement can change it.
     """
-    if isinstance(place, str) and _LIKE_URL.match(place):
-        return _postgresql(_url(place), reading=reading)
+    if isinstance(place, str) and LIKE_URL.match(place):
+        return _postgresql(parse_url(place), reading=reading)
     path = Path(place or DEFAULT_STORE)
     _check_path(path, reading=reading)
     engine = create_engine(
@@ -79,7 +122,7 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
             if reading:
                 connection.execute("PRAGMA query_only = ON")
             elif connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
-                use_wal(connection, marker="alembic_version")
+                use_wal(connection, marker="schema_version")
         except BaseException:
             connection.close()
             raise
@@ -141,26 +184,6 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, timeout=WAIT, check_same_thread=False)
 
 
-def _url(text: str) -> URL:
-    remember(text)
-    _, slashes, rest = text.partition("://")
-    scheme = re.split(r"[^\w+]", text)[0]
-    if scheme not in _SCHEMES:
-        raise StoreError(
-            f"{scheme}://...: runs are stored in a SQLite file or in PostgreSQL; "
-            "specify a file, or postgresql://USER@HOST/DATABASE"
-        )
-    if not slashes:
-        raise StoreError(f"{scheme}:... has no //; write {scheme}://USER@HOST/DATABASE")
-    if rest.partition("/")[0].count("@") > 1:
-        raise StoreError(f"{scheme}://...: more than one @; write an @ in the password as %40")
-    try:
-        return make_url(text).set(drivername="postgresql+psycopg")
-    except (ArgumentError, ValueError):  # its text contains the password
-        pass
-    raise StoreError(f"{scheme}://...: invalid URL; write {scheme}://USER@HOST/DATABASE")
-
-
 def _postgresql(url: URL, *, reading: bool) -> Engine:
     try:
         engine = create_engine(
@@ -186,3 +209,126 @@ def _postgresql(url: URL, *, reading: bool) -> Engine:
 
     event.listen(engine, "connect", connect)
     return engine
+
+
+@contextmanager
+def translate_errors(name: str) -> Generator[None, None, None]:
+    """Raise errors of a database as StoreErrors about the store of that name."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise StoreError(f"{name}: {_reason(error, name)}") from None
+
+
+def _reason(error: SQLAlchemyError, name: str) -> str:
+    if not isinstance(error, DBAPIError):
+        return quoted(str(error), 300)
+    if isinstance(error.orig, sqlite3.Error):
+        return explain_sqlite_error(error.orig, name)
+    message = quoted(str(error.orig), 300)
+    reason = _POSTGRESQL.get(getattr(error.orig, "sqlstate", None) or "")
+    if reason is None:
+        reason = next((why for part, why in _POSTGRESQL_MESSAGES.items() if part in message), None)
+    if reason is None and (error.connection_invalidated or "connection" in message):
+        reason = "the server is unreachable or closed the connection; start it, or correct the URL"
+    return f"{reason} ({message})" if reason else message
+
+
+def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -> str:
+    code = getattr(error, "sqlite_errorcode", 0)
+    reason = _SQLITE.get(code) or _SQLITE.get(code := code & 0xFF)  # the primary code
+    if file and code == sqlite3.SQLITE_CANTOPEN:
+        path = Path(file)
+        folder = path.absolute().parent
+        if path.is_dir():
+            reason = f"it is a folder; name a file in it, such as {path / 'ragstone.db'}"
+        elif not folder.is_dir():
+            reason = f"there is no folder {folder}; create it, or choose another folder"
+        elif path.exists() and not os.access(path, os.R_OK):
+            reason = "it cannot be read; change its permissions"
+        elif not os.access(folder, os.W_OK | os.X_OK):
+            reason = f"no files can be created in its folder {folder}; change its permissions"
+            if (log := path.with_name(f"{path.name}-wal")).exists():
+                reason += f", or copy {path} and {log} to another folder"
+        if reason != _SQLITE[code]:
+            reason = f"it cannot be opened: {reason}"
+    message = quoted(str(error), 300)
+    return f"{reason} ({message})" if reason else message
+
+
+def run_lock(connection: Connection, run: int, *, name: str) -> AbstractContextManager[None]:
+    busy = f"run {name} is in use by another process; wait until it finishes"
+    return _locked(connection, _lock_path(connection, run), (KIND, run), busy)
+
+
+def start_lock(connection: Connection, fingerprint: str) -> AbstractContextManager[None]:
+    number = crc32(fingerprint.encode()) & 0x7FFF_FFFF
+    path = Path(f"{connection.engine.url.database}.start-{number:08x}.lock")
+    return _locked(connection, path, (KIND + 1, number), SAME_EVALUATION.format(""))
+
+
+@contextmanager
+def _locked(
+    connection: Connection, path: Path, key: tuple[int, int], busy: str
+) -> Generator[None, None, None]:
+    sqlite = connection.dialect.name == "sqlite"
+    with ExitStack() as stack:
+        try:
+            held = lock_file(path, timeout=TIMEOUT) if sqlite else _advisory_lock(connection, key)
+            stack.enter_context(held)
+        except BlockingIOError as error:
+            raise RunLockedError(busy) from error
+        except OSError as error:
+            raise StoreError(f"{path}: {error.strerror}") from error
+        yield
+
+
+def locked_runs(connection: Connection, runs: Iterable[int]) -> frozenset[int]:
+    if connection.dialect.name != "sqlite":
+        return frozenset(runs) & frozenset(connection.exec_driver_sql(_LOCKED_RUNS).scalars())
+    return frozenset(run for run in runs if _is_locked(_lock_path(connection, run)))
+
+
+def _is_locked(path: Path) -> bool:
+    if not path.exists():
+        return False
+    try:
+        try:
+            with lock_file(path, timeout=0):  # deletes what a killed process left
+                return False
+        except OSError as error:
+            if error.errno not in _DENIED:
+                raise
+        from filelock import lock_descriptor
+
+        with path.open("rb") as file:
+            return not lock_descriptor(file.fileno(), blocking=False)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
+
+
+def _lock_path(connection: Connection, run: int) -> Path:
+    return Path(f"{connection.engine.url.database}.run-{run}.lock")
+
+
+@contextmanager
+def _advisory_lock(connection: Connection, key: tuple[int, int]) -> Generator[None, None, None]:
+    until = time.monotonic() + TIMEOUT
+    while True:
+        free = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock{key}").scalar()
+        connection.commit()
+        if free:
+            break
+        if time.monotonic() > until:
+            raise BlockingIOError
+        time.sleep(0.02)
+    try:
+        yield
+    finally:
+        with suppress(SQLAlchemyError):  # the connection is lost, and the lock with it
+            if not connection.invalidated:
+                connection.rollback()
+                connection.exec_driver_sql(f"SELECT pg_advisory_unlock{key}")
+                connection.commit()

@@ -21,8 +21,8 @@ from sqlalchemy.schema import CreateTable
 from ragstone._internal.concurrency import in_thread
 from ragstone._internal.rate_limit import Budget, RateLimiter
 from ragstone.errors import CallError
-from ragstone.store.engine import WRITING, create_store_engine, display_name
-from ragstone.store.errors import StoreError, translate_errors
+from ragstone.store.engine import WRITING, create_store_engine, translate_errors
+from ragstone.store.errors import StoreError, display_name
 from ragstone.store.run_info import format_time
 from ragstone.store.schema import LIMITS
 

@@ -1,25 +1,62 @@
-"""Reads the rows, scores and usage of a stored run when they are needed."""
+"""The rows of stored runs, read when they are needed.
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+The scores of a ranking run are stored as blocks of some thousand queries: zlib-compressed cells,
+each with little-endian float64 of one metric. They are read a column or a block at a time.
+"""
+
+import zlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
-from typing import Self, TypeVar
+from itertools import pairwise
+from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import ColumnElement, Connection, func, select
 
+from ragstone._internal.files import unpacked_limit
 from ragstone._internal.text import format_validation_errors, one_line
+from ragstone.results.ranking_run import COUNTED, REASONS, RankingRows, RankingScores
 from ragstone.results.run_summary import RunSummaryBuilder
-from ragstone.store.codec import ROW, Texts, checksum, decode_row, from_text
-from ragstone.store.counts import VERSION, decode_counts
+from ragstone.store.codec import (
+    COUNTS_VERSION,
+    ROW,
+    RowIndexSet,
+    Texts,
+    checksum,
+    column,
+    decode_counts,
+    decode_row,
+    from_text,
+)
 from ragstone.store.errors import DamagedRunError, StoreError
 from ragstone.store.run_info import check_stored
-from ragstone.store.schema import COUNTS, ROWS, TEXTS
-from ragstone.store.writer import Record
+from ragstone.store.schema import (
+    COUNTS,
+    FLOAT,
+    LABELS,
+    QUERY_BLOCKS,
+    RESPONSE,
+    ROWS,
+    TEXTS,
+    VALUE_BLOCKS,
+)
+from ragstone.types.label import HumanLabel
 from ragstone.types.row import LazyRows, Row
 
 T = TypeVar("T")
 
+_NAMES: TypeAdapter[tuple[list[str], dict[str, str]]] = TypeAdapter(
+    tuple[list[str], dict[str, str]]
+)
+_LABEL: TypeAdapter[HumanLabel] = TypeAdapter(HumanLabel)
+_FAILED: TypeAdapter[list[tuple[int, str]]] = TypeAdapter(list[tuple[int, str]])
 AT_ONCE = 200
 """Rows per query."""
 
@@ -44,17 +81,25 @@ class StoredRows(LazyRows):
         self._run, self._name, self._reading, self._due = run, name, reading, count
 
     @cached_property
-    def _count(self) -> int:
-        if self._due is not None:
-            return self._due
-        query = select(func.count()).select_from(ROWS).where(ROWS.c.run == self._run)
+    def _indices(self) -> Sequence[int]:
+        """The index of each row; those of an unfinished run that are stored now."""
+        own = ROWS.c.run == self._run
         with self._reading() as connection:
-            if not (count := connection.execute(query).scalar_one()):
+            if self._due is not None:
+                last = connection.execute(select(func.max(ROWS.c.place)).where(own)).scalar()
+                if last == self._due - 1:  # reading all takes longer
+                    return range(self._due)
+            query = select(ROWS.c.place).where(own).order_by(ROWS.c.place)
+            found = array("q", connection.execute(query).scalars())
+            if not found:
                 check_stored(connection, self._run, self._name)
-            return count
+            return found
+
+    def index_at(self, position: int) -> int:
+        return self._indices[position]
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._indices) if self._due is None else self._due
 
     def __repr__(self) -> str:
         return f"<{len(self)} stored rows of run {self._name}>"
@@ -62,35 +107,22 @@ class StoredRows(LazyRows):
     def __iter__(self) -> Iterator[Row]:
         return (self._row(place, texts) for place, texts in self._all())
 
-    @cached_property
-    def _has_all(self) -> bool:
-        query = select(func.max(ROWS.c.place)).where(ROWS.c.run == self._run)
-        with self._reading() as connection:
-            return connection.execute(query).scalar() == len(self) - 1
-
     def counts(self) -> RunSummaryBuilder | None:
         query = select(COUNTS.c.counts).where(
-            COUNTS.c.run == self._run, COUNTS.c.version == VERSION
+            COUNTS.c.run == self._run, COUNTS.c.version == COUNTS_VERSION
         )
         with self._reading() as connection:
             stored = connection.execute(query).scalar()
         return None if stored is None else decode_counts(stored)
 
     def at(self, place: int) -> Row:
-        places = select(ROWS.c.place).where(ROWS.c.run == self._run).order_by(ROWS.c.place)
-        all_there = self._has_all
+        index = self._indices[place] if place < len(self._indices) else place
         with self._reading() as connection:
-            number = place
-            if not all_there:  # counting those before takes longer
-                number = connection.execute(places.limit(1).offset(place)).scalar()
-            here = TEXTS.c.run == self._run, TEXTS.c.place == number
+            here = TEXTS.c.run == self._run, TEXTS.c.place == index
             if not (found := read_texts(connection, *here, run_id=self._name)):
                 what = f"run {self._name} has no texts of its row {place}"
                 check_stored(connection, self._run, self._name, damage=what)
         return self._row(*found[0])
-
-    def texts(self) -> Iterator[Texts]:
-        return (texts for _, texts in self._all())
 
     def read_as(self, adapter: TypeAdapter[T]) -> Iterator[T]:
         for place, texts in self._all():
@@ -102,9 +134,10 @@ class StoredRows(LazyRows):
         return self.read_as(ROW)
 
     def _all(self) -> Iterator[tuple[int, Texts]]:
+        known = None if self._due is not None else RowIndexSet.of(self._indices)
         last, count = -1, 0
         while found := self._after(last):
-            yield from found
+            yield from (each for each in found if known is None or each[0] in known)
             last = found[-1][0]
             count += len(found)
         what = None
@@ -124,19 +157,6 @@ class StoredRows(LazyRows):
             return decode_row(texts)
 
 
-class EncodedRows(LazyRows):
-    """Rows in memory as a store would write them, decoded each time they are read."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._records = records
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def at(self, place: int) -> Row:
-        return decode_row(self._records[place].encoded)
-
-
 def read_texts(
     connection: Connection, *which: ColumnElement[bool], run_id: str, limit: int | None = None
 ) -> list[tuple[int, Texts]]:
@@ -144,7 +164,7 @@ def read_texts(
     query = select(*cells).where(*which).order_by(cells[0]).limit(limit)
     found: list[tuple[int, Texts]] = []
     for place, body, transcript, stored in connection.execute(query):
-        if stored is not None and stored != checksum(place, body, transcript):
+        if stored != checksum(place, body, transcript):
             what = f"row {place} of run {run_id} is not as it was stored"
             raise DamagedRunError(what, run_id)
         found.append((place, Texts(body, transcript)))
@@ -164,29 +184,183 @@ def row_errors(run_id: str, place: int) -> Generator[None, None, None]:
         ) from error
 
 
-class RowIndexSet(Collection[int]):
-    """A set of places of a data set, in one byte per row."""
+class StoredRanking(RankingRows):
+    """The rows of one ranking run; all ids are in memory, and the scores of one block."""
 
-    def __init__(self, flags: bytes = b"") -> None:
-        self._flags = flags
+    stored = True
 
-    @classmethod
-    def of(cls, places: Iterable[int]) -> Self:
-        flags = bytearray()
-        for place in places:
-            if place >= len(flags):
-                flags.extend(bytes(place + 1 - len(flags)))
-            flags[place] = 1
-        return cls(bytes(flags))
-
-    def __contains__(self, place: object) -> bool:
-        return isinstance(place, int) and 0 <= place < len(self._flags) and self._flags[place] == 1
-
-    def __len__(self) -> int:
-        return self._flags.count(1)
-
-    def __iter__(self) -> Iterator[int]:
-        return (place for place, flag in enumerate(self._flags) if flag)
+    def __init__(
+        self,
+        run: int,
+        name: str,
+        metrics: Sequence[str],
+        *,
+        reading: Callable[[], AbstractContextManager[Connection]],
+    ) -> None:
+        self._run, self._name, self._reading = run, name, reading
+        self._last: tuple[int, RankingScores] | None = None
+        self.metrics = tuple(metrics)
+        ids: list[str] = []
+        texts: dict[str, str] = {}
+        why: list[NDArray[np.uint8]] = []
+        self._starts: list[int] = []
+        cells = QUERY_BLOCKS.c.place, QUERY_BLOCKS.c.names, QUERY_BLOCKS.c.why
+        query = select(*cells).where(QUERY_BLOCKS.c.run == run).order_by(cells[0])
+        with reading() as connection:
+            lines = connection.execute(query).all()
+        for start, names, codes in lines:
+            with self._block_errors(start):
+                more, their_texts = from_text(_NAMES, _unpack(names).decode())
+                why.append(np.frombuffer(_unpack(codes), dtype=np.uint8))
+                if len(more) != len(why[-1]):
+                    raise ValueError(
+                        f"it has {len(more)} ids, but the states of {len(why[-1])} queries"
+                    )
+                if (why[-1] > len(REASONS)).any():
+                    raise ValueError("a query has no scores for an unknown reason")
+                if start != len(ids):
+                    raise ValueError(f"the queries from position {len(ids)} are missing")
+            self._starts.append(start)
+            ids += more
+            texts |= their_texts
+        with self._block_errors(0):
+            self.why = np.concatenate(why)
+        self.ids, self.texts = ids, texts
 
     def __repr__(self) -> str:
-        return f"<{len(self)} places>"
+        return f"<{len(self)} stored queries of run {self._name}>"
+
+    def at(self, place: int) -> Row:
+        """Return the row of one query; its block is read, unless it was the last one."""
+        number = bisect_right(self._starts, place) - 1
+        return replace(self._block(number).at(place - self._starts[number]), index=place)
+
+    def numbers(self, metric: str) -> NDArray[np.float64]:
+        cells = VALUE_BLOCKS.c.place, VALUE_BLOCKS.c.numbers
+        one = VALUE_BLOCKS.c.run == self._run, VALUE_BLOCKS.c.metric == column(metric)
+        with self._reading() as connection:
+            lines = dict(connection.execute(select(*cells).where(*one).order_by(cells[0])).all())
+        found = np.empty(len(self))
+        for start, end in pairwise([*self._starts, len(self)]):
+            with self._block_errors(start):
+                found[start:end] = _numbers(lines[start], end - start)
+        return found
+
+    def failures(self, metric: str) -> Mapping[int, str]:
+        return self._failed.get(metric, {})
+
+    def blocks(self) -> Iterator[RankingScores]:
+        """Yield the queries in order, a block at a time."""
+        return map(self._block, range(len(self._starts)))
+
+    @cached_property
+    def _failed(self) -> dict[str, dict[int, str]]:
+        cells = VALUE_BLOCKS.c.metric, VALUE_BLOCKS.c.place, VALUE_BLOCKS.c.failed
+        some = VALUE_BLOCKS.c.run == self._run, VALUE_BLOCKS.c.failed.is_not(None)
+        with self._reading() as connection:
+            lines = connection.execute(select(*cells).where(*some).order_by(cells[1])).all()
+        names = {column(name): name for name in self.metrics}
+        found: dict[str, dict[int, str]] = {}
+        for metric, start, cell in lines:
+            with self._block_errors(start):
+                failures = from_text(_FAILED, _unpack(cell).decode())
+                known = found.setdefault(names[metric], {})
+                for place, message in failures:
+                    if place < 0 or self.why[start:][place] != COUNTED:
+                        raise ValueError(f"{metric} failed for a query without scores")
+                    known[start + place] = message
+        return found
+
+    def _block(self, number: int) -> RankingScores:
+        if self._last is not None and self._last[0] == number:
+            return self._last[1]
+        start, end = [*self._starts, len(self)][number : number + 2]
+        cells = VALUE_BLOCKS.c.metric, VALUE_BLOCKS.c.numbers
+        one = VALUE_BLOCKS.c.run == self._run, VALUE_BLOCKS.c.place == start
+        with self._reading() as connection:
+            lines = dict(connection.execute(select(*cells).where(*one)).all())
+        values = np.empty((end - start, len(self.metrics)))
+        with self._block_errors(start):
+            for place, metric in enumerate(self.metrics):
+                values[:, place] = _numbers(lines[column(metric)], end - start)
+        block = RankingScores(
+            ids=self.ids[start:end],
+            texts=self.texts,
+            metrics=self.metrics,
+            values=values,
+            why=self.why[start:end],
+            failed=self.failures_within(start, end),
+        )
+        self._last = number, block
+        return block
+
+    @contextmanager
+    def _block_errors(self, start: int) -> Generator[None, None, None]:
+        """Raise a StoreError that names the block if its cells cannot be decoded."""
+        try:
+            yield
+        except (ValueError, LookupError) as error:
+            with self._reading() as connection:
+                check_stored(connection, self._run, self._name)
+            raise StoreError(
+                f"the queries from position {start} of run {self._name} cannot be read: {error}; "
+                "if a newer version of ragstone wrote them, update ragstone"
+            ) from error
+
+
+def _unpack(content: bytes) -> bytes:
+    unpacking, limit = zlib.decompressobj(), unpacked_limit(len(content))
+    try:
+        unpacked = unpacking.decompress(content, limit)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if not unpacking.eof:
+        raise ValueError(f"it is truncated, or unpacks to more than {limit:,} bytes")
+    return unpacked
+
+
+def _numbers(cell: bytes, queries: int) -> NDArray[np.float64]:
+    found = np.frombuffer(_unpack(cell), dtype=FLOAT).astype(np.float64, copy=False)
+    if len(found) != queries:
+        raise ValueError(f"{len(found)} scores for {queries} queries")
+    if not np.isfinite(found).all():
+        raise ValueError("a score is not a number")
+    return found
+
+
+def read_labels(
+    connection: Connection, run: int, run_id: str, *, lock: bool = False
+) -> list[HumanLabel]:
+    """Return the labels of a run, sorted by metric, position, claim and annotator.
+
+    With `lock`, others cannot change or delete them before the transaction ends.
+    """
+    here = (LABELS.c.run == ROWS.c.run) & (LABELS.c.place == ROWS.c.place)
+    query = select(LABELS, ROWS.c.sample_id).join(ROWS, here).where(LABELS.c.run == run)
+    query = query.order_by(*LABELS.primary_key)
+    labels: list[HumanLabel] = []
+    for line in connection.execute(query.with_for_update(of=LABELS) if lock else query):
+        _, metric, place, claim, annotator, *values, stored, sample_id = line
+        if checksum(metric, place, claim, annotator, *values) != stored:
+            raise DamagedRunError(
+                f"a label of row {place} of run {run_id} is not as it was stored", run_id
+            )
+        value, at, probability, blind = values
+        fields = {
+            "run": run_id,
+            "position": place,
+            "sample_id": sample_id,
+            "metric": metric,
+            "claim": None if claim == RESPONSE else claim,
+            "value": value,
+            "annotator": annotator,
+            "at": at,
+            "probability": probability,
+            "blind": blind,
+        }
+        try:
+            fields["at"] = datetime.fromisoformat(at)
+            labels.append(_LABEL.validate_python(fields))
+        except ValueError as error:
+            raise StoreError(f"a label of row {place} of run {run_id} cannot be read") from error
+    return labels

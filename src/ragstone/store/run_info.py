@@ -94,11 +94,13 @@ class RunInfo:
                 ranked=ranked,
                 damage=damage,
             )
-        except ValidationError as error:
+        except ValueError as error:
             if damage:
                 raise DamagedRunError(damage, line.id) from error
+            is_json = isinstance(error, ValidationError)
+            reason = format_validation_errors(error) if is_json else str(error)
             raise StoreError(
-                f"run {line.id} cannot be read: {one_line(format_validation_errors(error), 300)}; "
+                f"run {line.id} cannot be read: {one_line(reason, 300)}; "
                 "if a newer version of ragstone wrote it, update ragstone"
             ) from error
 
@@ -124,11 +126,15 @@ def _relative(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def read_run_info(connection: Connection, number: int) -> RunInfo:
-    query = select(RUNS).where(RUNS.c.number == number)
-    values = connection.execute(query).mappings().first()
-    if values is None:
+def read_line(connection: Connection, number: int) -> RowMapping:
+    line = connection.execute(select(RUNS).where(RUNS.c.number == number)).mappings().first()
+    if line is None:
         raise RunNotFoundError(_DELETED.format("a run"))
+    return line
+
+
+def read_run_info(connection: Connection, number: int) -> RunInfo:
+    values = read_line(connection, number)
     rows, ranked = count_rows(connection, number)
     run_id, due, found = values["id"], values["rows"], None
     if values["checksum"] not in (None, _line_checksum(values)):

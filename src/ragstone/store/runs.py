@@ -1,38 +1,56 @@
-"""Runs of a store: find, resume, tag, delete and import them."""
+"""Runs of a store: find, compare, resume, tag, delete, export and import them.
+
+An exported run is a SQLite store with this run only. A file to import may come from anybody, so its
+tables must be plain ones, and every row is decoded and checked before it is stored.
+"""
 
 import re
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+import sqlite3
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
-from sqlalchemy import Connection, func, literal, or_, select
+from sqlalchemy import Connection, and_, func, literal, or_, select
 
-from ragstone.errors import nearest
+from ragstone._internal.files import check_file, write_file
+from ragstone._internal.text import quoted
+from ragstone.errors import UsageError, nearest
+from ragstone.results.calibration import load_calibration
+from ragstone.results.compare.comparison import TOP, Comparison
+from ragstone.results.compare.comparison import compare as compare_runs
+from ragstone.results.compare.corrected_change import LabelledRun, correct_changes
 from ragstone.results.run import Run
-from ragstone.store.codec import to_text
-from ragstone.store.engine import WRITING
-from ragstone.store.errors import RunLockedError, RunNotFoundError, StoreError
-from ragstone.store.locks import locked_runs, run_lock
-from ragstone.store.ranking_values import write_blocks
+from ragstone.store.codec import Record, to_text
+from ragstone.store.engine import WRITING, locked_runs, run_lock
+from ragstone.store.errors import DamagedRunError, RunLockedError, RunNotFoundError, StoreError
 from ragstone.store.run_info import (
     EXTRAS,
     METRICS,
     SUMMARY,
+    RunInfo,
     RunLine,
     count_rows,
     find_run_number,
     format_time,
     manifest_text,
+    read_line,
     seal,
     sort_time,
 )
-from ragstone.store.schema import COUNTS, NEWEST, RUNS, UNDER_WAY, WHOLE
+from ragstone.store.schema import COUNTS, METADATA, NEWEST, RUNS, SCORES, UNDER_WAY, WHOLE
 from ragstone.store.store import Store
-from ragstone.types.config import Manifest
+from ragstone.store.writer import AT_ONCE, write, write_blocks, write_labels
+from ragstone.types.config import Manifest, python_names
+from ragstone.types.row import Row
+from ragstone.types.score import State
 
 LAST = "last"
 """Names the run that was started last."""
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _TAG = re.compile(r"[\w][\w.\-]{0,99}")
 _NAMES = select(RUNS.c.id, RUNS.c.tag).where(WHOLE).order_by(*NEWEST)
 
@@ -63,6 +81,48 @@ def find_run(store: Store, name: str) -> str:
         near = nearest(name, names)
         hint = f"did you mean {near!r}?" if near else f"the newest: {', '.join(names[:5])}"
         raise RunNotFoundError(f"there is no run named {name!r} in {store.name}; {hint}")
+
+
+def compare(
+    a: Run | str,
+    b: Run | str,
+    *,
+    metrics: str | Sequence[str] = (),
+    cluster: str | None = None,
+    top: int = TOP,
+    calibration: str | None = None,
+    store: Store | str | Path | None = None,
+) -> Comparison:
+    """Compare two runs, sample by sample; gains and drops are those of `b` relative to `a`.
+
+    Each is a run, or the name of a stored one: its id, a unique beginning of it, its tag, or
+    `last`. `store` is where those are (default: `.ragstone/ragstone.db`). `metrics` restricts the
+    comparison; parameters may be left out. `cluster` is a tag that groups rows; `id` groups none.
+    `top` (at least 0) is the number of samples and claims to list of each kind. Labels of runs
+    given by name, and those of the calibration of this name, correct judged metrics.
+
+    Raises:
+        UsageError: a run is not found, both are the same, or an option is invalid.
+    """
+    other = load_calibration(calibration) if calibration else None
+    labelled: list[LabelledRun] = []
+    with ExitStack() as stack, python_names():
+        if not isinstance(store, Store) and (isinstance(a, str) or isinstance(b, str)):
+            store = stack.enter_context(Store.open(store, reading=True))
+        for each in (a, b):
+            if isinstance(each, Run):
+                labelled.append(LabelledRun.of(each, (), other))
+                continue
+            assert isinstance(store, Store)
+            name = find_run(store, each)
+            labelled.append(LabelledRun.of(store.load(name), store.labels(name), other))
+        one, two = (found.run for found in labelled)
+        if one.manifest.run_id == two.manifest.run_id:
+            name = one.manifest.run_id
+            raise UsageError(f"a and b are the same run, {name}; pass two different runs")
+        names = [metrics] if isinstance(metrics, str) else metrics
+        comparison = compare_runs(one, two, metrics=names, cluster=cluster, top=top)
+        return correct_changes(comparison, *labelled)
 
 
 def resume(store: Store, manifest: Manifest) -> None:
@@ -148,6 +208,24 @@ def prune(store: Store, *, before: datetime) -> list[str]:
     return deleted
 
 
+def summarize(store: Store, info: RunInfo) -> RunInfo:
+    """Return the info with a summary; that of a run without one has the means so far."""
+    if info.summary is not None:
+        return info
+    figures = func.count(), func.sum(SCORES.c.value)
+    query = select(SCORES.c.metric, SCORES.c.state, *figures).join(RUNS)
+    query = query.where(RUNS.c.id == info.id).group_by(SCORES.c.metric, SCORES.c.state)
+    metrics: dict[str, dict[str, float | None]] = {}
+    with store.connect() as connection:
+        for metric, state, number, total in connection.execute(query):
+            known = metrics.setdefault(metric, {"mean": None, "failed": 0})
+            if state == State.SCORED.value:
+                known["mean"] = total / number
+            elif state == State.FAILED.value:
+                known["failed"] = number
+    return replace(info, summary={"metrics": metrics})
+
+
 @contextmanager
 def atomic_import(
     store: Store, line: RunLine, *, imported: bool = True
@@ -171,7 +249,7 @@ def atomic_import(
                 raise StoreError(f"{store.name}: run {line.id} already exists; delete it first")
             if connection.execute(select(RUNS.c.id).where(RUNS.c.id == unfinished_id)).first():
                 raise StoreError(f"{store.name}: another process is importing run {line.id}")
-            values = line.model_dump(include=set(RunLine.model_fields), exclude={"tag"})
+            values = line.model_dump(exclude={"tag"})
             values |= {"id": unfinished_id, "fingerprint": ""}  # so that it is never resumed
             started = line.started_at
             values["sort_time"] = started if imported else sort_time(connection, started)
@@ -210,3 +288,127 @@ def save_ranking(store: Store, run: Run) -> None:
     )
     with atomic_import(store, line, imported=False) as (connection, number):
         write_blocks(connection, number, run.columns)
+
+
+def export(store: Store, run_id: str, path: Path) -> None:
+    def fill(part: Path) -> None:
+        with Store.open(part) as target:
+            _copy(store, run_id, target)
+        with closing(sqlite3.connect(part)) as file:
+            file.execute("PRAGMA journal_mode = DELETE")  # can be read without files beside it
+
+    store.info(run_id)
+    try:
+        write_file(path, fill)
+    except StoreError:
+        raise
+    except UsageError as error:
+        raise StoreError(str(error)) from error
+
+
+def check_export(path: Path) -> None:
+    """Read a file as `import_` does, but store nothing.
+
+    Raises:
+        StoreError: it cannot be imported; the message has the reason.
+    """
+    with _open_export(path) as (source, run_id):
+        run = source.load(run_id)
+        for _ in _checked_rows(run) if run.columns is None else run.columns.blocks():
+            pass
+        source.labels(run_id)
+
+
+def import_(store: Store, path: Path) -> str:
+    with _open_export(path) as (source, run_id):
+        _copy(source, run_id, store)
+        return run_id
+
+
+@contextmanager
+def _open_export(path: Path) -> Generator[tuple[Store, str], None, None]:
+    """Open a file with one run; gives it as a store, and the run's id."""
+    try:
+        check_file(path)
+    except UsageError as error:
+        raise StoreError(str(error)) from error
+    try:
+        source = Store.open(path, reading=True)
+    except StoreError as error:
+        what = "runs are imported from files that `ragstone runs export` wrote"
+        raise StoreError(f"{error} ({what})") from error
+    with source:
+        try:
+            with source.connect() as connection:
+                if connection.exec_driver_sql(_UNUSUAL).first() or _has_wrong_types(connection):
+                    raise StoreError(f"{path}: its tables are not those of a store")
+            infos = source.runs()
+            if len(infos) != 1:
+                raise StoreError(f"{path}: contains {len(infos)} runs; export the one to import")
+            _check_info(infos[0], path)
+            yield source, infos[0].id
+        except DamagedRunError as error:
+            raise StoreError(f"{path}: damaged or changed; export the run again") from error
+
+
+_UNUSUAL = """
+SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'
+UNION ALL
+SELECT 1 FROM sqlite_master AS t, pragma_table_xinfo(t.name) AS c
+WHERE t.type = 'table' AND c.hidden
+"""
+"""Finds views, triggers, virtual tables and generated columns, which would run code of a file."""
+
+
+def _has_wrong_types(connection: Connection) -> bool:
+    """Return whether a value is not of its column's type, which SQLite does not check."""
+    numbers = ("integer", "real")
+    allowed = {"TEXT": ("text",), "BLOB": ("blob",)}
+    for table in METADATA.tables.values():
+        right = (
+            func.typeof(each).in_(("null", *allowed.get(str(each.type), numbers)))
+            for each in table.c
+        )
+        if connection.execute(select(literal(1)).where(~and_(*right)).limit(1)).first():
+            return True
+    return False
+
+
+def _check_info(info: RunInfo, path: Path) -> None:
+    if not _ID.fullmatch(info.id) or info.id == LAST:
+        raise StoreError(f"{path}: {quoted(info.id)!r} is not a run id; export the run again")
+    for time in (info.started_at, info.finished_at):
+        if time is not None and time.utcoffset() != timedelta(0):
+            raise StoreError(f"{path}: {time} is not a time in UTC; export the run again")
+
+
+def _checked_rows(run: Run) -> Iterator[Row]:
+    due, last = run.manifest.source.rows, -1
+    for count, row in enumerate(run.rows, start=1):
+        wrong = ""
+        if not last < row.index < max(due, count):
+            wrong = f"index {row.index} is repeated, out of order, or too large"
+        elif row.scores.keys() != run.metrics.keys():
+            wrong = "scores are not those of the run's metrics"
+        if wrong:
+            raise StoreError(f"row {count} of the run: its {wrong}; export the run again")
+        last = row.index
+        yield row
+
+
+def _copy(source: Store, run_id: str, target: Store) -> None:
+    run, labels = source.load(run_id), source.labels(run_id)
+    with source.connect() as connection:
+        number = find_run_number(connection, run_id, store=source.name)
+        line = RunLine.model_validate(dict(read_line(connection, number)))
+    with atomic_import(target, line) as (connection, number):
+        if run.columns is not None:
+            write_blocks(connection, number, run.columns)
+        else:
+            rows = _checked_rows(run)
+            while some := list(islice(rows, AT_ONCE)):
+                records = [Record.of(row, transcript=line.transcript) for row in some]
+                with connection.begin():
+                    write(connection, number, records)
+        with connection.begin():
+            write_labels(connection, number, labels)

@@ -1,16 +1,20 @@
-"""The tables of the store; `migrations/` brings those of older versions up to date."""
-
-from pathlib import Path
+"""The tables of the store. A store is created with these tables, and never changed to others."""
 
 import sqlalchemy as sa
 
 from ragstone.store.engine import SCHEMA, WRITING
 from ragstone.store.errors import StoreError
 
-HEAD = "0006"
-"""The newest migration; it leads to the tables below."""
+VERSION = 1
+"""Increase it when the tables below, or the JSON in them, can no longer be read by older code."""
 
 METADATA = sa.MetaData()
+
+SCHEMA_VERSION = sa.Table(
+    "schema_version",
+    METADATA,
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+)
 
 
 def _of_run() -> sa.Column[int]:
@@ -98,9 +102,9 @@ TEXTS = sa.Table(
     _place(),
     sa.Column("body", sa.Text, nullable=False),
     sa.Column("transcript", sa.Text, nullable=False),
-    sa.Column("checksum", sa.BigInteger),
+    sa.Column("checksum", sa.BigInteger, nullable=False),
 )
-"""Rows as JSON: the exchanges, and all other fields. Older versions stored no checksums."""
+"""Rows as JSON: the exchanges, and all other fields."""
 
 QUERY_BLOCKS = sa.Table(
     "query_blocks",
@@ -123,6 +127,8 @@ VALUE_BLOCKS = sa.Table(
     sa.Column("numbers", sa.LargeBinary, nullable=False),
 )
 """The scores of one metric for the queries of a block; `place` is the first one's."""
+FLOAT = "<f8"
+"""The numbers in a block: little-endian, 64 bits."""
 
 LABELS = sa.Table(
     "labels",
@@ -139,7 +145,9 @@ LABELS = sa.Table(
     sa.Column("checksum", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
-"""Verdicts of people on claims; `claim` is -1 for the whole response."""
+"""Verdicts of people on claims."""
+RESPONSE = -1
+"""The stored claim index of a label of the whole response."""
 
 COUNTS = sa.Table(
     "counts",
@@ -166,21 +174,19 @@ worker -> its calls in flight and what they may cost, and provider -> when the n
 The run itself may not be stored yet.
 """
 
-MIGRATIONS = Path(__file__).parent / "migrations"
-_VERSIONS = "alembic_version"
 _LOCK = 0x5261_6773  # a number that other programs are unlikely to use
 _WRITABLE = """SELECT has_table_privilege('runs', 'INSERT')
 AND NOT current_setting('transaction_read_only')::boolean"""
 
 
-def migrate(engine: sa.Engine, name: str) -> None:
-    """Bring the tables up to date; other processes wait meanwhile.
+def create_tables(engine: sa.Engine, name: str) -> None:
+    """Create the tables in an empty database; other processes wait meanwhile.
 
     Raises:
-        StoreError: the database is read-only, or belongs to another program or a newer version of
+        StoreError: the database is read-only, or belongs to another program or another version of
             ragstone.
     """
-    if is_current(engine, name):
+    if has_tables(engine, name):
         with engine.connect() as connection:
             server = connection.dialect.name == "postgresql"
             if server and not connection.exec_driver_sql(_WRITABLE).scalar():
@@ -193,46 +199,28 @@ def migrate(engine: sa.Engine, name: str) -> None:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
             if not sa.inspect(connection).has_schema(SCHEMA):
                 connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
-        version = _version(connection, name)
-        if version is None:  # all at once: migrations take ten times as long
+        if not _check_version(connection, name):
             METADATA.create_all(connection, checkfirst=False)
-            connection.exec_driver_sql(
-                f"CREATE TABLE {_VERSIONS} (version_num VARCHAR(32) NOT NULL, "
-                f"CONSTRAINT {_VERSIONS}_pkc PRIMARY KEY (version_num))"
-            )
-            connection.exec_driver_sql(f"INSERT INTO {_VERSIONS} VALUES ('{HEAD}')")  # noqa: S608 - constants
-        elif version != HEAD:
-            upgrade(connection)
+            connection.execute(SCHEMA_VERSION.insert().values(version=VERSION))
 
 
-def is_current(engine: sa.Engine, name: str) -> bool:
+def has_tables(engine: sa.Engine, name: str) -> bool:
     with engine.connect() as connection:
-        return _version(connection, name) == HEAD
+        return _check_version(connection, name)
 
 
-def _version(connection: sa.Connection, name: str) -> str | None:
+def _check_version(connection: sa.Connection, name: str) -> bool:
+    """Return whether the database has the tables above; False if it is empty."""
     tables = set(sa.inspect(connection).get_table_names())
-    if _VERSIONS not in tables:
-        if tables:
-            raise StoreError(f"{name} is the database of another program; choose another path")
-        return None
-    found = connection.exec_driver_sql(f"SELECT version_num FROM {_VERSIONS}").scalars().all()  # noqa: S608 - a constant
-    version = str(found[0]) if found else ""
-    if not tables & set(METADATA.tables) or not version.isdecimal():
+    if not tables:
+        return False
+    if not tables >= {SCHEMA_VERSION.name, RUNS.name}:
         raise StoreError(f"{name} is the database of another program; choose another path")
-    if int(version) > int(HEAD):
+    version = connection.execute(sa.select(SCHEMA_VERSION.c.version)).scalar()
+    if version != VERSION:
         raise StoreError(
-            f"{name}: written by a newer version of ragstone (schema {version}, this version "
-            f"supports {HEAD}); update ragstone, or choose another path"
+            f"{name}: another version of ragstone wrote this store (its tables have version "
+            f"{version}, this ragstone needs {VERSION}); export its runs with that version "
+            "(`ragstone runs export`) and import them here, or choose another path"
         )
-    return version
-
-
-def upgrade(connection: sa.Connection, revision: str = HEAD) -> None:
-    from alembic import command  # slow to load, and rarely needed
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+    return True

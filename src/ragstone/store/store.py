@@ -13,19 +13,22 @@ from sqlalchemy import Connection, Engine, select
 from ragstone.errors import Cause
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
-from ragstone.store.codec import to_text
-from ragstone.store.counts import VERSION, encode_counts
-from ragstone.store.engine import WRITING, create_store_engine, display_name
+from ragstone.store.codec import COUNTS_VERSION, RowIndexSet, decode_row, encode_counts, to_text
+from ragstone.store.engine import (
+    WRITING,
+    create_store_engine,
+    locked_runs,
+    run_lock,
+    start_lock,
+    translate_errors,
+)
 from ragstone.store.errors import (
     DamagedRunError,
     RunNotFoundError,
     StoreError,
-    translate_errors,
+    display_name,
 )
-from ragstone.store.labels import change_labels, delete_label, read_labels, write_labels
-from ragstone.store.locks import locked_runs, run_lock, start_lock
-from ragstone.store.ranking_values import StoredRanking
-from ragstone.store.reader import RowIndexSet, StoredRows
+from ragstone.store.reader import StoredRanking, StoredRows, read_labels, read_texts, row_errors
 from ragstone.store.run_info import (
     EXTRAS,
     METRICS,
@@ -39,10 +42,22 @@ from ragstone.store.run_info import (
     seal,
     sort_time,
 )
-from ragstone.store.schema import COUNTS, NEWEST, ROWS, RUNS, SCORES, WHOLE, is_current, migrate
-from ragstone.store.writer import RowWriter
+from ragstone.store.schema import (
+    COUNTS,
+    LABELS,
+    NEWEST,
+    ROWS,
+    RUNS,
+    SCORES,
+    TEXTS,
+    WHOLE,
+    create_tables,
+    has_tables,
+)
+from ragstone.store.writer import RowWriter, label_key, write_labels
 from ragstone.types.config import Manifest
 from ragstone.types.label import HumanLabel
+from ragstone.types.row import Row
 from ragstone.types.score import NOTHING, Detail, MetricInfo, State
 
 
@@ -62,7 +77,7 @@ class Store:
     def open(cls, place: str | Path | None = None, *, reading: bool = False) -> Self:
         """Open a SQLite file (None is `.ragstone/ragstone.db`) or a `postgresql://` URL.
 
-        A missing file or folder is created, and the tables are brought up to date. With `reading`,
+        A missing file or folder is created. With `reading`,
         the store must exist, may be read-only, and cannot be changed.
 
         Raises:
@@ -73,13 +88,9 @@ class Store:
         try:
             with translate_errors(name):
                 if not reading:
-                    migrate(engine, name)
-                elif not is_current(engine, name):
-                    try:
-                        cls.open(place).close()
-                    except StoreError as error:
-                        what = "its tables must be upgraded to this version before it can be read"
-                        raise StoreError(f"{error} ({what})") from error
+                    create_tables(engine, name)
+                elif not has_tables(engine, name):
+                    raise StoreError(f"{name}: the database is empty; choose another path")
         except StoreError:
             engine.dispose()
             raise
@@ -216,7 +227,7 @@ class Store:
                 encoded = encode_counts(counts) if counts and not partial else None
                 if encoded is not None:
                     connection.execute(COUNTS.delete().where(COUNTS.c.run == number))
-                    counted = {"run": number, "version": VERSION, "counts": encoded}
+                    counted = {"run": number, "version": COUNTS_VERSION, "counts": encoded}
                     connection.execute(COUNTS.insert().values(counted))
 
     def done(self, run_id: str, *, retry_failed: bool = False) -> RowIndexSet:
@@ -302,6 +313,18 @@ class Store:
             stopped=info.stopped,
         )
 
+    def row(self, run_id: str, index: int) -> Row | None:
+        """Return the row of this index; None if it is not stored.
+
+        Raises:
+            StoreError: there is no such run, or the row was changed after it was stored.
+        """
+        with self.connect() as connection:
+            here = TEXTS.c.run == self._number(connection, run_id), TEXTS.c.place == index
+            found = read_texts(connection, *here, run_id=run_id)
+        with row_errors(run_id, index):
+            return decode_row(found[0][1]) if found else None
+
     def add_labels(self, run_id: str, labels: Iterable[HumanLabel]) -> None:
         """Store labels of a run, whose id they need not have.
 
@@ -320,7 +343,10 @@ class Store:
             StoreError: there is no such run, or a label was changed after it was stored.
         """
         with self.transaction() as connection:
-            change_labels(connection, self._number(connection, run_id), run_id, change)
+            number = self._number(connection, run_id)
+            labels = read_labels(connection, number, run_id, lock=True)
+            changed = ((label, change(label)) for label in labels)
+            write_labels(connection, number, [new for old, new in changed if new != old])
 
     def delete_label(self, run_id: str, label: HumanLabel) -> None:
         """Delete the label with the same metric, position, claim and annotator, if there is one.
@@ -329,7 +355,9 @@ class Store:
             StoreError: there is no such run.
         """
         with self.transaction() as connection:
-            delete_label(connection, self._number(connection, run_id), label)
+            key = label_key(self._number(connection, run_id), label)
+            here = zip(LABELS.primary_key, key, strict=True)
+            connection.execute(LABELS.delete().where(*(column == value for column, value in here)))
 
     def labels(self, run_id: str) -> list[HumanLabel]:
         """Return the labels of a run, sorted by metric, position, claim and annotator.

@@ -3,27 +3,38 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 from itertools import chain
-from operator import add
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from sqlalchemy import Connection, Table, select
 
-from ragstone.store.codec import Texts, checksum, column, encode_row, query_fingerprint
+from ragstone.results.ranking_run import RankingRows
+from ragstone.store.codec import Record, checksum, column
 from ragstone.store.errors import StoreError
-from ragstone.store.schema import LABELS, ROWS, SCORES, TEXTS
-from ragstone.types.reply import NOTHING_SPENT
+from ragstone.store.run_info import format_time
+from ragstone.store.schema import (
+    FLOAT,
+    LABELS,
+    QUERY_BLOCKS,
+    RESPONSE,
+    ROWS,
+    SCORES,
+    TEXTS,
+    VALUE_BLOCKS,
+)
+from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
-from ragstone.types.score import State
 
 RECORDS_AT_ONCE = 2000
 """Maximum lines of a statement; some databases limit a statement to 32,766 values."""
+LEVEL = 1
+"""The fastest zlib level; higher ones make files a fifth smaller, but take a second longer."""
 AT_ONCE = 200
 """Maximum rows in a transaction."""
 CHARACTERS = 4_000_000
@@ -34,72 +45,6 @@ AHEAD = 3
 """Maximum waiting batches; if there are more, `put` waits too."""
 
 _log = logging.getLogger("ragstone.store")
-
-_STATES = {state: state.value for state in State}  # `state.value` is slow
-
-
-@dataclass(frozen=True)
-class Record:
-    """One row as values of the tables' columns, in their order, without the number of the run.
-
-    Attributes:
-        size: the number of characters of its texts.
-    """
-
-    row: tuple[object, ...]
-    scores: tuple[tuple[object, ...], ...]
-    texts: tuple[object, ...]
-    size: int
-
-    @classmethod
-    def of(cls, row: Row, *, transcript: bool, texts: Texts | None = None) -> "Record":
-        place, sample = row.index, row.sample
-        spent = [exchange.outcome.usage for exchange in row.exchanges]
-        usage = reduce(add, spent) if spent else NOTHING_SPENT
-        texts = texts or encode_row(row, transcript=transcript)
-        return cls(
-            row=(
-                place,
-                column(sample.id),
-                query_fingerprint(sample.query),
-                usage.calls,
-                usage.cached,
-                usage.retries,
-                usage.prompt_tokens,
-                usage.completion_tokens,
-                usage.cached_tokens,
-                usage.reasoning_tokens,
-                usage.cost_usd,
-            ),
-            scores=tuple(
-                (
-                    column(name),
-                    place,
-                    _STATES[score.state],
-                    score.value,
-                    score.passed,
-                    score.fallback,
-                    score.cause and score.cause.value,
-                )
-                for name, score in row.scores.items()
-            ),
-            texts=(
-                place,
-                texts.body,
-                texts.transcript,
-                checksum(place, texts.body, texts.transcript),
-            ),
-            size=len(texts.body) + len(texts.transcript),
-        )
-
-    @property
-    def place(self) -> int:
-        return cast("int", self.row[0])
-
-    @property
-    def encoded(self) -> Texts:
-        _, body, transcript, _ = self.texts
-        return Texts(cast("str", body), cast("str", transcript))
 
 
 def write(connection: Connection, run: int, records: Sequence[Record]) -> None:
@@ -136,6 +81,57 @@ def _labelled_part(row: Mapping[str, Any], metric: str, claim: int) -> object:
     number = slice(None) if claim >= 0 else slice(0)
     texts = [each["text"] for each in claims[number]]
     return sample["query"], sample.get("response"), contexts, texts
+
+
+def write_labels(connection: Connection, run: int, labels: Iterable[HumanLabel]) -> None:
+    lines: dict[object, tuple[object, ...]] = {}
+    for each in labels:
+        key = label_key(run, each)
+        values = each.value, format_time(each.at), each.probability, each.blind
+        lines[key] = (*key, *values, checksum(*key[1:], *values))
+    rows = set(connection.execute(select(ROWS.c.place).where(ROWS.c.run == run)).scalars())
+    if missing := {line[2] for line in lines.values()} - rows:
+        raise StoreError(f"a label is for row {missing.pop()}, but the run has no such row")
+    put_lines(connection, LABELS, list(lines.values()))
+
+
+def label_key(run: int, label: HumanLabel) -> tuple[int, str, int, int, str]:
+    claim = RESPONSE if label.claim is None else label.claim
+    return run, column(label.metric), label.position, claim, column(label.annotator)
+
+
+def write_blocks(connection: Connection, run: int, rows: RankingRows, *, place: int = 0) -> int:
+    for block in rows.blocks():
+        texts = {query: block.texts[query] for query in block.ids if query in block.texts}
+        names = json.dumps([list(block.ids), texts])
+        queries = {
+            "run": run,
+            "place": place,
+            "queries": len(block),
+            "why": pack(block.why.tobytes()),
+            "names": pack(names.encode()),
+        }
+        columns = [
+            {
+                "run": run,
+                "metric": column(metric),
+                "place": place,
+                "failed": pack(json.dumps(list(failed.items())).encode()) if failed else None,
+                "numbers": pack(block.numbers(metric).astype(FLOAT).tobytes()),
+            }
+            for metric in block.metrics
+            for failed in [block.failures(metric)]
+        ]
+        with connection.begin():
+            connection.execute(QUERY_BLOCKS.insert().values(queries))
+            if columns:
+                connection.execute(VALUE_BLOCKS.insert(), columns)
+        place += len(block)
+    return place
+
+
+def pack(content: bytes) -> bytes:
+    return zlib.compress(content, LEVEL)
 
 
 def put_lines(connection: Connection, table: Table, lines: Sequence[tuple[object, ...]]) -> None:

@@ -14,6 +14,7 @@ from ragstone.reports.html.page import (
     gaps,
     level,
     minus,
+    page_context,
     read_asset,
     render,
 )
@@ -72,9 +73,8 @@ def test_the_summary_of_an_older_run_is_a_page(make_run: Callable[..., Run]) -> 
     assert "2 blank rows were left out" in page
 
 
-def test_a_served_page_names_its_rows_and_scripts(judged: Run) -> None:
-    page = render("run.html", run=summarize_run(judged), rows_url="/runs/x/rows")
-    assert '<body data-rows="/runs/x/rows">' in page
+def test_a_served_page_names_its_scripts_and_styles(judged: Run) -> None:
+    page = render("stored_run.html", **page_context(judged), tag=None, running=False)
     for name in SCRIPTS:
         assert f'<script src="/assets/{name}" defer></script>' in page
     links = [f'<link rel="stylesheet" href="/assets/{name}">' for name in STYLES]

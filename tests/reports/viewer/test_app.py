@@ -3,7 +3,7 @@ from tests.cases import each_case
 
 from ragstone.reports.viewer.app import host_check
 
-PAGES = ("/", "/runs/run-a", "/runs/run-a/rows.json", "/assets/page.css", "/nowhere")
+PAGES = ("/", "/runs/run-a", "/healthz", "/assets/page.css", "/nowhere.json")
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1:1", "", "::1"])
@@ -58,14 +58,14 @@ def test_other_sites_get_nothing(served, site: str) -> None:
         assert served.get(path, asked).status == 403
     visit = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert served.get("/runs/run-a", visit).status == 200
-    assert served.get("/runs/run-a/rows.json", visit).status == 403
+    assert served.get("/nowhere.json", visit).status == 403
     assert served.get("/runs/run-a", visit | {"Sec-Fetch-Dest": "iframe"}).status == 403
 
 
 @pytest.mark.parametrize("site", ["same-origin", "none"])
 def test_our_own_pages_get_data(served, site: str) -> None:
     asked = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
-    assert served.get("/runs/run-a/rows.json", asked).status == 200
+    assert served.get("/healthz", asked).status == 200
 
 
 @each_case(

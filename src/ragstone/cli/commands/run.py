@@ -60,7 +60,7 @@ from ragstone.integrations.promptfoo.legacy import legacy_model
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store, StoreError
-from ragstone.store.engine import display_name
+from ragstone.store.errors import display_name
 from ragstone.targets.base import Target
 from ragstone.types.config import DEFAULT_API, Plan
 

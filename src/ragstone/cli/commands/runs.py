@@ -54,8 +54,7 @@ from ragstone.store import (
     untag,
 )
 from ragstone.store import tag as set_tag
-from ragstone.store.archive import check_archive
-from ragstone.store.search import summarize
+from ragstone.store.runs import check_export, summarize
 from ragstone.types.gate import FLAGS, gate
 from ragstone.types.policy import POLICIES
 
@@ -302,7 +301,7 @@ def _prune(older_than: str, yes: bool, store: str | None) -> None:
     epilog=RUN,
 )
 def export_(run: str, file: Path, store: str | None) -> None:
-    """Export a run to one file; FILE.gz is compressed."""
+    """Export a run to one file: a store with this run, to be imported elsewhere."""
     with open_store(store, reading=True) as opened:
         info = opened.info(find_run(opened, run))
         check_files(file, inputs=read_by(opened, info))
@@ -320,7 +319,7 @@ def export_(run: str, file: Path, store: str | None) -> None:
 )
 def import__(file: Path, tag: str | None, store: str | None) -> None:
     """Import an exported run; it keeps its id."""
-    check_archive(file)
+    check_export(file)
     with open_store(store, make=True) as opened:
         run_id = import_(opened, file)
         if tag:

@@ -71,12 +71,9 @@ def _write(run: Run, path: Path) -> None:
     script_hash, style_hash = (
         b64encode(sha256(text.encode()).digest()).decode() for text in (script, style)
     )
-    shown, notice = excerpt(run)
     parts = render_parts(
         "file.html",
-        run=summarize_run(run),
-        blocks=embed_samples(shown),
-        left_out=notice,
+        **page_context(run),
         script_text=Markup(script),  # noqa: S704 - our own file
         script_hash=script_hash,
         style_text=Markup(style),  # noqa: S704 - our own file
@@ -84,6 +81,12 @@ def _write(run: Run, path: Path) -> None:
     )
     with path.open("w", encoding="utf-8", newline="\n") as stream:
         stream.writelines(parts)
+
+
+def page_context(run: Run, max_rows: int | None = None) -> dict[str, object]:
+    """Return what the page of a run shows; if it has more rows, only the worst of them."""
+    shown, notice = excerpt(run, max_rows)
+    return {"run": summarize_run(run), "blocks": embed_samples(shown), "left_out": notice}
 
 
 def render(template: str, **context: object) -> str:

@@ -8,16 +8,18 @@ has one address that does.
 import errno
 import ipaddress
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
 import uvicorn
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -47,12 +49,8 @@ def make_app(store: Store, *, host: str, port: int, calibration: str | None = No
     views = Views(store, calibration)
     routes = [
         Route("/", views.runs),
-        Route("/runs/{run}", views.run, name="run"),
-        Route("/runs/{run}/live.json", views.live),
-        Route("/runs/{run}/rows.json", views.rows, name="rows"),
-        Route("/runs/{run}/rows/{place}.json", views.row),
-        Route("/compare", views.compare),
-        Route("/compare/sample", views.compare_sample, name="compare_sample"),
+        Route("/runs/{run}", _one_at_a_time(views.run), name="run"),
+        Route("/compare", _one_at_a_time(views.compare)),
         Route("/assets/{name}", asset),
         Route("/healthz", views.health),
         Route("/favicon.ico", icon),
@@ -60,6 +58,18 @@ def make_app(store: Store, *, host: str, port: int, calibration: str | None = No
     handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
     app = Starlette(routes=routes, exception_handlers=handlers)
     return RequestGuard(app, is_own_host=host_check(host, port))
+
+
+def _one_at_a_time(
+    view: Callable[[Request], Response],
+) -> Callable[[Request], Coroutine[None, None, Response]]:
+    """Return the view as one whose slow requests wait for each other and for nothing else."""
+    limiter = CapacityLimiter(1)
+
+    async def answer(request: Request) -> Response:
+        return await to_thread.run_sync(view, request, limiter=limiter)
+
+    return answer
 
 
 class RequestGuard:

@@ -288,21 +288,16 @@ function addListeners(source) {
     button.addEventListener("click", () => sortBy(source, button.dataset.sort));
   });
   window.addEventListener("hashchange", () => showAddress(source));
-  document.addEventListener("ragstone-more-rows", () => {
-    const isUsed = document.activeElement?.closest("#rows-table tbody"); // its focus would be lost
-    if (!isUsed) refresh(source);
-  });
   document.addEventListener("keydown", (event) => onKey(source, event));
 }
 
 async function start() {
-  const base = document.body.dataset.rows;
   const block = byId("rows");
-  if (!base && !block) {
+  if (!block) {
     showError(new Error("This file has no samples because it is truncated. Copy it again."));
     return;
   }
-  const source = base ? remoteSource(base) : embeddedSource(block);
+  const source = embeddedSource(block);
   addListeners(source);
   const sort = byId("rows-table").dataset.sort ?? "";
   Object.assign(view, { sort, order: worstFirst(sort) });

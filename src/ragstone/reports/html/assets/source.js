@@ -1,5 +1,5 @@
 "use strict";
-// Sources of samples: blocks in this file, or a server. Both have:
+// The source of samples: blocks in this page. It has:
 //   list({text, state, metric, tag, value, low, high, sort, order, offset, limit})
 //     -> {total, matched, rows}
 //   row(place) -> everything about one sample
@@ -116,30 +116,5 @@ function embeddedSource(block) {
       if (position < 0) throw new Error(`This report has no sample ${place}.`);
       return (await chunk(Math.floor(position / size)))[position % size];
     },
-  };
-}
-
-/** The samples of a run on the server, at `${base}.json` and `${base}/PLACE.json`. */
-function remoteSource(base) {
-  async function fetched(url) {
-    let response;
-    try {
-      response = await fetch(url, { headers: { Accept: "application/json" } });
-    } catch (error) {
-      throw new Error(`Cannot reach the server (${error.message}). Is it still running?`);
-    }
-    const body = await response.json().catch(() => null);
-    if (!response.ok || body === null) {
-      throw new Error(body?.error ?? `The server answered ${url} with ${response.status}.`);
-    }
-    return body;
-  }
-
-  return {
-    list(query) {
-      const parameters = Object.entries(query).filter(([, value]) => value !== null && value !== "");
-      return fetched(`${base}.json?${new URLSearchParams(parameters)}`);
-    },
-    row: (place) => fetched(`${base}/${place}.json`),
   };
 }
