@@ -11,6 +11,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from concurrent.futures import Executor
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,19 +38,11 @@ from ragstone.evaluation.effects import (
 )
 from ragstone.evaluation.fingerprint import make_manifest, settings_key
 from ragstone.evaluation.preflight import Preflight, llm_reason, with_llm
-from ragstone.evaluation.ray_workers import check_ray, ray_workers
+from ragstone.evaluation.ray_executor import RayExecutor, check_ray
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scored_files import ScoredFiles
 from ragstone.evaluation.scoring import BATCH, score_retrieval_in_batches, score_rows
-from ragstone.evaluation.worker_processes import ProcessWorker
-from ragstone.evaluation.workers import (
-    RowWorker,
-    ScoredShard,
-    WorkerPool,
-    WorkerSetup,
-    each_row_costs,
-    with_limits,
-)
+from ragstone.evaluation.workers import ScoredShard, WorkerPool, WorkerSetup, each_row_costs
 from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import make_judge
@@ -128,7 +121,9 @@ class Options(ScoringOptions, StoreOptions, total=False):
     failed and that number, which takes less time with several workers. `on_notice` is called with
     messages before the first row. Options that have no effect are such a message, or a warning
     without `on_notice`; for settings of `plan`, `explicit` is setting -> how it was given, for
-    those to report. `tracing` observes the run. Rows are stored only if `store` is set.
+    those to report. `tracing` observes the run. Rows are stored only if `store` is set. `executor`
+    scores the rows, `workers` shards of them at a time; it may be any `concurrent.futures.Executor`
+    whose processes can import ragstone.
     """
 
     min_similarity: float
@@ -144,6 +139,7 @@ class Options(ScoringOptions, StoreOptions, total=False):
     sheet: str
     workers: int
     engine: Literal["processes", "ray"]
+    executor: Executor
     delay: float
     fail_under: Mapping[str, float | str]
     fail_over: Mapping[str, float | str]
@@ -176,6 +172,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
         "on_notice": ((Callable,), "a function"),
         "explicit": ((Mapping,), "a mapping of setting to option"),
         "tracing": ((Tracing,), "a Tracing"),
+        "executor": ((Executor,), "a concurrent.futures.Executor"),
         **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
         "store": ((Store, str, Path, bool, NoneType), "a Store, a path, a URL or True"),
     }
@@ -315,7 +312,10 @@ def _worker_setup(
     options: Options, plan: Plan, judge: Judge, metrics: Sequence[Metric], *, calls_target: bool
 ) -> WorkerSetup | None:
     """Return what worker processes are made from; None if this process scores the rows."""
-    if plan.engine == "ray":
+    if "executor" in options:
+        if "workers" not in plan.model_fields_set:
+            raise UsageError("set --workers for an executor: how many parts it scores at once")
+    elif plan.engine == "ray":
         check_ray(plan)
     elif plan.workers == 1:
         return None
@@ -324,7 +324,8 @@ def _worker_setup(
     if options.get("tracing", UNTRACED) is not UNTRACED:
         raise UsageError("--otel traces a single process; remove it, or --workers")
     own = None if isinstance(options.get("judge", plan.judge), str) else judge
-    return WorkerSetup.of(plan, metrics, judge=own, calls_target=calls_target)
+    folder = None if "executor" in options else str(Path.cwd())
+    return WorkerSetup.of(plan, metrics, judge=own, calls_target=calls_target, folder=folder)
 
 
 def _check_target(target: Target, samples: Sequence[Sample], *, batches: bool) -> None:
@@ -383,7 +384,8 @@ class Evaluation:
     Attributes:
         every: whether the target is asked for every row, or only for missing fields.
         wanted: the Sample fields to ask the target for; empty if it is not asked.
-        setup: what each worker process is made from; None if this process scores the rows.
+        setup: what each worker is made from; None if this process scores the rows.
+        executor: where workers score the rows; None for processes on this machine.
         scored: rows that were scored elsewhere, with settings that have this `key`.
         finish: changes a scored row before it is recorded.
     """
@@ -404,6 +406,7 @@ class Evaluation:
     tracing: Tracing
     breaker: CircuitBreaker
     setup: WorkerSetup | None = None
+    executor: Executor | None = None
     scored: ScoredFiles | None = None
     key: str = ""
     in_batches: bool = False
@@ -494,6 +497,7 @@ class Evaluation:
             on_progress=options.get("on_progress"),
             tracing=options.get("tracing", UNTRACED),
             setup=setup and replace(setup, transcript=recorder.transcript),
+            executor=options.get("executor"),
             scored=scored,
             key=settings_key(plan, judge, metrics),
             breaker=CircuitBreaker(plan, ready.metrics, calls_target=target is not None),
@@ -619,14 +623,11 @@ class Evaluation:
         stack: AsyncExitStack,
     ) -> None:
         """Score the rows in workers, and record them in this process."""
-        number = self.plan.workers
-        limited = with_limits(setup, self.manifest.run_id, self.recorder.place)
-        setup = stack.enter_context(limited)
-        start: Callable[[], RowWorker] = partial(ProcessWorker[Sequence[Row], ScoredShard], setup)
-        if self.plan.engine == "ray":
-            start = stack.enter_context(ray_workers(setup, number))
-        workers = await stack.enter_async_context(WorkerPool(start, number))
-
+        executor, kind = self.executor, "worker" if self.executor else "worker process"
+        if executor is None and self.plan.engine == "ray":
+            executor, kind = stack.enter_context(RayExecutor(self.plan)), "Ray worker"
+        pool = WorkerPool(setup, executor, kind, budget=self.budget)
+        workers = await stack.enter_async_context(pool)
         try:
             async with aclosing(workers.results(rows)) as shards:
                 async for shard in shards:
@@ -639,7 +640,6 @@ class Evaluation:
 
     async def _record_shard(self, shard: ScoredShard) -> None:
         RETRIES.count += shard.retries
-        self.budget.note(*shard.spent)
         for log in shard.logs:
             logging.getLogger(log.name).handle(log)
         if self.finish:

@@ -50,8 +50,6 @@ _FILES = (
         choices=["trec_eval", "given"],
         default="trec_eval",
     ),
-    setting("workers", "Processes that read and score the rankings, each a part of the file."),
-    setting("engine"),
     setting("columns", "Map a column to a field, e.g. --map document_id=pid."),
 )
 
