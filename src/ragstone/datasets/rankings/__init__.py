@@ -1,6 +1,6 @@
 """Ranking files: TREC, JSON Lines, Parquet, Arrow and BEIR, read in blocks of queries."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ragstone.datasets.rankings import arrow as columnar
@@ -8,7 +8,7 @@ from ragstone.datasets.rankings import jsonl, qrels, trec
 from ragstone.datasets.rankings.byte_arrays import GrowingArray
 from ragstone.datasets.rankings.join import Batch, TieRule, gathered, matched
 from ragstone.datasets.rankings.qrels import Judgments, query_texts
-from ragstone.datasets.rankings.source import OnRead, Problems, check_names
+from ragstone.datasets.rankings.source import OnRead, Problems, check_names, text_parts
 
 __all__ = [
     "Batch",
@@ -22,6 +22,7 @@ __all__ = [
     "matched",
     "problems_of",
     "query_texts",
+    "ranking_parts",
     "read_judgments",
     "read_ranking",
 ]
@@ -58,21 +59,36 @@ def read_ranking(
     problems: Problems,
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
+    *,
+    part: range | None = None,
 ) -> Iterator[Batch]:
-    """Read a ranking of any format, some whole queries at a time.
+    """Read a ranking of any format, or one of its `ranking_parts`, some whole queries at a time.
 
     A query whose lines are not contiguous comes in parts; `gathered` joins them.
     """
     suffix = _suffix(path)
     if suffix in _LINES:
-        batches = jsonl.read_ranking(path, problems, columns, on_read)
+        batches = jsonl.read_ranking(path, problems, columns, on_read, part)
     elif suffix in columnar.SUFFIXES:
-        batches = columnar.read_ranking(path, problems, columns, on_read)
+        batches = columnar.read_ranking(path, problems, columns, on_read, part)
     else:
-        batches = trec.read_ranking(path, problems, on_read)
+        batches = trec.read_ranking(path, problems, on_read, part)
     for batch in batches:
         problems.hold(len(batch.queries), "queries")
         yield batch
+
+
+def ranking_parts(path: Path, columns: Mapping[str, str], size: int) -> Sequence[range]:
+    """Cut a ranking between queries, into parts of about `size` bytes.
+
+    Parts are bytes of a text file, or rows of a table. A compressed file has none.
+    """
+    suffix = _suffix(path)
+    if suffix in columnar.SUFFIXES:
+        return columnar.parts(path, columns, size)
+    if suffix in _LINES:
+        return text_parts(path, size, lambda lines: 0 if lines else None)
+    return text_parts(path, size, trec.second_query)
 
 
 def _suffix(path: Path) -> str:

@@ -15,7 +15,14 @@ from ragstone.datasets.formats.packed import column_errors, text_size, unpacked_
 from ragstone.datasets.rankings.byte_arrays import Integers, Spans, Texts, padded
 from ragstone.datasets.rankings.join import Batch
 from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
-from ragstone.datasets.rankings.source import EXTRA, OnRead, Problems, resolve_column, too_large
+from ragstone.datasets.rankings.source import (
+    EXTRA,
+    OnRead,
+    Problems,
+    cuts,
+    resolve_column,
+    too_large,
+)
 from ragstone.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,36 +48,48 @@ def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Ju
     return judgments.build("write one row per judgment")
 
 
+def parts(path: Path, columns: Mapping[str, str], size: int) -> list[range]:
+    frame = _frame(path, ("query_id",), columns)
+
+    def first(at: int, window: int) -> int | None:
+        starts = _runs(_rows(path, frame, at, window)["query_id"])[1].starts
+        return at + int(starts[1]) if len(starts) > 1 else None
+
+    count = _count(path, frame)
+    return cuts(count, max(size * count // path.stat().st_size, 1), first)
+
+
 def read_ranking(
     path: Path,
     problems: Problems,
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
+    part: range | None = None,
 ) -> Iterator[Batch]:
     """Read one document per row, some whole queries at a time: query, document and score.
 
-    Without a score the order of the rows is the ranking.
+    Without a score the order of the rows is the ranking. `part` limits the rows that are read.
     """
     frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
-    count = _count(path, frame)
+    part = part or range(_count(path, frame))
     if "score" not in frame.collect_schema().names():
         problems.notes.append(
             f"{problems.name}: no score column found, so the order of the rows is the "
             "ranking; if there is one, map it with --map score=COLUMN"
         )
     size = path.stat().st_size
-    start, at_once = 0, AT_ONCE
-    if not count:
+    start, at_once = part.start, AT_ONCE
+    if not part:
         problems.add("there is no ranking", "write one row per document")
-    while start < count:
-        expected = min(at_once, count - start)
+    while start < part.stop:
+        expected = min(at_once, part.stop - start)
         some = _rows(path, frame, start, expected)
         end = start + len(some)
         if len(some) < expected:
-            problems.add(f"the file is damaged: it has {end:,} rows instead of {count:,}")
+            problems.add(f"the file is damaged: it has {end:,} rows instead of {part.stop:,}")
             problems.raise_found()
         names, spans = _runs(some["query_id"])
-        if end < count:  # the last query may continue after what was read
+        if end < part.stop:  # the last query may continue after what was read
             if len(names) < 2:
                 if at_once > problems.most:
                     raise too_large(path, f"a query has more than {at_once:,} documents")
@@ -87,7 +106,7 @@ def read_ranking(
         yield Batch(tuple(names), spans, documents, documents.hashes(), scores, rows)
         start += len(some)
         if on_read:
-            on_read(size * start // count)
+            on_read(size * start // part.stop)
 
 
 def _count(path: Path, frame: "LazyFrame") -> int:

@@ -148,10 +148,12 @@ class LineReader:
         self._columns = columns
         self._names: dict[tuple[str, ...], tuple[str, str]] = {}
 
-    def parts(self, path: Path, on_read: OnRead | None) -> Iterator[QueryLines]:
+    def parts(
+        self, path: Path, on_read: OnRead | None, part: range | None = None
+    ) -> Iterator[QueryLines]:
         seen: dict[str, int] = {}
         number = 1
-        with opened(path, on_read) as stream:
+        with opened(path, on_read, part) as stream:
             for content in stream.lines(AT_ONCE):
                 found = self._read_plain(content, number) or self._read_any(content, number)
                 for query, line in zip(found.queries, found.lines.tolist(), strict=True):
@@ -299,9 +301,10 @@ def read_ranking(
     problems: Problems,
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
+    part: range | None = None,
 ) -> Iterator[Batch]:
     empty = True
-    for some in LineReader("ranking", columns, problems).parts(path, on_read):
+    for some in LineReader("ranking", columns, problems).parts(path, on_read, part):
         empty = False
         yield Batch(
             queries=tuple(some.queries),
