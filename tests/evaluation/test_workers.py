@@ -3,7 +3,9 @@ import logging
 import os
 import re
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import active_children, get_context
@@ -211,6 +213,34 @@ def test_ctrl_c_stores_the_rows_of_running_shards(judge) -> None:
     assert run.partial
     assert 0 < len(run.rows) < 1000
     assert active_children() == []
+
+
+ENDLESS = """
+import os
+from multiprocessing import active_children
+from ragstone import evaluate
+
+def interrupt(row, total):
+    print(*(child.pid for child in active_children()), flush=True)
+    os.kill(os.getpid(), 9)
+
+if __name__ == "__main__":
+    row = {"query": "Why?", "response": "It lasts 3 hours.", "contexts": ["It lasts 9 hours."]}
+    evaluate([row] * 9999, metrics="faithfulness", workers=2, on_row=interrupt)
+"""
+
+
+def test_workers_end_with_a_main_process_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    said = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert said.returncode == -signal.SIGKILL
+    left = [Path("/proc", pid) for pid in said.stdout.split()]
+    assert len(left) == 2
+    end = time.monotonic() + 20
+    while any(process.exists() for process in left):
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def test_metrics_of_a_plugin_are_loaded_in_the_workers(module_file) -> None:

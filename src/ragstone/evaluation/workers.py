@@ -68,7 +68,7 @@ SECONDS = 3.0
 """How long a shard should take: a dead worker loses as much, and progress moves as often."""
 GRACE = 10.0
 """Seconds that running shards get to finish when the run is stopped."""
-PATIENCE = 20.0
+PATIENCE = 30.0
 """Seconds after which a warning says that workers have not started."""
 MAX_DEATHS = 20
 """Deaths after which the run stops if no shard was scored between them; one row causes nine."""
@@ -438,6 +438,7 @@ class WorkerPool:
                 "missing: stop other jobs, add machines, or set fewer --workers",
                 *(len(waiting), len(started), PATIENCE),
             )
+        await asyncio.gather(*started, return_exceptions=True)
         for future, worker in started.items():
             try:
                 problem = await future
