@@ -461,17 +461,28 @@ class WorkerPool:
 
     async def __aexit__(self, *raised: object) -> None:
         self._stopping = True
-        for task, worker in self._running.items():
-            if isinstance(worker.executor, WorkerProcess):
-                worker.executor.kill()
+        executors = [worker.executor for worker in self._workers]
+        own = [each for each in executors if isinstance(each, WorkerProcess)]
+        busy = [worker.executor for worker in self._running.values()]
+        for process in own:
+            if process in busy:
+                process.kill()
+        for task in self._running:
             task.cancel()
-        own = [each.executor for each in self._workers if isinstance(each.executor, WorkerProcess)]
-        ends = [asyncio.create_task(in_thread(executor.shutdown)) for executor in own]
-        if ends:
-            await asyncio.wait(ends, timeout=GRACE)  # judges are closed meanwhile
-        for executor in own:
-            executor.kill()
-        await asyncio.gather(*ends, *self._running, return_exceptions=True)
+        # judges are closed where they are
+        ends = [asyncio.create_task(in_thread(process.shutdown)) for process in own]
+        closed: list[asyncio.Future[None]] = []
+        with suppress(Exception):  # an executor of others may be broken
+            others = [] if own else executors
+            closing = [each.submit(close_scorers, self._setup.id) for each in others]
+            closed = [*map(asyncio.wrap_future, closing)]
+        if ends or closed:
+            await asyncio.wait([*ends, *closed], timeout=GRACE)
+        for process in own:
+            process.kill()
+        for future in closed:
+            future.cancel()
+        await asyncio.gather(*ends, *closed, *self._running, return_exceptions=True)
 
     async def results(
         self, rows: Iterable[Row] | AsyncIterable[Row]
