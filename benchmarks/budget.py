@@ -105,7 +105,7 @@ def workers(engine: str) -> list[int]:
         with contextlib.suppress(OSError):
             stat = (folder / "stat").read_text().rpartition(") ")[2].split()
             parents[int(folder.name)] = int(stat[1])
-            if (folder / "cmdline").read_bytes().startswith(b"ray::RayScorer"):
+            if (folder / "cmdline").read_bytes().startswith(b"ray::_call"):
                 found.append(int(folder.name))
     # a worker is a child of Ray's node, which is a child of this process
     return [each for each in found if parents.get(parents[each]) == os.getpid()]

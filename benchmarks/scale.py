@@ -6,8 +6,8 @@ Each engine evaluates the same file with the offline judge and a store, with two
 process of its own. The rows and the summary must be equal to those of the plain run, apart from
 times and ids. With --kill, one worker is killed with SIGKILL half way. CPU is that of the main
 process and the workers, from the start of Python; processes of Ray or Spark themselves are reported
-separately. The exit code is 1 if a result differs. Linux only. Needs ragstone[ray,spark,parquet]
-and Java.
+separately. The exit code is 1 if a result differs. Linux only. Needs ragstone[ray,parquet],
+pyspark and Java.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from select import select
@@ -37,7 +37,7 @@ VARYING = re.compile(
 )
 """What differs between equal runs."""
 TICKS = os.sysconf("SC_CLK_TCK")
-WORKERS = ("ray::RayScorer", "pyspark.daemon", "multiprocessing.spawn")
+WORKERS = ("ray::_call", "pyspark.daemon", "multiprocessing.spawn")
 """Parts of the command line of workers; all other processes belong to the engine."""
 
 
@@ -87,12 +87,20 @@ def score_in_spark(data: str) -> None:
     """Score the file in Spark, as in docs/scale.md."""
     from pyspark.sql import SparkSession
 
-    from ragstone.integrations.spark import score
+    import ragstone
 
     builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
     spark = builder.config("spark.sql.files.maxPartitionBytes", "8m").getOrCreate()
-    score(spark.read.json(data), **SETTINGS).write.parquet("scores")
+    scorer = ragstone.Scorer(**SETTINGS)
+
+    def score(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            yield from scorer(batch).to_batches()
+
+    types = {float: "double", str: "string"}
+    schema = ", ".join(f"`{name}` {types[kind]}" for name, kind in scorer.columns.items())
+    spark.read.json(data).mapInArrow(score, schema).write.parquet("scores")
     spark.stop()
 
 

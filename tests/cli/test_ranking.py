@@ -30,19 +30,6 @@ def test_a_ranking_is_evaluated_and_printed(
     assert not (files / ".ragstone").exists()
 
 
-def test_workers_print_what_one_process_prints(files: Path, ragstone: Command) -> None:
-    lines = [f"q{n} Q0 d{n % 7} 1 {n} a-long-name-of-a-run\n" for n in range(60_000)]
-    (files / "c.run").write_text("".join(lines))
-    asked = ("rank", "--qrels", "qrels", "-m", "mrr", "--ranking")
-    alone = ragstone(*asked, "c.run", "--json", "-")
-    found = ragstone(*asked, "c.run", "--json", "-", "--workers", "2")
-    assert "has no effect" not in found.err
-    for name in ("metrics", "dataset"):
-        assert json.loads(found.out)[name] == json.loads(alone.out)[name]
-    small = ragstone(*asked, "a.run", "--workers", "2")
-    assert "--workers has no effect on a.run: it is small or compressed" in small.err
-
-
 def test_two_rankings_are_compared_query_by_query(files: Path, ragstone: Command) -> None:
     both = ("--ranking", "a.run", "--ranking", "b.run")
     said = ragstone("rank", "--qrels", "qrels", *both, "-m", "mrr", "--json", "-")

@@ -38,12 +38,12 @@ def recipe(modules: Path, tmp_path: Path) -> Callable[[str], Run]:
 
     def run(heading: str) -> Run:
         marker = tmp_path / "killed"
-        name = f"mortal_{heading.lower().replace(' ', '_')}"
+        name = "mortal_" + re.sub(r"\W+", "_", heading.lower())
         (modules / f"{name}.py").write_text(JUDGE.format(marker=str(marker)), encoding="utf-8")
         frame = pl.DataFrame(samples(200))
         frame.write_parquet(tmp_path / "answers.parquet")
         frame.write_ndjson(tmp_path / "answers.jsonl")
-        text = PAGE.read_text(encoding="utf-8").partition(f"### {heading}\n")[2]
+        text = PAGE.read_text(encoding="utf-8").partition(f"## {heading}\n")[2]
         found = re.search(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
         assert found
         code = found[1].replace("/shared", str(tmp_path))
@@ -75,7 +75,12 @@ def test_ray_data(ray, recipe, alone) -> None:
 
 @pytest.mark.xdist_group("dask")
 def test_dask(recipe, alone) -> None:
-    assert plain(recipe("Dask")) == alone
+    assert plain(recipe("Dask, and engines without tables")) == alone
+
+
+@pytest.mark.xdist_group("dask")
+def test_an_executor_of_dask(recipe, alone) -> None:
+    assert plain(recipe("Other executors")) == alone
 
 
 @pytest.mark.xdist_group("spark")

@@ -3,16 +3,21 @@ import logging
 import os
 import re
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from threading import Lock
 
 import pytest
 
 from ragstone.errors import UsageError
+from ragstone.evaluation import workers
 from ragstone.evaluation.runner import evaluate
-from ragstone.evaluation.worker_processes import portable
+from ragstone.evaluation.workers import portable
 from ragstone.judges.offline.judge import OfflineJudge
 from ragstone.metrics import load_plugin
 from ragstone.results.run import Run, RunInterruptedError
@@ -114,12 +119,42 @@ def test_a_killed_worker_is_replaced_and_its_rows_are_scored_again(judge, caplog
     assert capfd.readouterr().out == ""
 
 
-def test_rows_that_kill_each_worker_stop_the_run_which_can_be_resumed(judge) -> None:
-    rows = samples(r150="The poison lasts.")
-    with pytest.raises(UsageError, match="a worker process died 3 times while it scored") as died:
+def test_a_row_that_kills_each_worker_fails_alone(judge, caplog) -> None:
+    Path("killed").touch()
+    Path("killed again").touch()
+    rows = samples(60, r31="The poison lasts.")
+    seen: list[int] = []
+    run = evaluate(
+        rows,
+        metrics="faithfulness",
+        judge=judge,
+        workers=2,
+        store="runs.db",
+        on_row=lambda row, _: seen.append(row.index),
+    )
+    assert sorted(seen) == list(range(60))
+    failed = [row for row in run.rows if row.has_failed]
+    assert [row.sample.id for row in failed] == ["r31"]
+    score = failed[0].scores["faithfulness"]
+    assert score.cause == "judge_error"
+    assert "a worker process died (exit code -9, which often" in str(score.reason)
+    assert not run.partial
+    rest = evaluate(samples(60), metrics="faithfulness", judge=OfflineJudge()).rows
+    for row, other in zip(run.rows, rest, strict=True):
+        if row.index != 31:
+            assert row.scores["faithfulness"].value == other.scores["faithfulness"].value
+
+
+def test_workers_that_die_one_after_another_stop_the_run_which_can_be_resumed(
+    judge, monkeypatch
+) -> None:
+    Path("killed").touch()
+    Path("killed again").touch()
+    monkeypatch.setattr(workers, "MAX_DEATHS", 3)
+    rows = samples(200, **{f"r{number}": "The poison lasts." for number in range(100, 200)})
+    with pytest.raises(UsageError, match="3 workers died one after another") as died:
         evaluate(rows, metrics="faithfulness", judge=judge, workers=2, store="runs.db")
-    first, last = map(int, re.findall(r"r(\d+)", str(died.value)))
-    assert first <= 150 <= last
+    assert "a worker process died" in str(died.value)
     with Store.open("runs.db") as store:
         (info,) = store.runs()
         assert not info.finished
@@ -177,6 +212,35 @@ def test_ctrl_c_stores_the_rows_of_running_shards(judge) -> None:
     run = stop.value.run
     assert run.partial
     assert 0 < len(run.rows) < 1000
+    assert active_children() == []
+
+
+ENDLESS = """
+import os
+from multiprocessing import active_children
+from ragstone import evaluate
+
+def interrupt(row, total):
+    print(*(child.pid for child in active_children()), flush=True)
+    os.kill(os.getpid(), 9)
+
+if __name__ == "__main__":
+    row = {"query": "Why?", "response": "It lasts 3 hours.", "contexts": ["It lasts 9 hours."]}
+    evaluate([row] * 9999, metrics="faithfulness", workers=2, on_row=interrupt)
+"""
+
+
+def test_workers_end_with_a_main_process_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    said = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert said.returncode == -signal.SIGKILL
+    left = [Path("/proc", pid) for pid in said.stdout.split()]
+    assert len(left) == 2
+    end = time.monotonic() + 20
+    while any(process.exists() for process in left):
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def test_metrics_of_a_plugin_are_loaded_in_the_workers(module_file) -> None:
@@ -196,6 +260,30 @@ def test_metrics_of_a_plugin_are_loaded_in_the_workers(module_file) -> None:
     )
     alone = evaluate(samples(20), metrics="n_claims")
     assert bare(evaluate(samples(20), metrics="n_claims", workers=2)) == bare(alone)
+
+
+def test_any_executor_finds_what_one_process_finds() -> None:
+    alone = evaluate(samples(), metrics=METRICS, k=2)
+    threads = ThreadPoolExecutor(3)
+    processes = ProcessPoolExecutor(2, get_context("spawn"))
+    for executor in (threads, processes):
+        with executor:
+            run = evaluate(samples(), metrics=METRICS, k=2, workers=3, executor=executor)
+        assert bare(run) == bare(alone)
+    with pytest.raises(UsageError, match="set workers for an executor: how many parts it scores"):
+        evaluate(samples(2), metrics="faithfulness", executor=threads)
+    with pytest.raises(UsageError, match=r"executor must be a concurrent\.futures\.Executor"):
+        evaluate(samples(2), metrics="faithfulness", executor="dask", workers=2)
+
+
+def test_workers_that_cannot_be_started_are_reported(caplog, monkeypatch) -> None:
+    executor = ProcessPoolExecutor(1, get_context("spawn"), initializer=os._exit, initargs=(1,))
+    with executor, pytest.raises(UsageError, match="a worker ended before it was ready"):
+        evaluate(samples(2), metrics="faithfulness", workers=1, executor=executor)
+    monkeypatch.setattr(workers, "PATIENCE", 0.001)
+    with caplog.at_level(logging.WARNING):
+        evaluate(samples(2), metrics="faithfulness", workers=2)
+    assert "2 of 2 workers have not started" in caplog.text
 
 
 class Local(OfflineJudge):

@@ -18,9 +18,8 @@ OTHERS = {
     *("_internal/plugins.py", "judges/llm/providers/pydantic_ai.py", "judges/local/files.py"),
     *(
         "datasets/frames.py",
-        "evaluation/ray_workers.py",
+        "evaluation/ray_executor.py",
         "integrations/mlflow.py",
-        "integrations/spark.py",
     ),
 }
 """Where modules of users, and libraries of an extra, are imported by name."""

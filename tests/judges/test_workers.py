@@ -14,8 +14,6 @@ from ragstone.evaluation.runner import evaluate
 from ragstone.metrics import load_plugin
 from ragstone.results.run import Run
 from ragstone.store import Store
-from ragstone.store.limits import AHEAD
-from ragstone.store.schema import LIMITS
 
 PRICED = """
 from ragstone import Metric, Score, register
@@ -53,8 +51,7 @@ def run(judge_server, kit, priced) -> Callable[..., Run]:
             judge="openai:gpt-4o-mini",
             base_url=judge_server.url,
             cache=False,
-            workers=2,
-            **options,
+            **{"workers": 2, **options},
         )
 
     return run
@@ -86,11 +83,10 @@ def test_a_killed_worker_makes_no_run_exceed_its_limits(
     killing.join()
     assert found.stopped == "the budget of 70 calls (--max-calls) is spent"
     times = [asked.at for asked in judge_server.asked]
-    assert 70 - 8 // 2 <= len(times) <= 70  # a dead worker loses what it has leased
-    lease = 40 * AHEAD
-    assert all(n <= 40 * (time - times[0]) + 1 + lease for n, time in enumerate(times))
-    with Store.open("runs.db") as store, store.connect() as connection:
-        assert connection.execute(LIMITS.select()).all() == []
+    assert 70 // 2 <= len(times) <= 70  # what the dead one of two workers has left is lost
+    starts = 2 + 1  # of the workers, and of the one that replaces the dead one
+    assert all(n <= 40 * (time - times[0]) + starts + 1 for n, time in enumerate(times))
+    with Store.open("runs.db") as store:
         assert not store.info(found.manifest.run_id).finished
     before = len(judge_server.asked)
     found = run(max_calls=10, concurrency=8, store="runs.db")  # resumed, with a budget of its own
@@ -103,5 +99,23 @@ def test_dollars_of_all_workers_are_counted(run: Callable[..., Run], judge_serve
     found = run("claims_found", max_cost=0.4, concurrency=4)
     assert "$0.4 (--max-cost) is too small for another call" in (found.stopped or "")
     most = 0.19  # of a call, by the bytes of its prompt
-    assert 0.4 - most < 0.01 * len(judge_server.asked) <= 0.4 + 1e-9
+    assert 0.4 - 2 * most < 0.01 * len(judge_server.asked) <= 0.4 + 1e-9
     assert not Path(".ragstone").exists()
+
+
+def test_each_worker_has_an_equal_share_and_scores_what_others_cannot_pay_for(
+    run: Callable[..., Run], judge_server
+) -> None:
+    """The first shard has all 16 rows, which need 32 calls; a share has only 20."""
+    found = run(count=16, max_calls=60, workers=3)
+    assert not found.partial
+    assert not found.stopped
+    assert not any(row.has_failed for row in found.rows)
+    assert 32 <= len(judge_server.asked) <= 60
+
+
+def test_rates_are_divided_too(run: Callable[..., Run], judge_server) -> None:
+    run("claims_found", count=30, rpm=60 * 20)
+    times = sorted(asked.at for asked in judge_server.asked)
+    assert len(times) == 30
+    assert all(n <= 20 * (time - times[0]) + 2 for n, time in enumerate(times))

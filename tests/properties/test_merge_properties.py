@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -17,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.errors import Cause
-from ragstone.evaluation import ranking, ranking_workers
-from ragstone.evaluation.ranking import Missing, RankedPart, RankingEvaluation
-from ragstone.evaluation.ranking_workers import Part, PartSetup, RankingWorkers
+from ragstone.evaluation import ranking
+from ragstone.evaluation.ranking import Missing, RankingEvaluation
 from ragstone.metrics import get
 from ragstone.reports.tables import write_json
 from ragstone.reports.view import grouping_lines
@@ -148,31 +146,15 @@ def test_any_split_and_any_order_give_the_same_summary(
         assert summary(split[0], in_order) == expected
 
 
-class InThisProcess:
-    """A worker that scores parts here, and sends the results as a process does."""
-
-    def __init__(self, setup: PartSetup) -> None:
-        self._scorer = setup.scorer()
-
-    def score(self, part: Part) -> RankedPart:
-        return pickle.loads(pickle.dumps(self._scorer.score(part)))
-
-    def stop(self, *, at_once: bool) -> None:
-        del at_once
-        self._scorer.close()
-
-
 ranked = st.lists(st.sampled_from("abcdef"), unique=True, min_size=1, max_size=5)
 
 
 @given(
     st.lists(st.tuples(ranked, ranked), min_size=1, max_size=12),
-    st.integers(1, 60),
-    st.integers(1, 3),
     st.sampled_from(["zero", "skip"]),
 )
-def test_any_parts_of_a_ranking_give_the_same_rows_and_the_same_summary(
-    queries: list[tuple[list[str], list[str]]], size: int, number: int, missing: Missing
+def test_rankings_that_are_only_summed_have_the_same_summary(
+    queries: list[tuple[list[str], list[str]]], missing: Missing
 ) -> None:
     """Query 1 is not ranked, query 2 is not judged."""
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
@@ -192,23 +174,12 @@ def test_any_parts_of_a_ranking_give_the_same_rows_and_the_same_summary(
                 if q != 1
             )
         )
-        patched.setattr(ranking_workers, "SMALLEST", size)
-        patched.setattr(ranking_workers, "LARGEST", size)
         patched.setattr(metric_summary, "LARGE", 4)
         patched.setattr(intervals, "LARGE", 4)
         patched.setattr(ranking, "BLOCK", 3)
-        plan = Plan(metrics=("mrr", "bpref"), workers=number)
+        plan = Plan(metrics=("mrr", "bpref"))
         evaluation = RankingEvaluation.of(qrels, plan, missing=missing)
-        alone = evaluation.run(run)
-        with RankingWorkers(evaluation, InThisProcess) as workers:
-            found = workers.evaluation.run(run, workers=workers)
-            summed = workers.evaluation.run(run, workers=workers, rows=False)
-            places = workers.cut(run)
-        assert places[0].start == 0
-        assert all(one.stop == other.start for one, other in pairwise(places))
-        assert list(map(str, found.rows)) == list(map(str, alone.rows))
-        expected = without_times(alone)
-        assert without_times(found) == without_times(summed) == expected
+        expected = without_times(evaluation.run(run))
         assert without_times(evaluation.run(run, rows=False)) == expected
 
 

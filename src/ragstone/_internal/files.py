@@ -2,22 +2,17 @@
 
 import errno
 import os
-import pickle
 import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from ragstone.errors import UsageError
 
-T = TypeVar("T")
-_ALIGNED = 64
-"""Bytes that the start of an array is a multiple of."""
 WAIT = 30
 """Seconds to wait for another process to unlock a SQLite file."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -182,35 +177,6 @@ def lock_file(path: Path, *, timeout: float) -> Generator[None, None, None]:
         with suppress(OSError):  # Windows cannot delete open files
             path.unlink()
         lock.release()
-
-
-def write_mapped(path: Path, value: object) -> None:
-    buffers: list[pickle.PickleBuffer] = []
-    head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-    with path.open("wb") as file:
-        pickle.dump((head, [buffer.raw().nbytes for buffer in buffers]), file)
-        for buffer in buffers:
-            file.write(bytes(-file.tell() % _ALIGNED))
-            file.write(buffer.raw())
-
-
-def load_mapped(path: Path, kind: type[T]) -> T:
-    """Load a value; its arrays stay in the file, whose memory all processes share.
-
-    The file must not be changed while the value is in use.
-    """
-    with path.open("rb") as file:
-        head, sizes = pickle.load(file)  # noqa: S301 - our own file
-        start = file.tell()
-        content = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
-    buffers: list[memoryview] = []
-    for size in sizes:
-        start += -start % _ALIGNED
-        buffers.append(content[start : start + size])
-        start += size
-    value = pickle.loads(head, buffers=buffers)  # noqa: S301
-    assert isinstance(value, kind)
-    return value
 
 
 def make_folder(folder: Path) -> None:

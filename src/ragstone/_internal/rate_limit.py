@@ -104,6 +104,7 @@ class Budget:
         self._reserved, self._open = 0.0, 0
         self._too_little: str | None = None
         self._waiting: list[asyncio.Future[None]] = []  # an Event would belong to one loop
+        self.limiters: list[RateLimiter] = []
 
     @property
     def spent(self) -> str | None:
@@ -118,9 +119,8 @@ class Budget:
         if spent := self.spent:
             raise CallError(Cause.BUDGET, spent, tries=0)
 
-    def note(self, calls: int, cost: float, spent: str | None) -> None:
-        self.calls, self.cost = max(self.calls, calls), max(self.cost, cost)
-        self._too_little = self._too_little or spent
+    def stop(self, reason: str) -> None:
+        self._too_little = self._too_little or reason
 
     def reserve(self, cost: float = 0.0) -> bool:
         """Count a call that is about to start, and reserve its highest cost until `release`.
@@ -165,12 +165,11 @@ class Budget:
                 waiting.set_result(None)
         self._waiting.clear()
 
-    async def settle(self) -> None:
-        """Report what was spent to other processes that share the budget."""
-
-    def limiter(self, provider: str, delay: float) -> "RateLimiter":
-        del provider
-        return RateLimiter(delay, self)
+    @property
+    def wait(self) -> float:
+        """Seconds until each of its rate limiters lets another call start."""
+        now = asyncio.get_running_loop().time()
+        return max((limiter.next_start - now for limiter in self.limiters), default=0.0)
 
 
 class PaidCall:
@@ -220,8 +219,9 @@ class RateLimiter:
 
     def __init__(self, delay: float = 0.0, budget: Budget | None = None) -> None:
         self._delay, self._budget = delay, budget or Budget()
+        self._budget.limiters.append(self)
         self._line = asyncio.Lock()
-        self._next = 0.0
+        self.next_start = 0.0
 
     async def turn(self, after: float = 0.0, cost: float = 0.0) -> None:
         """Wait until the next start is allowed, first come, first served; reserve its cost.
@@ -235,20 +235,16 @@ class RateLimiter:
 
     async def _wait(self, after: float) -> None:
         loop = asyncio.get_running_loop()
-        if self._next <= (now := loop.time()) and not self._line.locked():
-            self._next = now + max(self._delay, after)
+        if self.next_start <= (now := loop.time()) and not self._line.locked():
+            self.next_start = now + max(self._delay, after)
         else:
             async with self._line:
-                await self._sleep_until()
-                self._next = loop.time() + max(self._delay, after)
-
-    async def _sleep_until(self, start: float = 0.0) -> None:
-        loop = asyncio.get_running_loop()
-        while (wait := max(start, self._next) - loop.time()) > 0:  # noqa: ASYNC110 - pause() may be called meanwhile
-            await asyncio.sleep(wait)
+                while (wait := self.next_start - loop.time()) > 0:  # noqa: ASYNC110 - pause() may be called meanwhile
+                    await asyncio.sleep(wait)
+                self.next_start = loop.time() + max(self._delay, after)
 
     def pause(self, seconds: float) -> None:
-        self._next = max(self._next, asyncio.get_running_loop().time() + seconds)
+        self.next_start = max(self.next_start, asyncio.get_running_loop().time() + seconds)
 
 
 class RetryableError(CallError):
@@ -274,7 +270,6 @@ class Limits:
         concurrency: calls at once; fewer for a while after a 429.
         delay: seconds between two starts.
         rpm, tpm: requests and tokens per minute; None for no limit.
-        provider: what `rpm`, `tpm` and the pauses of a server are about.
     """
 
     concurrency: int = 1000
@@ -283,7 +278,6 @@ class Limits:
     rpm: float | None = None
     tpm: float | None = None
     budget: Budget | None = None
-    provider: str = ""
 
 
 @dataclass(frozen=True)
@@ -316,7 +310,7 @@ class RetryingCaller:
         self._failures = 0
         self._budget = limits.budget or Budget()
         delay = max(limits.delay, 60 / limits.rpm if limits.rpm else 0.0)
-        self._starts = self._budget.limiter(limits.provider, delay)
+        self._starts = RateLimiter(delay, self._budget)
 
     async def make(
         self, once: Callable[[], Awaitable[T]], *, retries: int | None = None, tokens: int = 0

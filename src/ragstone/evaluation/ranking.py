@@ -1,13 +1,11 @@
 """Ranking evaluation: scores a ranking file against relevance judgments."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from logging import LogRecord
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,27 +82,21 @@ class RankingEvaluation:
         *,
         name: str | None = None,
         rows: bool = True,
-        workers: "PartWorkers | None" = None,
     ) -> Run:
         """Evaluate a ranking, reading a part of the file at a time.
 
         The default name of the run is that of the file. Without `rows`, scores are only summed, in
-        little memory: the run has no rows except the worst. `workers` read and score parts of the
-        file.
+        little memory: the run has no rows except the worst.
         """
         columns, problems = self.plan.columns, problems_of(ranking)
         queries = ScoredQueries(self, rows=rows)
-        if workers is None or not workers.score(ranking, queries, on_read):
-            # One process reads the file; if it is invalid, it finds all problems.
-            queries = ScoredQueries(self, rows=rows)
-            for batch in read_ranking(ranking, problems, columns, on_read):
-                if not queries.add(batch, problems):  # its lines are not adjacent: read all
-                    queries, problems = ScoredQueries(self, rows=rows), problems_of(ranking)
-                    batches = read_ranking(ranking, problems, columns, on_read)
-                    queries.add(gathered(batches, problems), problems)
-                    break
-            problems.raise_found()
-            queries.notes = problems.notes
+        for batch in read_ranking(ranking, problems, columns, on_read):
+            if not queries.add(batch, problems):  # its lines are not adjacent: read all
+                queries, problems = ScoredQueries(self, rows=rows), problems_of(ranking)
+                batches = read_ranking(ranking, problems, columns, on_read)
+                queries.add(gathered(batches, problems), problems)
+                break
+        problems.raise_found()
         unknown, missing = list(queries.unknown), queries.missing
         judged = len(self.judgments)
         source = name or ranking.name
@@ -123,7 +115,7 @@ class RankingEvaluation:
             notes.append(f"judged but not ranked: {len(missing):,}, {how} (--missing)")
         if unknown:
             notes.append(f"ranked but not judged: {len(unknown):,}, left out")
-        notes += queries.notes
+        notes += problems.notes
         found = queries.finish()
         started_at = datetime.now(UTC)
         manifest = Manifest(
@@ -150,35 +142,11 @@ class RankingEvaluation:
         return Run(manifest=manifest, metrics=described, rows=found, known_counts=counts)
 
 
-class PartWorkers(Protocol):
-    """Reads and scores parts of a ranking in other processes."""
-
-    def score(self, ranking: Path, queries: "ScoredQueries", on_read: OnRead | None) -> bool: ...
-
-
-@dataclass(frozen=True)
-class RankedPart:
-    """The scores of a part of a ranking, as a worker returns them.
-
-    Attributes:
-        complete: whether the part has no problems, and no query in two places.
-        places: int64[Q], the judged queries as positions among the judgments, in the file's order.
-    """
-
-    complete: bool
-    places: NDArray[np.int64]
-    unknown: Sequence[str]
-    scores: RankingScores | RunSummaryBuilder
-    notes: Sequence[str] = ()
-    logs: Sequence[LogRecord] = ()
-
-
 class ScoredQueries:
     """The queries read so far with their scores, or with the counts of these if `rows` is False."""
 
     def __init__(self, evaluation: RankingEvaluation, *, rows: bool) -> None:
         self.unknown: dict[str, None] = {}
-        self.notes: Sequence[str] = ()
         self.rows = rows
         self._evaluation = evaluation
         self._judgments = evaluation.judgments
@@ -198,31 +166,6 @@ class ScoredQueries:
             return False
         self._score(batch, problems)
         return True
-
-    def merge(self, part: RankedPart) -> bool:
-        if not part.complete or not self._see(part.places, part.unknown):
-            return False
-        self.notes = part.notes
-        if isinstance(part.scores, RunSummaryBuilder):
-            self._counts.merge(part.scores, after=self._counted)
-            self._counted += len(part.places)
-        else:
-            self._values.add(part.scores.values)
-            self._note_failures(part.scores.failed)
-        self._places.add(part.places)
-        return True
-
-    def part(self, problems: Problems) -> RankedPart:
-        with suppress(InputError):
-            problems.raise_found()
-            places = self._places.array()
-            scores = self._counts
-            if self.rows:
-                scores = replace(self._block(), ids=())
-            else:
-                self._count()
-            return RankedPart(True, places, [*self.unknown], scores, problems.notes)
-        return INCOMPLETE
 
     @property
     def missing(self) -> list[str]:
@@ -310,10 +253,6 @@ class ScoredQueries:
         return block.count_rows(
             ranges={str(each): (each.low, each.high) for each in self._evaluation.metrics}
         )
-
-
-INCOMPLETE = RankedPart(False, np.zeros(0, np.int64), (), RunSummaryBuilder(()))
-"""Of a part that one process has to read."""
 
 
 def score_rankings(

@@ -84,11 +84,9 @@ class Recorder:
     Attributes:
         done: indexes of rows that were finished earlier.
         retried: sorted indexes of rows that were finished earlier and are evaluated again, last.
-        place: the path or URL of the store, with its password; None without one.
     """
 
     transcript = True
-    place: str | None = None
     done: Collection[int] = frozenset[int]()
     retried: Collection[int] = frozenset[int]()
 
@@ -160,7 +158,6 @@ class StoreRecorder(Recorder):
     ) -> None:
         super().__init__(manifest, metrics)
         self._store, self._resumed, self.transcript = store, resumed, transcript
-        self.place = store.place
         self._retry_failed, self._closes, self._fresh = retry_failed, closes, fresh
         self._writer: RowWriter | None = None
         self._claim = ExitStack()

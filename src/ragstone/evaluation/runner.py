@@ -11,6 +11,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from concurrent.futures import Executor
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,7 +39,7 @@ from ragstone.evaluation.preflight import (
     llm_reason,
     with_llm,
 )
-from ragstone.evaluation.ray_workers import check_ray, ray_workers
+from ragstone.evaluation.ray_executor import RayExecutor, check_ray
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scored_files import ScoredFiles
 from ragstone.evaluation.scoring import (
@@ -48,14 +49,11 @@ from ragstone.evaluation.scoring import (
     score_retrieval_in_batches,
     score_rows,
 )
-from ragstone.evaluation.worker_processes import ProcessWorker
 from ragstone.evaluation.workers import (
-    RowWorker,
     ScoredShard,
     WorkerPool,
     WorkerSetup,
     each_row_costs,
-    with_limits,
 )
 from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.dry_run import LEAST
@@ -118,7 +116,8 @@ class PublicOptions(ScoringOptions, StoreOptions, total=False):
     called with each finished row and the number of rows, `on_progress` with whether a score of it
     failed and that number, which takes less time with several workers. `on_notice` is called with
     messages before the first row; without it, those about options without effect are warnings.
-    Rows are stored only if `store` is set.
+    Rows are stored only if `store` is set. `executor` scores the rows, `workers` shards of them at
+    a time; it may be any `concurrent.futures.Executor` whose processes can import ragstone.
     """
 
     min_similarity: float
@@ -131,6 +130,7 @@ class PublicOptions(ScoringOptions, StoreOptions, total=False):
     sheet: str
     workers: int
     engine: Literal["processes", "ray"]
+    executor: Executor
     delay: float
     fail_under: Mapping[str, float | str]
     fail_over: Mapping[str, float | str]
@@ -171,6 +171,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
         "on_notice": ((Callable,), "a function"),
         "explicit": ((Mapping,), "a mapping of setting to option"),
         "tracing": ((Tracing,), "a Tracing"),
+        "executor": ((Executor,), "a concurrent.futures.Executor"),
         **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
         "store": ((Store, str, Path, bool, NoneType), "a Store, a path, a URL or True"),
     }
@@ -312,7 +313,10 @@ def _worker_setup(
     options: Options, plan: Plan, judge: Judge, metrics: Sequence[Metric], *, calls_target: bool
 ) -> WorkerSetup | None:
     """Return what worker processes are made from; None if this process scores the rows."""
-    if plan.engine == "ray":
+    if "executor" in options:
+        if "workers" not in plan.model_fields_set:
+            raise UsageError("set --workers for an executor: how many parts it scores at once")
+    elif plan.engine == "ray":
         check_ray(plan)
     elif plan.workers == 1:
         return None
@@ -321,7 +325,8 @@ def _worker_setup(
     if options.get("tracing", UNTRACED) is not UNTRACED:
         raise UsageError("--otel traces a single process; remove it, or --workers")
     own = None if isinstance(options.get("judge", plan.judge), str) else judge
-    return WorkerSetup.of(plan, metrics, judge=own, calls_target=calls_target)
+    folder = None if "executor" in options else str(Path.cwd())
+    return WorkerSetup.of(plan, metrics, judge=own, calls_target=calls_target, folder=folder)
 
 
 def _target_of(
@@ -399,7 +404,8 @@ class Evaluation:
     Attributes:
         every: whether the target is asked for every row, or only for missing fields.
         wanted: the Sample fields to ask the target for; empty if it is not asked.
-        setup: what each worker process is made from; None if this process scores the rows.
+        setup: what each worker is made from; None if this process scores the rows.
+        executor: where workers score the rows; None for processes on this machine.
         scored: rows that were scored elsewhere, with settings that have this `key`.
         finish: changes a scored row before it is recorded.
     """
@@ -420,6 +426,7 @@ class Evaluation:
     tracing: Tracing
     breaker: CircuitBreaker
     setup: WorkerSetup | None = None
+    executor: Executor | None = None
     scored: ScoredFiles | None = None
     key: str = ""
     in_batches: bool = False
@@ -503,6 +510,7 @@ class Evaluation:
             on_progress=options.get("on_progress"),
             tracing=options.get("tracing", UNTRACED),
             setup=setup and replace(setup, transcript=recorder.transcript),
+            executor=options.get("executor"),
             scored=ScoredFiles(options["scored"]) if "scored" in options else None,
             key=settings_key(plan, judge, metrics) if "scored" in options else "",
             breaker=CircuitBreaker(plan, ready.metrics, calls_target=target is not None),
@@ -628,14 +636,11 @@ class Evaluation:
         stack: AsyncExitStack,
     ) -> None:
         """Score the rows in workers, and record them in this process."""
-        number = self.plan.workers
-        limited = with_limits(setup, self.manifest.run_id, self.recorder.place)
-        setup = stack.enter_context(limited)
-        start: Callable[[], RowWorker] = partial(ProcessWorker[Sequence[Row], ScoredShard], setup)
-        if self.plan.engine == "ray":
-            start = stack.enter_context(ray_workers(setup, number))
-        workers = await stack.enter_async_context(WorkerPool(start, number))
-
+        executor, kind = self.executor, "worker" if self.executor else "worker process"
+        if executor is None and self.plan.engine == "ray":
+            executor, kind = stack.enter_context(RayExecutor(self.plan)), "Ray worker"
+        pool = WorkerPool(setup, executor, kind, budget=self.budget)
+        workers = await stack.enter_async_context(pool)
         try:
             async with aclosing(workers.results(rows)) as shards:
                 async for shard in shards:
@@ -648,7 +653,6 @@ class Evaluation:
 
     async def _record_shard(self, shard: ScoredShard) -> None:
         RETRIES.count += shard.retries
-        self.budget.note(*shard.spent)
         for log in shard.logs:
             logging.getLogger(log.name).handle(log)
         if self.finish:

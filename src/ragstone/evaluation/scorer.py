@@ -1,13 +1,8 @@
 """Scorer: scores tables of rows in any process, for engines such as Ray Data, Dask and Spark."""
 
-import atexit
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from threading import Lock
 from typing import Any, Unpack
-from uuid import uuid4
 
 from pydantic_core import from_json
 
@@ -37,7 +32,7 @@ from ragstone.evaluation.scored_files import (
     column_types,
     write_scored,
 )
-from ragstone.evaluation.workers import ShardScorer, WorkerSetup, describe_rows
+from ragstone.evaluation.workers import WorkerSetup, close_scorers, describe_rows, scorer_of
 from ragstone.judges.base import Judge
 from ragstone.metrics import select
 from ragstone.store.codec import Record as ScoredRecord
@@ -90,9 +85,8 @@ class Scorer:
             known = Dataset((), Source(name=_TABLE), known=frozenset(ALIASES))
             ready = Preflight.compare(metrics, known, judge=judge, target=None, every=False)
             ready.check(metrics, plan)
-            self._setup = replace(WorkerSetup.of(plan, ready.metrics, judge=own), counts=False)
+            self._setup = WorkerSetup.of(plan, ready.metrics, judge=own, counts=False)
             self._settings = settings_key(plan, judge, metrics)
-        self._id = uuid4().hex
         self.judge = judge.name
         self.metrics = self._setup.metrics
         self.columns: Mapping[str, type] = column_types(self.metrics)
@@ -145,10 +139,7 @@ class Scorer:
 
     def close(self) -> None:
         """Close the judge of this process; the next table opens it again."""
-        with _turn:
-            scorer = _opened.pop((os.getpid(), self._id), None)
-        if scorer:
-            scorer.close()
+        close_scorers(self._setup.id)
 
     def _check_ids(self, table: Table) -> None:
         """Raise an InputError unless each row has an id; tables of one data set have any order."""
@@ -186,11 +177,7 @@ class Scorer:
         """Return the records of the scored rows, in the order of the rows."""
         if not rows:
             return []
-        with _turn:
-            key = os.getpid(), self._id
-            if key not in _opened:
-                _opened[key] = ShardScorer(self._setup)
-        found = _opened[key].score(rows)
+        found = scorer_of(self._setup).score(rows)
         if found.stopped:
             raise ScoringStoppedError(f"{found.stopped}; none of {describe_rows(rows)} are scored")
         return sorted(found.records, key=lambda record: record.place)
@@ -215,13 +202,3 @@ class Scorer:
 
 
 _OWN = frozenset(ScoringOptions.__annotations__)
-_opened: dict[tuple[int, str], ShardScorer] = {}
-"""Process and scorer -> what scores; a forked process has none of its parent's threads."""
-_turn = Lock()
-
-
-@atexit.register
-def _close_all() -> None:
-    for (process, _), scorer in _opened.items():
-        if process == os.getpid():
-            scorer.close()

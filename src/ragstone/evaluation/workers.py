@@ -1,25 +1,44 @@
-"""Workers: processes that score shards of rows with the code of a single process."""
+"""Workers: an executor scores shards of rows in other processes, with the code of one process.
+
+Whatever runs them, there is one seam: `executor.submit(score_shard, setup, rows, spent)` gives a
+`ScoredShard`. `score_shard` returns exceptions instead of raising them. So an exception of the
+future itself means that the worker has died, for every kind of executor, and the shard is cut in
+two and scored again. A row that kills its worker is thus alone in the end, and only that row fails.
+
+Limits on calls are cut into equal shares, one for each shard that may be scored at once. `spent`
+tells a worker what counts as spent already: by its share, and all the other shares. Nobody knows
+what a dead worker spent, so its whole share counts as spent.
+"""
 
 import asyncio
+import atexit
 import logging
 import math
+import os
 import pickle
+import signal
+import sys
+import traceback
 from collections import deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     Callable,
-    Generator,
     Iterable,
     Mapping,
     Sequence,
 )
-from contextlib import ExitStack, aclosing, closing, contextmanager, suppress
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import takewhile
-from pathlib import Path
+from logging.handlers import QueueHandler
+from multiprocessing import connection, get_context, parent_process
+from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
+from threading import Lock, Thread
 from time import monotonic
 from typing import Any, Self
 from uuid import uuid4
@@ -27,11 +46,10 @@ from uuid import uuid4
 from ragstone._internal.concurrency import BackgroundLoop, heap_frozen, in_thread, stream
 from ragstone._internal.plugins import plugin_of
 from ragstone._internal.rate_limit import RETRIES, Budget
-from ragstone._internal.text import quoted
-from ragstone.errors import UsageError
+from ragstone._internal.text import one_line, quoted
+from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.recorder import RowCounts
 from ragstone.evaluation.scoring import CircuitBreaker, score_retrieval, score_rows
-from ragstone.evaluation.worker_processes import GRACE, Worker
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.spec import begins_free, is_free
@@ -39,28 +57,41 @@ from ragstone.metrics import Metric, get, load_plugin
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.redaction import known_secrets, remember_secrets
 from ragstone.store.codec import Record
-from ragstone.store.limits import SharedBudget, StoredLimits, shared_limits
 from ragstone.types.config import Plan
 from ragstone.types.row import Row
+from ragstone.types.score import Score
 
 LARGEST, FIRST = 200, 16
 """Rows of the largest shard, and of the first one, whose time sets the size of the next."""
 SECONDS = 3.0
 """How long a shard should take: a dead worker loses as much, and progress moves as often."""
+GRACE = 10.0
+"""Seconds that running shards get to finish when the run is stopped."""
+PATIENCE = 30.0
+"""Seconds after which a warning says that workers have not started."""
+MAX_DEATHS = 20
+"""Deaths after which the run stops if no shard was scored between them; one row causes nine."""
 _log = logging.getLogger("ragstone")
+Spent = tuple[int, float]
+"""Calls and dollars."""
+
+
+class WorkerError(UsageError):
+    """Workers cannot be started, or die again and again."""
 
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """What a worker makes its judge and metrics from; it can be pickled.
+    """Settings from which a worker builds its judge and metrics; it can be pickled.
 
     Attributes:
         judge: a pickled Judge that replaces the plan's; None if the plan names it.
         calls_target: whether the rows have answers of a target.
         secrets: texts that no message or reply may contain; see `redaction`.
-        limits: the place of the calls and dollars that all workers share, and the id of the run;
-            None without such limits. See `StoredLimits`.
-        process: a name that no other process of the run has.
+        counts: whether rows are counted for the summary of a run.
+        folder: the working folder of processes that exist only for this run, which also print to
+            standard error and return what they log; None in processes of others.
+        number: that of the share of the limits; each has a judge of its own.
     """
 
     plan: Plan
@@ -69,68 +100,42 @@ class WorkerSetup:
     judge: bytes | None = None
     transcript: bool = True
     calls_target: bool = False
-    folder: str = ""
-    secrets: Mapping[str, bool] | None = None
-    limits: tuple[str, str] | None = field(default=None, repr=False)
-    process: str = ""
     counts: bool = True
+    folder: str | None = None
+    log_level: int = field(default_factory=_log.getEffectiveLevel)
+    secrets: Mapping[str, bool] | None = None
+    number: int = 0
+    id: str = field(default_factory=lambda: uuid4().hex)
     version: str = field(default_factory=partial(version, "ragstone"))
-
-    def scorer(self) -> "ShardScorer":
-        return ShardScorer(self)
-
-    def for_process(self) -> Self:
-        if self.limits is None:
-            return self
-        if self.process:
-            with closing(StoredLimits(*self.limits)) as limits:
-                limits.charge_dead(self.process)
-        return replace(self, process=uuid4().hex)
-
-    def describe(self, shard: Sequence[Row]) -> str:
-        return describe_rows(shard)
 
     @classmethod
     def of(
-        cls,
-        plan: Plan,
-        metrics: Sequence[Metric],
-        *,
-        judge: Judge | None,
-        transcript: bool = True,
-        calls_target: bool = False,
+        cls, plan: Plan, metrics: Sequence[Metric], *, judge: Judge | None, **options: Any
     ) -> Self:
-        plugins = dict.fromkeys(
-            plugin for metric in metrics if (plugin := plugin_of(type(metric))) is not None
-        )
-        share = math.ceil(plan.concurrency / (plan.workers or 1))
+        """Return the setup of one of `plan.workers`; without a judge, the plan names it."""
+        plugins = dict.fromkeys(filter(None, (plugin_of(type(metric)) for metric in metrics)))
+        number = plan.workers
+        shares: Mapping[str, float | None] = {
+            "concurrency": math.ceil(plan.concurrency / number),
+            "rpm": plan.rpm and plan.rpm / number,
+            "tpm": plan.tpm and plan.tpm / number,
+        }
+        try:
+            pickled = judge and pickle.dumps(judge)
+        except Exception as error:
+            name = judge.name if judge else ""
+            raise UsageError(
+                f"the judge {name} cannot be passed to worker processes: {error}; define its "
+                "class in a module and open its connections in __aenter__, or use one worker"
+            ) from error
         return cls(
-            plan=plan.model_copy(update={"concurrency": share}),
+            plan=plan.model_copy(update=shares),
             metrics=tuple(map(str, metrics)),
             plugins=tuple(plugins),
-            judge=judge and _pickled(judge),
-            transcript=transcript,
-            calls_target=calls_target,
-            folder=str(Path.cwd()),
+            judge=pickled,
             secrets=known_secrets(),
+            **options,
         )
-
-
-def _pickled(judge: Judge) -> bytes:
-    try:
-        return pickle.dumps(judge)
-    except Exception as error:
-        raise UsageError(
-            f"the judge {judge.name} cannot be passed to worker processes: {error}; define its "
-            "class in a module and open its connections in __aenter__, or use one worker"
-        ) from error
-
-
-def _unpickled(judge: bytes) -> Judge:
-    try:
-        return pickle.loads(judge)  # noqa: S301 - from the process that started this one
-    except Exception as error:
-        raise UsageError(f"the judge cannot be imported: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -141,8 +146,9 @@ class ScoredShard:
         records: its rows as the store writes them, in the order they finished.
         failed: for each record, whether one of its scores failed.
         stopped: why the worker stopped before the end of the shard; None if it did not.
-        spent: calls and dollars of all workers, as far as this one knows, and why no more may be
-            spent.
+        spent: what counts as spent after the shard.
+        too_little: why no more may be spent, although something is left.
+        wait: seconds until another call may start.
     """
 
     records: Sequence[Record]
@@ -151,7 +157,9 @@ class ScoredShard:
     stopped: str | None = None
     logs: Sequence[logging.LogRecord] = ()
     retries: int = 0
-    spent: tuple[int, float, str | None] = (0, 0.0, None)
+    spent: Spent = (0, 0.0)
+    too_little: str | None = None
+    wait: float = 0.0
 
 
 class ShardScorer:
@@ -165,27 +173,32 @@ class ShardScorer:
         remember_secrets(setup.secrets or {})
         for plugin in setup.plugins:
             load_plugin(plugin)
-        self.setup = setup
+        self.setup, plan = setup, setup.plan
         self.metrics = tuple(map(get, setup.metrics))
         self._ranking = [each for each in self.metrics if isinstance(each, RankingMetric)]
-        asked = [metric.question_kinds for metric in self.metrics]
-        own = setup.judge and _unpickled(setup.judge)
-        self._budget, self._limits = Budget(), ExitStack()
-        if setup.limits:
-            most = setup.plan.max_calls, setup.plan.max_cost
-            limits = self._limits.enter_context(closing(StoredLimits(*setup.limits, *most)))
-            self._budget = SharedBudget(limits, *most, process=setup.process)
-        self._each_costs = each_row_costs(setup.plan, self.metrics, setup.calls_target)
-        self.judge = own or make_judge(setup.plan, asked=asked, budget=self._budget)
+        self._budget = Budget(plan.max_calls, plan.max_cost)
+        self._always_costs = each_row_costs(plan, self.metrics, setup.calls_target)
+        if setup.judge:
+            try:  # bytes of the process that started this one
+                self.judge: Judge = pickle.loads(setup.judge)  # noqa: S301
+            except Exception as error:
+                raise UsageError(f"the judge cannot be imported: {error}") from error
+        else:
+            asked = [metric.question_kinds for metric in self.metrics]
+            self.judge = make_judge(plan, asked=asked, budget=self._budget)
         self._opened, self._opening = False, asyncio.Lock()
         self._loop = BackgroundLoop()
 
-    def score(self, rows: Sequence[Row]) -> ScoredShard:
-        with heap_frozen():
-            return self._loop.call(self._score(rows))
+    def score(self, rows: Sequence[Row], spent: Spent = (0, 0.0)) -> ScoredShard:
+        """Score rows; `spent` counts as spent already.
 
-    async def _score(self, rows: Sequence[Row]) -> ScoredShard:
-        plan, retries = self.setup.plan, RETRIES.count
+        Rows that the spent budget cuts short are left out, unless the next rows may be free.
+        """
+        with heap_frozen():
+            return self._loop.call(self._score(rows, spent))
+
+    async def _score(self, rows: Sequence[Row], spent: Spent) -> ScoredShard:
+        plan, retries, budget = self.setup.plan, RETRIES.count, self._budget
         async with self._opening:
             if not self._opened and any(metric.question_kinds for metric in self.metrics):
                 await self.judge.__aenter__()
@@ -195,34 +208,41 @@ class ShardScorer:
         records: list[Record] = []
         failed: list[bool] = []
 
-        def add(row: Row) -> None:
+        def add(row: Row) -> bool:
+            cut = any(score.cause is Cause.BUDGET for score in row.scores.values())
+            if cut and self._always_costs:
+                return False
             records.append(Record.of(row, transcript=self.setup.transcript))
             if self.setup.counts:
                 counted.add(row)
             failed.append(row.has_failed)
+            return True
 
-        budget = self._budget
+        budget.calls, budget.cost = spent
         ranked = score_retrieval(rows, self._ranking)
-        ranked = takewhile(lambda _: not (self._each_costs and budget.spent), ranked)
+        ranked = takewhile(lambda _: not (self._always_costs and budget.spent), ranked)
         scored = score_rows(ranked, self.metrics, self.judge, concurrency=plan.concurrency)
         async with scored as finished:
             async for row in finished:
-                add(row)
-                if breaker.is_open(row):
+                if add(row) and breaker.is_open(row):
                     for other in finished.waiting():
                         add(other)
                     break
-        await budget.settle()
-        spent = budget.calls, budget.cost, budget.spent
-        retried = RETRIES.count - retries
-        why = breaker.reason
-        return ScoredShard(records, counted, failed, why, retries=retried, spent=spent)
+        return ScoredShard(
+            records,
+            counted,
+            failed,
+            breaker.reason,
+            retries=RETRIES.count - retries,
+            spent=(budget.calls, budget.cost),
+            too_little=budget.spent,
+            wait=budget.wait,
+        )
 
     def close(self) -> None:
         if self._opened:
             self._loop.call(self.judge.__aexit__(None, None, None))
         self._loop.close()
-        self._limits.close()
 
 
 def each_row_costs(plan: Plan, metrics: Sequence[Metric], calls_target: bool) -> bool:
@@ -237,56 +257,231 @@ def each_row_costs(plan: Plan, metrics: Sequence[Metric], calls_target: bool) ->
     return asks and not (free and plan.embedding_model is None)
 
 
-@contextmanager
-def with_limits(
-    setup: WorkerSetup, run_id: str, store: str | None
-) -> Generator[WorkerSetup, None, None]:
-    plan = setup.plan
-    if {plan.max_calls, plan.max_cost, plan.rpm, plan.tpm} == {None}:
-        yield setup
-        return
-    with shared_limits(store, run_id) as place:
-        yield replace(setup, limits=(place, run_id))
-
-
 def describe_rows(shard: Sequence[Row]) -> str:
-    first, last = min(shard, key=_place), max(shard, key=_place)
+    first, last = min(shard, key=_index), max(shard, key=_index)
     ids = f"{quoted(first.sample.id, 50)} to {quoted(last.sample.id, 50)}"
     return f"rows {first.index + 1:,} to {last.index + 1:,} (ids {ids})"
 
 
-def _place(row: Row) -> int:
+def _index(row: Row) -> int:
     return row.index
 
 
-RowWorker = Worker[Sequence[Row], ScoredShard]
+_scorers: dict[tuple[int, str, int], ShardScorer] = {}
+"""Process, setup and share -> what scores; a forked process has none of its parent's threads."""
+_turn = Lock()
+_logs: SimpleQueue[logging.LogRecord] = SimpleQueue()
+
+
+def scorer_of(setup: WorkerSetup) -> ShardScorer:
+    """Return what scores with this setup in this process."""
+    limited = {setup.plan.max_calls, setup.plan.max_cost, setup.plan.rpm, setup.plan.tpm} != {None}
+    key = os.getpid(), setup.id, setup.number if limited else 0
+    with _turn:
+        if key not in _scorers:
+            if setup.folder is not None:
+                _prepare_process(setup.folder, setup.log_level)
+            _scorers[key] = ShardScorer(setup)
+        return _scorers[key]
+
+
+def _prepare_process(folder: str, log_level: int) -> None:
+    sys.stdout = sys.stderr  # prints of user code must not mix with results
+    _log.handlers[:] = [QueueHandler(_logs)]
+    _log.setLevel(log_level)
+    _log.propagate = False
+    with suppress(OSError):
+        os.chdir(folder)
+    if folder not in sys.path:  # as for plugins
+        sys.path.insert(0, folder)
+
+
+def close_scorers(setup_id: str | None = None) -> None:
+    """Close the judges of this process, of one setup or of all; the next shard opens them again."""
+    with _turn:
+        keys = [key for key in _scorers if key[0] == os.getpid() and setup_id in (None, key[1])]
+        closing = [_scorers.pop(key) for key in keys]
+    for scorer in closing:
+        scorer.close()
+
+
+atexit.register(close_scorers)
+
+
+def score_shard(
+    setup: WorkerSetup, rows: Sequence[Row], spent: Spent = (0, 0.0)
+) -> ScoredShard | Exception:
+    """Score rows in this process, or return what was raised. What executors run.
+
+    Without rows, this only makes the judge and the metrics.
+    """
+    try:
+        scored = scorer_of(setup).score(rows, spent)
+    except Exception as error:  # noqa: BLE001 - raised again in the main process
+        return portable(error)
+    return replace(scored, logs=[_logs.get() for _ in range(_logs.qsize())])
+
+
+def portable(error: Exception) -> Exception:
+    """Return the error, or one with its text if it cannot be passed to another process."""
+    try:
+        if type(pickle.loads(pickle.dumps(error))) is type(error):  # noqa: S301 - our own bytes
+            return error
+    except Exception:  # noqa: BLE001, S110 - what third-party exceptions raise here
+        pass
+    kind = UsageError if isinstance(error, UsageError) else RuntimeError
+    return kind("".join(traceback.format_exception_only(error)).strip())
+
+
+class WorkerProcess(ProcessPoolExecutor):
+    """One process. A pool of several would end them all if one dies, and could not name its rows.
+
+    Attributes:
+        process: None before the first call.
+    """
+
+    process: BaseProcess | None = None
+
+    def __init__(self) -> None:
+        super().__init__(1, get_context("spawn"), initializer=_begin_process)
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        future = super().submit(fn, *args, **kwargs)
+        self.process = next(iter(self._processes.values()), self.process)
+        return future
+
+    def kill(self) -> None:
+        if self.process:
+            self.process.kill()
+
+    def cause_of_death(self) -> str:
+        self.shutdown()  # waits until the exit code is known
+        code = self.process.exitcode if self.process else None
+        hint = ", which often means too little memory" if code == -signal.SIGKILL else ""
+        return f"exit code {code}{hint}"
+
+
+def _begin_process() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+
+    def end_with_parent() -> None:  # else it would wait for its next shard for ever
+        if parent := parent_process():
+            connection.wait([parent.sentinel])
+            os._exit(1)
+
+    Thread(target=end_with_parent, daemon=True).start()
+
+
+@dataclass
+class _Worker:
+    """A place where one shard at a time is scored, with a share of the limits.
+
+    Attributes:
+        budget: what counts as spent: by this share, and all the other shares.
+        ready_at: when its next call may start.
+    """
+
+    executor: Executor
+    setup: WorkerSetup
+    budget: Budget
+    ready_at: float = 0.0
 
 
 class WorkerPool:
-    """Passes shards of rows to workers, and yields their results as they finish."""
+    """Passes shards of rows to an executor, and yields their results as they finish.
 
-    def __init__(self, start: Callable[[], RowWorker], workers: int) -> None:
-        self._start, self._number = start, workers
-        self._idle: list[RowWorker] = []
-        self._running: dict[asyncio.Task[ScoredShard], RowWorker] = {}
+    Use as `async with`. At most `plan.workers` shards are scored at once. Without an executor, each
+    worker is a process on this machine. What they spend is added to `budget`.
+    """
+
+    def __init__(
+        self, setup: WorkerSetup, executor: Executor | None, kind: str, *, budget: Budget
+    ) -> None:
+        self._setup, self._plan, self._budget, self._kind = setup, setup.plan, budget, kind
+        self._start: Callable[[], Executor] = (
+            WorkerProcess if executor is None else lambda: executor
+        )
+        self._metrics = [*map(get, setup.metrics)]
+        self._always_costs = each_row_costs(self._plan, self._metrics, setup.calls_target)
+        number, calls, cost = self._plan.workers, self._plan.max_calls, self._plan.max_cost
+        self._workers: list[_Worker] = []
+        for n in range(number):
+            share = Budget(calls, cost)
+            share.calls = (calls or 0) - (calls or 0) // number - (n < (calls or 0) % number)
+            share.cost = (cost or 0.0) * (1 - 1 / number)
+            self._workers.append(_Worker(self._start(), replace(setup, number=n), share))
+        self._running: dict[asyncio.Task[ScoredShard | None], _Worker] = {}
+        self._again: deque[Sequence[Row]] = deque()
         self._finished: deque[ScoredShard] = deque()
-        self._size = FIRST
+        self._suspects: set[int] = set()  # rows of shards whose workers died
+        self._size, self._deaths, self._stopping = FIRST, 0, False
 
     async def __aenter__(self) -> Self:
-        starts = (in_thread(self._start) for _ in range(self._number))
-        started = await asyncio.gather(*starts, return_exceptions=True)
-        self._idle = [each for each in started if not isinstance(each, BaseException)]
-        for error in started:
-            if isinstance(error, BaseException):
-                await self.__aexit__()
-                raise error
+        try:
+            await self._begin()
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
+    async def _begin(self) -> None:
+        """Start all workers, so that what is wrong with them is known before the first row."""
+        started = {
+            asyncio.wrap_future(worker.executor.submit(score_shard, worker.setup, ())): worker
+            for worker in self._workers
+        }
+        _, waiting = await asyncio.wait(started, timeout=PATIENCE)
+        if waiting:
+            _log.warning(
+                "%d of %d workers have not started for %d s; free CPUs, GPUs or memory may be "
+                "missing: stop other jobs, add machines, or set fewer --workers",
+                *(len(waiting), len(started), PATIENCE),
+            )
+        await asyncio.gather(*started, return_exceptions=True)
+        for future, worker in started.items():
+            try:
+                problem = await future
+            except Exception as error:
+                hint = "each machine needs the same version of ragstone, with its extras"
+                if isinstance(worker.executor, WorkerProcess):
+                    hint = "in a script, call evaluate() below `if __name__ == '__main__':`"
+                why = await self._replace(worker, error)
+                raise WorkerError(
+                    f"a {self._kind} ended before it was ready ({why}); {hint}"
+                ) from error
+            if isinstance(problem, UsageError):
+                raise WorkerError(
+                    f"a {self._kind} cannot be set up: {problem}. Your own metrics and judges must "
+                    "be in a module, and metrics loaded with --plugin; other machines also need "
+                    "these modules, files at the same absolute paths, and keys in the environment"
+                )
+            if isinstance(problem, Exception):
+                raise problem
+
     async def __aexit__(self, *raised: object) -> None:
-        busy = (in_thread(partial(each.stop, at_once=True)) for each in self._running.values())
-        idle = (in_thread(partial(each.stop, at_once=False)) for each in self._idle)
-        await asyncio.gather(*busy, *idle)
-        await asyncio.gather(*self._running, return_exceptions=True)
+        self._stopping = True
+        executors = [worker.executor for worker in self._workers]
+        own = [each for each in executors if isinstance(each, WorkerProcess)]
+        busy = [worker.executor for worker in self._running.values()]
+        for process in own:
+            if process in busy:
+                process.kill()
+        for task in self._running:
+            task.cancel()
+        # judges are closed where they are
+        ends = [asyncio.create_task(in_thread(process.shutdown)) for process in own]
+        closed: list[asyncio.Future[None]] = []
+        with suppress(Exception):  # an executor of others may be broken
+            others = [] if own else executors
+            closing = [each.submit(close_scorers, self._setup.id) for each in others]
+            closed = [*map(asyncio.wrap_future, closing)]
+        if ends or closed:
+            await asyncio.wait([*ends, *closed], timeout=GRACE)
+        for process in own:
+            process.kill()
+        for future in closed:
+            future.cancel()
+        await asyncio.gather(*ends, *closed, *self._running, return_exceptions=True)
 
     async def results(
         self, rows: Iterable[Row] | AsyncIterable[Row]
@@ -295,39 +490,59 @@ class WorkerPool:
         upcoming: asyncio.Task[Sequence[Row] | None] | None
         upcoming = asyncio.create_task(anext(shards, None))
         try:
-            while upcoming or self._running:
-                waiting: set[asyncio.Task[Any]] = {*self._running}
-                if upcoming and self._idle:
-                    waiting.add(upcoming)
-                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                self._collect()
+            while True:
+                while self._again and self._idle:
+                    self._submit(self._again.popleft())
                 if upcoming and upcoming.done() and self._idle:
-                    shard = upcoming.result()
-                    upcoming = None
+                    shard, upcoming = upcoming.result(), None
                     if shard is not None:
-                        worker = self._idle.pop()
-                        self._running[asyncio.create_task(self._score(worker, shard))] = worker
+                        self._submit(shard)
                         upcoming = asyncio.create_task(anext(shards, None))
                         await asyncio.sleep(0)  # the worker gets the shard before others are stored
                 while self._finished:
                     yield self._finished.popleft()
+                waiting: set[asyncio.Task[Any]] = {*self._running}
+                if upcoming and self._idle:
+                    waiting.add(upcoming)
+                if not waiting:
+                    break
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                self._collect()
         finally:
             if upcoming:
                 upcoming.cancel()
                 await asyncio.gather(upcoming, return_exceptions=True)
             await shards.aclose()
+        for worker in self._workers:
+            if worker.budget.spent:
+                self._budget.stop(worker.budget.spent)
 
     async def drain(self) -> Sequence[ScoredShard]:
+        """Wait for running shards, and return those that were not yielded."""
         if self._running:
             await asyncio.wait(self._running, timeout=GRACE)
         with suppress(Exception):  # another error, or a cancellation, ends the run
             self._collect()
         return self._finished
 
+    @property
+    def _idle(self) -> list[_Worker]:
+        busy = [worker.setup.number for worker in self._running.values()]
+        return [
+            worker
+            for worker in self._workers
+            if worker.setup.number not in busy and not (self._always_costs and worker.budget.spent)
+        ]
+
+    def _submit(self, shard: Sequence[Row]) -> None:
+        worker = self._idle[0]
+        self._running[asyncio.create_task(self._score(worker, shard))] = worker
+
     def _collect(self) -> None:
         for task in [task for task in self._running if task.done()]:
-            self._idle.append(self._running.pop(task))
-            self._finished.append(task.result())
+            del self._running[task]
+            if scored := task.result():
+                self._finished.append(scored)
 
     async def _shards(
         self, rows: Iterable[Row] | AsyncIterable[Row]
@@ -342,9 +557,81 @@ class WorkerPool:
         if shard:
             yield shard
 
-    async def _score(self, worker: RowWorker, shard: Sequence[Row]) -> ScoredShard:
-        start = monotonic()
-        found = await in_thread(partial(worker.score, shard))
+    async def _score(self, worker: _Worker, shard: Sequence[Row]) -> ScoredShard | None:
+        """Return the scored shard; None if its worker died and it is to be scored again."""
+        await asyncio.sleep(worker.ready_at - monotonic())
+        start, spent = monotonic(), (worker.budget.calls, worker.budget.cost)
+        try:
+            future = worker.executor.submit(score_shard, worker.setup, shard, spent)
+            scored = await asyncio.wrap_future(future)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if self._stopping or (task and task.cancelling()):
+                raise
+            return await self._lose(worker, shard, error)  # the executor cancelled it
+        except Exception as error:  # noqa: BLE001 - what a death raises depends on the executor
+            return await self._lose(worker, shard, error)
+        if isinstance(scored, Exception):
+            raise scored
+        self._deaths = 0
         rows_in_time = len(shard) * SECONDS / max(monotonic() - start, 1e-3)
         self._size = max(1, min(LARGEST, round(rows_in_time)))
-        return found
+        worker.ready_at = monotonic() + scored.wait
+        self._charge(worker, *scored.spent)
+        if scored.too_little:
+            worker.budget.stop(scored.too_little)
+        done = {record.place for record in scored.records}
+        left = [row for row in shard if row.index not in done]
+        if left and not scored.stopped:  # the share of this worker is spent
+            self._again.append(left)
+        return scored
+
+    def _charge(self, worker: _Worker, calls: int, cost: float) -> None:
+        self._budget.calls += calls - worker.budget.calls
+        self._budget.cost += cost - worker.budget.cost
+        worker.budget.calls, worker.budget.cost = calls, cost
+
+    async def _lose(
+        self, worker: _Worker, shard: Sequence[Row], error: BaseException
+    ) -> ScoredShard | None:
+        """Replace a dead worker. Its shard is cut in two; a single row fails the second time."""
+        if self._stopping:
+            return None
+        why = await self._replace(worker, error)
+        calls, cost = self._plan.max_calls, self._plan.max_cost
+        self._charge(worker, calls or worker.budget.calls, cost or worker.budget.cost)
+        self._deaths += 1
+        rows, died = describe_rows(shard), f"a {self._kind} died ({why})"
+        if self._deaths >= MAX_DEATHS:
+            raise WorkerError(
+                f"{died} while it scored {rows}; {MAX_DEATHS} workers died one after another; "
+                "`ragstone resume` continues with the rows that are stored"
+            ) from error
+        if len(shard) == 1 and shard[0].index in self._suspects:
+            _log.warning(
+                "%s; %s fails, because a worker died before while it scored it", died, rows
+            )
+            return self._failed(shard[0], f"{died} each time it scored this row")
+        _log.warning("%s; %s are scored again", died, rows)
+        self._suspects |= {row.index for row in shard}
+        half = (len(shard) + 1) // 2
+        self._again.extend(filter(None, (shard[:half], shard[half:])))
+        return None
+
+    def _failed(self, row: Row, reason: str) -> ScoredShard:
+        score = Score.failed(Cause.JUDGE_ERROR, reason)
+        row = replace(row, scores=dict.fromkeys(self._setup.metrics, score))
+        counted = RowCounts(self._metrics, cluster=self._plan.cluster)
+        counted.add(row)
+        breaker = CircuitBreaker(self._plan, self._metrics)
+        stopped = breaker.reason if breaker.is_open(row) else None
+        record = Record.of(row, transcript=self._setup.transcript)
+        return ScoredShard([record], counted, [True], stopped)
+
+    async def _replace(self, worker: _Worker, error: BaseException) -> str:
+        """Give the worker a living executor; return why it died."""
+        if not isinstance(worker.executor, WorkerProcess):
+            return one_line(str(error), 300) or type(error).__name__
+        why = await in_thread(worker.executor.cause_of_death)
+        worker.executor = self._start()
+        return why

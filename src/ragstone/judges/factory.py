@@ -239,7 +239,6 @@ class _Maker:
                 rpm=self.plan.rpm,
                 tpm=self.plan.tpm,
                 budget=self.budget,
-                provider=provider,
             )
             self.callers[provider] = RetryingCaller(limits)
         return self.callers[provider]

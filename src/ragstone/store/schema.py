@@ -158,22 +158,6 @@ COUNTS = sa.Table(
 )
 """What the summary of a finished run needs of its rows, as counted by that version of ragstone."""
 
-LIMITS = sa.Table(
-    "limits",
-    METADATA,
-    sa.Column("run_id", sa.Text, primary_key=True),
-    sa.Column("began_at", sa.Text, nullable=False),
-    sa.Column("calls", sa.Integer, nullable=False),
-    sa.Column("cost_usd", sa.Double, nullable=False),
-    sa.Column("reserved", sa.Text, nullable=False),
-    sa.Column("starts", sa.Text, nullable=False),
-)
-"""What the workers of a running run have spent: calls that were leased, and dollars. As JSON:
-worker -> its calls in flight and what they may cost, and provider -> when the next call may start.
-
-The run itself may not be stored yet.
-"""
-
 _LOCK = 0x5261_6773  # a number that other programs are unlikely to use
 _WRITABLE = """SELECT has_table_privilege('runs', 'INSERT')
 AND NOT current_setting('transaction_read_only')::boolean"""

@@ -249,12 +249,12 @@ class Plan(JudgePlan, ClaimPlan):
     concurrency: int = _setting("Limits", 8, common=True, ge=1, le=1000)
     """Maximum number of concurrent rows and calls."""
     engine: Literal["processes", "ray"] = _setting("Limits", "processes")
-    """What the workers are: processes on this machine, or actors of Ray (extra `ray`), on the
+    """What the workers are: processes on this machine, or tasks of Ray (extra `ray`), on the
     cluster of RAY_ADDRESS or on this machine.
     """
     workers: int = _setting("Limits", 1, common=True, ge=1, le=256)
     """Processes that judge the rows, for judges that need the processor: offline and local ones.
-    They share --concurrency and the limits on calls.
+    Each has an equal share of --concurrency and of the limits on calls.
     """
     timeout: FiniteFloat = _setting("Limits", 60.0, common=True, gt=0)
     """Timeout per attempt, in seconds."""

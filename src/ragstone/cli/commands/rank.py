@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -79,8 +79,6 @@ _FILES = (
         choices=["trec_eval", "given"],
         default="trec_eval",
     ),
-    setting("workers", "Processes that read and score the rankings, each a part of the file."),
-    setting("engine"),
     setting("columns", "Map a column to a field, e.g. --map document_id=pid."),
 )
 
@@ -220,20 +218,10 @@ def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Stor
     same_names = len({path.name for path in given["ranking"]}) < len(given["ranking"])
     rows = store is not None or len(given["ranking"]) > 1 or outputs.verbose or outputs.export
     rows = rows or not outputs.files.keys() <= _SUMMARIES
-    with ExitStack() as stack:
-        workers = None
-        if plan.workers > 1 or plan.engine == "ray":
-            workers = load("evaluation.ranking_workers").RankingWorkers(evaluation)
-            evaluation = stack.enter_context(workers).evaluation
-        for path in given["ranking"]:
-            if workers and len(workers.cut(path)) < 2:
-                click.echo(
-                    f"--workers has no effect on {path}: it is small or compressed", err=True
-                )
-            with _progress(Console(stderr=True), path) as on_read:
-                name = str(path) if same_names else None
-                run = evaluation.run(path, on_read, name=name, rows=rows, workers=workers)
-                runs.append(run)
+    for path in given["ranking"]:
+        with _progress(Console(stderr=True), path) as on_read:
+            name = str(path) if same_names else None
+            runs.append(evaluation.run(path, on_read, name=name, rows=rows))
     evaluated = runs[-len(given["ranking"]) :]
     compared: list[Compared] = []
     for run in runs[1:]:
