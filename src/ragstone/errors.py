@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 
-from ragstone.redaction import redact
+from ragstone._internal.secrets import redact
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

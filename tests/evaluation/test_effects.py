@@ -8,7 +8,7 @@ import pytest
 from ragstone.errors import UsageError
 from ragstone.evaluation.effects import check_judge_settings, settings_without_effect
 from ragstone.evaluation.runner import estimate, evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import select
 from ragstone.targets.base import Target
 from ragstone.targets.factory import get_target

@@ -14,7 +14,7 @@ from ragstone._internal.concurrency import BackgroundLoop
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.runner import evaluate
 from ragstone.integrations.push import PLATFORMS, LangSmith, Pushed, push, traced_scores
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.results.run import Run
 from ragstone.types.reply import Failure
 

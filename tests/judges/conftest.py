@@ -197,7 +197,7 @@ def batch_server(judge_server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    module = "ragstone.judges.llm.providers.batches"
+    module = "ragstone.judges.llm.batches"
     for name, seconds in (("QUIET", 0.05), ("FIRST_POLL", 0.01), ("LONGEST_POLL", 0.03)):
         monkeypatch.setattr(f"{module}.{name}", seconds)
     monkeypatch.setattr(f"{module}.FIRST_BACKOFF", 0.001)

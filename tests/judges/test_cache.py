@@ -15,9 +15,9 @@ from tests.postgresql import Server
 
 from ragstone.errors import CallError, Cause, JudgeError, UsageError
 from ragstone.evaluation.runner import evaluate
+from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.cache import CachedJudge, CachedReply, ReplyCache
 from ragstone.judges.panel import PanelJudge
-from ragstone.judges.scripted import ScriptedJudge
 from ragstone.store import Store
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, VerifyClaims

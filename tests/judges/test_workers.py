@@ -20,7 +20,7 @@ from ragstone.store.schema import LIMITS
 PRICED = """
 from ragstone import Metric, Score, register
 from ragstone.judges import factory
-from ragstone.judges.llm.providers.pricing import Price
+from ragstone.judges.llm.model import Price
 from ragstone.types.questions import ExtractClaims
 
 factory.price_of = lambda name, url: Price((1e-4, 1e-4, 0.0, 0.0))  # a cent a call

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.panel import PanelJudge
-from ragstone.judges.scripted import ScriptedJudge
 from ragstone.testsets.documents import read_documents
 from ragstone.testsets.index import ChunkIndex
 from ragstone.testsets.proofs import Prover, UnprovenError

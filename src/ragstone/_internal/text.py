@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ragstone.redaction import HIDDEN, is_disguised, redact
+from ragstone._internal.secrets import HIDDEN, is_disguised, redact
 
 MARK = "\N{REPLACEMENT CHARACTER}"
 

@@ -40,7 +40,7 @@ from ragstone.integrations.promptfoo.config import (
     read_configuration,
 )
 from ragstone.integrations.promptfoo.legacy import legacy_model
-from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store, StoreError
 from ragstone.store.engine import display_name

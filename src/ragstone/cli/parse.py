@@ -19,7 +19,7 @@ from ragstone.evaluation.effects import check_judge_settings
 from ragstone.evaluation.preflight import with_llm
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.integrations.opentelemetry import exporting
-from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.metrics import catalogue, select
 from ragstone.store import RunInfo, Store
 from ragstone.store.engine import display_name

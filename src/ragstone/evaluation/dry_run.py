@@ -11,7 +11,7 @@ from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
-from ragstone.judges.llm.providers.batches import DISCOUNT
+from ragstone.judges.llm.batches import DISCOUNT
 from ragstone.metrics import Metric
 from ragstone.types.config import Plan
 from ragstone.types.questions import TextSimilarity

@@ -53,7 +53,7 @@ from ragstone.evaluation.workers import (
 from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import make_judge
-from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.metrics import Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.grouping import INDEPENDENT

@@ -27,6 +27,7 @@ from uuid import uuid4
 from ragstone._internal.concurrency import BackgroundLoop, heap_frozen, in_thread, stream
 from ragstone._internal.plugins import plugin_of
 from ragstone._internal.rate_limit import RETRIES, Budget
+from ragstone._internal.secrets import known_secrets, remember_secrets
 from ragstone._internal.text import quoted
 from ragstone.errors import UsageError
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
@@ -38,7 +39,6 @@ from ragstone.judges.factory import make_judge
 from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, get, load_plugin
 from ragstone.metrics.retrieval import RankingMetric
-from ragstone.redaction import known_secrets, remember_secrets
 from ragstone.store.limits import SharedBudget, StoredLimits, shared_limits
 from ragstone.store.writer import Record
 from ragstone.types.config import Plan
@@ -58,7 +58,7 @@ class WorkerSetup:
     Attributes:
         judge: a pickled Judge that replaces the plan's; None if the plan names it.
         calls_target: whether the rows have answers of a target.
-        secrets: texts that no message or reply may contain; see `redaction`.
+        secrets: texts that no message or reply may contain; see `_internal.secrets`.
         limits: the place of the calls and dollars that all workers share, and the id of the run;
             None without such limits. See `StoredLimits`.
         process: a name that no other process of the run has.

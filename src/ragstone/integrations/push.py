@@ -17,10 +17,10 @@ from pydantic_core import from_json
 
 from ragstone._internal.http import Client, Connection
 from ragstone._internal.rate_limit import Limits
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import quoted
 from ragstone.datasets.columns import plain_name
 from ragstone.errors import CallError, Cause, UsageError
-from ragstone.redaction import remember
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
 from ragstone.types.sample import Sample

@@ -17,10 +17,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from ragstone._internal.concurrency import Batches, in_thread
 from ragstone._internal.files import WAIT, make_folder, use_wal
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import one_line, public_url
 from ragstone.errors import CallError, JudgeError, UsageError
 from ragstone.judges.base import Judge, JudgeWrapper, reply_of
-from ragstone.redaction import remember
 from ragstone.types.questions import TEXTS, Question
 from ragstone.types.reply import JudgeFailureError, Reply, Usage
 

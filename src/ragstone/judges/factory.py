@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import public_url
 from ragstone.errors import UnknownNameError, UsageError, nearest
 from ragstone.judges.base import Judge, RouterJudge
@@ -17,14 +18,12 @@ from ragstone.judges.cache import CachedJudge
 from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.dry_run import DryRunJudge, DryRunLocalJudge, DryRunModel, Guess, check_local
 from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge, SimilarityJudge
-from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.llm.batches import DISCOUNT, BatchSettings
 from ragstone.judges.llm.judge import LlmJudge
+from ragstone.judges.llm.model import UNTRACED, Model, Price, Tracing, price_of
+from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.llm.prompt import Prompt
-from ragstone.judges.llm.providers.base import Model
-from ragstone.judges.llm.providers.batches import DISCOUNT, BatchSettings
-from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel
-from ragstone.judges.llm.providers.pricing import Price, price_of
-from ragstone.judges.llm.providers.pydantic_ai import EXTRAS, PydanticAiModel, check
+from ragstone.judges.llm.pydantic_ai import EXTRAS, PydanticAiModel, check
 from ragstone.judges.local import EntailmentJudge
 from ragstone.judges.local.files import LocalSettings
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
@@ -41,7 +40,6 @@ from ragstone.judges.spec import (
     single_names,
     split_names,
 )
-from ragstone.redaction import remember
 from ragstone.types.config import Plan
 from ragstone.types.questions import TextSimilarity
 

@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from ragstone._internal.files import WAIT, make_folder, use_wal
-from ragstone.redaction import remember
+from ragstone._internal.secrets import remember
 from ragstone.store.errors import StoreError
 from ragstone.types.config import DEFAULT_STORE
 

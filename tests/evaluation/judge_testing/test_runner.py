@@ -14,7 +14,7 @@ from ragstone.evaluation.judge_testing.runner import (
     plan_questions,
     run_judge_test,
 )
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import Failure

@@ -19,8 +19,7 @@ from ragstone._internal.fields import FrozenMap, FrozenModel
 from ragstone._internal.files import make_folder
 from ragstone.errors import InputError, Problem
 from ragstone.evaluation.scoring import score_rows
-from ragstone.judges.base import Judge, RouterJudge
-from ragstone.judges.replay import ReplayJudge
+from ragstone.judges.base import Judge, ReplayJudge, RouterJudge
 from ragstone.metrics import Metric
 from ragstone.results.calibration import Unit, verdict_of
 from ragstone.results.stats.paired_tests import variance_components

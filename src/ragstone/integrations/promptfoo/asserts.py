@@ -9,6 +9,7 @@ from typing import TypedDict, Unpack, cast
 
 from ragstone._internal.fields import split_threshold
 from ragstone._internal.rate_limit import Budget
+from ragstone._internal.secrets import remember
 from ragstone.datasets import Dataset
 from ragstone.errors import UsageError, nearest
 from ragstone.evaluation.config_file import Config
@@ -19,9 +20,8 @@ from ragstone.integrations.promptfoo.legacy import PROMPTS, UNSUPPORTED, legacy_
 from ragstone.judges.base import RouterJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import REPLIES, make_judge
-from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.metrics import select
-from ragstone.redaction import remember
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
 from ragstone.types.gate import reaches

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
+from ragstone._internal.secrets import redact, redact_known, remember
 from ragstone._internal.text import quoted
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.redaction import redact, redact_known, remember
 
 KEY = "sk-+/=&<>%'\"\\ é𝒳M4RK7F3A9C-zz"
 
@@ -131,7 +131,7 @@ def test_any_secret_is_found(secret: str, before: str, write: object) -> None:
 )
 def test_what_is_a_secret(name: str, value: str, text: str, shown: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ragstone.redaction._known", {})
+        patch.setattr("ragstone._internal.secrets._known", {})
         remember({name: value})
         assert redact(text) == shown
 

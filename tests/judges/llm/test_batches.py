@@ -18,12 +18,12 @@ from tests.judges.batch_server import CANCELED, EXPIRED, MISSING, Served
 import ragstone
 from ragstone.__main__ import main
 from ragstone.errors import Cause, UsageError
-from ragstone.judges.llm.providers.pricing import price_of
+from ragstone.judges.llm.model import price_of
 from ragstone.results.run import Run
 
 OPENAI, ANTHROPIC = "openai:gpt-4o-mini", "anthropic:claude-haiku-4-5"
 FOLDER = Path(".ragstone/batches")
-MODULE = "ragstone.judges.llm.providers.batches"
+MODULE = "ragstone.judges.llm.batches"
 CHILD = f"""
 import sys
 import {MODULE} as batches

@@ -14,10 +14,17 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationErr
 from ragstone._internal.concurrency import LARGE, parse
 from ragstone._internal.http import Client, Connection, HttpReply
 from ragstone._internal.rate_limit import RetryingCaller
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import count, public_url, quoted
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.llm.providers.base import (
+from ragstone.judges.llm.batches import (
+    NO_QUOTA,
+    BatchQueue,
+    BatchSettings,
+    OpenAIBatches,
+)
+from ragstone.judges.llm.model import (
     Completion,
     Embedder,
     Model,
@@ -26,13 +33,6 @@ from ragstone.judges.llm.providers.base import (
     is_filtered,
     is_truncated,
 )
-from ragstone.judges.llm.providers.batches import (
-    NO_QUOTA,
-    BatchQueue,
-    BatchSettings,
-    OpenAIBatches,
-)
-from ragstone.redaction import remember
 from ragstone.types.reply import Usage
 
 AZURE_VERSION = "2024-10-21"

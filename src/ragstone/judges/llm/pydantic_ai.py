@@ -17,17 +17,17 @@ from pydantic_core import from_json
 
 from ragstone._internal.http import REJECTED
 from ragstone._internal.rate_limit import LATE, RetryableError, RetryingCaller, retry_after
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import public_url, quoted
 from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
-from ragstone.judges.llm.providers.base import (
+from ragstone.judges.llm.batches import AnthropicBatches, BatchQueue, BatchSettings
+from ragstone.judges.llm.model import (
     Completion,
     Model,
     ModelPrompt,
     is_filtered,
     is_truncated,
 )
-from ragstone.judges.llm.providers.batches import AnthropicBatches, BatchQueue, BatchSettings
-from ragstone.redaction import remember
 from ragstone.types.reply import Usage
 
 if TYPE_CHECKING:
