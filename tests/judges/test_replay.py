@@ -5,10 +5,6 @@ from ragstone.judges.base import ReplayJudge
 from ragstone.types.claim import Claim
 from ragstone.types.questions import (
     ExtractClaims,
-    GenerateQueries,
-    Question,
-    TextSimilarity,
-    adapter_of,
 )
 from ragstone.types.reply import Exchange, Failure, JudgeFailureError, Outcome, Reply, Usage
 
@@ -51,30 +47,3 @@ async def test_what_was_not_asked_then_is_not_answered() -> None:
         QuestionNotSupportedError, match=r"no answer to this extract_claims .* new run"
     ):
         await ReplayJudge([]).answer(ONE)
-
-
-@pytest.mark.parametrize(
-    ("question", "kind", "key", "value"),
-    [
-        (
-            GenerateQueries(response="It is blue.", count=1),
-            "guess_queries",
-            "02dbd7d1e9abde78b97bb3ac41918f76e11505726130a9c1eca51c5d750a00f6",
-            {"queries": ("What is it?",), "noncommittal": False},
-        ),
-        (
-            TextSimilarity(text="a", others=("b",)),
-            "compare_texts",
-            "2b99a4776c3ee1e0adbeabcd98b2039fd153ec7b60e7950b0d4327a8aa05fda4",
-            (0.5,),
-        ),
-    ],
-)
-async def test_answers_stored_under_the_former_name_of_a_kind_are_found(
-    question: Question[object], kind: str, key: str, value: object
-) -> None:
-    """The keys are those that the first edition stored."""
-    stored = Exchange(key, kind, Reply(adapter_of(kind).validate_python(value)), latency_ms=5.0)
-    reply = await ReplayJudge([stored]).answer(question)
-    assert reply.value == question.reply(value).value
-    assert question.key != key

@@ -23,7 +23,7 @@ from ragstone.cli.parse import (
     tracing_of,
 )
 from ragstone.datasets import Dataset, samples_of
-from ragstone.errors import Cause, UsageError
+from ragstone.errors import BatchPendingError, Cause, UsageError
 from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import Evaluation
@@ -194,12 +194,15 @@ def evaluated(
             else:
                 run = Evaluation.of(data, plan=plan, **options, **storing).run_in_thread()
             interrupted = False
+        except BatchPendingError as pending:
+            outputs.console.print(str(pending), markup=False, soft_wrap=True)
+            return 0
         except RunInterruptedError as stop:
             run = stop.run
             interrupted = True
     run = tests.checked(run) if tests else run
     code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
-    if (run.partial or run.stopped) and (run.rows or plan.batch_api) and "store" in storing:
+    if (run.partial or run.stopped) and run.rows and "store" in storing:
         run_id = run.manifest.run_id
         place = f" --store {display_name(str(storing['store']))}" if is_store_typed() else ""
         flags = outputs.flags + place

@@ -15,10 +15,8 @@ from ragstone.datasets import Dataset
 from ragstone.evaluation.judge_testing.result import load_test
 from ragstone.evaluation.preflight import Preflight, resolve_gates
 from ragstone.judges.base import Judge
-from ragstone.judges.cache import is_server
 from ragstone.metrics.base import Metric
 from ragstone.results.run import new_run_id
-from ragstone.store.engine import display_name
 from ragstone.targets.base import Target
 from ragstone.types.config import JudgePlan, Manifest, Plan
 from ragstone.types.questions import TextSimilarity, VerifyClaims
@@ -120,8 +118,6 @@ def make_manifest(
     places = ("target", "fallback_target", "base_url", "embedding_model")
     urls = {name: getattr(plan, name) for name in places}
     recorded = {name: url and public_url(url) for name, url in urls.items()}
-    if (cache := plan.reply_cache) and is_server(cache):
-        recorded["reply_cache"] = display_name(cache)
     gates = resolve_gates(plan, ready.metrics)
     return Manifest(
         run_id=new_run_id(started_at),

@@ -177,11 +177,11 @@ class JudgePlan(FrozenModel):
     reply_cache: str | None = _setting(
         "Judge",
         None,
-        metavar="PLACE",
+        metavar="FILE",
         default_text=".ragstone/replies.db",
         needs=["server", "local"],
     )
-    """Where replies are cached: a file, or postgresql://user@host/name for several machines."""
+    """The file in which replies are cached."""
     batch_api: bool = _setting("Limits", False, common=True, needs=["llm"])
     """Use the batch API of OpenAI or Anthropic: half the price, replies within a day."""
     rpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["paced"])

@@ -1,61 +1,58 @@
-"""Batch APIs: the requests of many rows are submitted together, and their replies collected later.
+"""Batch APIs: the open questions of a run are submitted together, and collected by a later run.
 
-A batch costs half as much and takes up to a day. It is recorded in a file before it is submitted,
-so that a later process finds it, even after kill -9, instead of paying for its requests again.
+A batch costs half as much and takes up to a day, so no row waits for it. A run reads the replies
+that have arrived, submits the requests that have none, and ends; the same command continues later.
+
+No request is paid twice: its reply is in the reply cache, or the record of its batch names it. The
+record is a file that is written before the batch is submitted. After a crash in between, the batch
+is looked for: at OpenAI by a token in its metadata, at Anthropic, which stores none, by its size
+and time. Records of collected batches stay until nothing is missing, because they tell which
+requests failed how often, and when the evaluation began.
 """
 
 import asyncio
-import logging
 import secrets
 import time
 from abc import ABC, abstractmethod
-from collections import Counter, deque
-from collections.abc import (
-    AsyncGenerator,
-    Callable,
-    Coroutine,
-    Iterable,
-    Mapping,
-    Sequence,
-)
-from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from contextlib import ExitStack, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from io import BytesIO
+from math import inf
 from pathlib import Path
 from typing import Self, TypeVar
 
 from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, ValidationError
 
 from ragstone._internal import http
-from ragstone._internal.files import make_folder, write_text
+from ragstone._internal.files import lock_file, make_folder, write_text
 from ragstone._internal.rate_limit import (
     FIRST_BACKOFF,
     LONGEST_BACKOFF,
-    RETRIES,
     Budget,
     Limits,
     PaidCall,
     RetryableError,
     RetryingCaller,
 )
-from ragstone._internal.text import quoted
-from ragstone.errors import CallError, Cause, UsageError
+from ragstone._internal.text import count, quoted
+from ragstone.errors import BatchPendingError, CallError, Cause, UsageError
+from ragstone.judges.cache import CachedReply, ReplyCache
+from ragstone.types.row import Row
 
 B = TypeVar("B", bound=BaseModel)
 
 DISCOUNT = 0.5
 """The price of a request in a batch, as a share of the normal one."""
-QUIET = 2.0
-"""Seconds without a new request after which those that wait are submitted."""
-FIRST_POLL, LONGEST_POLL = 2.0, 60.0
-"""Seconds between two looks at a batch; they grow."""
-MOST_BYTES = 100 * 10**6
+MAX_BYTES = 100 * 10**6
 """Bytes of the requests of a batch. OpenAI takes 200 MB, Anthropic 256 MB."""
-LONGEST_RESULTS = 2**30
+MAX_RESULT_BYTES = 2**30
 """Bytes of a file of results."""
-MOST_TRIES = 3
+MAX_TRIES = 3
 """How often a request is submitted, if its batch expires or has no reply to it."""
 KEPT = 29 * 86_400
 """Seconds for which both providers keep results, at least."""
@@ -63,32 +60,41 @@ OVERDUE = 2 * 86_400
 """Seconds after which a batch is given up; providers end it after one day."""
 CLOCKS = 600
 """Seconds by which this machine's clock may differ from the provider's."""
+STORED_AT_ONCE = 1000
+"""Replies that are stored at the same time."""
 NO_QUOTA = "insufficient_quota"
 """OpenAI's 429 of an account whose quota is exhausted: retries do not help."""
+TOO_LARGE = "token_limit_exceeded"
+"""OpenAI's error of a batch that is too large for the account's queue."""
 
 _ENDED = ("completed", "expired", "cancelled", "failed")
 _TIMEOUT = 600.0
 """Seconds for a control request, which may carry a whole batch."""
 _LATE = ("batch_expired", "request_timeout")
 """OpenAI's errors of a request that was not processed in time."""
-_OVERLOADED = ("rate_limit_error", "api_error", "overloaded_error", "timeout_error")
-"""Anthropic's errors that another try may fix."""
-_log = logging.getLogger("ragstone.judge")
+_STATUSES = {
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    **dict.fromkeys(("rate_limit_error", "overloaded_error"), 429),
+    **dict.fromkeys(("api_error", "timeout_error"), 500),
+}
+"""Anthropic's errors of a request, and their HTTP status; else it is 400."""
 
 
-@dataclass(frozen=True)
-class BatchSettings:
-    """How batches are made.
+class RequestError(BaseModel):
+    """Why a request of a batch has no reply, and whether another try may help."""
 
-    Attributes:
-        folder: where they are recorded.
-        vote: the number of the judge among those with the same model.
-    """
+    cause: Cause
+    message: str
+    status: int | None = None
+    retryable: bool = False
 
-    folder: Path
-    vote: int
-    budget: Budget
-    retries: int
+    @classmethod
+    def from_error(cls, error: CallError) -> Self:
+        retryable = isinstance(error, RetryableError)
+        return cls(cause=error.cause, message=str(error), status=error.status, retryable=retryable)
 
 
 class Record(BaseModel):
@@ -98,7 +104,8 @@ class Record(BaseModel):
         at: when it was submitted, in seconds since 1970.
         requests: the ids of its requests.
         batch: the provider's id.
-        answered: whether all results were handed out.
+        alone: whether no other batch is submitted before it has ended.
+        errors: once it has ended and its replies are in the cache, the requests without one.
     """
 
     judge: str
@@ -106,7 +113,8 @@ class Record(BaseModel):
     at: float
     requests: list[str]
     batch: str | None = None
-    answered: bool = False
+    alone: bool = False
+    errors: dict[str, RequestError] | None = None
 
 
 class _Fault(BaseModel):
@@ -152,29 +160,31 @@ class _Batches(BaseModel):
 
 
 class BatchApi(ABC):
-    """A provider's batch API.
+    """A provider's batch API, within `async with api.client`.
 
     Attributes:
-        most: the number of requests in a batch, at most.
+        max_requests: the number of requests in a batch, at most.
         after: the parameter of a list for the last id of the page before.
         headers: the headers of each request, with the key.
     """
 
-    most: int
+    max_requests: int
     after: str
 
-    def __init__(self, url: str, headers: Mapping[str, str], *, retries: int) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         self.url, self.headers = url, dict(headers)
+
+    def connect(self, retries: int) -> http.Client:
         connection = http.Connection(timeout=_TIMEOUT, retry_timeouts=True, permanent=(NO_QUOTA,))
-        caller = RetryingCaller(Limits(retries=retries))
-        self.client = http.Client(connection, caller=caller)
+        self.client = http.Client(connection, caller=RetryingCaller(Limits(retries=retries)))
+        return self.client
 
     @abstractmethod
     async def create(self, record: Record, requests: Mapping[str, bytes]) -> str:
         """Submit requests, by id, without a retry; return the provider's id."""
 
     @abstractmethod
-    def is_of(self, record: Record, batch: BatchInfo) -> bool:
+    def matches(self, record: Record, batch: BatchInfo) -> bool:
         """Return whether a batch seems to be the recorded one."""
 
     @abstractmethod
@@ -190,27 +200,42 @@ class BatchApi(ABC):
         """
 
     async def info(self, batch: str) -> BatchInfo:
-        return await self._read(BatchInfo, f"batches/{batch}")
+        return await self.request(BatchInfo, f"batches/{batch}")
 
-    async def find(self, record: Record, others: "Sequence[_Batch]") -> str | None:
-        known = {batch.record.batch for batch in others}
-        path, found = "batches?limit=100", None
+    async def find(self, record: Record, others: Collection[str | None]) -> str | None:
+        path, match = "batches?limit=100", None
         while True:
-            page = await self._read(_Batches, path)
+            page = await self.request(_Batches, path)
             for batch in page.data:  # the newest first
-                if batch.id not in known and self.is_of(record, batch):
-                    found = batch.id
+                if batch.id not in others and self.matches(record, batch):
+                    match = batch.id
             last = page.data[-1] if page.data and page.has_more else None
             if last is None or last.created_at.timestamp() < record.at - CLOCKS:
-                return found
+                return match
             path = f"batches?limit=100&{self.after}={last.id}"
 
     async def results(self, batch: BatchInfo) -> AsyncGenerator[tuple[str, bytes | CallError]]:
         for file in self.files(batch):
-            reply = await self._send(file, longest=LONGEST_RESULTS)
+            reply = await self._send(file, longest=MAX_RESULT_BYTES)
             for line in BytesIO(reply.content):
                 with suppress(ValidationError):
                     yield self.read(line)
+
+    async def request(
+        self,
+        shape: type[B],
+        path: str,
+        *,
+        body: object = None,
+        content_type: str = "application/json",
+    ) -> B:
+        reply = await self._send(path, body=body, content_type=content_type)
+        try:
+            return shape.model_validate_json(reply.content)
+        except ValidationError as error:
+            begins = quoted(reply.content[:400].decode("utf-8", "replace"))
+            message = f"{path}: the reply is not as expected ({error.title}); it begins {begins!r}"
+            raise CallError(Cause.MALFORMED, message) from None
 
     async def _send(
         self,
@@ -229,22 +254,6 @@ class BatchApi(ABC):
             longest=longest,
         )
 
-    async def _read(
-        self,
-        shape: type[B],
-        path: str,
-        *,
-        body: object = None,
-        content_type: str = "application/json",
-    ) -> B:
-        reply = await self._send(path, body=body, content_type=content_type)
-        try:
-            return shape.model_validate_json(reply.content)
-        except ValidationError as error:
-            begins = quoted(reply.content[:400].decode("utf-8", "replace"))
-            message = f"{path}: the reply is not as expected ({error.title}); it begins {begins!r}"
-            raise CallError(Cause.MALFORMED, message) from None
-
 
 class _File(BaseModel):
     id: str
@@ -261,7 +270,7 @@ class _OpenAILine(BaseModel):
 class OpenAIBatches(BatchApi):
     """OpenAI's: an uploaded file of requests, and a file each of results and of errors."""
 
-    most = 50_000
+    max_requests = 50_000
     after = "after"
 
     async def create(self, record: Record, requests: Mapping[str, bytes]) -> str:
@@ -274,16 +283,16 @@ class OpenAIBatches(BatchApi):
             form += (f'{{"custom_id":"{name}",{target},"body":'.encode(), content, b"}\n")
         form.append(f"\r\n--{mark}--\r\n".encode())
         content_type = f"multipart/form-data; boundary={mark}"
-        file = await self._read(_File, "files", body=b"".join(form), content_type=content_type)
+        file = await self.request(_File, "files", body=b"".join(form), content_type=content_type)
         body = {
             "input_file_id": file.id,
             "endpoint": "/v1/chat/completions",
             "completion_window": "24h",
             "metadata": {"ragstone": record.token},
         }
-        return (await self._read(BatchInfo, "batches", body=body)).id
+        return (await self.request(BatchInfo, "batches", body=body)).id
 
-    def is_of(self, record: Record, batch: BatchInfo) -> bool:
+    def matches(self, record: Record, batch: BatchInfo) -> bool:
         return (batch.metadata or {}).get("ragstone") == record.token
 
     def files(self, batch: BatchInfo) -> list[str]:
@@ -314,9 +323,9 @@ class _AnthropicLine(BaseModel):
 
 
 class AnthropicBatches(BatchApi):
-    """Anthropic's Message Batches; a reply is the whole result, which may be an error."""
+    """Anthropic's Message Batches; a reply is the whole result."""
 
-    most = 100_000
+    max_requests = 100_000
     after = "after_id"
 
     async def create(self, record: Record, requests: Mapping[str, bytes]) -> str:
@@ -326,9 +335,9 @@ class AnthropicBatches(BatchApi):
             for name, content in requests.items()
         ]
         body = b'{"requests":[' + b",".join(items) + b"]}"
-        return (await self._read(BatchInfo, "batches", body=body)).id
+        return (await self.request(BatchInfo, "batches", body=body)).id
 
-    def is_of(self, record: Record, batch: BatchInfo) -> bool:
+    def matches(self, record: Record, batch: BatchInfo) -> bool:
         late = batch.created_at.timestamp() - record.at
         return batch.total == len(record.requests) and -CLOCKS < late < CLOCKS + _TIMEOUT
 
@@ -337,44 +346,22 @@ class AnthropicBatches(BatchApi):
 
     def read(self, line: bytes) -> tuple[str, bytes | CallError]:
         found = _AnthropicLine.model_validate_json(line)
-        if found.type not in ("succeeded", "errored"):
+        if found.type == "succeeded":
+            return found.custom_id, http.as_json(found.result)
+        if found.type != "errored":
             cause = Cause.TIMEOUT if found.type == "expired" else Cause.UNREACHABLE
             return found.custom_id, RetryableError(cause, f"the request was {found.type}")
-        if found.error in _OVERLOADED:
-            message = f"in a batch, the request returned {found.error}: {quoted(found.message)}"
-            return found.custom_id, RetryableError(Cause.UNREACHABLE, message)
-        return found.custom_id, http.as_json(found.result)
+        message = f"in a batch, the request returned {found.error}: {quoted(found.message)}"
+        return found.custom_id, http.status_error(_STATUSES.get(found.error, 400), message)
 
 
-@dataclass(eq=False)
-class _Request:
-    """A request that waits for its reply.
-
-    The highest cost of its `call` is reserved from when it is taken until the reply is charged.
-    """
-
-    id: str
-    content: bytes
-    call: PaidCall
-    answer: "asyncio.Future[http.HttpReply]"
-    tries: int = 0
-
-
-@dataclass(eq=False)
+@dataclass
 class _Batch:
-    """A batch.
-
-    Attributes:
-        waiting: the requests that wait for it, by id.
-        earlier: whether another process submitted it.
-        unclaimed: results that no request waits for yet; None until it has ended.
-    """
+    """A recorded batch; `status` is how far it is, for people."""
 
     path: Path
     record: Record
-    waiting: dict[str, _Request] = field(default_factory=dict[str, _Request])
-    earlier: bool = False
-    unclaimed: dict[str, bytes | CallError] | None = None
+    status: str = ""
 
     def save(self, **changes: object) -> None:
         self.record = self.record.model_copy(update=changes)
@@ -382,271 +369,310 @@ class _Batch:
         write_text(self.path, self.record.model_dump_json())
 
 
-class BatchQueue:
-    """Submits requests in batches once no more arrive, and waits for their results.
+_row: ContextVar[int] = ContextVar("row")
+"""The index of the row that is being scored."""
 
-    The results of batches that an earlier process left are collected: a request is recognized by
-    its content. Use within `async with`.
+
+class BatchRun:
+    """The batches of a run. Entering it collects what is ready; `submit` submits what is missing.
+
+    Attributes:
+        began: when the first batch on record was submitted, in seconds since 1970. Replies that
+            were cached since then were paid by this evaluation.
+        waiting: the indexes of rows with a question that has no reply yet.
+        lines: what is waited for, once `submit` has been called; empty if nothing is missing.
     """
 
-    def __init__(self, api: BatchApi, judge: str, identity: str, settings: BatchSettings) -> None:
-        self.api = api
-        self._judge, self._settings = judge, settings
-        self._key = sha256(f"{identity} {settings.vote}".encode()).hexdigest()[:16]
-        self._seen = Counter[str]()
-        self._queue = deque[_Request]()
-        self._most, self._one_at_a_time = api.most, False
-        self._batches: list[_Batch] = []
-        self._earlier: dict[str, _Batch] = {}
-        self._collector: asyncio.Task[None] | None = None
-        self._tasks = set[asyncio.Task[None]]()
-        self._followed = 0
-        self._abandoned = self._reached = False
+    replies: ReplyCache
+
+    def __init__(self, cache: Path, budget: Budget, retries: int) -> None:
+        self.cache, self.budget, self.retries = cache, budget, retries
+        self.folder = cache.with_name("batches")
+        self.began = min((_submitted_at(path) for path in self.folder.glob("*.json")), default=inf)
+        self.waiting: set[int] = set()
+        self.lines: list[str] = []
+        self.queues: list[BatchQueue] = []
+        self._held = ExitStack()
 
     async def __aenter__(self) -> Self:
-        await self.api.client.__aenter__()
-        for path in sorted(self._settings.folder.glob(f"{self._key}-*.json")):
-            try:
-                record = Record.model_validate_json(path.read_bytes())
-            except (OSError, ValidationError):  # a person, or a process that ends now, changed it
-                continue
-            if record.at < time.time() - KEPT:
-                path.unlink()
-                continue
-            self._batches.append(batch := _Batch(path, record, earlier=True))
-            self._earlier |= dict.fromkeys(record.requests, batch)
+        make_folder(self.folder.parent)
+        self.folder.mkdir(exist_ok=True)
+        try:
+            self._held.enter_context(lock_file(self.folder / "lock", timeout=1.0))
+        except BlockingIOError as error:
+            raise UsageError(f"{error}: it submits or collects batches; wait for its end") from None
+        try:
+            self.replies = await ReplyCache.open(self.cache)
+        except BaseException:
+            self._held.close()
+            raise
+        try:
+            for queue in self.queues:
+                await queue.collect()
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        current = asyncio.current_task()
-        left = self._abandoned or bool(current and current.cancelling())
-        if requests := sum(len(batch.waiting) for batch in self._batches):
-            _log.warning(
-                "%s: batches with %s requests go on; the same command, or `ragstone resume`, "
-                "collects their results without paying again",
-                self._judge,
-                f"{requests:,}",
-            )
-        for batch in self._batches:
-            RETRIES.waiting.pop(batch.record.token, None)
-            if not left and (batch.record.answered or batch.unclaimed is not None):
-                batch.path.unlink(missing_ok=True)
-        await self.api.client.__aexit__()
+        with self._held:
+            await self.replies.close()
+
+    def scorer(self, score: Callable[[Row], Awaitable[Row]]) -> Callable[[Row], Awaitable[Row]]:
+        """Return a scorer that remembers which row waits for a reply."""
+
+        async def scored(row: Row) -> Row:
+            _row.set(row.index)
+            return await score(row)
+
+        return scored
+
+    def wait(self) -> None:
+        self.waiting.add(_row.get())
+
+    async def submit(self) -> None:
+        for queue in self.queues:
+            queue.count_submitted()
+        for queue in self.queues:
+            await queue.submit()
+            self.lines += queue.lines
+        if not any(queue.waits for queue in self.queues):
+            for queue in self.queues:
+                queue.forget()
+
+
+def _submitted_at(path: Path) -> float:
+    _, at, _ = path.name.split("-", 2)
+    return float(at)
+
+
+class BatchQueue:
+    """The batches of one judge: `send` returns a reply that was collected, or it is requested.
+
+    A request is recognized by its content. `vote` tells judges with the same model apart.
+
+    Attributes:
+        refusals: why requests were refused: the model may not know a parameter.
+    """
+
+    def __init__(self, api: BatchApi, judge: str, identity: str, vote: int, run: BatchRun) -> None:
+        self.api, self._judge, self._run = api, judge, run
+        self._key = sha256(f"{identity} {vote}".encode()).hexdigest()[:16]
+        self._max_requests = api.max_requests
+        self._batches: list[_Batch] = []
+        self._tries = Counter[str]()
+        self._errors: dict[str, RequestError] = {}
+        self._submitted: dict[str, _Batch] = {}
+        self._awaited: dict[str, float] = {}  # the highest costs of requests in batches
+        self._open: dict[str, tuple[bytes, float]] = {}  # contents and highest costs
+        self.refusals: set[str] = set()
+        self.lines: list[str] = []
+        run.queues.append(self)
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._open or self._awaited)
 
     async def send(self, body: Mapping[str, object]) -> http.HttpReply:
+        """Return the reply to a request.
+
+        Raises:
+            BatchPendingError: there is none yet; the request is, or will be, submitted.
+            CallError: there will be none.
+        """
         content = http.as_json(body)
-        digest = sha256(content).hexdigest()[:32]
-        self._seen[digest] += 1
-        answer: asyncio.Future[http.HttpReply] = asyncio.get_running_loop().create_future()
-        call = PaidCall.of(self._settings.budget)
-        request = _Request(f"{digest}-{self._seen[digest]}", content, call, answer)
-        batch = self._earlier.pop(request.id, None)
-        if batch and batch.unclaimed is None:
-            batch.waiting[request.id] = request
-            if len(batch.waiting) == 1:
-                self._start(self._collect_earlier(batch), batch.waiting.values)
-        elif batch and batch.unclaimed and request.id in batch.unclaimed:
-            self._settle(request, batch.unclaimed.pop(request.id))
+        name = sha256(content).hexdigest()[:32]
+        tries = self._tries[name]
+        if reply := await self._run.replies.find(self._cache_key(name)):
+            self._run.budget.calls += max(1, tries)
+            return http.HttpReply(reply.value.encode(), 0.0, max(1, tries))
+        error = self._errors.get(name)
+        if error and not (error.retryable and tries < MAX_TRIES) and name not in self._submitted:
+            raise CallError(error.cause, error.message, status=error.status, tries=tries)
+        most = PaidCall.of(self._run.budget).most
+        if name in self._submitted:
+            self._awaited[name] = most
         else:
-            self._enqueue(request)
-        try:
-            return await answer
-        except asyncio.CancelledError:
-            self._abandoned = True
-            raise
+            self._open[name] = content, most
+        self._run.wait()
+        raise BatchPendingError(f"{self._judge} replies in a batch")
 
-    def _enqueue(self, request: _Request) -> None:
-        self._queue.append(request)
-        if self._collector is None or self._collector.done():
-            self._collector = self._start(self._collect(), lambda: self._queue)
+    def _cache_key(self, name: str) -> bytes:
+        return sha256(f"batch {self._key} {name}".encode()).digest()
 
-    def _start(
-        self, work: Coroutine[object, object, None], waiting: Callable[[], Iterable[_Request]]
-    ) -> asyncio.Task[None]:
-        async def run() -> None:
+    async def collect(self) -> None:
+        for path in sorted(self._run.folder.glob(f"{self._key}-*.json")):
             try:
-                await work
-            except Exception as error:  # noqa: BLE001 - raised where the requests were sent
-                for request in waiting():
-                    self._settle(request, error, final=True)
+                record = Record.model_validate_json(path.read_bytes())
+            except (OSError, ValidationError):  # a person changed it
+                continue
+            if record.at < time.time() - KEPT:
+                path.unlink()
+            else:
+                self._batches.append(_Batch(path, record))
+        if not self._batches:
+            return
+        async with self.api.connect(self._run.retries):
+            for batch in list(self._batches):
+                if batch.record.errors is None:
+                    await self._collect(batch)
+        for batch in self._batches:
+            if batch.record.errors is None:
+                self._submitted |= dict.fromkeys(batch.record.requests, batch)
+            else:
+                self._tries.update(batch.record.requests)
+                self._errors |= batch.record.errors
+        refused = (error for error in self._errors.values() if error.status in (400, 422))
+        self.refusals = {error.message for error in refused}
 
-        task = asyncio.create_task(run())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    async def _collect(self, batch: _Batch) -> None:
+        others = {other.record.batch for other in self._batches}
+        looked_for = batch.record.batch is None
+        try:
+            while True:
+                if batch.record.batch is None:
+                    found = await self.api.find(batch.record, others)
+                    if found is None:  # it was not submitted
+                        batch.path.unlink()
+                        self._batches.remove(batch)
+                        return
+                    batch.save(batch=found)
+                info = await self.api.info(batch.record.batch or "")
+                if not info.ended and time.time() < batch.record.at + OVERDUE:
+                    batch.status = _status(info, batch.record)
+                    return
+                errors = await self._store_results(batch.record, info)
+                if len(errors) < len(batch.record.requests) or not looked_for:
+                    batch.save(errors=errors)
+                    return
+                others.add(info.id)  # it has no request of ours: it only had the same size
+                batch.save(batch=None)
+        except CallError as error:
+            if error.status == 404:
+                raise UsageError(
+                    f"{error}\nThe batch was submitted with another key, or was deleted. Use that "
+                    f"key, or delete {batch.path} to submit its requests again."
+                ) from None
+            batch.status = str(error)
 
-    async def _collect(self) -> None:
-        while self._queue:
-            size = 0
-            while size < len(self._queue) < self._most:
-                size = len(self._queue)
-                await asyncio.sleep(QUIET)
-            others = self._tasks - {self._collector}
-            if waiting := {} if self._one_at_a_time and others else self._take():
-                self._start(self._submit(waiting), waiting.values)
-            elif others:  # they may return a part of the budget
-                await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
-            elif self._queue:  # other judges may
-                await asyncio.sleep(LONGEST_POLL)
+    async def _store_results(self, record: Record, info: BatchInfo) -> dict[str, RequestError]:
+        """Store the replies of a batch that has ended, and return the errors of its requests."""
+        replies, ours = self._run.replies, set(record.requests)
+        errors: dict[str, RequestError] = {}
+        stored: set[str] = set()
+        writes: list[Awaitable[None]] = []
+        async for name, result in self.api.results(info):
+            if isinstance(result, CallError):
+                errors[name] = RequestError.from_error(result)
+            elif name in ours and name not in stored:
+                stored.add(name)
+                reply = CachedReply(result.decode(), "", None, "", time.time())
+                writes.append(replies.store(self._cache_key(name), reply))
+                if len(writes) == STORED_AT_ONCE:
+                    await asyncio.gather(*writes)
+                    writes.clear()
+        await asyncio.gather(*writes)
+        if replies.failed:
+            raise UsageError(
+                f"{self._run.cache}: the reply cache cannot be written, so the replies of batch "
+                f"{info.id} cannot be collected"
+            )
+        whys = dict.fromkeys(quoted(fault.message or fault.code or "") for fault in info.faults)
+        why = "; ".join((info.ended or "overdue", *list(whys)[:3]))
+        lost = RequestError(
+            cause=Cause.TIMEOUT if info.ended in ("expired", None) else Cause.UNREACHABLE,
+            message=f"the batch {info.id} ended without a reply ({why})",
+            retryable=info.ended in ("completed", "expired"),
+        )
+        if info.ended == "failed":
+            lost.cause = Cause.REJECTED
+        if any(fault.code == TOO_LARGE for fault in info.faults):
+            self._max_requests = max(1, len(ours) // 2)
+            return {}  # none of them was tried
+        if info.ended == "cancelled":
+            errors = {name: error.model_copy(update={"retryable": False})
+                      for name, error in errors.items()}  # fmt: skip
+        return {name: errors.get(name, lost) for name in record.requests if name not in stored}
 
-    def _take(self) -> dict[str, _Request]:
-        taken: dict[str, _Request] = {}
+    def count_submitted(self) -> None:
+        """Count the requests that are in progress in the budget, at their highest cost."""
+        for most in self._awaited.values():
+            self._run.budget.calls += 1
+            self._run.budget.charge(most)
+
+    async def submit(self) -> None:
+        """Submit open requests, as far as the budget goes, and describe what is waited for."""
+        for batch in {id(each): each for each in map(self._submitted.get, self._awaited)}.values():
+            assert batch
+            self.lines.append(f"Batch {batch.record.batch} ({self._judge}): {batch.status}.")
+        alone = self._max_requests < self.api.max_requests
+        if not self._open or any(each.record.alone for each in self._submitted.values()):
+            return
+        async with self.api.connect(self._run.retries):
+            while taken := self._take():
+                batch = await self._submit(taken, alone=alone)
+                requests = count(len(taken), "request")
+                self.lines.append(f"Submitted batch {batch} ({self._judge}): {requests}.")
+                if alone:
+                    return
+
+    def _take(self) -> dict[str, bytes]:
+        taken: dict[str, bytes] = {}
         size = 0
-        while self._queue and len(taken) < self._most:
-            request = self._queue[0]
-            size += len(request.content)
-            if taken and size > MOST_BYTES:
+        for name, (content, most) in list(self._open.items())[: self._max_requests]:
+            size += len(content)
+            if taken and size > MAX_BYTES:
                 break
-            if not request.answer.done():
-                try:
-                    if not request.call.reserve():
-                        break
-                except CallError as error:
-                    self._settle(request, error)
-                else:
-                    taken[request.id] = request
-            self._queue.popleft()
+            try:
+                if not self._run.budget.reserve(most):
+                    break
+            except CallError:  # the budget is spent
+                break
+            taken[name] = content
+            del self._open[name]
+            self._awaited[name] = most
         return taken
 
-    async def _submit(self, waiting: dict[str, _Request]) -> None:
-        """Submit a batch, and collect its results.
-
-        If no reply arrives, it may have been created: it is looked for before the next try.
-        """
+    async def _submit(self, requests: Mapping[str, bytes], *, alone: bool) -> str:
+        """Submit a batch. If no reply arrives, it is looked for before the next try."""
         now, token = time.time(), secrets.token_hex(16)
-        record = Record(judge=self._judge, token=token, at=now, requests=list(waiting))
-        path = self._settings.folder / f"{self._key}-{now:.0f}-{token}.json"
-        batch = _Batch(path, record, waiting)
+        record = Record(judge=self._judge, token=token, at=now, requests=[*requests], alone=alone)
+        batch = _Batch(self._run.folder / f"{self._key}-{int(now)}-{token}.json", record)
         batch.save()
+        others = {other.record.batch for other in self._batches}
         self._batches.append(batch)
-        contents = {name: request.content for name, request in waiting.items()}
         tries = 0
-        while batch.record.batch is None:
+        while True:
             try:
-                found = await self.api.find(record, self._batches) if tries else None
-                batch.save(batch=found or await self.api.create(record, contents))
-                self._reached = True
+                found = await self.api.find(record, others) if tries else None
+                found = found or await self.api.create(record, requests)
+                batch.save(batch=found)
+                return found
             except UsageError:
-                batch.unclaimed = {}
+                batch.path.unlink()
                 raise
             except CallError as error:
                 if error.status is not None:  # it was refused
-                    batch.unclaimed = {}
+                    batch.path.unlink()
                 if error.status in (404, 405):
                     message = f"{error}\nThe server has no batch API; run without --batch-api."
                     raise UsageError(message) from None
-                if error.status is not None or tries == self._settings.retries:
-                    raise
-                tries += 1
-                await asyncio.sleep(min(LONGEST_BACKOFF, FIRST_BACKOFF * 2**tries))
-        await self._follow(batch)
+                if error.status is not None or tries == self._run.retries:
+                    raise UsageError(f"{self._judge}: no batch was submitted: {error}") from None
+            tries += 1
+            await asyncio.sleep(min(LONGEST_BACKOFF, FIRST_BACKOFF * 2**tries))
 
-    async def _collect_earlier(self, batch: _Batch) -> None:
-        size = 0
-        while size < len(batch.waiting):
-            size = len(batch.waiting)
-            await asyncio.sleep(QUIET)
-        if batch.record.batch is None:
-            found = await self.api.find(batch.record, self._batches)
-            if found is None:  # it was not submitted
-                batch.unclaimed = {}
-                self._again(batch)
-                return
-            batch.save(batch=found)
-        await self._follow(batch)
+    def forget(self) -> None:
+        """Delete the records of collected batches: nothing is missing."""
+        for batch in self._batches:
+            if batch.record.errors is not None:
+                batch.path.unlink(missing_ok=True)
 
-    async def _follow(self, batch: _Batch) -> None:
-        at, token = batch.record.at, batch.record.token
-        pause = FIRST_POLL
-        self._followed += 1
-        name = f"batch {self._followed} ({self._judge})"
-        RETRIES.waiting[token] = f"{name}: {len(batch.waiting):,} requests, submitted {_clock(at)}"
-        while time.time() < at + OVERDUE:
-            await asyncio.sleep(pause)
-            pause = min(LONGEST_POLL, 1.5 * pause)
-            try:
-                info = await self.api.info(batch.record.batch or "")
-                self._reached = True
-                total = info.total or len(batch.record.requests)
-                text = f"{info.done:,} of {total:,} done, submitted {_clock(at)}"
-                text += (
-                    f", expires {_clock(info.expires_at.timestamp())}" if info.expires_at else ""
-                )
-                RETRIES.waiting[token] = f"{name}: {text}"
-                if info.ended:
-                    await self._hand_out(batch, info)
-                    return
-            except CallError as error:
-                if error.status == 404:
-                    raise UsageError(
-                        f"{error}\nThe batch was submitted with another key, or was deleted. Use "
-                        f"that key, or delete {batch.path} to submit its requests again."
-                    ) from None
-                if error.status is not None or not self._reached:
-                    raise
-                RETRIES.waiting[token] = f"{name}: {error}"
-        hours = OVERDUE // 3600
-        raise CallError(Cause.TIMEOUT, f"{name} has not ended, although {hours} hours have passed")
 
-    async def _hand_out(self, batch: _Batch, info: BatchInfo) -> None:
-        unclaimed: dict[str, bytes | CallError] = {}
-        final = info.ended == "cancelled" and not batch.earlier
-        async with aclosing(self.api.results(info)) as results:
-            async for name, result in results:
-                if request := batch.waiting.pop(name, None):
-                    self._settle(request, result, final=final)
-                elif batch.earlier:
-                    unclaimed[name] = result
-        too_large = any(fault.code == "token_limit_exceeded" for fault in info.faults)
-        if too_large and (half := len(batch.waiting) // 2):
-            self._most, self._one_at_a_time = min(half, self._most), True
-            RETRIES.waiting[batch.record.token] = (
-                f"{info.faults[0].message}; trying a smaller batch"
-            )
-            await asyncio.sleep(LONGEST_POLL)
-            self._again(batch)
-        whys = dict.fromkeys(quoted(fault.message or fault.code or "") for fault in info.faults)
-        why = "; ".join((info.ended or "", *list(whys)[:3]))
-        message = f"the batch {info.id} ended without a reply ({why})"
-        lost = RetryableError(Cause.UNREACHABLE, message)
-        if info.ended == "expired":
-            lost = RetryableError(Cause.TIMEOUT, message)
-        elif info.ended == "failed" and not too_large:
-            lost = CallError(Cause.REJECTED, message)
-        for request in batch.waiting.values():
-            self._settle(request, lost, final=final)
-        batch.waiting.clear()
-        batch.unclaimed = unclaimed
-        batch.save(answered=True)
-        RETRIES.waiting.pop(batch.record.token, None)
-
-    def _again(self, batch: _Batch) -> None:
-        for request in batch.waiting.values():
-            request.call.release()
-            self._enqueue(request)
-        batch.waiting.clear()
-
-    def _settle(self, request: _Request, result: bytes | Exception, *, final: bool = False) -> None:
-        if not isinstance(result, bytes):
-            request.call.release()
-        if request.answer.done():
-            return
-        request.tries += 1
-        if isinstance(result, bytes):
-            request.answer.set_result(http.HttpReply(result, 0.0, request.tries))
-        elif isinstance(result, RetryableError) and request.tries < MOST_TRIES and not final:
-            self._enqueue(request)
-        elif isinstance(result, CallError):  # each has a traceback of its own
-            tries = request.tries if result.tries else request.tries - 1
-            error = CallError(result.cause, str(result), status=result.status, tries=tries)
-            request.answer.set_exception(error)
-        else:
-            is_usage = isinstance(result, UsageError)
-            request.answer.set_exception(UsageError(str(result)) if is_usage else result)
+def _status(info: BatchInfo, record: Record) -> str:
+    total = info.total or len(record.requests)
+    text = f"{info.done:,} of {total:,} done, submitted {_clock(record.at)}"
+    return text + (f", expires {_clock(info.expires_at.timestamp())}" if info.expires_at else "")
 
 
 def _clock(at: float) -> str:

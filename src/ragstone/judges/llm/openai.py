@@ -18,12 +18,7 @@ from ragstone._internal.secrets import remember
 from ragstone._internal.text import count, public_url, quoted
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.llm.batches import (
-    NO_QUOTA,
-    BatchQueue,
-    BatchSettings,
-    OpenAIBatches,
-)
+from ragstone.judges.llm.batches import NO_QUOTA, BatchQueue, BatchRun, OpenAIBatches
 from ragstone.judges.llm.model import (
     Completion,
     Embedder,
@@ -285,7 +280,8 @@ class OpenAICompatibleModel(Model, Embedder):
         temperature: float | None,
         base_url: str | None = None,
         embeds: bool = False,
-        batches: BatchSettings | None = None,
+        batches: BatchRun | None = None,
+        vote: int = 1,
     ) -> None:
         base = provider.api_url(base_url)
         key = provider.read_key(model, elsewhere=base != provider.url, embeds=embeds)
@@ -310,14 +306,18 @@ class OpenAICompatibleModel(Model, Embedder):
         self._parts = (self._client,)
         self._batches: BatchQueue | None = None
         if batches:
-            api = OpenAIBatches(base, self._headers, retries=batches.retries)
-            self._batches = BatchQueue(api, self.name, self.identity, batches)
-            self._parts = (self._batches,)
+            api = OpenAIBatches(base, self._headers)
+            self._batches = BatchQueue(api, self.name, self.identity, vote, batches)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
         spent = 0
         refused: set[Dialect] = set()
         dialect = self._dialect
+        if self._batches:
+            for refusal in self._batches.refusals:
+                known = {self._dialect, dialect}
+                simpler = dialect.simpler(refusal)
+                dialect = simpler if simpler and simpler not in known else dialect
         while True:
             try:
                 reply = await self._send(self._chat, self._body(prompt, dialect), prompt.tokens)

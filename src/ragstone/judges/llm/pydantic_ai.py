@@ -20,7 +20,7 @@ from ragstone._internal.rate_limit import LATE, RetryableError, RetryingCaller, 
 from ragstone._internal.secrets import remember
 from ragstone._internal.text import public_url, quoted
 from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
-from ragstone.judges.llm.batches import AnthropicBatches, BatchQueue, BatchSettings
+from ragstone.judges.llm.batches import AnthropicBatches, BatchQueue, BatchRun
 from ragstone.judges.llm.model import (
     Completion,
     Model,
@@ -147,7 +147,8 @@ class PydanticAiModel(Model):
         timeout: float,
         temperature: float | None,
         base_url: str | None = None,
-        batches: BatchSettings | None = None,
+        batches: BatchRun | None = None,
+        vote: int = 1,
     ) -> None:
         self.name = f"{provider}:{model}"
         self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
@@ -165,11 +166,12 @@ class PydanticAiModel(Model):
         self._parts = (self._wire,)
         self._batches: BatchQueue | None = None
         if batches:
-            api = AnthropicBatches(*_endpoint(self._wire), retries=batches.retries)
-            self._batches = BatchQueue(api, self.name, self.identity, batches)
-            self._parts = (self._wire, self._batches)
+            api = AnthropicBatches(*_endpoint(self._wire))
+            self._batches = BatchQueue(api, self.name, self.identity, vote, batches)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
+        if self._batches:
+            return await self._once(prompt)
         call = await self._caller.make(partial(self._once, prompt), tokens=prompt.tokens)
         calls = call.value.usage.calls + call.tries - 1
         usage = replace(call.value.usage, calls=calls, retries=calls - 1)
