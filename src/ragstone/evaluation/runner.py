@@ -29,7 +29,7 @@ from ragstone.errors import BatchPendingError, TargetError, UnknownNameError, Us
 from ragstone.evaluation.ask_target import ask_target
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.evaluation.config_file import Config, model_names, read_config
-from ragstone.evaluation.dry_run import Estimate, estimate_usage
+from ragstone.evaluation.dry_run import Estimate, estimate_rows
 from ragstone.evaluation.effects import (
     check_judge_settings,
     in_batches,
@@ -479,7 +479,7 @@ class Evaluation:
         some = len(recorder.done) < len(dataset.samples)
         if "judge" not in options and plan.judge != given.judge and some:
             places = [n for n in range(len(dataset.samples)) if n not in recorder.done]
-            cost = estimate_usage(
+            cost = estimate_rows(
                 plan, dataset.samples, ready.metrics, places=places, asks_target=bool(ready.wanted)
             )
             announce(f"{llm_reason(given)}: {cost}. To avoid this, use --judge offline.")
@@ -531,7 +531,7 @@ class Evaluation:
             objects["on_notice"] = options["on_notice"]
         made = cls.of(data, **objects)
         samples, asks_target = made.dataset.samples, bool(made.wanted)
-        found = estimate_usage(plan, samples, made.metrics, asks_target=asks_target)
+        found = estimate_rows(plan, samples, made.metrics, asks_target=asks_target)
         why = (llm_reason(given),) if plan.judge != given.judge else ()
         return replace(found, notes=(*why, *found.notes))
 

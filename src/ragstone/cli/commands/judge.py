@@ -1,6 +1,5 @@
 """`ragstone judge`: does the judge notice errors, is it stable, has it changed?"""
 
-import asyncio
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +38,7 @@ from ragstone.datasets import load, samples_of
 from ragstone.datasets.columns import ALIASES, flag
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import UsageError
-from ragstone.evaluation.dry_run import estimate_usage as estimate_rows
+from ragstone.evaluation.dry_run import estimate_calls, estimate_rows, usage_of
 from ragstone.evaluation.effects import check_judge_settings
 from ragstone.evaluation.fingerprint import VERSION, judge_key, judge_setup
 from ragstone.evaluation.judge_testing.again import (
@@ -67,12 +66,10 @@ from ragstone.evaluation.judge_testing.runner import (
     KINDS,
     JudgeTestGate,
     JudgeTestRunner,
-    estimate_usage,
     plan_questions,
 )
 from ragstone.evaluation.rescore import TranscriptMissingError
 from ragstone.judges.base import Judge
-from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
 from ragstone.judges.spec import is_free
 from ragstone.metrics import Metric, get
@@ -88,7 +85,6 @@ from ragstone.results.stats.sequential import MOVED, drift_evidence, mean_sequen
 from ragstone.store import Store, find_run
 from ragstone.types.config import Plan, Source
 from ragstone.types.questions import VerifyClaims
-from ragstone.types.reply import Usage
 from ragstone.types.row import Row
 
 
@@ -412,30 +408,12 @@ def print_test(test: JudgeTest, console: Console) -> None:
 
 def estimate_test(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str) -> str:
     questions = plan_questions(cases)
-
-    def usage(guess: Guess) -> Usage:
-        judge = make_judge(plan, asked=[[VerifyClaims.kind]], guess=guess)
-        return asyncio.run(estimate_usage(judge, questions))
-
     claims = sum(len(case.claims) for case in cases)
     of = count(claims, "claim") if claims >= wanted else f"the {count(claims, 'claim')}"
-    text = f"Testing {plan.judge} on {of} from {named}"
-    least, most = usage(LEAST), usage(MOST)
-    if most.local_calls:
-        text += f", at most {count(most.local_calls, 'call')} to a local model"
-    if not most.calls:
-        return f"{text}: at no cost"
-    text += f": at most {count(most.calls, 'call')}"
-    if least.calls != most.calls:
-        text += f" ({least.calls:,} if all goes well)"
-    if plan.max_calls is not None and plan.max_calls < most.calls:
-        text += f"; --max-calls allows {plan.max_calls:,}"
-    if most.cost_usd == 0:
-        return f"{text}, at no cost"
-    if least.cost_usd is None or most.cost_usd is None:
-        return f"{text}; price unknown"
-    between = f"{dollars(least.cost_usd)} to {dollars(most.cost_usd)}"
-    return f"{text}, {between} at list prices (an estimate)"
+    cost = estimate_calls(plan, [VerifyClaims.kind], lambda judge, _: usage_of(judge, questions))
+    limited = plan.max_calls is not None and plan.max_calls < cost.calls[1]
+    limit = f"; --max-calls allows {plan.max_calls:,}" if limited else ""
+    return f"Testing {plan.judge} on {of} from {named}: {cost}{limit}"
 
 
 def as_document(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> dict[str, object]:

@@ -1,9 +1,8 @@
 """`ragstone questions`: test sets from documents, and checks for any test set."""
 
-import asyncio
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from shutil import copyfile
@@ -17,7 +16,7 @@ from rich.console import Console
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.files import write_file
 from ragstone._internal.rate_limit import Budget
-from ragstone._internal.text import count, listing, one_line, span
+from ragstone._internal.text import count, listing, one_line
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
 from ragstone.cli.options import (
     CONFIG,
@@ -46,11 +45,11 @@ from ragstone.cli.parse import config_of
 from ragstone.datasets import load
 from ragstone.datasets.export import check_format, losses, write_samples
 from ragstone.errors import UnknownNameError, UsageError
+from ragstone.evaluation.dry_run import Estimate, estimate_calls, usage_of
 from ragstone.evaluation.effects import check_judge_settings
 from ragstone.evaluation.fingerprint import VERSION, judge_setup
-from ragstone.evaluation.judge_testing.runner import estimate_usage
 from ragstone.judges.base import Judge
-from ragstone.judges.dry_run import LEAST, MOST, Guess
+from ragstone.judges.dry_run import MOST, Guess
 from ragstone.judges.factory import make_judge
 from ragstone.judges.llm.prompt import Prompt
 from ragstone.judges.offline.words import word_lists
@@ -313,7 +312,8 @@ class _Generation:
                 f"these codes: {', '.join(known)}",
                 err=True,
             )
-        estimate = f"{count(request.n, 'question')} from {self.size}, {self._estimate(request)}"
+        estimate = f"{count(request.n, 'question')} from {self.size} with {self.plan.judge}: "
+        estimate += str(self._estimate(request))
         if given["dry_run"]:
             click.echo(f"Dry run: no calls were made. {estimate}")
             return 0
@@ -429,19 +429,13 @@ class _Generation:
         }
         write_dataset(samples, self.out, {**common, **record})
 
-    def _estimate(self, request: QuestionRequest) -> str:
-        def usage(guess: Guess) -> Usage:
-            judge = make_judge(self.plan, asked=[request.kinds], guess=guess)
+    def _estimate(self, request: QuestionRequest) -> Estimate:
+        def work(judge: Judge, guess: Guess) -> Awaitable[Usage]:
             check_takes(judge, request)
             questions = planned_questions(self.index, request, most=guess is MOST)
-            asked = cast("Iterator[Question[object]]", questions)
-            return asyncio.run(estimate_usage(judge, asked))
+            return usage_of(judge, cast("Iterator[Question[object]]", questions))
 
-        least, most = usage(LEAST), usage(MOST)
-        text = f"about {least.calls:,} to {most.calls:,} calls to {self.plan.judge}"
-        if least.cost_usd is None or most.cost_usd is None:
-            return f"{text}, price unknown"
-        return f"{text}, {dollars(least.cost_usd)} to {dollars(most.cost_usd)} (an estimate)"
+        return estimate_calls(self.plan, request.kinds, work)
 
 
 def _names(text: str | None) -> tuple[str, ...]:
@@ -609,21 +603,12 @@ def _check(plan: Plan, samples: Sequence[Sample], corpus: Corpus, name: str) -> 
 
 
 def estimate_check(plan: Plan, samples: Sequence[Sample], corpus: Corpus) -> str:
-    usages: list[Usage] = []
-    for guess in (LEAST, MOST):
-        judge = make_judge(plan, asked=[KINDS], guess=guess)
-        asked = check_samples(samples, corpus, judge, name="", concurrency=plan.concurrency)
-        usages.append(asyncio.run(asked).usage)
-    least, most = sorted(usages, key=lambda usage: usage.calls)
-    text = f"Checking {count(len(samples), 'row')} with {plan.judge}: "
-    if not most.calls:
-        return f"{text}no calls, at no cost"
-    costs = [usage.cost_usd for usage in usages]
-    text += f"about {span(least.calls, most.calls)} calls"
-    if any(cost is None for cost in costs):
-        return f"{text}; price unknown"
-    low, high = min(filter(None, costs), default=0.0), max(cost or 0.0 for cost in costs)
-    return f"{text}, {dollars(low)} to {dollars(high)} at list prices (an estimate)"
+    async def usage(judge: Judge, _: Guess) -> Usage:
+        check = check_samples(samples, corpus, judge, name="", concurrency=plan.concurrency)
+        return (await check).usage
+
+    cost = estimate_calls(plan, KINDS, usage)
+    return f"Checking {count(len(samples), 'row')} with {plan.judge}: {cost}"
 
 
 def _write_rows(found: SetCheck, fixed: Path, rejected: Path) -> None:

@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
@@ -67,6 +67,9 @@ NO_QUOTA = "insufficient_quota"
 TOO_LARGE = "token_limit_exceeded"
 """OpenAI's error of a batch that is too large for the account's queue."""
 
+_CAUSES = {"expired": Cause.TIMEOUT, "failed": Cause.REJECTED}
+"""Why a request has no reply, by how its batch ended."""
+_JSON = "application/json"
 _ENDED = ("completed", "expired", "cancelled", "failed")
 _TIMEOUT = 600.0
 """Seconds for a control request, which may carry a whole batch."""
@@ -104,7 +107,6 @@ class Record(BaseModel):
         at: when it was submitted, in seconds since 1970.
         requests: the ids of its requests.
         batch: the provider's id.
-        alone: whether no other batch is submitted before it has ended.
         errors: once it has ended and its replies are in the cache, the requests without one.
     """
 
@@ -113,7 +115,6 @@ class Record(BaseModel):
     at: float
     requests: list[str]
     batch: str | None = None
-    alone: bool = False
     errors: dict[str, RequestError] | None = None
 
 
@@ -128,7 +129,6 @@ class BatchInfo(BaseModel):
     id: str
     status: str = Field(validation_alias=AliasChoices("status", "processing_status"))
     created_at: AwareDatetime
-    expires_at: AwareDatetime | None = None
     cancel_initiated_at: AwareDatetime | None = None
     counts: dict[str, int] | None = Field(None, validation_alias="request_counts")
     output_file_id: str | None = None
@@ -146,12 +146,6 @@ class BatchInfo(BaseModel):
     def total(self) -> int:
         counts = self.counts or {}
         return counts.get("total", sum(counts.values()))
-
-    @property
-    def done(self) -> int:
-        counts = self.counts or {}
-        processed = counts.get("completed", 0) + counts.get("failed", 0)
-        return self.total - counts["processing"] if "processing" in counts else processed
 
 
 class _Batches(BaseModel):
@@ -171,13 +165,10 @@ class BatchApi(ABC):
     max_requests: int
     after: str
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], *, retries: int) -> None:
         self.url, self.headers = url, dict(headers)
-
-    def connect(self, retries: int) -> http.Client:
         connection = http.Connection(timeout=_TIMEOUT, retry_timeouts=True, permanent=(NO_QUOTA,))
         self.client = http.Client(connection, caller=RetryingCaller(Limits(retries=retries)))
-        return self.client
 
     @abstractmethod
     async def create(self, record: Record, requests: Mapping[str, bytes]) -> str:
@@ -193,14 +184,7 @@ class BatchApi(ABC):
 
     @abstractmethod
     def read(self, line: bytes) -> tuple[str, bytes | CallError]:
-        """Read a line of results: the request's id, and its reply or error.
-
-        Raises:
-            ValidationError: it is something else.
-        """
-
-    async def info(self, batch: str) -> BatchInfo:
-        return await self.request(BatchInfo, f"batches/{batch}")
+        """Return the request's id, and its reply or error; a ValidationError if it is no result."""
 
     async def find(self, record: Record, others: Collection[str | None]) -> str | None:
         path, match = "batches?limit=100", None
@@ -222,12 +206,7 @@ class BatchApi(ABC):
                     yield self.read(line)
 
     async def request(
-        self,
-        shape: type[B],
-        path: str,
-        *,
-        body: object = None,
-        content_type: str = "application/json",
+        self, shape: type[B], path: str, *, body: object = None, content_type: str = _JSON
     ) -> B:
         reply = await self._send(path, body=body, content_type=content_type)
         try:
@@ -242,7 +221,7 @@ class BatchApi(ABC):
         path: str,
         *,
         body: object = None,
-        content_type: str = "application/json",
+        content_type: str = _JSON,
         longest: int | None = None,
     ) -> http.HttpReply:
         return await self.client.send(
@@ -365,7 +344,6 @@ class _Batch:
 
     def save(self, **changes: object) -> None:
         self.record = self.record.model_copy(update=changes)
-        make_folder(self.path.parent.parent)
         write_text(self.path, self.record.model_dump_json())
 
 
@@ -388,38 +366,32 @@ class BatchRun:
     def __init__(self, cache: Path, budget: Budget, retries: int) -> None:
         self.cache, self.budget, self.retries = cache, budget, retries
         self.folder = cache.with_name("batches")
-        self.began = min((_submitted_at(path) for path in self.folder.glob("*.json")), default=inf)
+        times = (float(path.name.split("-")[1]) for path in self.folder.glob("*-*-*.json"))
+        self.began = min(times, default=inf)
         self.waiting: set[int] = set()
         self.lines: list[str] = []
         self.queues: list[BatchQueue] = []
-        self._held = ExitStack()
 
     async def __aenter__(self) -> Self:
-        make_folder(self.folder.parent)
-        self.folder.mkdir(exist_ok=True)
-        try:
-            self._held.enter_context(lock_file(self.folder / "lock", timeout=1.0))
-        except BlockingIOError as error:
-            raise UsageError(f"{error}: it submits or collects batches; wait for its end") from None
-        try:
+        async with AsyncExitStack() as stack:
+            make_folder(self.folder.parent)
+            self.folder.mkdir(exist_ok=True)
+            try:
+                stack.enter_context(lock_file(self.folder / "lock", timeout=1.0))
+            except BlockingIOError as error:
+                raise UsageError(f"{error}: it submits batches; wait for its end") from None
             self.replies = await ReplyCache.open(self.cache)
-        except BaseException:
-            self._held.close()
-            raise
-        try:
+            stack.push_async_callback(self.replies.close)
             for queue in self.queues:
                 await queue.collect()
-        except BaseException:
-            await self.__aexit__()
-            raise
+            self._held = stack.pop_all()
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        with self._held:
-            await self.replies.close()
+        await self._held.aclose()
 
     def scorer(self, score: Callable[[Row], Awaitable[Row]]) -> Callable[[Row], Awaitable[Row]]:
-        """Return a scorer that remembers which row waits for a reply."""
+        """Return a scorer that knows which row waits for a reply."""
 
         async def scored(row: Row) -> Row:
             _row.set(row.index)
@@ -427,23 +399,16 @@ class BatchRun:
 
         return scored
 
-    def wait(self) -> None:
-        self.waiting.add(_row.get())
-
     async def submit(self) -> None:
-        for queue in self.queues:
-            queue.count_submitted()
+        for queue in self.queues:  # what is in progress counts at its highest cost
+            for most in queue.awaited.values():
+                self.budget.calls += 1
+                self.budget.charge(most)
         for queue in self.queues:
             await queue.submit()
-            self.lines += queue.lines
-        if not any(queue.waits for queue in self.queues):
+        if not any(queue.open or queue.awaited for queue in self.queues):
             for queue in self.queues:
                 queue.forget()
-
-
-def _submitted_at(path: Path) -> float:
-    _, at, _ = path.name.split("-", 2)
-    return float(at)
 
 
 class BatchQueue:
@@ -452,6 +417,8 @@ class BatchQueue:
     A request is recognized by its content. `vote` tells judges with the same model apart.
 
     Attributes:
+        awaited: the requests in batches that have not ended, with their highest cost.
+        open: the requests that are in no batch, with their content and highest cost.
         refusals: why requests were refused: the model may not know a parameter.
     """
 
@@ -463,15 +430,10 @@ class BatchQueue:
         self._tries = Counter[str]()
         self._errors: dict[str, RequestError] = {}
         self._submitted: dict[str, _Batch] = {}
-        self._awaited: dict[str, float] = {}  # the highest costs of requests in batches
-        self._open: dict[str, tuple[bytes, float]] = {}  # contents and highest costs
+        self.awaited: dict[str, float] = {}
+        self.open: dict[str, tuple[bytes, float]] = {}
         self.refusals: set[str] = set()
-        self.lines: list[str] = []
         run.queues.append(self)
-
-    @property
-    def waits(self) -> bool:
-        return bool(self._open or self._awaited)
 
     async def send(self, body: Mapping[str, object]) -> http.HttpReply:
         """Return the reply to a request.
@@ -486,21 +448,22 @@ class BatchQueue:
         if reply := await self._run.replies.find(self._cache_key(name)):
             self._run.budget.calls += max(1, tries)
             return http.HttpReply(reply.value.encode(), 0.0, max(1, tries))
-        error = self._errors.get(name)
-        if error and not (error.retryable and tries < MAX_TRIES) and name not in self._submitted:
-            raise CallError(error.cause, error.message, status=error.status, tries=tries)
         most = PaidCall.of(self._run.budget).most
+        error = self._errors.get(name)
         if name in self._submitted:
-            self._awaited[name] = most
+            self.awaited[name] = most
+        elif error and not (error.retryable and tries < MAX_TRIES):
+            raise CallError(error.cause, error.message, status=error.status, tries=tries)
         else:
-            self._open[name] = content, most
-        self._run.wait()
+            self.open[name] = content, most
+        self._run.waiting.add(_row.get())
         raise BatchPendingError(f"{self._judge} replies in a batch")
 
     def _cache_key(self, name: str) -> bytes:
         return sha256(f"batch {self._key} {name}".encode()).digest()
 
     async def collect(self) -> None:
+        """Read the records of this judge's batches, and store the replies of those that ended."""
         for path in sorted(self._run.folder.glob(f"{self._key}-*.json")):
             try:
                 record = Record.model_validate_json(path.read_bytes())
@@ -510,9 +473,7 @@ class BatchQueue:
                 path.unlink()
             else:
                 self._batches.append(_Batch(path, record))
-        if not self._batches:
-            return
-        async with self.api.connect(self._run.retries):
+        async with self.api.client:
             for batch in list(self._batches):
                 if batch.record.errors is None:
                     await self._collect(batch)
@@ -527,22 +488,22 @@ class BatchQueue:
 
     async def _collect(self, batch: _Batch) -> None:
         others = {other.record.batch for other in self._batches}
-        looked_for = batch.record.batch is None
+        was_lost = batch.record.batch is None
+        batch.status = f"submitted {datetime.fromtimestamp(batch.record.at):%a %H:%M}"  # noqa: DTZ006
         try:
             while True:
                 if batch.record.batch is None:
-                    found = await self.api.find(batch.record, others)
-                    if found is None:  # it was not submitted
+                    match = await self.api.find(batch.record, others)
+                    if match is None:  # it was not submitted
                         batch.path.unlink()
                         self._batches.remove(batch)
                         return
-                    batch.save(batch=found)
-                info = await self.api.info(batch.record.batch or "")
+                    batch.save(batch=match)
+                info = await self.api.request(BatchInfo, f"batches/{batch.record.batch}")
                 if not info.ended and time.time() < batch.record.at + OVERDUE:
-                    batch.status = _status(info, batch.record)
                     return
                 errors = await self._store_results(batch.record, info)
-                if len(errors) < len(batch.record.requests) or not looked_for:
+                if len(errors) < len(batch.record.requests) or not was_lost:
                     batch.save(errors=errors)
                     return
                 others.add(info.id)  # it has no request of ours: it only had the same size
@@ -557,69 +518,56 @@ class BatchQueue:
 
     async def _store_results(self, record: Record, info: BatchInfo) -> dict[str, RequestError]:
         """Store the replies of a batch that has ended, and return the errors of its requests."""
-        replies, ours = self._run.replies, set(record.requests)
-        errors: dict[str, RequestError] = {}
-        stored: set[str] = set()
+        whys = dict.fromkeys(quoted(fault.message or fault.code or "") for fault in info.faults)
+        why = "; ".join((info.ended or "overdue", *list(whys)[:3]))
+        lost = RequestError(
+            cause=_CAUSES.get(info.ended or "expired", Cause.UNREACHABLE),
+            message=f"the batch {info.id} ended without a reply ({why})",
+            retryable=info.ended in ("completed", "expired"),
+        )
+        if any(fault.code == TOO_LARGE for fault in info.faults):
+            self._max_requests = max(1, len(record.requests) // 2)
+            return {}  # none of them was tried
+        errors = dict.fromkeys(record.requests, lost)
         writes: list[Awaitable[None]] = []
         async for name, result in self.api.results(info):
+            if name not in errors:  # a duplicate, or a batch of somebody else
+                continue
             if isinstance(result, CallError):
                 errors[name] = RequestError.from_error(result)
-            elif name in ours and name not in stored:
-                stored.add(name)
-                reply = CachedReply(result.decode(), "", None, "", time.time())
-                writes.append(replies.store(self._cache_key(name), reply))
-                if len(writes) == STORED_AT_ONCE:
-                    await asyncio.gather(*writes)
-                    writes.clear()
-        await asyncio.gather(*writes)
-        if replies.failed:
+                errors[name].retryable &= info.ended != "cancelled"  # a person did that
+                continue
+            del errors[name]
+            reply = CachedReply(result.decode(), "", None, "", time.time())
+            writes.append(self._run.replies.store(self._cache_key(name), reply))
+        for start in range(0, len(writes), STORED_AT_ONCE):
+            await asyncio.gather(*writes[start : start + STORED_AT_ONCE])
+        if self._run.replies.failed:
             raise UsageError(
                 f"{self._run.cache}: the reply cache cannot be written, so the replies of batch "
                 f"{info.id} cannot be collected"
             )
-        whys = dict.fromkeys(quoted(fault.message or fault.code or "") for fault in info.faults)
-        why = "; ".join((info.ended or "overdue", *list(whys)[:3]))
-        lost = RequestError(
-            cause=Cause.TIMEOUT if info.ended in ("expired", None) else Cause.UNREACHABLE,
-            message=f"the batch {info.id} ended without a reply ({why})",
-            retryable=info.ended in ("completed", "expired"),
-        )
-        if info.ended == "failed":
-            lost.cause = Cause.REJECTED
-        if any(fault.code == TOO_LARGE for fault in info.faults):
-            self._max_requests = max(1, len(ours) // 2)
-            return {}  # none of them was tried
-        if info.ended == "cancelled":
-            errors = {name: error.model_copy(update={"retryable": False})
-                      for name, error in errors.items()}  # fmt: skip
-        return {name: errors.get(name, lost) for name in record.requests if name not in stored}
-
-    def count_submitted(self) -> None:
-        """Count the requests that are in progress in the budget, at their highest cost."""
-        for most in self._awaited.values():
-            self._run.budget.calls += 1
-            self._run.budget.charge(most)
+        return errors
 
     async def submit(self) -> None:
         """Submit open requests, as far as the budget goes, and describe what is waited for."""
-        for batch in {id(each): each for each in map(self._submitted.get, self._awaited)}.values():
-            assert batch
-            self.lines.append(f"Batch {batch.record.batch} ({self._judge}): {batch.status}.")
-        alone = self._max_requests < self.api.max_requests
-        if not self._open or any(each.record.alone for each in self._submitted.values()):
-            return
-        async with self.api.connect(self._run.retries):
+        for batch in self._batches:
+            if not self.awaited.keys().isdisjoint(batch.record.requests):
+                self._run.lines.append(
+                    f"Batch {batch.record.batch} ({self._judge}): {batch.status}."
+                )
+        async with self.api.client:
             while taken := self._take():
-                batch = await self._submit(taken, alone=alone)
+                batch = await self._submit(taken)
                 requests = count(len(taken), "request")
-                self.lines.append(f"Submitted batch {batch} ({self._judge}): {requests}.")
-                if alone:
-                    return
+                self._run.lines.append(f"Submitted batch {batch} ({self._judge}): {requests}.")
+                if self._max_requests < self.api.max_requests:
+                    return  # the account's queue has no room for more
 
     def _take(self) -> dict[str, bytes]:
         taken: dict[str, bytes] = {}
         size = 0
-        for name, (content, most) in list(self._open.items())[: self._max_requests]:
+        for name, (content, most) in list(self.open.items())[: self._max_requests]:
             size += len(content)
             if taken and size > MAX_BYTES:
                 break
@@ -629,14 +577,14 @@ class BatchQueue:
             except CallError:  # the budget is spent
                 break
             taken[name] = content
-            del self._open[name]
-            self._awaited[name] = most
+            del self.open[name]
+            self.awaited[name] = most
         return taken
 
-    async def _submit(self, requests: Mapping[str, bytes], *, alone: bool) -> str:
+    async def _submit(self, requests: Mapping[str, bytes]) -> str:
         """Submit a batch. If no reply arrives, it is looked for before the next try."""
         now, token = time.time(), secrets.token_hex(16)
-        record = Record(judge=self._judge, token=token, at=now, requests=[*requests], alone=alone)
+        record = Record(judge=self._judge, token=token, at=now, requests=list(requests))
         batch = _Batch(self._run.folder / f"{self._key}-{int(now)}-{token}.json", record)
         batch.save()
         others = {other.record.batch for other in self._batches}
@@ -644,10 +592,10 @@ class BatchQueue:
         tries = 0
         while True:
             try:
-                found = await self.api.find(record, others) if tries else None
-                found = found or await self.api.create(record, requests)
-                batch.save(batch=found)
-                return found
+                match = await self.api.find(record, others) if tries else None
+                match = match or await self.api.create(record, requests)
+                batch.save(batch=match)
+                return match
             except UsageError:
                 batch.path.unlink()
                 raise
@@ -667,13 +615,3 @@ class BatchQueue:
         for batch in self._batches:
             if batch.record.errors is not None:
                 batch.path.unlink(missing_ok=True)
-
-
-def _status(info: BatchInfo, record: Record) -> str:
-    total = info.total or len(record.requests)
-    text = f"{info.done:,} of {total:,} done, submitted {_clock(record.at)}"
-    return text + (f", expires {_clock(info.expires_at.timestamp())}" if info.expires_at else "")
-
-
-def _clock(at: float) -> str:
-    return datetime.fromtimestamp(at).strftime("%a %H:%M")  # noqa: DTZ006 - for people

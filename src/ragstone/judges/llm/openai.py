@@ -306,7 +306,7 @@ class OpenAICompatibleModel(Model, Embedder):
         self._parts = (self._client,)
         self._batches: BatchQueue | None = None
         if batches:
-            api = OpenAIBatches(base, self._headers)
+            api = OpenAIBatches(base, self._headers, retries=batches.retries)
             self._batches = BatchQueue(api, self.name, self.identity, vote, batches)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:

@@ -166,7 +166,7 @@ class PydanticAiModel(Model):
         self._parts = (self._wire,)
         self._batches: BatchQueue | None = None
         if batches:
-            api = AnthropicBatches(*_endpoint(self._wire))
+            api = AnthropicBatches(*_endpoint(self._wire), retries=batches.retries)
             self._batches = BatchQueue(api, self.name, self.identity, vote, batches)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
