@@ -24,7 +24,7 @@ from ragstone.evaluation.worker_processes import (
     WorkerScorer,
     portable,
 )
-from ragstone.judges.local.files import LocalSettings
+from ragstone.judges.local.model import LocalSettings
 from ragstone.judges.spec import LOCAL, JudgeSpec, single_names
 from ragstone.types.config import Plan
 

@@ -42,7 +42,7 @@ CREATE TABLE replies (
     raw TEXT,
     usage TEXT NOT NULL,
     kept_at REAL NOT NULL,
-    checksum INTEGER NOT NULL
+    checksum INTEGER
 )"""
 _FIND = """
 SELECT CAST(value AS BLOB), CAST(notes AS BLOB), CAST(raw AS BLOB), CAST(usage AS BLOB),

@@ -24,7 +24,7 @@ from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.llm.prompt import Prompt
 from ragstone.judges.llm.pydantic_ai import EXTRAS, PydanticAiModel, check
 from ragstone.judges.local import EntailmentJudge
-from ragstone.judges.local.files import LocalSettings
+from ragstone.judges.local.model import LocalSettings
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.spec import (
