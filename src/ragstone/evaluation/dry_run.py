@@ -1,6 +1,6 @@
 """Dry run: estimates the judge calls and cost of a command, without any calls."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
@@ -93,7 +93,9 @@ def _price(dollars: float) -> str:
 
 
 def estimate_calls(
-    plan: Plan, kinds: Collection[str], work: Callable[[Judge, Guess], Awaitable[Usage]]
+    plan: Plan,
+    kinds: Collection[str],
+    work: Callable[[Judge, Guess], Coroutine[object, object, Usage]],
 ) -> Estimate:
     """Estimate what `work` costs, which asks a judge questions of these kinds; no calls are made.
 

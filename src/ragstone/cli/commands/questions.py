@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from shutil import copyfile
@@ -430,7 +430,7 @@ class _Generation:
         write_dataset(samples, self.out, {**common, **record})
 
     def _estimate(self, request: QuestionRequest) -> Estimate:
-        def work(judge: Judge, guess: Guess) -> Awaitable[Usage]:
+        def work(judge: Judge, guess: Guess) -> Coroutine[object, object, Usage]:
             check_takes(judge, request)
             questions = planned_questions(self.index, request, most=guess is MOST)
             return usage_of(judge, cast("Iterator[Question[object]]", questions))

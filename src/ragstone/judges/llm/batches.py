@@ -495,12 +495,15 @@ class BatchQueue:
                 if batch.record.batch is None:
                     match = await self.api.find(batch.record, others)
                     if match is None:  # it was not submitted
-                        batch.path.unlink()
-                        self._batches.remove(batch)
+                        self._drop(batch)
                         return
                     batch.save(batch=match)
                 info = await self.api.request(BatchInfo, f"batches/{batch.record.batch}")
                 if not info.ended and time.time() < batch.record.at + OVERDUE:
+                    return
+                if any(fault.code == TOO_LARGE for fault in info.faults):
+                    self._max_requests = max(1, len(batch.record.requests) // 2)
+                    self._drop(batch)
                     return
                 errors = await self._store_results(batch.record, info)
                 if len(errors) < len(batch.record.requests) or not was_lost:
@@ -516,6 +519,11 @@ class BatchQueue:
                 ) from None
             batch.status = str(error)
 
+    def _drop(self, batch: _Batch) -> None:
+        """Forget a batch whose requests nobody has tried."""
+        batch.path.unlink()
+        self._batches.remove(batch)
+
     async def _store_results(self, record: Record, info: BatchInfo) -> dict[str, RequestError]:
         """Store the replies of a batch that has ended, and return the errors of its requests."""
         whys = dict.fromkeys(quoted(fault.message or fault.code or "") for fault in info.faults)
@@ -525,9 +533,6 @@ class BatchQueue:
             message=f"the batch {info.id} ended without a reply ({why})",
             retryable=info.ended in ("completed", "expired"),
         )
-        if any(fault.code == TOO_LARGE for fault in info.faults):
-            self._max_requests = max(1, len(record.requests) // 2)
-            return {}  # none of them was tried
         errors = dict.fromkeys(record.requests, lost)
         writes: list[Awaitable[None]] = []
         async for name, result in self.api.results(info):
@@ -553,9 +558,8 @@ class BatchQueue:
         """Submit open requests, as far as the budget goes, and describe what is waited for."""
         for batch in self._batches:
             if not self.awaited.keys().isdisjoint(batch.record.requests):
-                self._run.lines.append(
-                    f"Batch {batch.record.batch} ({self._judge}): {batch.status}."
-                )
+                name = batch.record.batch or "of unknown id"
+                self._run.lines.append(f"Batch {name} ({self._judge}): {batch.status}.")
         async with self.api.client:
             while taken := self._take():
                 batch = await self._submit(taken)
