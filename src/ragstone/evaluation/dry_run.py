@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator,
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import Self
+from typing import Self, TypeVar
 
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.text import span
@@ -20,6 +20,8 @@ from ragstone.types.questions import Question, TextSimilarity
 from ragstone.types.reply import NOTHING_SPENT, Usage
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
+
+T = TypeVar("T")
 
 SMALL = 0.0001
 """The smallest cost that is shown exactly, in US dollars."""
@@ -109,7 +111,7 @@ def estimate_calls(
     return Estimate.between(usage(LEAST), usage(MOST))
 
 
-async def usage_of(judge: Judge, questions: Iterable[Question[object]]) -> Usage:
+async def usage_of(judge: Judge, questions: Iterable[Question[T]]) -> Usage:
     async with judge:
         outcomes = [await outcome_of(judge, question) for question in questions]
     return reduce(add, (outcome.usage for outcome in outcomes), NOTHING_SPENT)

@@ -84,8 +84,8 @@ class ReplyCache:
         failed: whether the file could not be read or written, so that nothing more is stored.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, file: str | Path) -> None:
+        self._path = path = Path(file)
         make_folder(path.parent)
         self._writing = _connect(path)
         try:
@@ -100,12 +100,12 @@ class ReplyCache:
         self.failed = self._closing = self._damaged = False
 
     @classmethod
-    async def open(cls, path: Path) -> "ReplyCache":
+    async def open(cls, file: str | Path) -> "ReplyCache":
         try:
-            return await in_thread(partial(cls, path))
+            return await in_thread(partial(cls, file))
         except (OSError, sqlite3.Error, UsageError) as error:
             raise UsageError(
-                f"{path}: the reply cache cannot be used: {one_line(str(error), 300)}; move the "
+                f"{file}: the reply cache cannot be used: {one_line(str(error), 300)}; move the "
                 "file away, or run with --no-cache"
             ) from error
 

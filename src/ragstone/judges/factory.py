@@ -22,7 +22,7 @@ from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import UNTRACED, Model, Price, Tracing, price_of
 from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.llm.prompt import Prompt
-from ragstone.judges.llm.pydantic_ai import EXTRAS, PydanticAiModel, check
+from ragstone.judges.llm.pydantic_ai import EXTRAS, PydanticAiModel, provider_class
 from ragstone.judges.local import EntailmentJudge
 from ragstone.judges.local.model import LocalSettings
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
@@ -184,7 +184,7 @@ class _Maker:
             price = price and replace(price, share=DISCOUNT)
         if self.guess:  # needs no key, only the extra
             if not known:
-                check(provider, model)
+                provider_class(name)
             llm: Model = DryRunModel(name)
         else:
             own = partial(PydanticAiModel, provider)

@@ -323,14 +323,13 @@ def test_the_budget_holds(finish, batch_server, kit, judge):
 
 @pytest.mark.usefixtures("listed")
 def test_the_cost_of_what_is_in_progress_is_counted(finish, batch_server, kit):
-    """A request of 200 reply tokens may cost $0.0001; it does cost $0.0000105."""
-    found = finish(OPENAI, rows=40, max_cost=0.0006, max_tokens=200, max_failure_rate=1)
-    spent = sum(batch_server.sizes) * (100 * 0.15 + 10 * 0.60) / 1e6 / 2
-    assert 0.0003 < spent <= 0.0006
-    assert batch_server.sizes[0] < 10
+    """A request may cost $0.00024, mostly of tokens that the provider adds; it costs $0.0000105."""
+    found = finish(OPENAI, rows=8, max_cost=0.0003, max_tokens=200, max_failure_rate=1)
+    assert set(batch_server.sizes) == {1}
+    assert 3 < len(batch_server.sizes) < 16
     assert "--max-cost" in (found.stopped or "")
-    again = finish(OPENAI, rows=40, max_tokens=200)
-    assert scores(again) == {row: round(kit.right_score(row), 9) for row in range(40)}
+    again = finish(OPENAI, rows=8, max_tokens=200)
+    assert scores(again) == {row: round(kit.right_score(row), 9) for row in range(8)}
     assert set(batch_server.submitted.values()) == {1}
 
 

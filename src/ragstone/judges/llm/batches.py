@@ -366,8 +366,8 @@ class BatchRun:
     def __init__(self, cache: Path, budget: Budget, retries: int) -> None:
         self.cache, self.budget, self.retries = cache, budget, retries
         self.folder = cache.with_name("batches")
-        times = (float(path.name.split("-")[1]) for path in self.folder.glob("*-*-*.json"))
-        self.began = min(times, default=inf)
+        times = (path.name.split("-")[1] for path in self.folder.glob("*-*-*.json"))
+        self.began = min((float(at) for at in times if at.isdecimal()), default=inf)
         self.waiting: set[int] = set()
         self.lines: list[str] = []
         self.queues: list[BatchQueue] = []
@@ -429,7 +429,7 @@ class BatchQueue:
         self._batches: list[_Batch] = []
         self._tries = Counter[str]()
         self._errors: dict[str, RequestError] = {}
-        self._submitted: dict[str, _Batch] = {}
+        self._submitted: set[str] = set()
         self.awaited: dict[str, float] = {}
         self.open: dict[str, tuple[bytes, float]] = {}
         self.refusals: set[str] = set()
@@ -479,7 +479,7 @@ class BatchQueue:
                     await self._collect(batch)
         for batch in self._batches:
             if batch.record.errors is None:
-                self._submitted |= dict.fromkeys(batch.record.requests, batch)
+                self._submitted.update(batch.record.requests)
             else:
                 self._tries.update(batch.record.requests)
                 self._errors |= batch.record.errors
@@ -534,7 +534,7 @@ class BatchQueue:
             retryable=info.ended in ("completed", "expired"),
         )
         errors = dict.fromkeys(record.requests, lost)
-        writes: list[Awaitable[None]] = []
+        replies: list[tuple[bytes, CachedReply]] = []
         async for name, result in self.api.results(info):
             if name not in errors:  # a duplicate, or a batch of somebody else
                 continue
@@ -544,10 +544,12 @@ class BatchQueue:
                 continue
             del errors[name]
             reply = CachedReply(result.decode(), "", None, "", time.time())
-            writes.append(self._run.replies.store(self._cache_key(name), reply))
-        for start in range(0, len(writes), STORED_AT_ONCE):
-            await asyncio.gather(*writes[start : start + STORED_AT_ONCE])
-        if self._run.replies.failed:
+            replies.append((self._cache_key(name), reply))
+        cache = self._run.replies
+        for start in range(0, len(replies), STORED_AT_ONCE):
+            some = replies[start : start + STORED_AT_ONCE]
+            await asyncio.gather(*(cache.store(key, reply) for key, reply in some))
+        if cache.failed:
             raise UsageError(
                 f"{self._run.cache}: the reply cache cannot be written, so the replies of batch "
                 f"{info.id} cannot be collected"
