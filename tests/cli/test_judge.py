@@ -81,7 +81,7 @@ def test_json_may_go_to_standard_output(ragstone, rows: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--temperature", "1"], "only for LLM judges, but the judge is offline"),
+        (["--set", "temperature=1"], "only for LLM judges, but the judge is offline"),
         (["--cascade-threshold", "0.5"], "only for cascades, but the judge is offline"),
         (["--fail-under", "numbers=1"], "did you mean 'number'"),
         (["--judge", "openai:x", "--model", "y"], "contradict each other"),

@@ -46,9 +46,7 @@ def test_the_narrow_list_in_full(ragstone: Command, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_metrics_name_alone_prints_its_definition(ragstone: Command) -> None:
-    assert (
-        ragstone("metrics", "Faithfulness").out == ragstone("metrics", "show", "faithfulness").out
-    )
+    assert ragstone("metrics", "Faithfulness").out == ragstone("metrics", "faithfulness").out
     said = ragstone("metrics", "faithfulnes")
     assert said.code == 2
     assert "no metric named 'faithfulnes'; did you mean 'faithfulness'?" in said.err
@@ -69,7 +67,7 @@ def test_the_list_for_machines(ragstone: Command) -> None:
 
 
 def test_show_prints_the_whole_definition(ragstone: Command) -> None:
-    said = ragstone("metrics", "show", "faithfulness:deepeval,verify=truths,batch_size=7")
+    said = ragstone("metrics", "faithfulness:deepeval,verify=truths,batch_size=7")
     assert said.code == 0
     told = words(said.out)
     for part in (
@@ -91,14 +89,14 @@ def test_show_prints_the_whole_definition(ragstone: Command) -> None:
 
 
 def test_show_says_what_stands_in(ragstone: Command) -> None:
-    told = words(ragstone("metrics", "show", "hit@3").out)
+    told = words(ragstone("metrics", "hit@3").out)
     assert "needs ranking (or contexts), relevance" in told
     assert "asks nothing calls none groups all, all_retrieval" in told
     assert "k 3 [default: 5] a whole number of at least 1" in told
 
 
 def test_show_prints_criteria_and_levels(ragstone: Command) -> None:
-    said = ragstone("metrics", "show", "politeness", "--plugin", POLITENESS).out
+    said = ragstone("metrics", "politeness", "--plugin", POLITENESS).out
     assert "How polite is the response to the user?\nLook at its tone only: a wrong" in said
     assert "\n4: friendly\n5: friendly and attentive to the user\n" in said
     assert "range 1 to 5" in words(said)
@@ -106,7 +104,7 @@ def test_show_prints_criteria_and_levels(ragstone: Command) -> None:
 
 
 def test_show_prints_what_a_python_file_says(ragstone: Command) -> None:
-    said = ragstone("metrics", "--plugin", RECIPROCAL, "show", "reciprocal_rank@3")
+    said = ragstone("metrics", "--plugin", RECIPROCAL, "reciprocal_rank@3")
     assert said.out.startswith("reciprocal_rank@3\n")
     assert f"from {RECIPROCAL}" in words(said.out)
 
@@ -117,13 +115,13 @@ def test_every_metric_can_be_shown(
     ragstone: Command, monkeypatch: pytest.MonkeyPatch, name: str, width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    said = ragstone("metrics", "show", name)
+    said = ragstone("metrics", name)
     assert said.code == 0
     assert max(map(len, said.out.splitlines())) <= width
     assert "Formula: " in said.out
 
 
-@pytest.mark.parametrize("words", [("--json", "show", "hit@3"), ("show", "hit@3", "--json")])
+@pytest.mark.parametrize("words", [("--json", "hit@3"), ("show", "hit@3", "--json")])
 def test_a_definition_for_machines(ragstone: Command, words: tuple[str, ...]) -> None:
     said = json.loads(ragstone("metrics", *words).out)
     assert said["name"] == "hit"
@@ -141,7 +139,7 @@ def test_what_a_plugin_prints_does_not_spoil_json(ragstone: Command) -> None:
 
 def test_plugins_of_the_config_file_are_listed(ragstone: Command) -> None:
     Path("ragstone.yaml").write_text(f"plugin: {POLITENESS}\n", encoding="utf-8")
-    said = ragstone("metrics", "show", "politeness")
+    said = ragstone("metrics", "politeness")
     assert said.code == 0
     assert "Settings from ragstone.yaml" in said.err
 
@@ -149,9 +147,9 @@ def test_plugins_of_the_config_file_are_listed(ragstone: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("show", "faithfullness"), "there is no metric named 'faithfullness'; did you mean"),
-        (("show", "hit@0"), "'hit@0': k: must be at least 1"),
-        (("show", "all_retrieval"), "'all_retrieval' is a group (hit@5, recall@5"),
+        (("faithfullness"), "there is no metric named 'faithfullness'; did you mean"),
+        (("hit@0"), "'hit@0': k: must be at least 1"),
+        (("all_retrieval"), "'all_retrieval' is a group (hit@5, recall@5"),
         (("--plugin", "nowhere.yaml"), "nowhere.yaml cannot be read"),
         (("--plugin", "nowhere.py"), "there is no file nowhere.py"),
     ],

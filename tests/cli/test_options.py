@@ -10,8 +10,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.cli.commands.run import command
-from ragstone.cli.options import SettingOption
-from ragstone.cli.parse import config_of, plan_of
+from ragstone.cli.options import SettingOption, config_of, plan_of
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import KEYS, OTHER_KEYS
 from ragstone.types.config import DEFAULT_API, NUMBERS_OR_NONE, Plan
@@ -63,11 +62,10 @@ def test_what_is_not_said_has_no_value(planned: Planned) -> None:
         ("concurrency", "default: 8; 1<=x<=1000"),
         ("min_similarity", "default: 0]"),
         ("timeout", "default: 60; x>0"),
-        ("temperature", "default: 0; 0<=x<=2"),
         ("metrics", "default: all]"),
         ("max_failure_rate", "default: 10%]"),
         ("cache", "default: cache]"),
-        ("allow_partial", "default: no-allow-partial]"),
+        ("batch_api", "default: no-batch-api]"),
         ("policy", "default: strict]"),
     ],
 )
@@ -85,27 +83,27 @@ def test_help_shows_the_defaults_of_the_plan(name: str, shown: str) -> None:
         ("--judge openai:a,openai:b", "judge", "openai:a,openai:b"),
         ("--base-url http://x/v1", "base_url", "http://x/v1"),
         ("--embedding-model small", "embedding_model", "openai:small"),
-        ("--temperature none", "temperature", None),
-        ("--temperature 0.7", "temperature", 0.7),
+        ("--set temperature=none", "temperature", None),
+        ("--set temperature=0.7", "temperature", 0.7),
         ("--k 3", "k", 3),
         ("-k 1,3,5", "k", (1, 3, 5)),
         ("--limit none", "limit", None),
-        ("--max-tokens 100", "max_tokens", 100),
-        ("--context-window 8000", "context_window", 8000),
-        ("--votes 3", "votes", 3),
+        ("--set max_tokens=100", "max_tokens", 100),
+        ("--set context_window=8000", "context_window", 8000),
+        ("--set votes=3", "votes", 3),
         ("--no-cache", "cache", False),
         ("--cache", "cache", True),
-        ("--strict-json", "strict_json", True),
-        ("--include-reason", "include_reason", True),
-        ("--no-include-reason", "include_reason", False),
-        ("--allow-partial", "allow_partial", True),
+        ("--set strict_json=true", "strict_json", True),
+        ("--set include_reason=true", "include_reason", True),
+        ("--set include_reason=false", "include_reason", False),
+        ("--set allow_partial=true", "allow_partial", True),
         ("--verify truths", "verify", "truths"),
-        ("--claim-source hybrid", "claim_source", "hybrid"),
-        ("--batch-size 5", "batch_size", 5),
-        ("--truths-limit 9", "truths_limit", 9),
+        ("--set claim_source=hybrid", "claim_source", "hybrid"),
+        ("--set batch_size=5", "batch_size", 5),
+        ("--set truths_limit=9", "truths_limit", 9),
         ("--max-retries 0", "retries", 0),
-        ("--rpm 60", "rpm", 60.0),
-        ("--tpm 1e5", "tpm", 1e5),
+        ("--set rpm=60", "rpm", 60.0),
+        ("--set tpm=1e5", "tpm", 1e5),
         ("--max-calls 0", "max_calls", 0),
         ("--max-cost 0.5", "max_cost", 0.5),
         ("--prompt verify_claims=my.md", "prompts", {"verify_claims": "my.md"}),
@@ -149,14 +147,15 @@ def test_a_key_alone_changes_nothing(planned: Planned, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "typed",
     [
-        "--votes 3",
+        "--set votes=3",
         "--base-url http://127.0.0.1:1/v1",
-        "--temperature none",
+        "--set temperature=none",
         "--prompt explain=x.md",
     ],
 )
 def test_what_is_typed_for_an_llm_wants_one(planned: Planned, typed: str) -> None:
     flag = typed.split()[0]
+    flag = typed.partition("=")[0] if flag == "--set" else flag
     with pytest.raises(UsageError, match=f"{flag}: only for LLM judges, but the judge is offline"):
         planned(*typed.split())
     assert planned(*typed.split(), "--model", "gpt-4o-mini").judge == "openai:gpt-4o-mini"
@@ -168,7 +167,7 @@ def test_none_overrides_the_file(planned: Planned) -> None:
     numbers = {"temperature": 1, "max_cost": 2, "limit": 3, "rpm": 4}
     Path("ragstone.yaml").write_text(json.dumps(numbers), encoding="utf-8")
     assert planned().max_cost == 2
-    typed = "--model m --temperature none --max-cost None --limit none --rpm none"
+    typed = "--model m --set temperature=none --max-cost None --limit none --set rpm=none"
     plan = planned(*typed.split())
     assert {getattr(plan, name) for name in numbers} == {None}
     assert numbers.keys() <= NUMBERS_OR_NONE

@@ -109,7 +109,7 @@ view nothing --store @.db
 rescore last --store @.db
 rescore last --store runs.db --plugin @.py
 compare last last --store @.db
-metrics show faithfulness --plugin @.py
+metrics faithfulness --plugin @.py
 collect @.jsonl --target plugin.py:ask -o new.json
 collect data.jsonl --target @.yaml -o new.json
 collect data.jsonl --config @.yaml -o new.json

@@ -29,7 +29,7 @@ report last --store {home}/runs.db --no-export
 rescore last --store {home}/runs.db
 rank --qrels {home}/qrels --ranking {home}/ranking
 metrics
-metrics show faithfulness
+metrics faithfulness
 policies
 """
 """Commands that need nothing in the working folder."""

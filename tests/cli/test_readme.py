@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 import pytest
+from ragstone.cli.commands.policies import outcomes
 from tests.cases import each_case
 from tests.judges.local.conftest import write_model
 
 from ragstone.cli import COMMANDS, completed
 from ragstone.cli import ragstone as group
-from ragstone.cli.commands.policies import outcomes
 from ragstone.demo.questions import DATASET
 from ragstone.metrics import registry
 from ragstone.types.policy import POLICIES

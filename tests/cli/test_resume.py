@@ -237,8 +237,8 @@ async def test_a_panel_goes_on_as_it_was_named(
     words = (
         "--judge",
         "openai:a, openai:b",
-        "--votes",
-        "2",
+        "--set",
+        "votes=2",
         "--no-export",
         "--max-failure-rate",
         "1",
@@ -260,7 +260,7 @@ async def test_a_panel_goes_on_as_it_was_named(
 
 def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> None:
     (folder / "broken").touch()
-    sample = (*RUN, "--sample", "30", "--seed", "3", "--max-failure-rate", "1")
+    sample = (*RUN, "--sample", "30", "--set", "seed=3", "--max-failure-rate", "1")
     said = ragstone(*sample, "--json", "-")
     assert "30 of 60 rows, drawn at random with seed 3" in said.err
     found = json.loads(said.out)
@@ -272,7 +272,7 @@ def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> No
     assert json.loads(said.out)["metrics"]["hit@1"]["scored"] == 30
     assert set(asked(folder)) == first
 
-    assert ragstone(*RUN, "--sample", "30", "--seed", "4").code == 0
+    assert ragstone(*RUN, "--sample", "30", "--set", "seed=4").code == 0
     b, a = [info["run_id"] for info in json.loads(ragstone("runs", "--json", "-").out)]
     said = ragstone("compare", a, b)
     assert "sample" in said.out
@@ -280,8 +280,6 @@ def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> No
     refused = ragstone(*RUN, "--sample", "30", "--limit", "3")
     assert refused.code == 2
     assert "--limit 3 reads the first rows, and --sample 30 draws from all; use one" in refused.err
-    said = ragstone(*RUN, "--seed", "4", "--limit", "3", "--no-store")
-    assert "--seed has no effect: no --sample is drawn" in said.err
 
 
 def test_a_data_set_that_changes_during_a_run(

@@ -657,5 +657,5 @@ def test_18_8_a_bug_shows_no_secret(leaks, monkeypatch: pytest.MonkeyPatch) -> N
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError(f"a bug at http://me:{PLAIN}@h with {PLAIN}")
 
-    monkeypatch.setattr("ragstone.cli.evaluate.run_evaluation", fails)
+    monkeypatch.setattr("ragstone.cli.commands.run.run_evaluation", fails)
     assert not leaks("data.jsonl", "-m", "faithfulness")

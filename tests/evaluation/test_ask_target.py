@@ -7,8 +7,8 @@ from time import perf_counter
 import pytest
 
 from ragstone.errors import Cause, TargetError, UsageError
-from ragstone.evaluation.ask_target import DROPPED, add_answer, ask_target
 from ragstone.evaluation.runner import evaluate, evaluate_async
+from ragstone.evaluation.scoring import DROPPED, add_answer, ask_target
 from ragstone.reports.insights import next_step
 from ragstone.results.run import Run
 from ragstone.store import Store

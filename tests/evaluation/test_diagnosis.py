@@ -143,5 +143,3 @@ def test_a_diagnosis_states_what_was_observed_and_no_cause_it_cannot_know() -> N
     run, _ = ran("faithfulness")
     assert blamed(run)["r3"].value == "not found in any context"
     assert "memory" not in run_as_markdown(run)
-    former = {"claim": "r3", "of": "response", "blame": "from the model's memory"}
-    assert DiagnosedClaim.model_validate(former).blame is ClaimIssue.NOT_FOUND

@@ -10,7 +10,7 @@ from ragstone.evaluation.preflight import Preflight
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.targets.base import Answer, Target
-from ragstone.types.config import Source
+from ragstone.types.config import Plan, Source
 from ragstone.types.sample import Context, Sample
 
 JUDGE = ScriptedJudge({"extract_claims": [], "verify_claims": []})
@@ -38,7 +38,7 @@ def ready(
 ) -> Preflight:
     made = [Sample(id=str(i), query="q", **fields) for i, fields in enumerate(samples)]
     whole = Dataset(tuple(made), Source(name="samples"))
-    return Preflight.of([HIT, FAITHFULNESS], whole, judge=judge, target=target, every=every)
+    return Preflight.compare([HIT, FAITHFULNESS], whole, judge=judge, target=target, every=every)
 
 
 def test_rows_that_hold_everything_need_no_target() -> None:
@@ -68,7 +68,7 @@ def test_what_the_whole_has_counts_as_held_by_a_part_of_it() -> None:
         Source(name="samples"),
         known=frozenset(("response", "contexts")),
     )
-    found = Preflight.of([HIT, FAITHFULNESS], part, judge=JUDGE, target=None, every=False)
+    found = Preflight.compare([HIT, FAITHFULNESS], part, judge=JUDGE, target=None, every=False)
     assert found.metrics == (FAITHFULNESS,)
     assert found.refused == {"hit@5": "no row has relevance (column point_ids)"}
 
@@ -127,7 +127,7 @@ def test_a_target_is_asked_for_what_no_row_holds_or_for_all(
 def test_a_target_without_a_ranking_is_asked_for_contexts_in_its_place() -> None:
     sample = Sample(id="1", query="q", relevance={"1": 1})
     target = Gives("response", "contexts")
-    found = Preflight.of(
+    found = Preflight.compare(
         [HIT], Dataset((sample,), Source(name="samples")), judge=JUDGE, target=target, every=False
     )
     assert found == Preflight((HIT,), {}, frozenset({"contexts"}))
@@ -157,5 +157,5 @@ def test_a_misspelt_column_is_not_replaced_by_calls_of_the_default_target() -> N
         "or name the system to call with --api-url or --target"
     )
     with pytest.raises(UsageError, match=re.escape(message)):
-        ready(fields, target=target)
+        ready(fields, target=target).check((), Plan())
     assert ready(fields, target=target, every=True).wanted == {"response", "contexts"}

@@ -1,10 +1,8 @@
 import asyncio
 import json
 import math
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
-from hashlib import sha256
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -130,30 +128,6 @@ def test_a_stored_and_a_resumed_run_group_rows_as_a_fresh_one(store: Store) -> N
     assert [info.id for info in store.runs()] == [resumed.manifest.run_id]
     stored = store.load(resumed.manifest.run_id)
     assert summaries(resumed) == summaries(stored) == summaries(fresh)
-
-
-def test_an_unfinished_run_of_the_first_edition_is_resumed(tmp_path: Path) -> None:
-    file = tmp_path / "runs.db"
-    with Store.open(file) as store:
-        open_recorder(store)
-        (info,) = store.runs()
-    identity = {
-        {"min_similarity": "threshold"}.get(name, name): value
-        for name, value in info.manifest.identity.items()
-    }
-    before = sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute(
-            "update runs set fingerprint = ?, checksum = null, manifest = "
-            """replace(manifest, '"min_similarity":"0"', '"threshold":"0"')""",
-            (before,),
-        )
-    for named in ({}, {"resume": info.id}):
-        copy = tmp_path / f"{len(named)}.db"
-        copy.write_bytes(file.read_bytes())
-        with Store.open(copy) as store:
-            evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, **named)  # type: ignore[arg-type]
-            assert [(run.id, run.finished) for run in store.runs()] == [(info.id, True)], named
 
 
 def test_after_a_finished_run_the_next_is_new(store: Store) -> None:
@@ -336,7 +310,7 @@ def test_an_unfinished_run_without_rows_is_not_mentioned(store: Store) -> None:
 async def test_two_runs_that_start_at_once_do_not_both_go_on(store: Store) -> None:
     judges = [ScriptedJudge(judge().answers, seconds=seconds) for seconds in (0.05, 0.15)]
     evaluations = [
-        Evaluation.of(SAMPLES, metrics=METRICS, judge=each, store=store, concurrency=1)
+        Evaluation.prepare(SAMPLES, metrics=METRICS, judge=each, store=store, concurrency=1)
         for each in judges
     ]
     started = [asyncio.create_task(each.run()) for each in evaluations]
@@ -388,7 +362,7 @@ def test_no_texts_of_the_judges_where_none_are_wanted(store: Store, tmp_path: Pa
 
 
 async def test_what_a_run_came_to_is_entered_by_whoever_has_it(store: Store) -> None:
-    evaluation = Evaluation.of(SAMPLES, metrics=METRICS, judge=judge(), store=store)
+    evaluation = Evaluation.prepare(SAMPLES, metrics=METRICS, judge=judge(), store=store)
     await evaluation.run()
     run_id = evaluation.manifest.run_id
     async with store.open_writer(run_id):  # another process goes on with it

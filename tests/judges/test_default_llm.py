@@ -97,7 +97,7 @@ def test_the_judge_and_the_cost_are_announced_in_one_line_before_the_first_call(
 def test_the_announced_cost_is_an_estimate_in_dollars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL")
     lines: list[str] = []
-    Evaluation.of(ROWS, metrics=NAME, on_notice=lines.append)
+    Evaluation.prepare(ROWS, metrics=NAME, on_notice=lines.append)
     assert re.fullmatch(
         rf"{REASON}: 4 calls, .*\$0\.\d+ .*\(an estimate\)\. To avoid this, .*", *lines
     )
@@ -181,7 +181,7 @@ def test_a_dry_run_makes_no_call_and_names_the_judge(server: Any, run: Any) -> N
 
 
 def test_options_of_llms_have_an_effect_then(run: Any) -> None:
-    more = ("--temperature", "0.5", "--no-export", "--no-store")
+    more = ("--set", "temperature=0.5", "--no-export", "--no-store")
     assert run("a.jsonl", "-m", NAME, *more).code == 0
 
 

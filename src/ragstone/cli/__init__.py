@@ -118,18 +118,14 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "run": "Evaluate a RAG system, or saved answers.",
         "rank": "Evaluate rankings for many queries, from files.",
         "resume": "Resume a stored run.",
-        "runs": "List the stored runs; show, tag, delete or export one.",
-        "report": "Write the reports of a stored run again.",
-        "push": "Send the scores of a stored run to their traces.",
+        "runs": "List the stored runs; show, rescore, tag or delete one.",
         "view": "Show the stored runs in a browser.",
         "label": "Judge claims of a run yourself.",
         "labels": "Import, export or list the labels of a run.",
-        "rescore": "Score a stored run again without new calls.",
         "calibrate": "Compare the judge with people's labels; correct means.",
         "compare": "Compare two stored runs sample by sample.",
         "plan": "Plan how many questions and labels a comparison needs.",
-        "metrics": "List the metrics, or print one metric's definition.",
-        "policies": "Show how each policy handles each situation.",
+        "metrics": "List metrics and policies, or define one metric.",
         "questions": "Write test sets from documents, and check them.",
         "collect": "Save a RAG system's answers to judge later.",
         "validate": "Check data files and report all problems.",
@@ -209,6 +205,8 @@ def main() -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption):
+            _hint_at_setting(error)
         vars(error)["message"] = redact(error.message)
         error.show()
         return error.exit_code
@@ -224,6 +222,17 @@ def main() -> int:
             return UNUSABLE
         click.echo(redact(traceback.format_exc()), err=True)
         return BROKEN
+
+
+def _hint_at_setting(error: click.NoSuchOption) -> None:
+    """Name the way to change a setting that has no option of its own."""
+    from ragstone.types.config import SETTINGS
+
+    name = error.option_name.lstrip("-").removeprefix("no-").replace("-", "_")
+    takes_set = error.ctx and any(param.name == "set_" for param in error.ctx.command.params)
+    if name in SETTINGS and not SETTINGS[name].option and takes_set:
+        error.possibilities = None
+        error.message += f" Use --set {name}=VALUE, or `{name}: VALUE` in ragstone.yaml."
 
 
 def _print_refusal(error: RagstoneError) -> None:

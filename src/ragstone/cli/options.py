@@ -1,25 +1,49 @@
-"""The options of the commands: those of settings are made from `types.config.SETTINGS`."""
+"""The options of the commands, made from `types.config.SETTINGS`, and what is made from them."""
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from getpass import getuser
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import click
+from click.core import ParameterSource
 from pydantic.fields import FieldInfo
 
-from ragstone._internal.text import one_line
+from ragstone._internal.fields import split_threshold
+from ragstone._internal.text import one_line, public_url
 from ragstone.cli import load
+from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.evaluation.config_file import FILE, metric_names, model_names
-from ragstone.evaluation.effects import settings_without_effect
+from ragstone.evaluation.config_file import (
+    FILE,
+    OTHER_KEYS,
+    Config,
+    metric_names,
+    model_names,
+    read_config,
+    settings_of,
+)
+from ragstone.evaluation.preflight import check_judge_settings, with_llm
+from ragstone.evaluation.recorder import StoreOptions
+from ragstone.integrations.opentelemetry import exporting
+from ragstone.judges.llm.model import UNTRACED, Tracing
+from ragstone.metrics import catalogue, select
 from ragstone.metrics.registry import load_plugin
-from ragstone.types.config import DEFAULT_STORE, NUMBERS_OR_NONE, SETTINGS, Plan, Settings
-from ragstone.types.gate import FLAGS, gate
+from ragstone.store import RunInfo, Store
+from ragstone.store.engine import display_name
+from ragstone.types.config import (
+    DEFAULT_API,
+    DEFAULT_STORE,
+    NUMBERS_OR_NONE,
+    SETTINGS,
+    Plan,
+    Settings,
+)
+from ragstone.types.gate import FLAGS, Gate, gate
 
 Given = Mapping[str, Any]
 """The options of a command by name, as click passes them; None or empty if not given."""
@@ -202,10 +226,10 @@ def rare(*flags: str, **options: Any) -> Option:
 GATES = tuple(
     map(setting, ("fail_under", "fail_over", "min_coverage", "gates_on", "max_failure_rate"))
 )
-CORRECTION = tuple(map(setting, ("calibration", "max_age")))
+CORRECTION = (setting("calibration"),)
 
 
-_CORRECTS = ("calibration", "max_age", "gates_on")
+_CORRECTS = ("calibration", "gates_on")
 
 
 STORED_CORRECTION = (*CORRECTION, setting("gates_on"))
@@ -221,9 +245,6 @@ def with_correction(plan: Plan, given: Given) -> Plan:
         load("results.calibration").load_calibration(changed.calibration)
     elif on == "corrected":
         raise UsageError("--gates-on corrected needs --calibration NAME")
-    named = explicit_settings(given)
-    for notice in settings_without_effect(named, changed, metrics=(), target=None, own_judge=False):
-        click.echo(notice, err=True)
     return changed
 
 
@@ -260,6 +281,12 @@ RESULTS = (
 )
 
 
+STORED_RESULTS = (
+    WORKBOOK,
+    *(each for each in RESULTS if each.name not in ("output", "no_export")),
+)
+"""For commands that write a workbook of a stored run only if one is named."""
+
 COLUMNS = setting("columns")
 SHEET = setting("sheet")
 LIMIT = option("--limit", "Read only the first N rows.", least=1)
@@ -269,6 +296,7 @@ READING = (COLUMNS, SHEET, LIMIT, SAMPLE, setting("seed"))
 
 FORMS = MappingProxyType(
     {
+        "--set": "KEY=VALUE, such as temperature=0.7",
         "--map": "FIELD=COLUMN, such as query=Question",
         "--prompt": "KIND=FILE, such as verify_claims=my.md",
     }
@@ -287,7 +315,10 @@ def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
 
 
 def typed_settings(given: Given) -> dict[str, object]:
-    found = {name: given[name] for name in Plan.model_fields.keys() & given.keys()}
+    found: dict[str, object] = settings_of(pairs_of(given.get("set_", ()), "--set"))
+    if twice := [name for name in found if given.get(name) not in (None, (), {})]:
+        raise UsageError(f"--set {twice[0]}: it also has an option here; use one of them")
+    found |= {name: given[name] for name in Plan.model_fields.keys() & given.keys()}
     if "metrics" in given:
         found["metrics"] = metric_names(given["metrics"])
     if "judge" in given:
@@ -308,7 +339,8 @@ def typed_settings(given: Given) -> dict[str, object]:
 
 
 def explicit_settings(given: Given) -> dict[str, str]:
-    found: dict[str, str] = {}
+    pairs = pairs_of(given.get("set_", ()), "--set")
+    found = {OTHER_KEYS.get(key, key): f"--set {key}" for key in pairs}
     for name, setting in SETTINGS.items():
         if given.get(name) not in (None, (), {}):
             yes, _, no = setting.flags[-1].partition("/")
@@ -377,18 +409,24 @@ CONFIG = option(
     f"Config file; command-line options take precedence.  [default: {FILE}, if it exists]",
     path="FILE",
 )
+SET = option(
+    "--set set_",
+    "A setting without an option of its own, by its name in a config file, such as "
+    "temperature=0.7; docs/config.md lists all.",
+    multiple=True,
+    metavar="KEY=VALUE",
+)
 JUDGE = (
     setting("judge"),
     option("--model", "LLM judge: --model gpt-4o-mini is short for --judge openai:gpt-4o-mini."),
     *(
         setting(each.name)
         for each in SETTINGS.values()
-        if each.group == "Judge" and each.name != "judge"
+        if each.group == "Judge" and each.option and each.name not in ("judge", "offline")
     ),
+    SET,
 )
-LIMITS = tuple(
-    map(setting, ("concurrency", "timeout", "retries", "rpm", "tpm", "max_calls", "max_cost"))
-)
+LIMITS = tuple(map(setting, ("concurrency", "timeout", "retries", "max_calls", "max_cost")))
 OTEL = rare(
     "--otel",
     is_flag=True,
@@ -465,3 +503,145 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
         metavar="SHARE",
     ),
 )
+
+
+# From the typed options to a plan, data and a store
+
+RUN = "RUN is an id, the start of an id, a tag, or `last`."
+"""Part of the help of commands that take a RUN."""
+
+
+def store_option_value(given: str | None, *, no_store: bool) -> str | None:
+    if no_store and is_store_typed():
+        raise UsageError(f"--no-store stores nothing; remove it, or --store {display_name(given)}")
+    return (
+        given if _source() in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT) else None
+    )
+
+
+def is_store_typed() -> bool:
+    return _source() is ParameterSource.COMMANDLINE
+
+
+def _source() -> ParameterSource | None:
+    return click.get_current_context().get_parameter_source("store")
+
+
+def open_store(
+    place: str | None, *, make: bool = False, reading: bool = False, made_by: str = "ragstone run"
+) -> Store:
+    """Open an existing store; with `make`, create a SQLite file if it is missing.
+
+    With `reading`, it may be read-only. `made_by` is the command that creates one, for the message
+    if it is missing.
+    """
+    path = Path(place or DEFAULT_STORE)
+    if not make and "://" not in str(place) and not path.exists():
+        raise UsageError(
+            f"there is no store at {path}: `{made_by}` creates one in the current "
+            "folder; change to another folder, or name a store with --store or RAGSTONE_STORE"
+        )
+    if "://" not in str(place) and path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file in it")
+    return Store.open(place, reading=reading)
+
+
+def read_by(store: Store, *infos: RunInfo) -> list[str | Path]:
+    paths = (path for info in infos if (path := info.manifest.source.path))
+    return [*store_files(store.name), *paths]
+
+
+_TRUSTED = ("target", "base_url")
+"""Settings with which a config file can run code or redirect a key; they are printed."""
+
+
+def store_options_of(given: Given, config: Config) -> StoreOptions:
+    place = store_option_value(given["store"], no_store=given["no_store"])
+    if given["no_store"]:
+        if given["fresh"] or given["no_transcript"]:
+            raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
+        return {}
+    return {
+        "store": place or config.store or True,
+        "fresh": given["fresh"],
+        "transcript": not given["no_transcript"],
+    }
+
+
+def config_of(path: Path | None = None) -> Config:
+    if path is None and not FILE.is_file():
+        return Config()
+    config = read_config(path or FILE)
+    places = config.store, config.settings.get("reply_cache")
+    servers = (place for place in places if "://" in str(place))
+    named = (*map(config.settings.get, _TRUSTED), *servers)
+    references = [*config.plugins, *map(str, filter(None, named))]
+    more = f" It uses {', '.join(map(public_url, references))}." if references else ""
+    click.echo(f"Settings from {path or FILE}.{more}", err=True)
+    return config
+
+
+def plan_of(given: Given, config: Config) -> Plan:
+    typed = typed_settings(given)
+    if "target" not in {**config.settings, **typed}:
+        typed["fallback_target"] = DEFAULT_API
+    plan = config.plan(typed, preset_name=given["preset"])
+    if given["metrics"]:
+        plan = _without_idle_gates(
+            plan, config, typed=cast("Sequence[Gate]", typed.get("gates", ()))
+        )
+    check_judge_settings(explicit_settings(given), with_llm(plan))
+    return plan
+
+
+def _without_idle_gates(plan: Plan, config: Config, *, typed: Sequence[Gate]) -> Plan:
+    written = cast("Sequence[Gate]", config.settings.get("gates", ()))
+    if not written:
+        return plan
+    chosen = {metric.name for metric in select(plan.metrics, **plan.parameters)}
+    names = catalogue()
+    idle = [
+        gate
+        for gate in plan.gates
+        if gate in written
+        and gate not in typed
+        and (name := split_threshold(gate.metric)[0]) in names
+        and name not in chosen
+    ]
+    if idle:
+        words = ", ".join(f"{gate.metric} {gate.op} {gate.threshold:g}" for gate in idle)
+        click.echo(
+            f"Not checked: the config file's gates {words}, because --metric leaves out their "
+            "metrics",
+            err=True,
+        )
+    return plan.model_copy(update={"gates": tuple(g for g in plan.gates if g not in idle)})
+
+
+def data_of(given: Given, config: Config) -> str | Path:
+    named = one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
+    if named is not None:
+        return named
+    here = Path(DATASET.name)
+    if here.exists():
+        return here
+    click.echo(f"No DATA given: using ragstone's sample data set, {DATASET.name}.", err=True)
+    return DATASET
+
+
+def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]:
+    place = store_option_value(given["store"], no_store=given["no_store"]) or config.store
+    plugins = (*config.plugins, *given["plugin"])
+    named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
+    read = [name for name in named if name is not None and Path(name).is_file()]
+    return [*read, *store_files(place)]
+
+
+@contextmanager
+def tracing_of(otel: bool) -> Generator[Tracing, None, None]:
+    """Trace the block if `otel` is set."""
+    if not otel:
+        yield UNTRACED
+        return
+    with exporting(os.environ) as tracing:
+        yield tracing

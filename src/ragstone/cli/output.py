@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import shlex
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
@@ -244,6 +243,9 @@ def check_extension(name: str, path: Path) -> None:
         raise UsageError(f"--{flag} {path}: this option does not write {extension}; use {expected}")
 
 
+NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+
+
 @dataclass(frozen=True)
 class Outputs:
     """Where a run's results go.
@@ -282,13 +284,11 @@ class Outputs:
             yield
 
     @property
-    def flags(self) -> str:
-        """The options that make another command write the same files, each after a space."""
-        words = [] if self.export else ["--no-export"]
-        words += ["-o", str(self.workbook)] if self.workbook else []
-        for name, path in self.files.items():
-            words += [f"--{name.replace('_', '-')}", str(path)]
-        return "".join(f" {shlex.quote(word)}" for word in words)
+    def options(self) -> dict[str, str]:
+        """The options as a run stores them, so that `resume` writes the same files."""
+        options = {name: str(path) for name, path in self.files.items()}
+        options |= {} if self.export else {"no_export": "yes"}
+        return options | ({"output": str(self.workbook)} if self.workbook else {})
 
     @property
     def data_on_stdout(self) -> bool:
@@ -301,11 +301,19 @@ class Outputs:
         return Console(file=sys.stderr if self.data_on_stdout else sys.stdout, highlight=False)
 
 
-def outputs_of(given: Given, *, export: bool | None = None) -> Outputs:
+def outputs_of(
+    given: Given, *, export: bool | None = None, stored: Mapping[str, str] = NO_OPTIONS
+) -> Outputs:
+    """Return the outputs of the options; those that are not given are as in `stored`."""
+    earlier = {name: Path(path) for name, path in stored.items() if name in WRITERS}
+    typed = {name: path for name in WRITERS if (path := given.get(name)) is not None}
+    workbook = given["output"] or (Path(stored["output"]) if "output" in stored else None)
+    if export is None:
+        export = not given["no_export"] and (given["output"] or "no_export" not in stored)
     return Outputs(
-        workbook=given["output"],
-        export=not given["no_export"] if export is None else export,
-        files={name: path for name in WRITERS if (path := given.get(name)) is not None},
+        workbook=workbook,
+        export=bool(export),
+        files={name: path for name in WRITERS if (path := {**earlier, **typed}.get(name))},
         verbose=given["verbose"],
     )
 

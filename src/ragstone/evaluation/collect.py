@@ -22,8 +22,7 @@ from ragstone._internal.text import describe_fault, public_url
 from ragstone.datasets import Dataset
 from ragstone.datasets.adapters.responses import MODES, UNFINISHED, response_record
 from ragstone.errors import Cause, InputError, Problem, UsageError
-from ragstone.evaluation.ask_target import ask_target
-from ragstone.evaluation.circuit_breaker import CircuitBreaker
+from ragstone.evaluation.scoring import CircuitBreaker, ask_target
 from ragstone.targets.base import FIELDS, Target
 from ragstone.targets.factory import FILES, get_target
 from ragstone.targets.spec import ApiDescription, fill_variables

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ragstone._internal.fields import metric_name
 from ragstone._internal.plugins import FILES
 from ragstone._internal.text import describe_fault
-from ragstone.errors import InputError, Problem, UnknownNameError, nearest
+from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest
 from ragstone.judges.spec import split_names
 from ragstone.types.config import SETTINGS, Plan, Settings
 from ragstone.types.gate import FLAGS, Gate
@@ -73,6 +73,24 @@ class Config:
         file_gates = cast("Sequence[Gate]", self.settings.get("gates", ()))
         others = (gate for gate in file_gates if gate.demand not in replaced)
         return Plan.of({**merged, "gates": (*others, *gates)})
+
+
+def settings_of(values: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a plan for settings that are named as in a config file.
+
+    Raises:
+        UsageError: there is no such setting, or it is set twice.
+    """
+    fields: dict[str, object] = {}
+    for key, value in values.items():
+        name = OTHER_KEYS.get(key, key)
+        if name not in Plan.model_fields:
+            raise UnknownNameError("setting", key, [each for each in KEYS if each in SETTINGS])
+        if name in fields:
+            raise UsageError(f"{key} is set twice, also by another name; remove one")
+        is_model = key in ("model", "embedding_model") and isinstance(value, str)
+        fields[name] = model_names(str(value)) if is_model else value
+    return fields
 
 
 def metric_names(texts: Sequence[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.text import span
-from ragstone.evaluation.effects import has_batch_api
+from ragstone.evaluation.preflight import has_batch_api
 from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.dry_run import LEAST, MOST, Guess

@@ -1,7 +1,7 @@
 """Fingerprint: everything that affects the scores of a run, and the manifest that records it."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
@@ -30,57 +30,39 @@ _NO_EFFECT = {
 VERSION = version("ragstone")
 
 
-def run_identity(
-    plan: Plan, *, dataset: Dataset, metrics: Sequence[Metric], judge: Judge, target: Target | None
-) -> Mapping[str, str]:
-    """Return everything that affects the scores of a run, by name.
+class JudgeSetup:
+    """Hashes of what affects a judge's replies to each kind of question; they reveal no secrets.
 
-    Prompts, model and options are combined in one hash, `judge setup`, which reveals no secrets.
-    Rate limits, budgets and gates are not included.
+    A judge may have to hash files, so each kind is hashed once.
     """
-    kinds = sorted({kind for metric in metrics for kind in metric.question_kinds})
-    source = dataset.source
-    found = {
-        "data": source.name,
-        "data fingerprint": source.fingerprint or _hash(map(_serialize, dataset.samples)),
-        "rows": str(source.rows),
-        "sample": source.sample or "",
-        "metrics": ", ".join(map(str, metrics)),
-        "judge": judge.name if kinds else "",
-        "judge setup": judge_setup(plan, judge, kinds) if kinds else "",
-        "target": target.name if target else "",
-        "target setup": _target_setup(plan) if target else "",
-        "sheet": plan.sheet or "",
-        "k": ", ".join(map(str, plan.cutoffs)),
-        "min_similarity": f"{plan.min_similarity:g}",
-        "columns": ", ".join(f"{ours}={theirs}" for ours, theirs in sorted(plan.columns.items())),
-        "version": VERSION,
-    }
-    return {name: value for name, value in found.items() if value}
 
+    def __init__(self, plan: Plan, judge: Judge) -> None:
+        self._plan, self._judge = plan, judge
+        left_out = _NO_EFFECT | {"prompts", "embedding_model"}
+        self._settings = plan.model_dump_json(include=JudgePlan.model_fields.keys() - left_out)
+        self._hashes: dict[str, str] = {}
 
-def judge_setup(plan: Plan, judge: Judge, kinds: Iterable[str]) -> str:
-    setup = [judge.setup(kind) for kind in kinds]
-    settings = plan.model_dump_json(include=JudgePlan.model_fields.keys() - _NO_EFFECT)
-    prompts = (f"{kind} {_file_hash(file)}" for kind, file in sorted(plan.prompts.items()))
-    return _hash([json.dumps(setup), settings, *prompts])
+    def hash(self, kinds: Iterable[str]) -> str:
+        return _hash([self._judge.name, *(self._hash_of(kind) for kind in sorted(kinds))])
+
+    def _hash_of(self, kind: str) -> str:
+        if kind not in self._hashes:
+            embeds = kind == TextSimilarity.kind
+            parts = [kind, json.dumps(self._judge.setup(kind)), self._settings]
+            parts.append((self._plan.embedding_model or "") if embeds else "")
+            parts.append(_file_hash(self._plan.prompts.get(kind, "")))
+            self._hashes[kind] = _hash(parts)
+        return self._hashes[kind]
 
 
 def settings_key(plan: Plan, judge: Judge, metrics: Sequence[Metric]) -> str:
-    kinds = sorted({kind for metric in metrics for kind in metric.question_kinds})
-    setup = judge_setup(plan.model_copy(update={"judge": judge.name}), judge, kinds)
-    return _hash([VERSION, judge.name, setup, *map(str, metrics)])
+    kinds = {kind for metric in metrics for kind in metric.question_kinds}
+    setup = JudgeSetup(plan.model_copy(update={"judge": judge.name}), judge)
+    return _hash([VERSION, setup.hash(kinds), *map(str, metrics)])
 
 
 def judge_key(plan: Plan, judge: Judge, version: str) -> str:
-    return _hash([judge.name, judge_setup(plan, judge, [VerifyClaims.kind]), version])
-
-
-def _metric_setup(plan: Plan, judge: Judge, kinds: Collection[str]) -> str:
-    update: dict[str, object] = {"prompts": {k: v for k, v in plan.prompts.items() if k in kinds}}
-    if TextSimilarity.kind not in kinds:
-        update["embedding_model"] = None
-    return judge_setup(plan.model_copy(update=update), judge, sorted(kinds))
+    return _hash([JudgeSetup(plan, judge).hash([VerifyClaims.kind]), version])
 
 
 def _target_setup(plan: Plan) -> str:
@@ -95,11 +77,10 @@ def _file_hash(file: str) -> str:
 
 
 def _serialize(sample: Sample) -> str:
-    absent = {"history"} if sample.history is None else None  # as before samples had a history
     try:
-        return sample.model_dump_json(exclude=absent)
+        return sample.model_dump_json()
     except PydanticSerializationError:  # a lone surrogate has no UTF-8
-        return json.dumps(sample.model_dump(mode="json", exclude=absent))
+        return json.dumps(sample.model_dump(mode="json"))
 
 
 def _hash(texts: Iterable[str]) -> str:
@@ -110,13 +91,41 @@ def _hash(texts: Iterable[str]) -> str:
 
 
 def make_manifest(
-    plan: Plan, *, dataset: Dataset, ready: Preflight, judge: Judge, target: Target | None
+    plan: Plan,
+    *,
+    dataset: Dataset,
+    ready: Preflight,
+    judge: Judge,
+    target: Target | None,
+    reports: Mapping[str, str],
 ) -> Manifest:
+    """Return the record of a run; its identity is everything that affects the scores.
+
+    Rate limits, budgets and gates are not part of the identity.
+    """
     started_at = datetime.now(UTC)
-    kinds = {kind for metric in ready.metrics for kind in metric.question_kinds}
+    source, setup = dataset.source, JudgeSetup(plan, judge)
+    kinds_of = {str(metric): metric.question_kinds for metric in ready.metrics}
+    kinds = {kind for several in kinds_of.values() for kind in several}
+    identity = {
+        "data": source.name,
+        "data fingerprint": source.fingerprint or _hash(map(_serialize, dataset.samples)),
+        "rows": str(source.rows),
+        "sample": source.sample or "",
+        "metrics": ", ".join(kinds_of),
+        "judge": judge.name if kinds else "",
+        "judge setup": setup.hash(kinds) if kinds else "",
+        "target": target.name if target else "",
+        "target setup": _target_setup(plan) if target else "",
+        "sheet": plan.sheet or "",
+        "k": ", ".join(map(str, plan.cutoffs)),
+        "min_similarity": f"{plan.min_similarity:g}",
+        "columns": ", ".join(f"{field}={name}" for field, name in sorted(plan.columns.items())),
+        "version": VERSION,
+    }
     test = load_test(judge_key(plan, judge, VERSION)) if VerifyClaims.kind in kinds else None
-    places = ("target", "fallback_target", "base_url", "embedding_model")
-    urls = {name: getattr(plan, name) for name in places}
+    locations = ("target", "fallback_target", "base_url", "embedding_model")
+    urls = {name: getattr(plan, name) for name in locations}
     recorded = {name: url and public_url(url) for name, url in urls.items()}
     gates = resolve_gates(plan, ready.metrics)
     return Manifest(
@@ -124,18 +133,13 @@ def make_manifest(
         version=VERSION,
         started_at=started_at,
         plan=plan.model_copy(update={**recorded, "gates": gates}),
-        source=dataset.source,
+        source=source,
         judge=judge.name if kinds else None,
         judge_note=judge.description if kinds else None,
         judge_test=str(test) if test else None,
         target=target.name if target else None,
         not_run=ready.refused,
-        identity=run_identity(
-            plan, dataset=dataset, metrics=ready.metrics, judge=judge, target=target
-        ),
-        judge_setups={
-            str(metric): _metric_setup(plan, judge, metric.question_kinds)
-            for metric in ready.metrics
-            if metric.question_kinds
-        },
+        identity={name: value for name, value in identity.items() if value},
+        judge_setups={name: setup.hash(kinds) for name, kinds in kinds_of.items() if kinds},
+        reports=reports,
     )

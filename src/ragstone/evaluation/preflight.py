@@ -1,16 +1,21 @@
-"""Preflight: which metrics can run, which fields the target must return, and the gates."""
+"""Preflight: which metrics can run, which fields the target must return, and the gates.
+
+It also checks the settings whose silent loss would mislead: LLM settings with another judge,
+settings of a cascade without one, limits without a paid judge, and a threshold without a target.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ragstone._internal.text import join_by_reason
 from ragstone.datasets.columns import ALIASES, flag, misspelt
 from ragstone.errors import UsageError
 from ragstone.judges.offline import OfflineJudge
-from ragstone.judges.spec import is_model
+from ragstone.judges.spec import BATCH_PROVIDERS, cascaded, is_model, single_names, split_names
 from ragstone.metrics import GROUPS, select
 from ragstone.metrics.base import Metric
 from ragstone.results.calibration import load_calibration
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
 LLM = "openai:gpt-4o-mini"
 """The judge if nothing sets one, and a metric requested by name needs an LLM."""
 LLM_KEY = "OPENAI_API_KEY"
+NOTHING: Mapping[str, str] = MappingProxyType({})
 _ANSWERED_OFFLINE = (OfflineJudge.kinds or frozenset()) | {TextSimilarity.kind}
 
 
@@ -65,15 +71,18 @@ class Preflight:
         refused: metric name -> why it cannot run.
         wanted: the Sample fields to ask the target for.
         notices: which metrics cannot run because of a column that is probably misspelt.
+        doubtful: metric name -> the field that it would ask the target for although a column
+            probably contains it.
     """
 
     metrics: tuple[Metric, ...]
     refused: Mapping[str, str]
     wanted: frozenset[str]
     notices: tuple[str, ...] = ()
+    doubtful: Mapping[str, str] = field(default_factory=lambda: NOTHING)
 
     @classmethod
-    def of(
+    def compare(
         cls,
         metrics: Sequence[Metric],
         dataset: "Dataset",
@@ -103,24 +112,25 @@ class Preflight:
             if (reason := _obstacle(metric, judge, present | _with_stand_ins(gives), absent))
         }
         ready = tuple(metric for metric in metrics if str(metric) not in refused)
-        needs = {need for metric in ready for need in metric.needs if need in FIELDS}
-        missing = needs if every else needs - present
-        wanted = {need if need in gives else STAND_INS.get(need, need) for need in missing}
-        if target and not every:  # rather than replace what the file may contain
-            for field in sorted(wanted & similar.keys()):
-                raise UsageError(
-                    f"{absent[field]}, or name the system to call with --api-url or --target"
-                )
+        wanted: set[str] = set()
+        doubtful: dict[str, str] = {}
+        for metric in ready:
+            missing = [name for name in metric.needs if name in FIELDS]
+            missing = [name for name in missing if every or name not in present]
+            fields = {name if name in gives else STAND_INS.get(name, name) for name in missing}
+            wanted |= fields
+            if target and not every and (unclear := sorted(fields & similar.keys())):
+                doubtful[str(metric)] = absent[unclear[0]]
         hinted = {name: why for name, why in refused.items() if why in hints.values()}
         notices = tuple(f"Not run: {line}" for line in join_by_reason(hinted))
-        return cls(ready, refused, frozenset(wanted) & gives, notices)
+        return cls(ready, refused, frozenset(wanted) & gives, notices, doubtful)
 
-    def check_requested(self, plan: Plan) -> None:
-        by_name = [name for name in plan.metrics if name not in GROUPS]
-        requested = set(map(str, select(by_name, **plan.parameters)))
-        refused = {
-            name: why for name, why in self.refused.items() if name in requested or not self.metrics
-        }
+    def check(self, requested: Sequence[Metric], plan: Plan) -> None:
+        """Raise a UsageError if a metric that is requested by name cannot run, or none can."""
+        for hint in self.doubtful.values():  # rather than replace what the file may contain
+            raise UsageError(f"{hint}, or name the system to call with --api-url or --target")
+        names = set(map(str, requested)) if self.metrics else self.refused.keys()
+        refused = {name: why for name, why in self.refused.items() if name in names}
         if refused or not self.metrics:
             reasons = "; ".join(join_by_reason(refused))
             if needing_llm(plan):
@@ -136,13 +146,14 @@ def runnable(
     target: "Target | None",
     every: bool,
 ) -> list[Metric]:
-    try:
-        return list(Preflight.of(metrics, dataset, judge=judge, target=target, every=every).metrics)
-    except UsageError:  # about a field of one metric or more
-        if len(metrics) == 1:
-            return []
-    found = (runnable([each], dataset, judge=judge, target=target, every=every) for each in metrics)
-    return [metric for several in found for metric in several]
+    ready = Preflight.compare(metrics, dataset, judge=judge, target=target, every=every)
+    return [metric for metric in ready.metrics if str(metric) not in ready.doubtful]
+
+
+def lacks_fields(metrics: Sequence[Metric], dataset: "Dataset") -> bool:
+    """Whether a metric needs a field that a target may return and no row has."""
+    present = _with_stand_ins(dataset.contents.fields) | _with_stand_ins(dataset.known)
+    return any(need in FIELDS and need not in present for each in metrics for need in each.needs)
 
 
 def _with_stand_ins(fields: frozenset[str]) -> frozenset[str]:
@@ -164,6 +175,86 @@ def _obstacle(
         words = " or ".join(map(in_words, missing))
         return f"no row has {words}{hint}"
     return None
+
+
+LLM_SETTINGS = frozenset(
+    "votes base_url temperature max_tokens context_window strict_json prompts batch_api rpm "
+    "tpm".split()
+)
+CASCADE_SETTINGS = frozenset({"cascade_threshold", "cascade_audit_rate"})
+LIMITS = frozenset({"max_calls", "max_cost", "rpm", "tpm"})
+
+
+def check_judge_settings(explicit: Mapping[str, str], plan: Plan) -> None:
+    """Raise a UsageError for settings of an LLM or a cascade that the judge is not.
+
+    `explicit` is setting -> how it was given.
+    """
+    llm = [how for name, how in explicit.items() if name in LLM_SETTINGS]
+    if llm and plan.embedding_model is None and not any(map(is_model, single_names(plan.judge))):
+        raise UsageError(
+            f"{', '.join(llm)}: only for LLM judges, but the judge is {plan.judge}; choose "
+            "an LLM with --model"
+        )
+    cascade = [how for name, how in explicit.items() if name in CASCADE_SETTINGS]
+    if cascade and not any(map(cascaded, split_names(plan.judge))):
+        raise UsageError(
+            f"{', '.join(cascade)}: only for cascades, but the judge is {plan.judge}; use a "
+            "cascade, such as --judge cascade:offline+openai:gpt-4o-mini"
+        )
+
+
+def idle_settings(
+    explicit: Mapping[str, str],
+    plan: Plan,
+    *,
+    metrics: Sequence[Metric],
+    target: "Target | None",
+    own_judge: bool = False,
+) -> list[str]:
+    """Return a notice about limits without a paid judge, and a threshold that no target obeys.
+
+    With `own_judge`, the judge is an object, which the plan does not configure.
+    """
+    notices: list[str] = []
+    kinds = {kind for metric in metrics for kind in metric.question_kinds}
+    pays = any(map(is_model, single_names(plan.judge))) and bool(kinds)
+    pays |= plan.embedding_model is not None and TextSimilarity.kind in kinds
+    idle = LIMITS | LLM_SETTINGS if own_judge else frozenset[str]() if pays else LIMITS
+    if hows := [how for name, how in explicit.items() if name in idle]:
+        reason = "no metric uses an LLM" if kinds else "no metric uses a judge"
+        reason = "the judge object has its own settings" if own_judge and kinds else reason
+        has = "has" if len(hows) == 1 else "have"
+        notices.append(f"{', '.join(hows)} {has} no effect: {reason}")
+    if plan.min_similarity and "min_similarity" in explicit:
+        how = explicit["min_similarity"]
+        if target is None:
+            notices.append(f"{how} has no effect: no RAG system is called")
+        elif "min_similarity" not in target.uses:
+            notices.append(f"{how} has no effect: {target.name} does not use it")
+    return notices
+
+
+def has_batch_api(plan: Plan) -> bool:
+    providers = {name.partition(":")[0] for name in filter(is_model, single_names(plan.judge))}
+    return bool(providers) and providers.issubset(BATCH_PROVIDERS)
+
+
+def in_batches(plan: Plan, metrics: Sequence[Metric]) -> bool:
+    asked = {kind for metric in metrics for kind in metric.question_kinds} - {TextSimilarity.kind}
+    if not (plan.batch_api and asked and any(map(is_model, single_names(plan.judge)))):
+        return False
+    if not has_batch_api(plan):
+        known = " or ".join(f"{provider}:MODEL" for provider in BATCH_PROVIDERS)
+        raise UsageError(
+            f"--batch-api: ragstone supports no batch API of {plan.judge}; name {known}, or remove "
+            "--batch-api"
+        )
+    if plan.workers > 1:
+        raise UsageError("--batch-api waits for a provider, so --workers cannot help; remove it")
+    if not plan.cache:
+        raise UsageError("--batch-api collects replies in the reply cache; remove --no-cache")
+    return True
 
 
 def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:

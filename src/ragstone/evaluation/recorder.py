@@ -272,7 +272,9 @@ def open_recorder(
     if run_id is not None:
         earlier = store.info(run_id).manifest
         _check_same_settings(earlier, manifest)
-        manifest = earlier.model_copy(update={"plan": manifest.plan, "source": manifest.source})
+        newer = {"plan": manifest.plan, "source": manifest.source}
+        newer |= {"reports": manifest.reports} if manifest.reports else {}
+        manifest = earlier.model_copy(update=newer)
     recorder = StoreRecorder(
         manifest,
         metrics,
@@ -295,8 +297,7 @@ def open_recorder(
 def _find_unfinished(
     store: Store, manifest: Manifest, *, transcript: bool
 ) -> tuple[str | None, list[str]]:
-    either = manifest.fingerprint, manifest.former_fingerprint
-    run_id = next(filter(None, map(store.unfinished, either)), None)
+    run_id = store.unfinished(manifest.fingerprint)
     if run_id is not None:
         if store.info(run_id).transcript == transcript:
             return run_id, []

@@ -26,21 +26,28 @@ from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.frames import Frame, Model, TestCases, rows_of
 from ragstone.errors import BatchPendingError, TargetError, UnknownNameError, UsageError
-from ragstone.evaluation.ask_target import ask_target
-from ragstone.evaluation.circuit_breaker import CircuitBreaker
-from ragstone.evaluation.config_file import Config, model_names, read_config
+from ragstone.evaluation.config_file import Config, model_names, read_config, settings_of
 from ragstone.evaluation.dry_run import Estimate, estimate_rows
-from ragstone.evaluation.effects import (
-    check_judge_settings,
-    in_batches,
-    settings_without_effect,
-)
 from ragstone.evaluation.fingerprint import make_manifest, settings_key
-from ragstone.evaluation.preflight import Preflight, llm_reason, with_llm
+from ragstone.evaluation.preflight import (
+    Preflight,
+    check_judge_settings,
+    idle_settings,
+    in_batches,
+    lacks_fields,
+    llm_reason,
+    with_llm,
+)
 from ragstone.evaluation.ray_workers import check_ray, ray_workers
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scored_files import ScoredFiles
-from ragstone.evaluation.scoring import BATCH, score_retrieval_in_batches, score_rows
+from ragstone.evaluation.scoring import (
+    BATCH,
+    CircuitBreaker,
+    ask_target,
+    score_retrieval_in_batches,
+    score_rows,
+)
 from ragstone.evaluation.worker_processes import ProcessWorker
 from ragstone.evaluation.workers import (
     RowWorker,
@@ -55,7 +62,7 @@ from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.llm.batches import BatchRun
 from ragstone.judges.llm.model import UNTRACED, RowScorer, Tracing
-from ragstone.metrics import Metric, load_plugin, select
+from ragstone.metrics import GROUPS, Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.grouping import INDEPENDENT
 from ragstone.results.run import Run, RunInterruptedError
@@ -75,70 +82,51 @@ mappings of their fields, or Pydantic models."""
 
 
 class ScoringOptions(TypedDict, total=False):
-    """The options that decide how rows are scored: most fields of `Plan`.
+    """The options that decide how rows are scored.
 
     `metrics` may be one name, several, or Metric objects; `k` one or several cut-offs. `judge` may
-    be a name or an object. `model="gpt-4o-mini"` is short for `judge="openai:gpt-4o-mini"`,
-    `max_retries` for `retries`. Settings can also come from `preset`, from the file `config`, or
-    from `plan`.
+    be a name or an object. `model="gpt-4o-mini"` is short for `judge="openai:gpt-4o-mini"`. Rarer
+    settings come from `config`: a file, or a mapping such as `{"temperature": 0.7}` with the names
+    of the file's keys. `plan` sets all of them.
     """
 
     metrics: str | Metric | Sequence[str | Metric]
     k: int | Sequence[int]
-    config: str | Path
+    config: str | Path | Mapping[str, object]
     preset: str
     policy: str
     verify: str
-    claim_source: str
-    batch_size: int
-    truths_limit: int | None
-    include_reason: bool
-    allow_partial: bool
     judge: str | Judge
     model: str
-    votes: int
     base_url: str
     embedding_model: str
-    temperature: float | None
-    max_tokens: int
-    context_window: int
-    strict_json: bool
     prompts: Mapping[str, str]
     cache: bool
-    reply_cache: str
-    cascade_threshold: float
-    cascade_audit_rate: float
-    offline: bool
     columns: Mapping[str, str]
     concurrency: int
     timeout: float
     retries: int
-    max_retries: int
     plan: Plan
 
 
-class Options(ScoringOptions, StoreOptions, total=False):
+class PublicOptions(ScoringOptions, StoreOptions, total=False):
     """The options of `evaluate`: those of `ScoringOptions`, and those below.
 
     `target` may be a name, an object, or a function. `fail_under` and `fail_over` are
     metric -> threshold, `min_coverage` is metric -> minimum share of scored rows. `on_row` is
     called with each finished row and the number of rows, `on_progress` with whether a score of it
     failed and that number, which takes less time with several workers. `on_notice` is called with
-    messages before the first row. Options that have no effect are such a message, or a warning
-    without `on_notice`; for settings of `plan`, `explicit` is setting -> how it was given, for
-    those to report. `tracing` observes the run. Rows are stored only if `store` is set.
+    messages before the first row; without it, those about options without effect are warnings.
+    Rows are stored only if `store` is set.
     """
 
     min_similarity: float
-    rpm: float
-    tpm: float
     batch_api: bool
     max_calls: int
     max_cost: float
     target: str | Target | Function
     limit: int
     sample: int
-    seed: int
     sheet: str
     workers: int
     engine: Literal["processes", "ray"]
@@ -148,21 +136,29 @@ class Options(ScoringOptions, StoreOptions, total=False):
     min_coverage: Mapping[str, float | str]
     gates_on: Literal["mean", "interval", "corrected"]
     calibration: str
-    max_age: int
-    cluster: str
     max_failure_rate: float
     fail_fast: bool
     on_row: Callable[[Row, int], None]
     on_progress: Callable[[bool, int], None]
     on_notice: Callable[[str], None]
+
+
+class Options(PublicOptions, total=False):
+    """The options of an Evaluation: also those of the command line and of integrations.
+
+    `explicit` is setting -> how it was given, for settings of `plan`; `reports` are the options of
+    the reports, which the run keeps for `resume`; `tracing` observes the run.
+    """
+
     explicit: Mapping[str, str]
+    reports: Mapping[str, str]
     tracing: Tracing
 
 
 _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
     {
         "metrics": ((str, Metric, Iterable), "a name, a Metric, or several of them"),
-        "config": ((str, Path), "the path of a config file"),
+        "config": ((str, Path, Mapping), "the path of a config file, or a mapping of settings"),
         "scored": ((str, Path), "the path of a folder"),
         "preset": ((str,), "the name of a preset"),
         "model": ((str,), "the name of a model, such as gpt-4o-mini"),
@@ -182,6 +178,10 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
 
 
 def _unknown_option(name: str) -> UsageError:
+    if name in SETTINGS:
+        return UsageError(
+            f"{name} is a setting without an argument of its own; pass config={{{name!r}: ...}}"
+        )
     argument = in_python(f"--{name.replace('_', '-')}")
     if argument in Options.__annotations__:  # a name of the command line
         return UsageError(
@@ -199,15 +199,14 @@ def plan_of(options: Options | ScoringOptions) -> Plan:
         types, description = _TYPES[name]
         if not isinstance(given[name], types):
             raise UsageError(f"{name} must be {description}, got {given[name]!r:.80}")
-    for name, other in (("model", "judge"), ("max_retries", "retries")):
-        if name in given:
-            if other in given:
-                raise UsageError(f"{name} and {other} are the same setting; pass one of them")
-            value = given.pop(name)
-            given[other] = model_names(value) if isinstance(value, str) else value
+    if "model" in given:
+        if "judge" in given:
+            raise UsageError("model and judge are the same setting; pass one of them")
+        given["judge"] = model_names(given.pop("model"))
     if "plan" in options and (both := sorted(options.keys() & {"config", "preset"})):
         raise UsageError(f"plan= contains all settings; remove {' and '.join(both)}")
-    config = read_config(options["config"]) if "config" in options else Config()
+    source = options.get("config", {})
+    config = Config(settings_of(source)) if isinstance(source, Mapping) else read_config(source)
     for module in config.plugins:
         load_plugin(module)
 
@@ -242,9 +241,8 @@ def explicit_settings(options: Options | ScoringOptions) -> Mapping[str, str]:
 
     A judge object is not a setting: several evaluations may share it.
     """
-    names = {"model": "judge", "max_retries": "retries"}
     given = {
-        names.get(name, name): name
+        "judge" if name == "model" else name: name
         for name, value in options.items()
         if value is not None and not isinstance(value, Judge)
     }
@@ -332,6 +330,25 @@ def _batch_run(plan: Plan, metrics: Sequence[Metric], budget: Budget) -> BatchRu
     return BatchRun(Path(plan.reply_cache or REPLIES), budget, plan.retries)
 
 
+def _target_of(
+    options: Options, plan: Plan, dataset: Dataset, metrics: Sequence[Metric]
+) -> tuple[Target | None, bool]:
+    """Return the target that may be asked, and whether it is asked for every row.
+
+    Without a named target, the fallback is asked only for fields that no row has.
+    """
+    named = options.get("target", plan.target)
+    target, every = named, named is not None
+    if target is None and not dataset.collected:  # collected responses are complete
+        target = plan.fallback_target
+    if target is not None and not isinstance(target, Target):
+        if not every and not lacks_fields(metrics, dataset):
+            return None, False
+        depth = max([*plan.cutoffs, *(getattr(metric, "k", 0) for metric in metrics)])
+        target = get_target(target, plan, k=depth)
+    return target, every
+
+
 def _check_target(target: Target, samples: Sequence[Sample], *, batches: bool) -> None:
     """Check that a target may be asked about samples."""
     target.check(samples)
@@ -342,7 +359,7 @@ def _check_target(target: Target, samples: Sequence[Sample], *, batches: bool) -
         )
 
 
-def evaluate(data: Data, **options: Unpack[Options]) -> Run:
+def evaluate(data: Data, **options: Unpack[PublicOptions]) -> Run:
     """Evaluate samples; works with and without a running event loop, for example in a notebook.
 
     In a notebook, a bar shows the progress of runs that take longer than a fraction of a second.
@@ -359,16 +376,16 @@ def evaluate(data: Data, **options: Unpack[Options]) -> Run:
     if in_notebook() and not options.keys() & {"on_row", "on_progress"}:
         options["on_progress"] = NotebookProgress()
     with python_names():
-        return Evaluation.of(data, **options).run_in_thread()
+        return Evaluation.prepare(data, **options).run_in_thread()
 
 
-async def evaluate_async(data: Data, **options: Unpack[Options]) -> Run:
+async def evaluate_async(data: Data, **options: Unpack[PublicOptions]) -> Run:
     """Evaluate samples in the running event loop; see `evaluate`."""
     with python_names():
-        return await Evaluation.of(data, **options).run_async()
+        return await Evaluation.prepare(data, **options).run_async()
 
 
-def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
+def estimate(data: Data, **options: Unpack[PublicOptions]) -> Estimate:
     """Estimate the judge usage of `evaluate` with the same options; no calls are made.
 
     The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
@@ -415,7 +432,7 @@ class Evaluation:
     finish: Callable[[Row], Row] | None = None
 
     @classmethod
-    def of(cls, data: Data, **options: Unpack[Options]) -> "Evaluation":
+    def prepare(cls, data: Data, **options: Unpack[Options]) -> "Evaluation":
         """Check everything that can be checked before the first call."""
         given = plan_of(options)
         plan = given if "judge" in options else with_llm(given)
@@ -436,53 +453,46 @@ class Evaluation:
         if not by_name:
             plan = plan.model_copy(update={"judge": judge.name})
 
-        target = options.get("target", plan.target)
-        every = target is not None
-        if target is None and not dataset.collected:  # collected responses are complete
-            target = plan.fallback_target
-        if target is not None and not isinstance(target, Target):
-            depth = max([*plan.cutoffs, *(getattr(metric, "k", 0) for metric in metrics)])
-            target = get_target(target, plan, k=depth)
-
-        ready = Preflight.of(metrics, dataset, judge=judge, target=target, every=every)
-        ready.check_requested(plan)
+        target, every = _target_of(options, plan, dataset, metrics)
+        ready = Preflight.compare(metrics, dataset, judge=judge, target=target, every=every)
+        named_metrics = [name for name in plan.metrics if name not in GROUPS]
+        several = len(named_metrics) < len(plan.metrics)
+        requested = select(named_metrics, **plan.parameters) if several else metrics
+        ready.check(requested, plan)
         target = target if ready.wanted else None
         if target is not None:
             _check_target(target, dataset.samples, batches=batches is not None)
         setup = _worker_setup(options, named, judge, ready.metrics, calls_target=target is not None)
-        manifest = make_manifest(plan, dataset=dataset, ready=ready, judge=judge, target=target)
+        manifest = make_manifest(
+            plan,
+            dataset=dataset,
+            ready=ready,
+            judge=judge,
+            target=target,
+            reports=options.get("reports", {}),
+        )
         if "scored" in options and target is not None:
             raise UsageError("scored rows have their answers; remove --scored, or the target")
-        scored = ScoredFiles(options["scored"]) if "scored" in options else None
         names = StoreOptions.__annotations__.keys() & options.keys()
         storing = cast("StoreOptions", {name: options[name] for name in names})
         recorder, notices = open_recorder(manifest, ready.metrics, **storing)
-        # a setting that asks for what the judge cannot answer has an effect: the metric is not run
-        unanswered = [
-            each for each in metrics if not all(judge.takes(kind) for kind in each.question_kinds)
-        ]
-        effective = (*ready.metrics, *unanswered)
-        idle = settings_without_effect(
-            explicit, named, metrics=effective, target=target, own_judge=own_judge
+
+        idle = idle_settings(
+            explicit, named, metrics=ready.metrics, target=target, own_judge=own_judge
         )
         idle += target.notes(dataset.samples) if target is not None else ()
-        on_notice = options.get("on_notice")
-
-        def announce(line: str) -> None:
-            if on_notice:
-                on_notice(line)
-            else:
-                warn(in_python(line), stacklevel=4)
-
-        for notice in (*ready.notices, *notices, *idle) if on_notice else idle:
-            announce(notice)
-        some = len(recorder.done) < len(dataset.samples)
-        if "judge" not in options and plan.judge != given.judge and some:
-            places = [n for n in range(len(dataset.samples)) if n not in recorder.done]
+        left = [n for n in range(len(dataset.samples)) if n not in recorder.done]
+        if "judge" not in options and plan.judge != given.judge and left:
             cost = estimate_rows(
-                plan, dataset.samples, ready.metrics, places=places, asks_target=bool(ready.wanted)
+                plan, dataset.samples, ready.metrics, places=left, asks_target=bool(ready.wanted)
             )
-            announce(f"{llm_reason(given)}: {cost}. To avoid this, use --judge offline.")
+            idle.append(f"{llm_reason(given)}: {cost}. To avoid this, use --judge offline.")
+        if on_notice := options.get("on_notice"):
+            for notice in (*ready.notices, *notices, *idle):
+                on_notice(notice)
+        else:
+            for notice in idle:
+                warn(in_python(notice), stacklevel=3)
         return cls(
             plan=manifest.plan,
             dataset=dataset,
@@ -499,8 +509,8 @@ class Evaluation:
             on_progress=options.get("on_progress"),
             tracing=options.get("tracing", UNTRACED),
             setup=setup and replace(setup, transcript=recorder.transcript),
-            scored=scored,
-            key=settings_key(plan, judge, metrics),
+            scored=ScoredFiles(options["scored"]) if "scored" in options else None,
+            key=settings_key(plan, judge, metrics) if "scored" in options else "",
             breaker=CircuitBreaker(plan, ready.metrics, calls_target=target is not None),
             batches=batches,
         )
@@ -529,7 +539,7 @@ class Evaluation:
             objects["target"] = options["target"]
         if "on_notice" in options:
             objects["on_notice"] = options["on_notice"]
-        made = cls.of(data, **objects)
+        made = cls.prepare(data, **objects)
         samples, asks_target = made.dataset.samples, bool(made.wanted)
         found = estimate_rows(plan, samples, made.metrics, asks_target=asks_target)
         why = (llm_reason(given),) if plan.judge != given.judge else ()

@@ -18,9 +18,8 @@ from ragstone.datasets.frames import Frame, frame_of, rows_of
 from ragstone.datasets.rows import samples_in
 from ragstone.datasets.table import Record, Table
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError
-from ragstone.evaluation.effects import check_judge_settings
 from ragstone.evaluation.fingerprint import settings_key
-from ragstone.evaluation.preflight import Preflight
+from ragstone.evaluation.preflight import Preflight, check_judge_settings
 from ragstone.evaluation.runner import (
     Options,
     ScoringOptions,
@@ -89,8 +88,8 @@ class Scorer:
             if own is None:
                 check_judge_settings(explicit_settings(options), plan)
             known = Dataset((), Source(name=_TABLE), known=frozenset(ALIASES))
-            ready = Preflight.of(metrics, known, judge=judge, target=None, every=False)
-            ready.check_requested(plan)
+            ready = Preflight.compare(metrics, known, judge=judge, target=None, every=False)
+            ready.check(metrics, plan)
             self._setup = replace(WorkerSetup.of(plan, ready.metrics, judge=own), counts=False)
             self._settings = settings_key(plan, judge, metrics)
         self._id = uuid4().hex

@@ -1,8 +1,17 @@
-"""Scoring: rows, metrics and a judge give rows with scores."""
+"""Scoring: asks the target and the judge about rows, and scores them with all metrics."""
 
 import asyncio
+import math
 from collections import Counter
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import reduce
@@ -14,7 +23,8 @@ from typing import cast
 
 from ragstone._internal.concurrency import Results, together, working
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
-from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError
+from ragstone._internal.text import quoted
+from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, RagstoneError
 from ragstone.judges.base import Judge, ReplayJudge, outcome_of
 from ragstone.judges.llm.model import RowScorer
 from ragstone.judges.offline.claims import extract_claims
@@ -28,13 +38,16 @@ from ragstone.metrics.claim_checks import (
 )
 from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.metrics.retrieval import RankingMetric
+from ragstone.targets.base import FIELDS, Answer, Target
+from ragstone.targets.http import parse_field
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim, JudgedClaim, Label
+from ragstone.types.config import Plan
 from ragstone.types.questions import ExtractClaims, Question, T
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
 from ragstone.types.reply import Exchange, Failure, JudgeFailureError, Reply, Usage
 from ragstone.types.row import Row
 from ragstone.types.sample import STAND_INS, in_words
-from ragstone.types.score import Score
+from ragstone.types.score import Score, State
 
 NO_TAGS: Mapping[str, object] = MappingProxyType({})
 
@@ -348,3 +361,156 @@ def _score_exception(metric: Metric, row: Row, error: BaseException) -> Score:
         error.add_note(f"while scoring sample {row.sample.id} with {metric}")
         raise error
     return Score.failed(Cause.METRIC_ERROR, describe_exception("the metric", error))
+
+
+# Asking the target
+
+DROPPED = "the stored response was discarded, because it does not belong to the target's contexts"
+REPLACED = (
+    "the stored value of {} was replaced, so that all fields come from one reply of the target"
+)
+
+
+def ask_target(
+    rows: Iterable[Row], target: Target, *, wanted: frozenset[str], every: bool, concurrency: int
+) -> AbstractAsyncContextManager[Results[Row]]:
+    """Ask the target for the wanted fields, `concurrency` rows at a time, in finishing order.
+
+    With `every`, the target is asked for all rows; otherwise only for missing fields.
+    """
+
+    async def ask(row: Row) -> Row:
+        present = {field for field in FIELDS if getattr(row.sample, field) is not None}
+        missing = wanted if every else wanted - present
+        if not missing:
+            return row
+        try:
+            answer = await target.ask(row.sample, missing)
+            if not isinstance(cast("object", answer), Answer):
+                raise TypeError(f"it returned a {type(answer).__name__}, not an Answer")
+        except RagstoneError:
+            raise
+        except BaseException as error:
+            if is_builtin(target) or not is_from_code(error):
+                raise
+            failure = Failure(Cause.TARGET_ERROR, describe_exception("the target", error))
+            answer = Answer({}, dict.fromkeys(missing, failure))
+        return add_answer(row, validate_answer(answer, missing), every=every)
+
+    return working(rows, ask, concurrency=concurrency)
+
+
+def validate_answer(answer: Answer, wanted: frozenset[str]) -> Answer:
+    fields: dict[str, object] = {}
+    failures = dict(answer.failures)
+    for name, value in answer.fields.items():
+        try:
+            fields[name] = parse_field(name, value)
+        except CallError as error:
+            failures[name] = Failure(error.cause, str(error))
+    optional = {"ranking"} if "contexts" in fields else set[str]()
+    for name in wanted - fields.keys() - failures.keys() - optional:
+        failures[name] = Failure(Cause.MALFORMED, f"the target returned no {name}")
+    return replace(answer, fields=fields, failures=failures)
+
+
+def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
+    """Return the row with a target's answer; failed fields are cleared and listed in `failures`.
+
+    The fields of a row must come from one reply, so new contexts discard an old response and, with
+    `every`, an old ranking.
+    """
+    fields: dict[str, object] = {**dict.fromkeys(answer.failures), **answer.fields}
+    failures = dict(answer.failures)
+    notes = row.notes
+    if "contexts" in fields and every:
+        fields.setdefault("ranking", None)
+    if "contexts" in answer.fields and "response" not in fields:
+        fields["response"] = None
+        notes += (DROPPED,) if row.sample.response is not None else ()
+    if not every:
+        replaced = [name for name in answer.fields if getattr(row.sample, name) is not None]
+        notes += tuple(REPLACED.format(name) for name in replaced)
+        if "contexts" in replaced and row.sample.ranking is None:
+            fields.setdefault("ranking", row.sample.contexts)  # the old contexts were ranked
+    if "contexts" in failures and fields.get("ranking", row.sample.ranking) is None:
+        failures.setdefault("ranking", failures["contexts"])  # they would have been the ranking
+    return replace(
+        row,
+        sample=row.sample.model_copy(update=fields),
+        failures=failures,
+        calls=answer.calls,
+        notes=notes,
+    )
+
+
+# Stopping while a service is down
+
+MAX_FAILED_ROWS = 20
+"""Failed rows in a row that stop a run, unless more are in progress at once."""
+SERVICE_CAUSES = frozenset(
+    (Cause.UNREACHABLE, Cause.TIMEOUT, Cause.RATE_LIMITED, Cause.JUDGE_ERROR, Cause.TARGET_ERROR)
+)
+"""Causes that suggest a service is down; others depend on the content of a row."""
+
+
+class CircuitBreaker:
+    """Counts rows that fail in a row for the same cause, because a service is probably down.
+
+    A short outage fails all rows in progress, so the limit is at least twice the concurrency. With
+    a failure rate of 100%, there is no limit.
+    """
+
+    reason: str | None = None
+
+    def __init__(
+        self, plan: Plan, metrics: Sequence[Metric] = (), *, calls_target: bool = False
+    ) -> None:
+        self._asking = {str(metric) for metric in metrics if metric.question_kinds}
+        self._fail_fast, self._calls_target = plan.fail_fast, calls_target
+        accepted = plan.max_failure_rate >= 1
+        self._limit = math.inf if accepted else max(MAX_FAILED_ROWS, 2 * plan.concurrency)
+        self._cause: Cause | None = None
+        self._failed = 0
+
+    def add(self, causes: Collection[Cause | None], message: str | None) -> None:
+        """Count a row by the causes of its failures; None is the cause of a success.
+
+        A row counts if it has only one cause, which is one of SERVICE_CAUSES; another row ends the
+        count.
+        """
+        cause = next(iter(causes)) if len(causes) == 1 else None
+        cause = cause if cause in SERVICE_CAUSES else None
+        self._failed = 0 if cause is None else self._failed + 1 if cause is self._cause else 1
+        self._cause = cause
+        if self._failed >= self._limit:
+            self.stop(f"{self._failed} consecutive rows failed ({cause}): {quoted(message or '')}")
+
+    def is_open(self, row: Row) -> bool:
+        """Count a scored row, and return whether to stop after it.
+
+        Only metrics that ask the judge count, or all if none does. Undefined scores and failures
+        recorded in the data do not count. With `fail_fast`, the first failed score is enough.
+        """
+        recorded = () if self._calls_target else row.failures.values()
+        ignored = {(failure.cause, failure.message) for failure in recorded}
+        made = {
+            name: score
+            for name, score in row.scores.items()
+            if score.state is not State.UNDEFINED and (score.cause, score.reason) not in ignored
+        }
+        failed = {name: score for name, score in made.items() if score.state is State.FAILED}
+        if self._fail_fast and failed:
+            name, score = next(iter(failed.items()))
+            why = f"{name} failed for sample {row.sample.id} ({score.cause})"
+            self.stop(f"{why}: {quoted(score.reason or '')} (--fail-fast)")
+            return True
+        asking = self._asking or made.keys()
+        if asked := [score for name, score in made.items() if name in asking]:
+            reasons = (score.reason for score in asked if score.state is State.FAILED)
+            # the cause of a score that did not fail is None
+            self.add({score.cause for score in asked}, next(reasons, None))
+        return self.reason is not None
+
+    def stop(self, reason: str) -> None:
+        self.reason = reason

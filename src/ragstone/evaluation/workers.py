@@ -30,9 +30,8 @@ from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone._internal.secrets import known_secrets, remember_secrets
 from ragstone._internal.text import quoted
 from ragstone.errors import UsageError
-from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.evaluation.recorder import RowCounts
-from ragstone.evaluation.scoring import score_retrieval, score_rows
+from ragstone.evaluation.scoring import CircuitBreaker, score_retrieval, score_rows
 from ragstone.evaluation.worker_processes import GRACE, Worker
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge

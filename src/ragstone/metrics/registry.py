@@ -34,8 +34,6 @@ GROUP = "ragstone.metrics"
 OURS = "ragstone"
 
 _SPEC = re.compile(rf"(?P<name>{NAME.pattern})(?:@(?P<k>\d+))?(?::(?P<policy>[a-z][a-z-]*))?")
-_OLD_NAMES = {"mark": "threshold", "claims": "claim_source", "partial": "allow_partial"}
-"""Parameters in the metric names of older stored runs -> their new names."""
 BUILT_IN: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "citations": ("citation_precision", "citation_recall"),
@@ -219,7 +217,6 @@ def get(spec: str, **defaults: str | int | float | None) -> Metric:
         if not equals:
             raise UsageError(f"{spec!r}: {part!r} is not PARAMETER=VALUE")
         key = key.strip()
-        key = key if key in known else _OLD_NAMES.get(key, key)
         if key in given:
             raise UsageError(f"{spec!r} sets {key} twice; remove one")
         given[key] = value.strip()

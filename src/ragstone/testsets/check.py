@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from ragstone._internal.concurrency import finish_in_thread, working
 from ragstone._internal.text import listing, one_line
 from ragstone.datasets import load, samples_of
-from ragstone.evaluation.circuit_breaker import CircuitBreaker
+from ragstone.evaluation.scoring import CircuitBreaker
 from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.offline import OfflineJudge

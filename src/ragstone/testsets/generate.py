@@ -22,7 +22,7 @@ from ragstone._internal.rate_limit import Budget
 from ragstone._internal.sentences import QuoteFinder, split_sentences
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause, UnknownNameError, UsageError
-from ragstone.evaluation.circuit_breaker import CircuitBreaker
+from ragstone.evaluation.scoring import CircuitBreaker
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.offline.matching import find_names

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause
-from ragstone.evaluation.circuit_breaker import CircuitBreaker
+from ragstone.evaluation.scoring import CircuitBreaker
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.testsets.documents import Chunk
 from ragstone.testsets.index import ChunkIndex

@@ -88,10 +88,6 @@ class ClaimIssue(StrEnum):
     CONTRADICTED = "contradicted"
     NOT_FOUND = "not found in any context"
 
-    @classmethod
-    def _missing_(cls, value: object) -> "ClaimIssue | None":
-        return cls.NOT_FOUND if value == "from the model's memory" else None  # older stored runs
-
 
 class DiagnosedClaim(FrozenModel):
     """A claim of the response or the reference, and its issue."""

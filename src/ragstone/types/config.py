@@ -22,7 +22,6 @@ from pydantic import (
     Field,
     FiniteFloat,
     ValidationError,
-    field_validator,
     model_validator,
 )
 from pydantic.fields import FieldInfo
@@ -80,20 +79,6 @@ Share = Annotated[FiniteFloat, BeforeValidator(_share, json_schema_input_type=fl
 """A number, or a share written `80%`."""
 
 
-Need = Literal[
-    "target", "request", "judge", "llm", "server", "budget", "local", "similarity", "cascade",
-    "metric", "gate", "corrected", "sample", "parallel", "paced",
-]  # fmt: skip
-"""What gives a setting an effect.
-
-The RAG system is called (`target`) or obeys it (`request`); a metric asks the judge (`judge`), an
-LLM (`llm`), a model server (`server`; if it is free, `budget`) or a local model (`local`);
-`similarity` of texts is asked; the judge is a `cascade`; a metric that runs has it as a parameter
-(`metric`); there is a `gate` on a mean, or on a `corrected` one; a `sample` is drawn. Requests are
-not sent in batches: those to the judge (`parallel`) or to a model server (`paced`).
-"""
-
-
 def _setting(
     group: str,
     default: object,
@@ -104,7 +89,7 @@ def _setting(
     metavar: str = "",
     common: bool = False,
     default_text: str = "",
-    needs: Sequence[Need] = (),
+    option: bool = True,
     **limits: float,
 ) -> Any:
     """Declare a setting. Command-line options, config keys, ini names and docs are made from it.
@@ -118,11 +103,11 @@ def _setting(
         metavar: the placeholder for its value in the help.
         common: whether the short help shows it.
         default_text: the default as the help shows it, if not the value itself.
-        needs: one of these gives it an effect on a run; without any, it always has one.
+        option: whether `run` has an option for it; others are set by `--set` or a config file.
         limits: pydantic's limits, such as `ge=1`.
     """
     about = {"group": group, "flags": flags, "keys": keys, "metavar": metavar}
-    about |= {"common": common, "default_text": default_text, "needs": needs}
+    about |= {"common": common, "default_text": default_text, "option": option}
     made: Mapping[str, Any] = {"default": default}
     if isinstance(default, Mapping):
         made = {"default_factory": dict, "validate_default": True}
@@ -136,61 +121,54 @@ class JudgePlan(FrozenModel):
 
     model_config = ConfigDict(defer_build=True)
 
-    judge: str = _setting("Judge", DEFAULT_JUDGE, keys=["model"], common=True, needs=["judge"])
+    judge: str = _setting("Judge", DEFAULT_JUDGE, keys=["model"], common=True)
     """The judge: offline, local:FOLDER (a model on this machine) or provider:model, such as
     openai:gpt-4o-mini. Several, separated by commas, form a panel. cascade:offline+openai:gpt-4o
     calls the second judge only if the first is unsure. RAGSTONE_JUDGE sets the default.
     """
-    votes: int = _setting("Judge", 1, ge=1, le=99, needs=["llm"])
+    votes: int = _setting("Judge", 1, ge=1, le=99, option=False)
     """Ask each judge this many times; the majority decides."""
-    base_url: str | None = _setting("Judge", None, common=True, needs=["server"])
+    base_url: str | None = _setting("Judge", None, common=True)
     """URL of the model server, such as http://localhost:11434/v1 for a local one."""
     embedding_model: str | None = _setting(
         "Judge",
         None,
         default_text="text-embedding-3-small for an OpenAI judge, else offline character n-grams",
-        needs=["similarity"],
     )
     """Model whose embeddings measure how similar texts are."""
-    temperature: float | None = _setting("Judge", 0.0, ge=0, le=2, needs=["llm"])
+    temperature: float | None = _setting("Judge", 0.0, ge=0, le=2, option=False)
     """Temperature of the model; `none` leaves it to the provider."""
-    max_tokens: int = _setting("Judge", 4096, ge=16, needs=["llm"])
+    max_tokens: int = _setting("Judge", 4096, ge=16, option=False)
     """Maximum tokens in one reply."""
-    context_window: int = _setting("Judge", 100_000, ge=1000, needs=["llm"])
+    context_window: int = _setting("Judge", 100_000, ge=1000, option=False)
     """Maximum tokens in one prompt; longer contexts are split across prompts."""
-    strict_json: bool = _setting("Judge", False, needs=["llm"])
+    strict_json: bool = _setting("Judge", False, option=False)
     """Accept only JSON replies."""
-    prompts: FrozenMap[str, str] = _setting(
-        "Judge", {}, flags=["--prompt"], metavar="KIND=FILE", needs=["llm"]
-    )
+    prompts: FrozenMap[str, str] = _setting("Judge", {}, flags=["--prompt"], metavar="KIND=FILE")
     """Use your own prompt: --prompt verify_claims=my.md."""
-    cascade_threshold: float = _setting("Judge", 0.8, ge=0, le=1, needs=["cascade"])
+    cascade_threshold: float = _setting("Judge", 0.8, ge=0, le=1, option=False)
     """A cascade calls its second judge if the first is less confident than this."""
-    cascade_audit_rate: float = _setting("Judge", 0.05, ge=0, le=1, needs=["cascade"])
+    cascade_audit_rate: float = _setting("Judge", 0.05, ge=0, le=1, option=False)
     """Share of the confident verdicts that a cascade has its second judge check, to measure how
     often the two agree.
     """
     offline: bool = _setting("Judge", False)
     """Download nothing; a local model must already be on this machine."""
-    cache: bool = _setting("Judge", True, common=True, needs=["server", "local"])
+    cache: bool = _setting("Judge", True, common=True)
     """Cache replies and reuse cached ones."""
     reply_cache: str | None = _setting(
-        "Judge",
-        None,
-        metavar="FILE",
-        default_text=".ragstone/replies.db",
-        needs=["server", "local"],
+        "Judge", None, metavar="FILE", default_text=".ragstone/replies.db", option=False
     )
     """The file in which replies are cached."""
-    batch_api: bool = _setting("Limits", False, common=True, needs=["llm"])
+    batch_api: bool = _setting("Limits", False, common=True)
     """Use the batch API of OpenAI or Anthropic: half the price, replies within a day."""
-    rpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["paced"])
+    rpm: FiniteFloat | None = _setting("Limits", None, gt=0, option=False)
     """Maximum judge calls per minute."""
-    tpm: FiniteFloat | None = _setting("Limits", None, gt=0, needs=["paced"])
+    tpm: FiniteFloat | None = _setting("Limits", None, gt=0, option=False)
     """Maximum judge tokens per minute."""
-    max_calls: int | None = _setting("Limits", None, common=True, ge=0, needs=["budget"])
+    max_calls: int | None = _setting("Limits", None, common=True, ge=0)
     """Stop after this many judge calls, with exit code 3."""
-    max_cost: FiniteFloat | None = _setting("Limits", None, common=True, ge=0, needs=["budget"])
+    max_cost: FiniteFloat | None = _setting("Limits", None, common=True, ge=0)
     """Stop when the judge has cost this many US dollars, with exit code 3."""
 
 
@@ -205,29 +183,26 @@ class ClaimPlan(FrozenModel):
         description=f"How verdicts become a score: {', '.join(POLICIES)}. "
         "`ragstone policies` shows what each one does.",
         common=True,
-        needs=["metric"],
     )
-    verify: Literal["batch", "each", "truths"] = _setting(
-        "Claims and verdicts", "batch", needs=["metric"]
-    )
+    verify: Literal["batch", "each", "truths"] = _setting("Claims and verdicts", "batch")
     """How claims are verified: all in one call, one per call, or against facts extracted from the
     contexts first.
     """
     claim_source: Literal["llm", "sentences", "hybrid"] = _setting(
-        "Claims and verdicts", "llm", needs=["metric"]
+        "Claims and verdicts", "llm", option=False
     )
     """How claims are found: by the judge (llm), one per sentence (sentences), or sentences as a
     fallback (hybrid).
     """
-    batch_size: int = _setting("Claims and verdicts", BATCH, ge=1, needs=["metric"])
+    batch_size: int = _setting("Claims and verdicts", BATCH, ge=1, option=False)
     """Maximum claims in one call."""
     truths_limit: int | None = _setting(
-        "Claims and verdicts", None, default_text="all", ge=1, needs=["metric"]
+        "Claims and verdicts", None, default_text="all", ge=1, option=False
     )
     """Maximum facts extracted from one context."""
-    include_reason: bool = _setting("Claims and verdicts", False, needs=["metric"])
+    include_reason: bool = _setting("Claims and verdicts", False, option=False)
     """Add a written summary of the verdicts; takes one more call."""
-    allow_partial: bool = _setting("Claims and verdicts", False, needs=["metric"])
+    allow_partial: bool = _setting("Claims and verdicts", False, option=False)
     """Let the judge answer PARTIALLY_SUPPORTED."""
 
 
@@ -246,7 +221,7 @@ class Plan(JudgePlan, ClaimPlan):
     """Read only the first N rows."""
     sample: int | None = _setting("Data", None, common=True, ge=1)
     """Evaluate only N rows, drawn at random; they keep their order."""
-    seed: int = _setting("Data", 0, ge=0, needs=["sample"])
+    seed: int = _setting("Data", 0, ge=0, option=False)
     """Seed of --sample: the same seed draws the same rows of the same data."""
     sheet: str | None = _setting("Data", None, common=True, default_text="the first")
     """Sheet of the workbook."""
@@ -254,71 +229,48 @@ class Plan(JudgePlan, ClaimPlan):
         "Data", {}, flags=["--map"], keys=["map"], metavar="FIELD=COLUMN", common=True
     )
     """Map a column to a field, e.g. --map query=Question."""
-    target: str | None = _setting(
-        "RAG system", None, keys=["api_url"], common=True, needs=["target"]
-    )
+    target: str | None = _setting("RAG system", None, keys=["api_url"], common=True)
     """The RAG system to call: a URL, a YAML file that describes an API, or module:function."""
     min_similarity: FiniteFloat = _setting(
-        "RAG system",
-        0.0,
-        flags=["-t", "--threshold", "--min-similarity"],
-        keys=["threshold"],
-        needs=["request"],
+        "RAG system", 0.0, flags=["-t", "--threshold", "--min-similarity"], keys=["threshold"]
     )
     """Minimum retrieval similarity, sent to the target. Not a pass mark; for that use --fail-under.
     """
-    delay: FiniteFloat = _setting("RAG system", 0.0, ge=0, needs=["request"])
+    delay: FiniteFloat = _setting("RAG system", 0.0, ge=0)
     """Minimum seconds between calls to the target, for fragile servers."""
     metrics: tuple[MetricName, ...] = _setting(
         "Metrics", ("all",), flags=["-m", "--metric"], keys=["metric"], common=True
     )
     """Metrics or groups: all, all_retrieval, all_generation. Several may follow one -m."""
-    k: Cutoffs = _setting(
-        "Metrics",
-        5,
-        flags=["-k", "--k"],
-        metavar="N[,N...]",
-        common=True,
-        needs=["metric", "request"],
-    )
+    k: Cutoffs = _setting("Metrics", 5, flags=["-k", "--k"], metavar="N[,N...]", common=True)
     """Cut-off: how many top results are scored and requested from the target. With several
     cut-offs, such as --k 1,3,5,10, each metric is computed at each of them.
     """
-    concurrency: int = _setting(
-        "Limits", 8, common=True, ge=1, le=1000, needs=["target", "parallel"]
-    )
+    concurrency: int = _setting("Limits", 8, common=True, ge=1, le=1000)
     """Maximum number of concurrent rows and calls."""
-    engine: Literal["processes", "ray"] = _setting("Limits", "processes", needs=["judge"])
+    engine: Literal["processes", "ray"] = _setting("Limits", "processes")
     """What the workers are: processes on this machine, or actors of Ray (extra `ray`), on the
     cluster of RAY_ADDRESS or on this machine.
     """
-    workers: int = _setting("Limits", 1, common=True, ge=1, le=256, needs=["judge"])
+    workers: int = _setting("Limits", 1, common=True, ge=1, le=256)
     """Processes that judge the rows, for judges that need the processor: offline and local ones.
     They share --concurrency and the limits on calls.
     """
-    timeout: FiniteFloat = _setting("Limits", 60.0, common=True, gt=0, needs=["request", "server"])
+    timeout: FiniteFloat = _setting("Limits", 60.0, common=True, gt=0)
     """Timeout per attempt, in seconds."""
-    retries: int = _setting(
-        "Limits",
-        7,
-        flags=["--max-retries"],
-        keys=["max_retries"],
-        ge=0,
-        le=20,
-        needs=["request", "server"],
-    )
+    retries: int = _setting("Limits", 7, flags=["--max-retries"], keys=["max_retries"], ge=0, le=20)
     """Retries after a failed connection, a 429 or a 5xx. Waits double from 0.5 to 30 s, minus up to
     half at random; a longer Retry-After applies, up to 120 s.
     """
     fail_fast: bool = _setting("Limits", False)
     """Stop after the first row with a failed score, with exit code 3."""
-    gates_on: Literal["mean", "interval", "corrected"] = _setting("Gates", "mean", needs=["gate"])
+    gates_on: Literal["mean", "interval", "corrected"] = _setting("Gates", "mean")
     """What --fail-under and --fail-over test: the mean, the pessimistic end of its 95% interval, or
     the mean corrected with --calibration.
     """
     calibration: str | None = _setting("Gates", None, metavar="NAME")
     """Correct means with the labels of a calibration, made with `ragstone calibrate`."""
-    max_age: int | None = _setting("Gates", None, metavar="DAYS", needs=["corrected"], ge=1)
+    max_age: int | None = _setting("Gates", None, metavar="DAYS", ge=1, option=False)
     """With --gates-on corrected: exit 3 if all labels are more than DAYS older than the run."""
     max_failure_rate: Share = _setting(
         "Gates", 0.1, metavar="SHARE", common=True, default_text="10%", ge=0, le=1
@@ -331,6 +283,7 @@ class Plan(JudgePlan, ClaimPlan):
         None,
         metavar="TAG",
         default_text="rows that share a query, contexts, a source or a conversation",
+        option=False,
     )
     """Tag of rows that belong together (a source, a conversation); confidence intervals resample
     them together. `id` treats rows as independent.
@@ -344,12 +297,12 @@ class Plan(JudgePlan, ClaimPlan):
     def _read(cls, value: object) -> object:
         if not isinstance(value, Mapping):
             return value
-        fields: dict[str, object] = {}
-        for former, each in cast("Mapping[str, object]", value).items():
-            name = _FORMER_NAMES.get(former, former)
-            is_none = isinstance(each, str) and each.lower() == "none"
-            fields[name] = None if is_none and name in NUMBERS_OR_NONE else each
-        return fields
+        return {
+            name: None
+            if name in NUMBERS_OR_NONE and isinstance(each, str) and each.lower() == "none"
+            else each
+            for name, each in cast("Mapping[str, object]", value).items()
+        }
 
     @property
     def cutoffs(self) -> tuple[int, ...]:
@@ -378,16 +331,6 @@ NUMBERS_OR_NONE = frozenset(
 )
 """Fields with an optional number; the text `none` leaves it out."""
 
-_FORMER_NAMES = {
-    "cascade_mark": "cascade_threshold",
-    "cascade_control": "cascade_audit_rate",
-    "claims": "claim_source",
-    "partial": "allow_partial",
-    "threshold": "min_similarity",
-    "max_failed": "max_failure_rate",
-}
-"""Names of fields in stored runs of older versions -> the names they have now."""
-
 
 class Settings(Plan):
     """All that a config file can set: the plan, and what only the command line uses."""
@@ -403,7 +346,6 @@ class Settings(Plan):
         f"{', '.join(PRESETS)}.",
         metavar="NAME",
         common=True,
-        needs=["metric"],
     )
     fail_under: FrozenMap[str, Share] = _setting("Gates", {}, metavar="METRIC=VALUE", common=True)
     """Exit 1 if the metric's mean is below the value: hit@5=0.8 or hit@5=80%."""
@@ -430,8 +372,8 @@ class Setting:
     keys: Sequence[str]
     metavar: str
     common: bool
+    option: bool
     default: str
-    needs: Sequence[Need]
 
     @property
     def description(self) -> str:
@@ -582,6 +524,7 @@ class Manifest(FrozenModel):
         not_run: metric -> why it was not run.
         identity: everything that affects the numbers, by name; equal for repetitions of a run.
         judge_setups: metric -> hash of the judge and what affects the replies to its questions.
+        reports: options of the command that started the run, for the files that `resume` writes.
     """
 
     run_id: str
@@ -596,21 +539,11 @@ class Manifest(FrozenModel):
     not_run: FrozenMap[str, str]
     identity: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
     judge_setups: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
-
-    @field_validator("identity", mode="before")
-    @classmethod
-    def _read_old_names(cls, value: Mapping[str, str]) -> Mapping[str, str]:
-        return {_FORMER_NAMES.get(name, name): each for name, each in value.items()}
+    reports: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
 
     @property
     def fingerprint(self) -> str:
         return sha256(json.dumps(dict(self.identity), sort_keys=True).encode()).hexdigest()
-
-    @property
-    def former_fingerprint(self) -> str:
-        old = {new: old for old, new in _FORMER_NAMES.items()}
-        identity = {old.get(name, name): each for name, each in self.identity.items()}
-        return sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
     def changed(self, other: "Manifest") -> Mapping[str, tuple[str, str]]:
         names = dict.fromkeys((*self.identity, *other.identity))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from pydantic import AliasChoices, Field, FiniteFloat
+from pydantic import Field, FiniteFloat
 
 from ragstone._internal.fields import FrozenModel, MetricName
 from ragstone.errors import UsageError
@@ -36,7 +36,7 @@ class Gate(FrozenModel):
 
     metric: MetricName
     op: Op
-    threshold: FiniteFloat = Field(validation_alias=AliasChoices("threshold", "mark"))
+    threshold: FiniteFloat
     of: Of = "mean"
 
     def check(

@@ -44,8 +44,6 @@ class Question(FrozenModel, ABC, Generic[T]):
     """
 
     kind: ClassVar[str]
-    former_kind: ClassVar[str | None] = None
-    """The name under which older runs stored this kind."""
     replies: ClassVar[TypeAdapter[Any]]
     """The validator of this kind's replies."""
     one_each: ClassVar[tuple[str, str] | None] = None
@@ -61,21 +59,13 @@ class Question(FrozenModel, ABC, Generic[T]):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
         super().__pydantic_init_subclass__(**kwargs)
-        for name in ("kind", "former_kind"):
-            if kind := cls.__dict__.get(name):
-                _KINDS[kind] = cast("type[Question[object]]", cls)
+        if kind := cls.__dict__.get("kind"):
+            _KINDS[kind] = cast("type[Question[object]]", cls)
 
     @cached_property
     def key(self) -> str:
-        return self._key(self.kind)
-
-    @property
-    def former_key(self) -> str | None:
-        return self._key(self.former_kind) if self.former_kind else None
-
-    def _key(self, kind: str) -> str:
         fields = self.model_dump(mode="json", exclude_defaults=True)
-        canonical = json.dumps([kind, fields], sort_keys=True, ensure_ascii=True)
+        canonical = json.dumps([self.kind, fields], sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def varied(self, **update: object) -> Self:
@@ -148,7 +138,6 @@ class GenerateQueries(Question[GeneratedQueries]):
     """Which queries does this response answer? `count` of them, each worded differently."""
 
     kind: ClassVar[str] = "generate_queries"
-    former_kind: ClassVar[str | None] = "guess_queries"
 
     response: str
     count: Annotated[int, Field(ge=1)]
@@ -180,7 +169,6 @@ class TextSimilarity(Question[tuple[float, ...]]):
     """How similar in meaning is this text to each of the others? Cosines of embeddings."""
 
     kind: ClassVar[str] = "text_similarity"
-    former_kind: ClassVar[str | None] = "compare_texts"
 
     text: str
     others: tuple[str, ...]

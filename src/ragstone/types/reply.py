@@ -4,9 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar
-
-from pydantic import AliasChoices, Field
+from typing import Generic, TypeAlias, TypeVar
 
 from ragstone.errors import CallError, Cause, JudgeError
 from ragstone.types.claim import Verdict
@@ -60,10 +58,6 @@ class Usage:
 NOTHING_SPENT = Usage()
 
 
-def _formerly(*names: str) -> Any:
-    return Field(validation_alias=AliasChoices(*names))
-
-
 @dataclass(frozen=True)
 class CascadeStats:
     """How many verdicts of a cascade were escalated, and how often its judges agreed.
@@ -78,10 +72,10 @@ class CascadeStats:
     """
 
     verdicts: int = 0
-    escalated: Annotated[int, _formerly("escalated", "up")] = 0
-    audited: Annotated[int, _formerly("audited", "control")] = 0
-    agreed_supported: Annotated[int, _formerly("agreed_supported", "alike")] = 0
-    agreed_label: Annotated[int, _formerly("agreed_label", "same")] = 0
+    escalated: int = 0
+    audited: int = 0
+    agreed_supported: int = 0
+    agreed_label: int = 0
     saved: int = 0
     unanswered: int = 0
 

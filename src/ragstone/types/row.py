@@ -5,9 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Annotated, TypeVar, overload
-
-from pydantic import AliasChoices, Field
+from typing import TypeVar, overload
 
 from ragstone.errors import Cause
 from ragstone.types.claim import DiagnosedClaim
@@ -45,9 +43,7 @@ class Row:
 
     index: int
     sample: Sample
-    failures: Annotated[
-        Mapping[str, Failure], Field(validation_alias=AliasChoices("failures", "lacking"))
-    ] = field(default_factory=dict[str, Failure])  # `lacking` in older stored runs
+    failures: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
     calls: tuple[TargetCall, ...] = ()
     scores: Mapping[str, Score] = field(default_factory=dict[str, Score])
     exchanges: tuple[Exchange, ...] = ()

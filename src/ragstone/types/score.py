@@ -6,7 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal, Self
 
-from pydantic import AliasChoices, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import ConfigDict, Field, FiniteFloat, model_validator
 
 from ragstone._internal.fields import Figure, FrozenMap, FrozenModel, HighEnd, LowEnd
 from ragstone.errors import Cause
@@ -42,9 +42,7 @@ class Score(FrozenModel):
 
     state: State
     value: FiniteFloat | None = None
-    threshold: FiniteFloat | None = Field(
-        default=None, validation_alias=AliasChoices("threshold", "mark")
-    )
+    threshold: FiniteFloat | None = None
     passed: bool | None = None
     reason: str | None = None
     cause: Cause | None = None

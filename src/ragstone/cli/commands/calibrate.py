@@ -8,9 +8,8 @@ from rich.console import Console
 
 from ragstone._internal.text import count, one_line
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import STORE, json_file, option
+from ragstone.cli.options import RUN, STORE, json_file, open_store, option, read_by
 from ragstone.cli.output import check_extension, check_files, write_document
-from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.reports.facts import correction
 from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_table

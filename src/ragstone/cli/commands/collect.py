@@ -17,19 +17,19 @@ from ragstone.cli.options import (
     CONFIG,
     READING,
     GroupedCommand,
+    config_of,
     explicit_settings,
     option,
     setting,
     typed_settings,
 )
 from ragstone.cli.output import check_files, progress
-from ragstone.cli.parse import config_of
 from ragstone.datasets import load
 from ragstone.datasets.adapters.responses import MODES
 from ragstone.datasets.export import WRITERS
 from ragstone.errors import UsageError
 from ragstone.evaluation.collect import ENDING, Collector, collection_settings, discard_journal
-from ragstone.evaluation.effects import settings_without_effect
+from ragstone.evaluation.preflight import idle_settings
 from ragstone.types.config import DEFAULT_API, Plan
 
 FOLDER = Path("responses")
@@ -95,9 +95,7 @@ def command(
     part = out.with_name(out.name + ENDING)
     collector = Collector.of(dataset, plan=plan, mode=mode, target=target, part=part, fresh=fresh)
     explicit = explicit_settings(given)
-    idle = settings_without_effect(
-        explicit, plan, metrics=(), target=collector.target, own_judge=False
-    )
+    idle = idle_settings(explicit, plan, metrics=(), target=collector.target, own_judge=False)
     for notice in (*idle, *collector.target.notes(dataset.samples)):
         click.echo(notice, err=True)
     with collector.journal as journal:

@@ -10,9 +10,8 @@ from rich.console import Console
 
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import REGRESSION_OPTIONS, STORE, option, setting
+from ragstone.cli.options import REGRESSION_OPTIONS, STORE, open_store, option, read_by, setting
 from ragstone.cli.output import RegressionLimits, check_extension, check_files, code_of
-from ragstone.cli.parse import open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions, verdict
 from ragstone.reports.format import finite

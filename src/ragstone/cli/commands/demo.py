@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from ragstone._internal.concurrency import BackgroundLoop
-from ragstone.cli.evaluate import evaluated
-from ragstone.cli.options import NO_STORE, RESULTS, STORE, option, store_files
+from ragstone.cli.commands.run import evaluated
+from ragstone.cli.options import NO_STORE, RESULTS, STORE, option, store_files, store_option_value
 from ragstone.cli.output import outputs_of
-from ragstone.cli.parse import store_option_value
 from ragstone.demo.questions import DATASET, write_manuals
 from ragstone.demo.server import Variant, make_service, running, serve
 from ragstone.evaluation.recorder import StoreOptions

@@ -23,24 +23,26 @@ from ragstone.cli.options import (
     LIMITS,
     PLUGIN,
     READING,
+    RUN,
     STORE,
     Given,
     GroupedCommand,
+    config_of,
     explicit_settings,
     json_file,
     load_plugins,
+    open_store,
     option,
+    read_by,
     typed_settings,
 )
 from ragstone.cli.output import check_extension, check_files, progress, progress_bar, write_document
-from ragstone.cli.parse import RUN, config_of, open_store, read_by
 from ragstone.datasets import load, samples_of
 from ragstone.datasets.columns import ALIASES, flag
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import UsageError
 from ragstone.evaluation.dry_run import estimate_calls, estimate_rows, usage_of
-from ragstone.evaluation.effects import check_judge_settings
-from ragstone.evaluation.fingerprint import VERSION, judge_key, judge_setup
+from ragstone.evaluation.fingerprint import VERSION, JudgeSetup, judge_key
 from ragstone.evaluation.judge_testing.again import (
     NOISE,
     PROBES,
@@ -68,6 +70,7 @@ from ragstone.evaluation.judge_testing.runner import (
     JudgeTestRunner,
     plan_questions,
 )
+from ragstone.evaluation.preflight import check_judge_settings
 from ragstone.evaluation.rescore import TranscriptMissingError
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
@@ -273,7 +276,7 @@ def probe(**given: Any) -> None:
     before = read_looks(path)
     metrics = [get(name) for name in dict.fromkeys(metric for metric, _, _ in units)]
     judged, spent = again.judge(rows, metrics, same_claims(rows))
-    setup = judge_setup(again.plan, make_judge(again.plan), [VerifyClaims.kind])
+    setup = JudgeSetup(again.plan, make_judge(again.plan)).hash([VerifyClaims.kind])
     looks = [look_of(each, units, version=VERSION, setup=setup) for each in judged]
     unanswered = max(list(look.verdicts.values()).count(None) for look in looks)
     if unanswered > MAX_FAILURES * len(units):

@@ -15,9 +15,8 @@ from rich.text import Text
 
 from ragstone._internal.text import count, one_line, strip_controls
 from ragstone.cli import load, silent_pipes
-from ragstone.cli.options import ANNOTATOR, LABEL_METRIC, STORE, option
+from ragstone.cli.options import ANNOTATOR, LABEL_METRIC, RUN, STORE, open_store, option, read_by
 from ragstone.cli.output import check_files
-from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.evaluation.label_files import WORDS
 from ragstone.evaluation.labelling import (

@@ -7,9 +7,18 @@ from rich.console import Console
 
 from ragstone._internal.text import count
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import ANNOTATOR, LABEL_METRIC, SHEET, STORE, option, pairs_of
+from ragstone.cli.options import (
+    ANNOTATOR,
+    LABEL_METRIC,
+    RUN,
+    SHEET,
+    STORE,
+    open_store,
+    option,
+    pairs_of,
+    read_by,
+)
 from ragstone.cli.output import check_files
-from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.evaluation.label_files import LabelDefaults, read_label_file
 from ragstone.evaluation.labelling import metric_of, read_claims

@@ -1,4 +1,4 @@
-"""`ragstone metrics`: list the metrics, or print the definition of one."""
+"""`ragstone metrics`: list the metrics, define one, or show what each policy does."""
 
 import json
 import re
@@ -12,15 +12,15 @@ from pydantic import TypeAdapter
 from rich.console import Console
 from rich.text import Text
 
-from ragstone.cli.options import PLUGIN, load_plugins, option
-from ragstone.cli.parse import config_of
-from ragstone.errors import UsageError
+from ragstone.cli.options import PLUGIN, config_of, load_plugins, option
+from ragstone.errors import Cause, UsageError
 from ragstone.metrics import GROUPS, Metric, catalogue, get, select
 from ragstone.metrics.registry import OURS, origin
 from ragstone.reports.terminal import Grid, GridRow, print_grid, print_pairs
-from ragstone.types.policy import POLICIES
+from ragstone.types.claim import Label
+from ragstone.types.policy import POLICIES, PRESETS, Policy, PolicyOutcome
 from ragstone.types.sample import in_words
-from ragstone.types.score import MetricInfo
+from ragstone.types.score import MetricInfo, State
 
 NOTES = (
     "calls: judge calls per sample, with default parameters and an empty cache.",
@@ -61,53 +61,51 @@ _WRAPPED = re.compile(r"(?<=[^\n]{70})(?<![.:])\n(?=\S)")
 _JSON = option("--json as_json", "Print JSON.", is_flag=True)
 
 
-class _Metrics(click.Group):
-    """`metrics NAME` is short for `metrics show NAME`."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        return super().resolve_command(ctx, args if args[0] in self.commands else ["show", *args])
-
-
-@click.group(name="metrics", cls=_Metrics, invoke_without_command=True, params=[PLUGIN, _JSON])
-@click.pass_context
-def command(context: click.Context, plugin: tuple[str, ...], as_json: bool) -> None:
+@click.command(
+    name="metrics",
+    params=[
+        click.Argument(["name"], required=False),
+        option("--policies", "Show how each policy handles each situation.", is_flag=True),
+        PLUGIN,
+        _JSON,
+    ],
+)
+def command(name: str | None, policies: bool, plugin: tuple[str, ...], as_json: bool) -> None:
     """List the metrics: what each measures, needs and costs, its range and direction.
 
     Your own metrics are included: those of --plugin, of the config file in this folder, and of
-    installed packages. `ragstone metrics NAME` prints the full definition of one
-    metric; NAME may include parameters.
+    installed packages. With NAME, which may include parameters, it prints the full definition of
+    one metric. With --policies, it shows how policies turn verdicts into a score, and what each
+    does if there are none; choose one with `ragstone run --policy NAME`.
 
     \b
     ragstone metrics
     ragstone metrics faithfulness
     ragstone metrics faithfulness:deepeval,verify=truths
     ragstone metrics politeness --plugin politeness.yaml
+    ragstone metrics --policies
     """
-    context.obj = as_json
     load_plugins(*config_of().plugins, *plugin)
-    if context.invoked_subcommand is not None:
-        return
-    if as_json:
+    console = Console(highlight=False)
+    if policies:
+        print_policies(console)
+    elif name is not None:
+        _show(name, as_json, console)
+    elif as_json:
         _print_json([_listed(info) for info in catalogue().values()])
     else:
-        print_catalogue(Console(highlight=False))
+        print_catalogue(console)
 
 
-@command.command(name="show", params=[click.Argument(["name"]), PLUGIN, _JSON])
-@click.pass_obj
-def show(before: bool, name: str, plugin: tuple[str, ...], as_json: bool) -> None:
-    """Print the full definition of a metric; NAME may include parameters."""
-    load_plugins(*plugin)
+def _show(name: str, as_json: bool, console: Console) -> None:
     if name in GROUPS:
         members = ", ".join(map(str, select([name])))
         raise UsageError(f"{name!r} is a group ({members}); specify one of them")
     metric = get(name)
     groups = [group for group in GROUPS if metric.name in {each.name for each in select([group])}]
     parameters = _parameters(metric)
-    if not (as_json or before):
-        _print_definition(metric, parameters, groups, Console(highlight=False))
+    if not as_json:
+        _print_definition(metric, parameters, groups, console)
         return
     _print_json(
         {
@@ -197,3 +195,64 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None else str(value)
+
+
+def _outcome(outcome: PolicyOutcome, cause: str = "") -> str:
+    if outcome.state is State.FAILED and cause:
+        return f"{outcome}: {cause}"
+    return str(outcome) if outcome.passes else f"{outcome}, never passes"
+
+
+def outcomes(policy: Policy) -> dict[str, str]:
+    unknown = Label.NOT_ENOUGH_INFO
+    no_contexts = f"{policy.number([unknown]):.1f}: every claim is {unknown.value}"
+    if policy.no_contexts is not None:
+        no_contexts = _outcome(policy.no_contexts)
+    miscounted = f"{State.FAILED.value}: {Cause.COUNT_MISMATCH.value}"
+    if (rule := policy.miscounted) is not None:
+        made = "mean after truncation" if rule.cut else "mean of those returned"
+        made = "1 - (unsupported + missing) / claims" if rule.taken_off else made
+        miscounted = f"{made}, flagged; if none: {_outcome(rule.nothing)}"
+    misread = f"{State.FAILED.value}: {Cause.MALFORMED.value}"
+    if policy.misread is not None:
+        misread = f"counts as {policy.misread.value}, flagged"
+    weights = " / ".join(f"{policy.weights[label]:g}" for label in Label)
+    return {
+        "response or contexts missing": State.UNDEFINED.value,
+        "response is empty": _outcome(policy.empty_response),
+        "no claims in the response": _outcome(policy.no_claims),
+        "contexts are an empty list": no_contexts,
+        "judge refused": _outcome(policy.refused, Cause.REFUSAL.value),
+        "no reply (1)": _outcome(policy.unanswered, "timeout, etc."),
+        "no readable reply (2)": _outcome(policy.unreadable, Cause.MALFORMED.value),
+        "too few or too many verdicts (2)": miscounted,
+        "one label unreadable (2)": misread,
+        "otherwise: mean of the weights (3)": (
+            "mean probability of support" if policy.probable else weights
+        ),
+        "threshold": "none" if policy.threshold is None else f"{policy.threshold:g}",
+        "range": f"{policy.low:g} to {policy.high:g}",
+    }
+
+
+POLICY_NOTES = (
+    "The first situation that applies determines the score.",
+    "(1) unreachable, rejected, timed out, rate limited, truncated or over budget",
+    "(2) after one retry",
+    f"(3) for {' / '.join(label.value for label in Label)}",
+    "flagged: imputed by the policy and counted separately; a flagged score never passes",
+    "A threshold sets `passed`, not the exit code; use --fail-under for that.",
+)
+
+
+def print_policies(console: Console) -> None:
+    for policy in POLICIES.values():
+        console.print(f"{policy.name}: {policy.source}", markup=False)
+        found = outcomes(policy).items()
+        print_pairs(((f"  {about}", Text(outcome)) for about, outcome in found), console)
+        console.print()
+    for note in (*POLICY_NOTES, ""):
+        console.print(note, markup=False)
+    for name, settings in PRESETS.items():
+        pairs = ", ".join(f"{key}={str(value).lower()}" for key, value in settings.items())
+        console.print(f"--preset {name}: {pairs}", markup=False)

@@ -11,9 +11,8 @@ import numpy as np
 from rich.console import Console
 
 from ragstone._internal.text import count
-from ragstone.cli.options import STORE, json_file, option
+from ragstone.cli.options import RUN, STORE, json_file, open_store, option, read_by
 from ragstone.cli.output import check_extension, check_files, write_document
-from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.evaluation.judge_testing.again import judge_variances
 from ragstone.reports.format import NO_VALUE

@@ -8,8 +8,7 @@ import click
 
 from ragstone._internal.text import count, public_url
 from ragstone.cli import TOO_MUCH_FAILED
-from ragstone.cli.options import STORE, option
-from ragstone.cli.parse import RUN, open_store
+from ragstone.cli.options import RUN, STORE, open_store, option
 from ragstone.errors import UsageError
 from ragstone.integrations.push import PLATFORMS, Pushed, push, traced_scores
 from ragstone.store import find_run

@@ -26,6 +26,7 @@ from ragstone.cli.options import (
     READING,
     Given,
     GroupedCommand,
+    config_of,
     explicit_settings,
     json_file,
     load_plugins,
@@ -41,13 +42,12 @@ from ragstone.cli.output import (
     progress_bar,
     write_document,
 )
-from ragstone.cli.parse import config_of
 from ragstone.datasets import load
 from ragstone.datasets.export import check_format, losses, write_samples
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.evaluation.dry_run import Estimate, estimate_calls, usage_of
-from ragstone.evaluation.effects import check_judge_settings
-from ragstone.evaluation.fingerprint import VERSION, judge_setup
+from ragstone.evaluation.fingerprint import VERSION, JudgeSetup
+from ragstone.evaluation.preflight import check_judge_settings
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import MOST, Guess
 from ragstone.judges.factory import make_judge
@@ -356,7 +356,7 @@ class _Generation:
             record: dict[str, object] = {
                 "judge": judge.name,
                 "judge_setups": {
-                    kind: judge_setup(self.plan, judge, [kind]) for kind in request.kinds
+                    kind: JudgeSetup(self.plan, judge).hash([kind]) for kind in request.kinds
                 },
                 "prompts": {kind: self._prompt(kind).fingerprint for kind in request.kinds},
                 "types": request.counts,

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ragstone._internal.plugins import FILES
-from ragstone.cli.evaluate import evaluated
+from ragstone.cli.commands.run import evaluated
 from ragstone.cli.options import (
     OTEL,
     PLUGIN,
@@ -15,13 +15,15 @@ from ragstone.cli.options import (
     STORE,
     STORED_CORRECTION,
     Given,
+    config_of,
     load_plugins,
+    open_store,
     option,
     store_files,
+    tracing_of,
     with_correction,
 )
-from ragstone.cli.output import Outputs, finish, outputs_of
-from ragstone.cli.parse import config_of, open_store, tracing_of
+from ragstone.cli.output import finish, outputs_of
 from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import RunChangedError, StoreOptions
 from ragstone.store import RunInfo, Store, find_run
@@ -43,21 +45,19 @@ def command(**given: Any) -> None:
     """Resume a stored run: RUN, or the newest unfinished one that can be resumed.
 
     RUN is an id, the start of an id, a tag, or `last`. Finished rows are not evaluated again.
-    Running the original command again also resumes a run; `resume` does not need its options. The
-    data set is read from its original path, target and prompt files from the current folder, and
-    keys from the environment.
+    Running the original command again also resumes a run; `resume` does not need its options, and
+    writes the same reports. The data set is read from its original path, target and prompt files
+    from the current folder, and keys from the environment.
 
     \b
     ragstone resume
     ragstone resume last --retry-failed
     """
-    outputs = outputs_of(given)
-    outputs.check(*store_files(given["store"]))
     load_plugins(*config_of().plugins, *given["plugin"])
     with open_store(given["store"]) as store:
         if given["run"]:
             info = store.info(find_run(store, given["run"]))
-            sys.exit(_resume(store, info, given, outputs))
+            sys.exit(_resume(store, info, given))
         other = ""
         for info in store.runs():
             manifest = info.manifest
@@ -65,7 +65,7 @@ def command(**given: Any) -> None:
             if info.finished or not resumable or store.unfinished(info.fingerprint) != info.id:
                 continue
             try:
-                sys.exit(_resume(store, info, given, outputs))
+                sys.exit(_resume(store, info, given))
             except RunChangedError as error:
                 click.echo(f"Skipped: {error}", err=True)
                 other = "other "
@@ -75,8 +75,10 @@ def command(**given: Any) -> None:
     )
 
 
-def _resume(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int:
+def _resume(store: Store, info: RunInfo, given: Given) -> int:
     run_id, retries = info.id, given["retry_failed"]
+    outputs = outputs_of(given, stored=info.manifest.reports)
+    outputs.check(*store_files(given["store"]))
     if info.ranked:
         raise UsageError(
             f"run {run_id} contains the scores of a ranking file and is complete; "

@@ -1,22 +1,49 @@
-"""`ragstone runs`: list the stored runs, look at one, tag, delete, export and import them."""
+"""`ragstone runs`: list, show, rescore, tag, delete, export and import stored runs."""
 
 import re
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import STORE, json_file, option
-from ragstone.cli.output import check_extension, check_files, write_document
-from ragstone.cli.parse import RUN, open_store, read_by
+from ragstone.cli.options import (
+    GATES,
+    PLUGIN,
+    RUN,
+    STORE,
+    STORED_CORRECTION,
+    STORED_RESULTS,
+    Given,
+    config_of,
+    json_file,
+    load_plugins,
+    open_store,
+    option,
+    read_by,
+    with_correction,
+)
+from ragstone.cli.output import (
+    Outputs,
+    check_extension,
+    check_files,
+    finish,
+    outputs_of,
+    progress,
+    write_document,
+)
 from ragstone.errors import UsageError
+from ragstone.evaluation.config_file import metric_names
+from ragstone.evaluation.rescore import TranscriptMissingError, rescore, save
 from ragstone.reports.runs_table import print_info, print_runs, run_entry
 from ragstone.reports.tables import STDOUT
-from ragstone.reports.terminal import print_run
 from ragstone.store import (
+    RunInfo,
+    Store,
     delete,
     export,
     find_run,
@@ -29,9 +56,35 @@ from ragstone.store import (
 from ragstone.store import tag as set_tag
 from ragstone.store.archive import check_archive
 from ragstone.store.search import summarize
+from ragstone.types.gate import FLAGS, gate
+from ragstone.types.policy import POLICIES
 
 _AGE = re.compile(r"(\d{1,5})\s*([hdw])")
+ALL_POLICIES = "all"
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+_RESCORE: Sequence[click.Parameter] = (
+    click.Argument(["run"]),
+    option(
+        "--policy --policies policies",
+        f"How verdicts become a number: {', '.join(POLICIES)}; several "
+        "are compared, and `all` means every policy.  [default: the run's]",
+        multiple=True,
+        metavar="NAME",
+    ),
+    option(
+        "-m --metric metrics",
+        "Metrics or groups to score.  [default: the run's]",
+        multiple=True,
+        metavar="TEXT",
+    ),
+    PLUGIN,
+    option("--save keep", "Store the result as a new run.", is_flag=True),
+    *(each for each in GATES if each.name in FLAGS),
+    *STORED_RESULTS,
+    STORE,
+)
+
+
 _YES = option("--yes", "Do not ask for confirmation.", is_flag=True)
 
 
@@ -46,7 +99,7 @@ class _Runs(click.Group):
 
 @click.group(name="runs", cls=_Runs)
 def command() -> None:
-    """List the stored runs; show, tag, delete, export or import them.
+    """List the stored runs; show, rescore, tag, delete, export or import them.
 
     Without a command, it lists them, newest first. RUN is an id, the start of an id, a tag, or
     `last`.
@@ -55,7 +108,7 @@ def command() -> None:
     ragstone runs --limit 5
     ragstone runs show last
     ragstone runs tag last baseline
-    ragstone runs prune --older-than 30d
+    ragstone runs delete --older-than 30d
     """
 
 
@@ -87,45 +140,129 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
             click.echo(f"Showing the newest {limit}; use --limit to show more.")
 
 
-@command.command(name="show", params=[click.Argument(["run"]), STORE], epilog=RUN)
-def show(run: str, store: str | None) -> None:
-    """Print the settings and results of a run."""
-    with open_store(store, reading=True) as opened, silent_pipes():
-        run_id = find_run(opened, run)
-        console = Console(highlight=False)
-        print_info(opened.info(run_id), console)
-        print_run(opened.load(run_id), console)
+@command.command(
+    name="show",
+    params=[click.Argument(["run"]), *STORED_CORRECTION, *STORED_RESULTS, STORE],
+    epilog=RUN,
+)
+def show(**given: Any) -> None:
+    """Print the settings and results of a run, and write reports of it.
+
+    The exit code is that of the run.
+
+    \b
+    ragstone runs show last
+    ragstone runs show baseline -o baseline.xlsx --rows rows.jsonl
+    ragstone runs show last --json -
+    ragstone runs show last --calibration support --gates-on corrected
+    """
+    outputs = outputs_of(given, export=given["output"] is not None)
+    with open_store(given["store"], reading=True) as store:
+        info = store.info(find_run(store, given["run"]))
+        outputs.check(*read_by(store, info))
+        run = store.load(info.id)
+        run = run.with_plan(with_correction(run.manifest.plan, given))
+        with silent_pipes():
+            print_info(info, outputs.console)
+        sys.exit(finish(run, outputs))
 
 
 @command.command(
-    name="tag", params=[click.Argument(["run"]), click.Argument(["name"]), STORE], epilog=RUN
+    name="rescore",
+    params=list(_RESCORE),
+    epilog=f"{RUN} Exit codes are the same as for run. Only the gates given here are applied, not "
+    "those of the stored run.",
 )
-def tag_(run: str, name: str, store: str | None) -> None:
+def rescore_(**given: Any) -> None:
+    """Score a stored run again using the stored replies of its judge; no calls are made.
+
+    Choose other policies, or other metrics whose questions the judge has already answered.
+
+    \b
+    ragstone runs rescore last --policy all
+    ragstone runs rescore last --policy ragas --save
+    ragstone runs rescore baseline -m hit@10 ndcg@10
+    """
+    outputs = outputs_of(given, export=given["output"] is not None)
+    load_plugins(*config_of().plugins, *given["plugin"])
+    with open_store(given["store"], reading=not given["keep"]) as store:
+        info = store.info(find_run(store, given["run"]))
+        outputs.check(*read_by(store, info))
+        code = _rescored(store, info, given, outputs)
+    sys.exit(code)
+
+
+def _rescored(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int:
+    gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in given[name]]
+    policies = [name.strip() for text in given["policies"] for name in text.split(",")]
+    if not all(policies):
+        raise UsageError(
+            "--policy: a name is empty; specify one policy, several separated by commas, or `all`"
+        )
+    with outputs.quiet(), progress(Console(stderr=True)) as on_row:
+        run = rescore(
+            store.load(info.id),
+            metric_names(given["metrics"]),
+            policies=list(dict.fromkeys(POLICIES if ALL_POLICIES in policies else policies)),
+            gates=gates,
+            on_row=on_row,
+        )
+    if not info.transcript and run.manifest.judge is not None:
+        # all of its questions had failed, so no reply is stored
+        raise TranscriptMissingError(info.id)
+    if given["keep"]:
+        save(run, store, transcript=info.transcript)
+        outputs.console.print(f"stored as run {run.manifest.run_id}", markup=False)
+    return finish(run, outputs)
+
+
+@command.command(
+    name="tag",
+    params=[
+        click.Argument(["run"]),
+        click.Argument(["name"], required=False),
+        option("--remove", "Remove the run's tag.", is_flag=True),
+        STORE,
+    ],
+    epilog=RUN,
+)
+def tag_(run: str, name: str | None, remove: bool, store: str | None) -> None:
     """Tag a run. RUN's earlier tag is replaced, and another run that has this tag loses it."""
+    if remove == (name is not None):
+        raise UsageError("specify either a tag, or --remove")
     with open_store(store) as opened:
         run_id = find_run(opened, run)
+        if name is None:
+            untag(opened, run_id)
+            click.echo(f"Untagged run {run_id}")
+            return
         before = set_tag(opened, run_id, name)
     moved = f" (moved from run {before.run})" if before.run else ""
     replaced = f"; its tag {before.tag} was removed" if before.tag else ""
     click.echo(f"Tagged run {run_id} as {name}{moved}{replaced}")
 
 
-@command.command(name="untag", params=[click.Argument(["run"]), STORE], epilog=RUN)
-def untag_(run: str, store: str | None) -> None:
-    """Remove a run's tag."""
-    with open_store(store) as opened:
-        run_id = find_run(opened, run)
-        untag(opened, run_id)
-    click.echo(f"Untagged run {run_id}")
-
-
 @command.command(
     name="delete",
-    params=[click.Argument(["runs"], nargs=-1, required=True, metavar="RUN..."), _YES, STORE],
+    params=[
+        click.Argument(["runs"], nargs=-1, metavar="RUN..."),
+        option(
+            "--older-than",
+            "Delete all runs of this age, except tagged ones: 12h, 30d or 8w.",
+            metavar="AGE",
+        ),
+        _YES,
+        STORE,
+    ],
     epilog=RUN,
 )
-def delete_(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
+def delete_(runs: tuple[str, ...], older_than: str | None, yes: bool, store: str | None) -> None:
     """Delete runs and all their rows, except runs in progress."""
+    if bool(runs) == (older_than is not None):
+        raise UsageError("specify either runs, or --older-than AGE")
+    if older_than is not None:
+        _prune(older_than, yes, store)
+        return
     with open_store(store) as opened:
         run_ids = list(dict.fromkeys(find_run(opened, name) for name in runs))
         if not yes and not _confirmed(run_ids):
@@ -135,16 +272,7 @@ def delete_(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
             click.echo(f"deleted {run_id}")
 
 
-@command.command(
-    name="prune",
-    params=[
-        option("--older-than", "Minimum age: 12h, 30d or 8w.", required=True, metavar="AGE"),
-        _YES,
-        STORE,
-    ],
-)
-def prune_(older_than: str, yes: bool, store: str | None) -> None:
-    """Delete old runs, except tagged runs and runs in progress."""
+def _prune(older_than: str, yes: bool, store: str | None) -> None:
     age = _AGE.fullmatch(older_than.strip())
     if age is None:
         raise UsageError(

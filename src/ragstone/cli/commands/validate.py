@@ -10,8 +10,15 @@ import click
 
 from ragstone._internal.text import count
 from ragstone.cli import UNUSABLE
-from ragstone.cli.options import COLUMNS, CONFIG, JUDGE, SHEET, load_plugins, typed_settings
-from ragstone.cli.parse import config_of
+from ragstone.cli.options import (
+    COLUMNS,
+    CONFIG,
+    JUDGE,
+    SHEET,
+    config_of,
+    load_plugins,
+    typed_settings,
+)
 from ragstone.datasets import Dataset, load
 from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.preflight import LLM, runnable, with_llm

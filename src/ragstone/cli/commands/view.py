@@ -6,8 +6,7 @@ from threading import Thread
 
 import click
 
-from ragstone.cli.options import STORE, option, setting
-from ragstone.cli.parse import RUN, open_store
+from ragstone.cli.options import RUN, STORE, open_store, option, setting
 from ragstone.errors import UsageError
 from ragstone.results.calibration import load_calibration
 from ragstone.store import find_run

@@ -379,6 +379,7 @@ class ProgressOptions(TypedDict, total=False):
     on_progress: Callable[[bool, int], None]
     on_notice: Callable[[str], None]
     explicit: Mapping[str, str]
+    reports: Mapping[str, str]
     tracing: Tracing
 
 
@@ -405,8 +406,8 @@ def evaluate_tests(
         others = make_judge(plan, asked=asked, budget=budget, tracing=tracing)
         judge = RouterJudge(dict.fromkeys(PROMPTS, text), others)
         unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
-        made = Evaluation.of(samples, plan=unlimited, judge=judge, **progress, **keeping)
+        made = Evaluation.prepare(samples, plan=unlimited, judge=judge, **progress, **keeping)
         made = replace(made, budget=budget)  # the judge counts
     else:
-        made = Evaluation.of(samples, plan=plan, **progress, **keeping)
+        made = Evaluation.prepare(samples, plan=plan, **progress, **keeping)
     return replace(made, finish=finish).run_in_thread()

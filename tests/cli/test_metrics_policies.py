@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 from tests.cases import each_case
 
-from ragstone.cli.commands.policies import outcomes
+from ragstone.cli.commands.metrics import outcomes
 from ragstone.types.policy import POLICIES, PRESETS
 
 Command = Callable[..., object]
@@ -47,7 +47,7 @@ def test_all_of_it_is_readable(
     ragstone: Command, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    said = ragstone("policies")
+    said = ragstone("metrics", "--policies")
     assert said.code == 0
     assert max(map(len, said.out.splitlines())) <= width
     assert "…" not in said.out

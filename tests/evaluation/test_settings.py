@@ -1,0 +1,95 @@
+"""Settings that would mislead if they were ignored are refused or reported."""
+
+from pathlib import Path
+
+import pytest
+
+from ragstone.errors import UsageError
+from ragstone.evaluation.preflight import (
+    CASCADE_SETTINGS,
+    LIMITS,
+    LLM_SETTINGS,
+    check_judge_settings,
+    idle_settings,
+)
+from ragstone.evaluation.runner import estimate, evaluate
+from ragstone.judges.base import ScriptedJudge
+from ragstone.metrics import select
+from ragstone.targets.factory import get_target
+from ragstone.types.config import SETTINGS, Plan
+
+LLM = "openai:gpt-4o-mini"
+ROW = {"query": "q", "ranking": ["a"], "relevance": ["a"], "response": "A.", "contexts": ["A."]}
+
+
+def test_settings_of_another_kind_of_judge_are_refused() -> None:
+    assert SETTINGS.keys() >= LLM_SETTINGS | CASCADE_SETTINGS | LIMITS
+    for name in SETTINGS:
+        if name in LLM_SETTINGS | CASCADE_SETTINGS:
+            with pytest.raises(UsageError, match=f"--{name}: only for "):
+                check_judge_settings({name: f"--{name}"}, Plan())
+        else:
+            check_judge_settings({name: f"--{name}"}, Plan())
+    for name in LLM_SETTINGS:
+        check_judge_settings({name: name}, Plan(judge=LLM))
+        check_judge_settings({name: name}, Plan(judge="cascade:offline+openai:gpt-4o-mini"))
+    for name in CASCADE_SETTINGS:
+        with pytest.raises(UsageError, match="only for cascades"):
+            check_judge_settings({name: name}, Plan(judge=LLM))
+
+
+@pytest.mark.parametrize("name", sorted(LIMITS))
+@pytest.mark.parametrize(
+    ("metric", "judge", "reason"),
+    [
+        ("faithfulness", "offline", "no metric uses an LLM"),
+        ("hit", LLM, "no metric uses a judge"),
+        ("faithfulness", LLM, ""),
+        ("faithfulness", f"cascade:offline+{LLM}", ""),
+    ],
+)
+def test_limits_without_a_paid_judge_are_reported(
+    name: str, metric: str, judge: str, reason: str
+) -> None:
+    plan = Plan.model_validate({"judge": judge, name: 9})
+    metrics = select([metric], **plan.parameters)
+    notices = idle_settings({name: f"--{name}"}, plan, metrics=metrics, target=None)
+    assert notices == ([f"--{name} has no effect: {reason}"] if reason else [])
+
+
+def test_a_threshold_that_no_system_obeys_is_reported() -> None:
+    plan = Plan(min_similarity=0.8)
+    metrics = select(["hit"], **plan.parameters)
+    explicit = {"min_similarity": "--threshold"}
+
+    def notices(target: object) -> list[str]:
+        made = get_target(target, plan, k=5) if target else None  # type: ignore[arg-type]
+        return idle_settings(explicit, plan, metrics=metrics, target=made)
+
+    def ask(query: str, k: int) -> str:
+        return query * k
+
+    assert notices(None) == ["--threshold has no effect: no RAG system is called"]
+    assert notices("http://127.0.0.1:9") == []
+    assert "--threshold has no effect" in notices(ask)[0]
+
+
+def test_in_python_options_are_reported_by_their_name(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="min_similarity has no effect: no RAG system is"):
+        evaluate([ROW], metrics="hit", min_similarity=0.8)
+    told: list[str] = []
+    estimate([ROW], metrics="hit", max_calls=3, on_notice=told.append)
+    assert told == ["max_calls has no effect: no metric uses a judge"]
+    (tmp_path / "ragstone.yaml").write_text("max_calls: 1\nthreshold: 0.5\n")
+    evaluate([ROW], metrics="hit", config=tmp_path / "ragstone.yaml")
+    evaluate([ROW], metrics="hit", plan=Plan(min_similarity=0.5), concurrency=8)
+
+
+def test_settings_do_not_configure_a_judge_object() -> None:
+    own = ScriptedJudge(
+        {"extract_claims": [{"text": "c"}], "verify_claims": [{"label": "SUPPORTED"}]}
+    )
+    told: list[str] = []
+    evaluate([ROW], metrics="faithfulness", judge=own, temperature=0.5, on_notice=told.append)
+    assert told == ["temperature has no effect: the judge object has its own settings"]
+    evaluate([ROW], metrics="hit", judge=own)  # several evaluations may share it
