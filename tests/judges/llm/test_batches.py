@@ -46,6 +46,9 @@ def run(
     def evaluate(judge: str, rows: int = 6, **options: Any) -> Run:
         given = {"base_url": url_of(judge, batch_server), "metrics": "faithfulness", "store": None}
         given["batch_api"] = True
+        rare = {"reply_cache", "max_tokens", "votes", "temperature"} & options.keys()
+        if rare:
+            given["config"] = {name: options.pop(name) for name in rare}
         return ragstone.evaluate(kit.samples(rows), judge=judge, **{**given, **options})
 
     return evaluate
@@ -242,7 +245,7 @@ def test_failures_while_collecting_only_delay(finish, batch_server, kit, judge):
         return None
 
     batch_server.fault = fault
-    assert scores(finish(judge, max_retries=1)) == right(kit)
+    assert scores(finish(judge, retries=1)) == right(kit)
     assert set(seen.values()) == {2}
     assert batch_server.sizes == [6, 6]
 
@@ -279,7 +282,7 @@ def test_a_batch_of_somebody_else_is_not_mistaken_for_a_lost_one(
         of(body) if "messages" in body else ""
     )
     with suppress(UsageError, BatchPendingError):
-        run(judge, max_retries=0)
+        run(judge, retries=0)
     assert scores(finish(judge)) == right(kit)
     batch_server.batches.remove(other)
     assert batch_server.sizes == [6, 6]
