@@ -77,7 +77,6 @@ def provider_class(name: str) -> "Callable[..., Provider[Any]]":
     """
     provider = name.partition(":")[0]
     try:
-        from pydantic_ai.models import known_model_names
         from pydantic_ai.providers import infer_provider_class
 
         return cast("Callable[..., Provider[Any]]", infer_provider_class(provider))
@@ -85,6 +84,8 @@ def provider_class(name: str) -> "Callable[..., Provider[Any]]":
         extra = f"ragstone[{provider}]" if provider in EXTRAS else f"pydantic-ai-slim[{provider}]"
         raise UsageError(f"the judge {name} needs an extra: pip install '{extra}'") from error
     except ValueError:
+        from pydantic_ai.models import known_model_names
+
         known = {other.partition(":")[0] for other in known_model_names() if ":" in other}
         raise UnknownNameError("provider of models", provider, known) from None
 
