@@ -36,7 +36,7 @@ PROMPT, REPLY = 1e-5, 4e-5
 """Dollars per token."""
 PRICED = f"""
 from ragstone.judges import factory
-from ragstone.judges.llm.providers.pricing import Price
+from ragstone.judges.llm.model import Price
 from ragstone.metrics import register
 from ragstone.metrics.claims import Faithfulness
 

@@ -24,7 +24,7 @@ from time import perf_counter
 from playwright.async_api import Browser, async_playwright
 
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.reports.html.page import write_html
 from ragstone.results.run import Run
 from ragstone.types.claim import Claim, Evidence, Label, Verdict

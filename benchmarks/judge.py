@@ -65,7 +65,7 @@ def bare(url: str, n: int) -> dict[str, float]:
 def ours(url: str, n: int) -> dict[str, float]:
     """Evaluate with everything on; the imports, which are start-up, are done by a first sample."""
     import ragstone
-    from ragstone.judges.llm.providers.pricing import price_of
+    from ragstone.judges.llm.model import price_of
 
     made = judged_samples(n)
     offline = [{"query": "q", "response": "It is so.", "contexts": ["It is so."]}]

@@ -28,9 +28,8 @@ from typing import Any
 from ragstone._internal.sentences import find_quote, split_sentences
 from ragstone.demo.questions import corpus as demo_passages
 from ragstone.demo.questions import entries
-from ragstone.judges.base import Judge
+from ragstone.judges.base import Judge, ScriptedJudge
 from ragstone.judges.offline import OfflineJudge
-from ragstone.judges.scripted import ScriptedJudge
 from ragstone.testsets.check import RowCheck, check_samples
 from ragstone.testsets.documents import Chunk, Corpus, Document, split_chunks
 from ragstone.testsets.wording import topic_terms

@@ -18,7 +18,7 @@ from pathlib import Path
 from ragas_cases import cases, claims, cosine, guesses, holds, noncommittal
 
 from ragstone import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.types.questions import (
     ExtractClaims,
     GenerateQueries,

@@ -22,7 +22,7 @@ from aiohttp import web
 from hypothesis import HealthCheck, settings
 from tests.postgresql import Server, end_server, start_server
 
-from ragstone import redaction
+from ragstone._internal import secrets
 from ragstone.metrics import registry
 
 
@@ -320,7 +320,7 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away after each test the secrets that it used."""
-    monkeypatch.setattr(redaction, "_known", {})
+    monkeypatch.setattr(secrets, "_known", {})
 
 
 Fork = Callable[..., dict[str, Any]]

@@ -6,6 +6,7 @@
     │   ├── UnknownNameError           no metric, judge, policy or option has this name
     │   └── TargetError                the RAG system under test cannot be called at all
     ├── QuestionNotSupportedError      this judge does not answer this kind of question
+    ├── BatchPendingError              replies come in a batch: run the same evaluation again later
     └── CallError                      one call failed: becomes a failed score, never a number
         └── JudgeError                 a call to the judge failed
 
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 
-from ragstone.redaction import redact
+from ragstone._internal.secrets import redact
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -114,6 +115,10 @@ class TargetError(UsageError):
 
 class QuestionNotSupportedError(RagstoneError):
     """The judge does not support this kind of question."""
+
+
+class BatchPendingError(RagstoneError):
+    """Questions wait for a batch of the judge's provider; the same evaluation continues later."""
 
 
 class CallError(RagstoneError):

@@ -15,8 +15,8 @@ from tests.cases import each_case
 
 from ragstone._internal.http import Client, Connection, HttpReply, _retry_after
 from ragstone._internal.rate_limit import Budget, Limits
+from ragstone._internal.secrets import remember
 from ragstone.errors import CallError, Cause, UsageError
-from ragstone.redaction import remember
 
 PATH = "/x"
 pytestmark = pytest.mark.usefixtures("quick")

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from ragstone.errors import Cause
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.reports.html.page import write_html
 from ragstone.results.run import Run
 from ragstone.types.claim import Claim, Evidence, Label, Verdict

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.reports.html.page import write_html
 from ragstone.reports.viewer.app import serve_in_background
 from ragstone.results.run import Run

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.results.run import Run
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Label, Verdict

@@ -8,7 +8,7 @@ from tests.cli.conftest import Command
 from ragstone.datasets import read_table
 from ragstone.datasets.table import Record
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics.text import ExactMatch
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Verdict

@@ -6,7 +6,7 @@ import pytest
 from tests.cli.conftest import Command
 
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Evidence, Label, Verdict
 

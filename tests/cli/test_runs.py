@@ -7,7 +7,7 @@ import openpyxl
 import pytest
 
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.store import Store, resume
 from ragstone.store.engine import run_lock
 from ragstone.store.schema import RUNS

@@ -12,7 +12,7 @@ from ragstone.datasets.dataset import samples_of
 from ragstone.datasets.export import WRITERS
 from ragstone.errors import InputError
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.types.questions import DetectAbstention
 from ragstone.types.sample import Context, Message, Sample
 

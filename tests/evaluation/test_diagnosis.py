@@ -3,7 +3,7 @@ import pytest
 from ragstone import evaluate
 from ragstone.errors import Cause
 from ragstone.evaluation.scoring import rescore_row
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.reports.markdown import run_as_markdown
 from ragstone.results.run import Run

@@ -7,9 +7,9 @@ from tests.cases import each_case
 from ragstone.errors import UsageError
 from ragstone.evaluation.dry_run import ASSUMED_SENTENCES, Estimate
 from ragstone.evaluation.runner import Options, estimate
+from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.llm.judge import LlmJudge
-from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.llm.model import Completion, Model, ModelPrompt
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 
 CLOSED = "http://127.0.0.1:9/v1"

@@ -15,7 +15,7 @@ from tests.cases import each_case
 
 from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.evaluation.runner import evaluate, evaluate_async, plan_of
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.claims import Faithfulness
 from ragstone.metrics.retrieval import Hit, Precision

@@ -14,7 +14,7 @@ from ragstone.evaluation.judge_test import (
     run_judge_test,
     select_cases,
 )
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.results.judge_test import JudgeTest, KindResult
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import VerifyClaims

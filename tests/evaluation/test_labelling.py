@@ -15,7 +15,7 @@ from ragstone.evaluation.labelling import (
     read_claims,
 )
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.results.stats.labels import MIN_CLAIMS
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Label, Verdict

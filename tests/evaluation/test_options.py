@@ -8,8 +8,8 @@ from tests.cases import each_case
 
 from ragstone import evaluate, load
 from ragstone.errors import UsageError
+from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.offline import OfflineJudge
-from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics.retrieval import Hit
 
 # b, the only relevant one, is at rank 3

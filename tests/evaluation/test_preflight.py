@@ -7,7 +7,7 @@ from tests.cases import each_case
 from ragstone.datasets import Dataset
 from ragstone.errors import UsageError
 from ragstone.evaluation.preflight import Preflight
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.targets.base import Answer, Target
 from ragstone.types.config import Plan, Source

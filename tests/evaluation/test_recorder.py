@@ -12,7 +12,7 @@ from ragstone import evaluate, evaluate_async
 from ragstone.errors import Cause, TargetError, UsageError
 from ragstone.evaluation.recorder import RunChangedError
 from ragstone.evaluation.runner import Evaluation
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.results.run import Run
 from ragstone.store import RunLockedError, Store, StoreError
 from ragstone.store.schema import ROWS

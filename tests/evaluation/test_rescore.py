@@ -9,7 +9,7 @@ import pytest
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.rescore import rescore, save
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get, registry
 from ragstone.results.run import Run
 from ragstone.store import Store, StoreError

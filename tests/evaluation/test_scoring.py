@@ -13,10 +13,9 @@ from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.evaluation.ranking import score_rankings
 from ragstone.evaluation.runner import evaluate
 from ragstone.evaluation.scoring import rescore_row, score_retrieval, score_rows
-from ragstone.judges.base import Judge, RouterJudge
+from ragstone.judges.base import Judge, RouterJudge, ScriptedJudge
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
-from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.base import Ask, Metric
 from ragstone.metrics.retrieval import RankingMetric

@@ -13,7 +13,7 @@ from ragstone.evaluation.preflight import (
     idle_settings,
 )
 from ragstone.evaluation.runner import estimate, evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import select
 from ragstone.targets.factory import get_target
 from ragstone.types.config import SETTINGS, Plan

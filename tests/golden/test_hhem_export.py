@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.judges.local import EntailmentJudge
-from ragstone.judges.local.files import LocalSettings
+from ragstone.judges.local.model import LocalSettings
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 

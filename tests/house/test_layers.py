@@ -15,7 +15,7 @@ DEFERRED = {
 Also readers of data files, YAML and metrics: help and `ragstone rank` start without them.
 """
 OTHERS = {
-    *("_internal/plugins.py", "judges/llm/providers/pydantic_ai.py", "judges/local/files.py"),
+    *("_internal/plugins.py", "judges/llm/pydantic_ai.py", "judges/local/model.py"),
     *(
         "datasets/frames.py",
         "evaluation/ray_executor.py",

@@ -190,17 +190,14 @@ def judge_server() -> Iterator[JudgeServer]:
 
 @pytest.fixture
 def batch_server(judge_server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> BatchServer:
-    """Let the judge speak batch APIs; the keys of both providers are set, and nothing waits."""
+    """Let the judge speak batch APIs; the keys of both providers are set."""
 
     def answer(body: dict) -> str:
         return json.dumps(Asked(0, "", {}, body, 0.0).answer())
 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    module = "ragstone.judges.llm.providers.batches"
-    for name, seconds in (("QUIET", 0.05), ("FIRST_POLL", 0.01), ("LONGEST_POLL", 0.03)):
-        monkeypatch.setattr(f"{module}.{name}", seconds)
-    monkeypatch.setattr(f"{module}.FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr("ragstone.judges.llm.batches.FIRST_BACKOFF", 0.001)
     judge_server.batches = BatchServer(answer, url=judge_server.url)
     return judge_server.batches
 

@@ -7,9 +7,9 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
+from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.batching import MOST, SplitJudge, estimated_tokens, join_outcomes
 from ragstone.judges.cache import CachedJudge
-from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.claim import Evidence, FoundAnswer, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
     BATCH,

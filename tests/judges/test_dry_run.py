@@ -8,8 +8,7 @@ from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.dry_run import LEAST, MOST, DryRunJudge, Guess
 from ragstone.judges.llm.judge import LlmJudge
-from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.llm.providers.pricing import Price
+from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
     DetectAbstention,

@@ -11,8 +11,8 @@ import ragstone
 from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, UsageError
 from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge
-from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel
-from ragstone.judges.llm.providers.pricing import Price
+from ragstone.judges.llm.model import Price
+from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.metrics.correctness import AnswerSimilarity
 from ragstone.metrics.responses import ResponseRelevancy
 from ragstone.results.run import Run

@@ -14,8 +14,8 @@ from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.dry_run import LEAST, MOST, DryRunJudge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.llm.judge import LlmJudge
-from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel
-from ragstone.judges.llm.providers.pricing import Price
+from ragstone.judges.llm.model import Price
+from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.types.config import Plan

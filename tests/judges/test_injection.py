@@ -9,7 +9,7 @@ from tests.cases import each_case
 from ragstone.errors import Cause
 from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.llm.judge import LlmJudge
-from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
+from ragstone.judges.llm.model import Completion, Model, ModelPrompt
 from ragstone.judges.llm.tasks import TASKS
 from ragstone.metrics import get
 from ragstone.types.claim import Label

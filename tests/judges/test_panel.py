@@ -7,10 +7,9 @@ from tests.cases import each_case
 
 import ragstone
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
-from ragstone.judges.base import Judge, RouterJudge
+from ragstone.judges.base import Judge, RouterJudge, ScriptedJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.panel import PanelJudge, tally
-from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.claim import FoundAnswer, GeneratedQueries, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
     DetectAbstention,

@@ -1,7 +1,7 @@
 import pytest
 
 from ragstone.errors import Cause, QuestionNotSupportedError
-from ragstone.judges.replay import ReplayJudge
+from ragstone.judges.base import ReplayJudge
 from ragstone.types.claim import Claim
 from ragstone.types.questions import (
     ExtractClaims,

@@ -1,8 +1,7 @@
 import pytest
 
 from ragstone.errors import QuestionNotSupportedError
-from ragstone.judges.base import RouterJudge
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import RouterJudge, ScriptedJudge
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 
 EXTRACT = ExtractClaims(query="q", response="It is blue.")

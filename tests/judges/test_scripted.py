@@ -1,8 +1,7 @@
 import pytest
 
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
-from ragstone.judges.base import Judge
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import Judge, ScriptedJudge
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, Question, T, VerifyClaims
 from ragstone.types.reply import Failure, Reply, Usage

@@ -18,7 +18,7 @@ from ragstone.store import Store
 PRICED = """
 from ragstone import Metric, Score, register
 from ragstone.judges import factory
-from ragstone.judges.llm.providers.pricing import Price
+from ragstone.judges.llm.model import Price
 from ragstone.types.questions import ExtractClaims
 
 factory.price_of = lambda name, url: Price((1e-4, 1e-4, 0.0, 0.0))  # a cent a call

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from ragstone.evaluation.scoring import Transcript
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import Metric
 from ragstone.types.claim import Claim, Evidence, Label, Verdict
 from ragstone.types.questions import ExtractClaims, VerifyClaims

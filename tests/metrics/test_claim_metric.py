@@ -8,8 +8,8 @@ from tests.cases import each_case
 from ragstone.errors import Cause, QuestionNotSupportedError, UsageError
 from ragstone.evaluation.runner import evaluate
 from ragstone.evaluation.scoring import rescore_row, score_rows
+from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.batching import SplitJudge
-from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.claims import Faithfulness
 from ragstone.types.claim import Claim, Evidence, Label, Verdict

@@ -5,7 +5,7 @@ from tests.cases import each_case
 
 import ragstone
 from ragstone.errors import Cause, UsageError
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.claim_checks import NO_REFERENCE_CLAIMS
 from ragstone.metrics.correctness import AnswerCorrectness, AnswerSimilarity

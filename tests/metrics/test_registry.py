@@ -15,7 +15,7 @@ from tests.cases import each_case
 
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.evaluation.scoring import Transcript
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import Metric, catalogue, registry, select
 from ragstone.metrics.claim_checks import REFERENCE_IN_CONTEXTS, Check
 from ragstone.metrics.claim_scoring import ClaimMetric

@@ -4,7 +4,7 @@ import pytest
 
 import ragstone
 from ragstone.errors import Cause
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics.claims import Faithfulness
 from ragstone.metrics.responses import Abstention, ResponseRelevancy
 from ragstone.types.claim import GeneratedQueries

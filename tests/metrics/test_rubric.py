@@ -9,7 +9,7 @@ import ragstone
 from ragstone._internal.yaml import MAX_BYTES
 from ragstone.errors import Cause, InputError, UsageError
 from ragstone.evaluation.scoring import Transcript
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.registry import load_plugin, origin, register
 from ragstone.metrics.rubric import NamedRubric, Rubric, RubricMetric, rubrics_in

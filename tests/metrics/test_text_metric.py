@@ -8,7 +8,7 @@ from tests.cases import each_case
 from ragstone.datasets import samples_of
 from ragstone.evaluation.preflight import Preflight
 from ragstone.evaluation.scoring import Transcript
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import Metric, get
 from ragstone.metrics.text import Bleu, ChrF, Contains, ExactMatch, RougeL, plain
 from ragstone.types.sample import Sample

@@ -6,11 +6,11 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.batching import SplitJudge, estimated_tokens, pieces_of, windows_of
 from ragstone.judges.llm.judge import LlmJudge
+from ragstone.judges.llm.model import Completion, Model, ModelPrompt
 from ragstone.judges.llm.prompt import PLACEHOLDERS, Prompt, fenced
-from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.reports.excel import write_workbooks
 from ragstone.reports.html.samples import sample_document
 from ragstone.reports.junit import write_junit

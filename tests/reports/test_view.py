@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ragstone.errors import Cause
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.reports.comparison import sections
 from ragstone.reports.excel import cutoff, write_workbook, write_workbooks
 from ragstone.reports.format import CAUSES, LABELS

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from tests.cases import each_case
 
+from ragstone._internal.secrets import redact, redact_known
 from ragstone.errors import InputError, TargetError
-from ragstone.redaction import redact, redact_known
 from ragstone.targets.spec import ROW_FIELDS, ApiDescription
 
 LEAST = """\

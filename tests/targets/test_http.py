@@ -12,8 +12,8 @@ from tests.cases import each_case
 from ragstone._internal.concurrency import LARGE
 from ragstone._internal.http import Connection
 from ragstone._internal.rate_limit import Limits
+from ragstone._internal.secrets import remember
 from ragstone.errors import CallError, Cause, TargetError, UsageError
-from ragstone.redaction import remember
 from ragstone.targets.base import Answer
 from ragstone.targets.http import HttpTarget, parse_events, parse_field, parse_fields
 from ragstone.targets.spec import ApiDescription

@@ -5,8 +5,8 @@ import pytest
 from tests.testsets.test_documents import corpus_of
 
 from ragstone.errors import Cause, UsageError
+from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.offline import OfflineJudge
-from ragstone.judges.scripted import ScriptedJudge
 from ragstone.reports.questions import write_check
 from ragstone.testsets import check_questions
 from ragstone.testsets.check import (

@@ -15,10 +15,10 @@ from tests.testsets.question_server import Asked, QuestionServer, write_document
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets.export import LONGEST
 from ragstone.errors import UnknownNameError, UsageError
+from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.panel import PanelJudge
-from ragstone.judges.scripted import ScriptedJudge
 from ragstone.testsets.documents import ChunkIndex, Span, read_documents
 from ragstone.testsets.generate import (
     ATTEMPTS,

@@ -7,7 +7,7 @@ from tests.cases import each_case
 
 from ragstone.errors import Cause, UnknownNameError
 from ragstone.evaluation.scoring import rescore_row, score_rows
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.types.config import Plan

@@ -13,9 +13,9 @@ from types import ModuleType
 from typing import cast
 from zlib import crc32
 
+from ragstone._internal.secrets import redact
 from ragstone._internal.text import message_of, quoted
 from ragstone.errors import UsageError
-from ragstone.redaction import redact
 
 FILES = (".py", ".yaml", ".yml")
 """Endings of plugins that are files; all others are modules."""

@@ -5,7 +5,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from random import uniform
 from typing import ClassVar, Generic, Self, TypeVar
@@ -290,11 +290,10 @@ class CallResult(Generic[T]):
 
 @dataclass
 class RetryLog:
-    """The number of retries, the failure before the last one, and what is waited for, by name."""
+    """The number of retries, and the failure before the last one."""
 
     count: int = 0
     reason: str = ""
-    waiting: dict[str, str] = field(default_factory=dict[str, str])
 
 
 RETRIES = RetryLog()

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ragstone.redaction import HIDDEN, is_disguised, redact
+from ragstone._internal.secrets import redact
 
 MARK = "\N{REPLACEMENT CHARACTER}"
 
@@ -37,7 +37,7 @@ def one_lines(texts: Iterable[str], limit: int) -> list[str]:
 
 def quoted(text: str, limit: int = 200) -> str:
     text = redact(text[:100_000])
-    return HIDDEN if is_disguised(text) else one_line(text[:1000], limit)
+    return one_line(text[:1000], limit)
 
 
 def message_of(error: BaseException) -> str:

@@ -16,8 +16,8 @@ from types import MappingProxyType, ModuleType
 import click
 
 from ragstone._internal.files import explain_path_error
+from ragstone._internal.secrets import redact, remember
 from ragstone.errors import RagstoneError, UsageError, nearest
-from ragstone.redaction import redact, remember
 
 METRIC = re.compile(r"[a-z][\w-]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*", re.IGNORECASE)
 """A word after `-m` that is or was meant to be a metric's name."""

@@ -30,7 +30,7 @@ from ragstone.evaluation.config_file import (
 from ragstone.evaluation.preflight import check_judge_settings, with_llm
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.integrations.opentelemetry import exporting
-from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.metrics import catalogue, select
 from ragstone.metrics.registry import load_plugin
 from ragstone.store import RunInfo, Store

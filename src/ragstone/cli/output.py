@@ -69,21 +69,14 @@ def progress_bar(
         DownloadColumn,
         MofNCompleteColumn,
         Progress,
-        ProgressColumn,
-        Task,
         TextColumn,
         TimeRemainingColumn,
     )
 
-    class Waiting(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            del task
-            return Text("; ".join(RETRIES.waiting.values()))
-
     done = DownloadColumn() if of_bytes else MofNCompleteColumn()
     columns = (TextColumn("{task.description}"), BarColumn(), done, TimeRemainingColumn())
     hidden = not console.is_terminal
-    with Progress(*columns, Waiting(), console=console, transient=True, disable=hidden) as bar:
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         yield partial(bar.update, bar.add_task(what, total=total))
 
 
@@ -109,12 +102,7 @@ def _lines(console: Console) -> Generator[Callable[[Row | bool, int], None], Non
 
     def print_lines() -> None:
         with suppress(OSError, ValueError):  # nobody reads standard error anymore
-            last = None
             while not ended.wait(SECONDS_BETWEEN_LINES):
-                known = rows.done, *RETRIES.waiting.values()
-                if RETRIES.waiting and known == last:  # nothing has changed, maybe for hours
-                    continue
-                last = known
                 line = rows.line(monotonic() - start, RETRIES)
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -152,7 +140,7 @@ class RowProgress:
             text += f", {left:,} left, about {minutes:,} min"
         if retries := made.count - self.retries:
             text += f"; {retries:,} retried, last: {quoted(made.reason)}"
-        return "; ".join((text, *made.waiting.values()))
+        return text
 
 
 def print_estimate(estimate: "Estimate", console: Console) -> None:

@@ -1,23 +1,27 @@
-"""Dry run: estimates the judge calls and cost of an evaluation, without any calls."""
+"""Dry run: estimates the judge calls and cost of a command, without any calls."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+from typing import Self, TypeVar
 
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.text import span
 from ragstone.evaluation.preflight import has_batch_api
 from ragstone.evaluation.scoring import score_rows
-from ragstone.judges.base import Judge
+from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
-from ragstone.judges.llm.providers.batches import DISCOUNT
+from ragstone.judges.llm.batches import DISCOUNT
 from ragstone.metrics import Metric
 from ragstone.types.config import Plan
-from ragstone.types.questions import TextSimilarity
-from ragstone.types.reply import Usage
+from ragstone.types.questions import Question, TextSimilarity
+from ragstone.types.reply import NOTHING_SPENT, Usage
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
+
+T = TypeVar("T")
 
 SMALL = 0.0001
 """The smallest cost that is shown exactly, in US dollars."""
@@ -27,25 +31,49 @@ ASSUMED_SENTENCES, ASSUMED_WORDS = 5, 100
 
 @dataclass(frozen=True)
 class Estimate:
-    """The expected usage of a run, each as the likely minimum and maximum.
+    """The expected usage of a command, each as the likely minimum and maximum.
 
     `cost_usd` is None if the price is unknown; `batch_cost_usd` is the cost with batch APIs, None
     if a judge has none. `local_calls` are free calls of models on this machine.
     """
 
-    rows: int
     calls: tuple[int, int]
     prompt_tokens: tuple[int, int]
     completion_tokens: tuple[int, int]
     cost_usd: tuple[float, float] | None
     local_calls: tuple[int, int] = (0, 0)
     local_tokens: tuple[int, int] = (0, 0)
+    rows: int = 0
     notes: tuple[str, ...] = ()
     batch_cost_usd: tuple[float, float] | None = None
 
+    @classmethod
+    def between(cls, one: Usage, other: Usage) -> Self:
+        """Return the estimate whose bounds are two usages."""
+
+        def ends(name: str) -> tuple[int, int]:
+            low, high = sorted((getattr(one, name), getattr(other, name)))
+            return low, high
+
+        costs = [cost for cost in (one.cost_usd, other.cost_usd) if cost is not None]
+        return cls(
+            calls=ends("calls"),
+            prompt_tokens=ends("prompt_tokens"),
+            completion_tokens=ends("completion_tokens"),
+            cost_usd=(min(costs), max(costs)) if len(costs) == 2 else None,
+            local_calls=ends("local_calls"),
+            local_tokens=ends("local_tokens"),
+        )
+
     def __str__(self) -> str:
-        noun = "call" if self.calls == (1, 1) else "calls"
-        return f"{span(*self.calls)} {noun}, {self.cost}"
+        parts: list[str] = []
+        if self.local_calls[1]:
+            noun = "call" if self.local_calls == (1, 1) else "calls"
+            parts.append(f"{span(*self.local_calls)} {noun} to a local model (free)")
+        if self.calls[1]:
+            noun = "call" if self.calls == (1, 1) else "calls"
+            parts.append(f"{span(*self.calls)} {noun}, {self.cost}")
+        return "; ".join(parts) or "no calls, at no cost"
 
     @property
     def cost(self) -> str:
@@ -66,7 +94,30 @@ def _price(dollars: float) -> str:
     return f"${dollars:.4f}" if 0 < dollars < 1 else f"${dollars:,.2f}"
 
 
-def estimate_usage(
+def estimate_calls(
+    plan: Plan,
+    kinds: Collection[str],
+    work: Callable[[Judge, Guess], Coroutine[object, object, Usage]],
+) -> Estimate:
+    """Estimate what `work` costs, which asks a judge questions of these kinds; no calls are made.
+
+    It is done twice, with the fewest claims and the shortest replies, and with the most.
+    """
+
+    def usage(guess: Guess) -> Usage:
+        judge = make_judge(plan, asked=[kinds], guess=guess)
+        return finish_in_thread(partial(work, judge, guess))
+
+    return Estimate.between(usage(LEAST), usage(MOST))
+
+
+async def usage_of(judge: Judge, questions: Iterable[Question[T]]) -> Usage:
+    async with judge:
+        outcomes = [await outcome_of(judge, question) for question in questions]
+    return reduce(add, (outcome.usage for outcome in outcomes), NOTHING_SPENT)
+
+
+def estimate_rows(
     plan: Plan,
     samples: Sequence[Sample],
     metrics: Sequence[Metric],
@@ -94,7 +145,7 @@ def estimate_usage(
 
     asking = [metric for metric in metrics if metric.question_kinds]
 
-    async def usage_of(guess: Guess) -> tuple[Usage, float]:
+    async def usage(guess: Guess) -> tuple[Usage, float]:
         judge = around(make_judge(plan, guess=guess))
         total, saved = Usage(), 0.0
         async with score_rows(rows(), asking, judge, concurrency=1) as scored:
@@ -106,7 +157,7 @@ def estimate_usage(
         return total, (total.cost_usd or 0.0) - saved
 
     (least, cheap), (most, dear) = (
-        finish_in_thread(partial(usage_of, guess)) for guess in (LEAST, MOST)
+        finish_in_thread(partial(usage, guess)) for guess in (LEAST, MOST)
     )
     notes: list[str] = []
     if plan.cache and most.prompt_tokens + most.local_tokens > 0:
@@ -117,17 +168,13 @@ def estimate_usage(
             f"{which} no response or no contexts yet; {ASSUMED_SENTENCES} sentences and contexts "
             f"of {ASSUMED_WORDS} words are assumed"
         )
-    costs = (least.cost_usd, most.cost_usd)
-    return Estimate(
+    estimate = Estimate.between(least, most)
+    batches = has_batch_api(plan) and estimate.cost_usd is not None
+    return replace(
+        estimate,
         rows=len(places),
-        calls=(least.calls, most.calls),
-        prompt_tokens=(least.prompt_tokens, most.prompt_tokens),
-        completion_tokens=(least.completion_tokens, most.completion_tokens),
-        cost_usd=None if costs[0] is None or costs[1] is None else (costs[0], costs[1]),
-        local_calls=(least.local_calls, most.local_calls),
-        local_tokens=(least.local_tokens, most.local_tokens),
         notes=tuple(notes),
-        batch_cost_usd=(cheap, dear) if None not in costs and has_batch_api(plan) else None,
+        batch_cost_usd=(cheap, dear) if batches else None,
     )
 
 

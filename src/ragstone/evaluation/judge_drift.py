@@ -23,12 +23,11 @@ from ragstone._internal.files import make_folder
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count
 from ragstone.errors import InputError, Problem
-from ragstone.evaluation.dry_run import estimate_usage
+from ragstone.evaluation.dry_run import estimate_rows
 from ragstone.evaluation.fingerprint import VERSION, JudgeSetup
 from ragstone.evaluation.scoring import score_rows
-from ragstone.judges.base import Judge, RouterJudge
+from ragstone.judges.base import Judge, ReplayJudge, RouterJudge
 from ragstone.judges.factory import make_judge
-from ragstone.judges.replay import ReplayJudge
 from ragstone.metrics import Metric
 from ragstone.results.calibration import Unit, majority, verdict_of
 from ragstone.results.run import Run
@@ -67,7 +66,7 @@ class RejudgedRun:
     def estimate(self) -> str:
         unlimited = self.plan.model_copy(update={"max_cost": None})
         samples = [row.sample for row in self.rows] * self.repeat
-        cost = estimate_usage(unlimited, samples, self.metrics, asks_target=False, around=self.wrap)
+        cost = estimate_rows(unlimited, samples, self.metrics, asks_target=False, around=self.wrap)
         return (
             f"Judging {count(len(self.rows), 'row')} of run {self.run.manifest.run_id} "
             f"{count(self.repeat, 'time')} with {self.plan.judge}, without the reply cache: {cost}"

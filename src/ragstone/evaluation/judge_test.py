@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property, reduce
+from functools import cached_property
 from hashlib import sha256
 from itertools import takewhile
-from operator import add
 from types import MappingProxyType
 from typing import Self, TypeAlias, TypeVar
 from unicodedata import east_asian_width
@@ -21,8 +20,8 @@ from ragstone.judges.offline.claims import extract_claims
 from ragstone.results.judge_test import WORDS, Expectation, JudgeTest, KindResult, TrialResult
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.gate import reaches, share
-from ragstone.types.questions import Question, VerifyClaims
-from ragstone.types.reply import NOTHING_SPENT, Failure, Outcome, Reply, Usage
+from ragstone.types.questions import VerifyClaims
+from ragstone.types.reply import NOTHING_SPENT, Failure, Outcome, Reply
 from ragstone.types.sample import Sample
 
 T = TypeVar("T")
@@ -227,12 +226,6 @@ def plan_questions(cases: Iterable[Case]) -> list[VerifyClaims]:
         trials = filter(None, (unrelated, *later))
         questions |= {each.key: each for each in (first, *(trial.question for trial in trials))}
     return list(questions.values())
-
-
-async def estimate_usage(judge: Judge, questions: Iterable[Question[T]]) -> Usage:
-    async with judge:
-        outcomes = [await outcome_of(judge, question) for question in questions]
-    return reduce(add, (outcome.usage for outcome in outcomes), NOTHING_SPENT)
 
 
 async def run_judge_test(

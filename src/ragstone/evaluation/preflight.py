@@ -252,6 +252,8 @@ def in_batches(plan: Plan, metrics: Sequence[Metric]) -> bool:
         )
     if plan.workers > 1:
         raise UsageError("--batch-api waits for a provider, so --workers cannot help; remove it")
+    if not plan.cache:
+        raise UsageError("--batch-api collects replies in the reply cache; remove --no-cache")
     return True
 
 

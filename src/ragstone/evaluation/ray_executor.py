@@ -12,7 +12,7 @@ from typing import Any, TextIO, cast
 from ragstone._internal.text import one_line, public_url
 from ragstone.errors import UsageError
 from ragstone.evaluation.workers import WorkerError
-from ragstone.judges.local.files import LocalSettings
+from ragstone.judges.local.model import LocalSettings
 from ragstone.judges.spec import LOCAL, JudgeSpec, single_names
 from ragstone.types.config import Plan
 

@@ -107,9 +107,6 @@ class Recorder:
     async def __aexit__(self, *raised: object) -> None:
         """Finish recording."""
 
-    async def begin(self) -> None:
-        """Store the run before its first row, which may take hours; here it is not stored."""
-
     async def record(self, row: Row) -> None:
         self.counted.add(row)
         self._rows.append(row)
@@ -194,9 +191,6 @@ class StoreRecorder(Recorder):
         with self._claim:
             if self._writer is not None:
                 await self._writer.__aexit__(*raised)
-
-    async def begin(self) -> None:
-        await self._open_writer()
 
     async def record(self, row: Row) -> None:
         writer = await self._open_writer()

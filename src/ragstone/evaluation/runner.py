@@ -14,7 +14,6 @@ from collections.abc import (
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, takewhile
 from pathlib import Path
 from types import MappingProxyType, NoneType
@@ -26,9 +25,9 @@ from ragstone._internal.notebook import NotebookProgress, in_notebook
 from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.frames import Frame, Model, TestCases, rows_of
-from ragstone.errors import TargetError, UnknownNameError, UsageError
+from ragstone.errors import BatchPendingError, TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.config_file import Config, model_names, read_config, settings_of
-from ragstone.evaluation.dry_run import Estimate, estimate_usage
+from ragstone.evaluation.dry_run import Estimate, estimate_rows
 from ragstone.evaluation.fingerprint import make_manifest, settings_key
 from ragstone.evaluation.preflight import (
     Preflight,
@@ -57,8 +56,9 @@ from ragstone.evaluation.workers import (
 )
 from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.dry_run import LEAST
-from ragstone.judges.factory import make_judge
-from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.factory import REPLIES, make_judge
+from ragstone.judges.llm.batches import BatchRun
+from ragstone.judges.llm.model import UNTRACED, RowScorer, Tracing
 from ragstone.metrics import GROUPS, Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.grouping import INDEPENDENT
@@ -71,9 +71,6 @@ from ragstone.types.config import SETTINGS, Manifest, Plan, in_python, python_na
 from ragstone.types.gate import FLAGS, Gate, gate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
-
-ROWS_IN_BATCHES = 5_000
-"""Rows that wait at once for a batch API, in about 400 MB."""
 
 Data = str | Path | Dataset | Frame | TestCases | Iterable[Sample | Model | Mapping[str, object]]
 """A file, the result of `load`, a data frame, a data set of ragas or deepeval, or rows: samples,
@@ -279,13 +276,13 @@ def judge_of(
     budget: Budget,
     *,
     metrics: Sequence[Metric],
-    batches: bool = False,
+    batches: BatchRun | None = None,
 ) -> Judge:
     """Return the judge for these metrics, built from its name or given as an object."""
     named, tracing = options.get("judge", plan.judge), options.get("tracing", UNTRACED)
     if isinstance(named, str):
         asked = [metric.question_kinds for metric in metrics]
-        made = make_judge(plan, asked=asked, budget=budget, tracing=tracing, in_batches=batches)
+        made = make_judge(plan, asked=asked, budget=budget, tracing=tracing, batches=batches)
         return tracing.judge(made)
     if not isinstance(cast("object", named), Judge):
         raise UsageError(
@@ -327,6 +324,13 @@ def _worker_setup(
     own = None if isinstance(options.get("judge", plan.judge), str) else judge
     folder = None if "executor" in options else str(Path.cwd())
     return WorkerSetup.of(plan, metrics, judge=own, calls_target=calls_target, folder=folder)
+
+
+def _batch_run(plan: Plan, metrics: Sequence[Metric], budget: Budget) -> BatchRun | None:
+    """Return the batches that LLMs are asked with; None if they are asked directly."""
+    if not in_batches(plan, metrics):
+        return None
+    return BatchRun(Path(plan.reply_cache or REPLIES), budget, plan.retries)
 
 
 def _target_of(
@@ -429,7 +433,7 @@ class Evaluation:
     executor: Executor | None = None
     scored: ScoredFiles | None = None
     key: str = ""
-    in_batches: bool = False
+    batches: BatchRun | None = None
     finish: Callable[[Row], Row] | None = None
 
     @classmethod
@@ -447,8 +451,8 @@ class Evaluation:
         if not own_judge:
             check_judge_settings(explicit, plan)
         by_name = isinstance(options.get("judge", plan.judge), str)
-        batches = by_name and in_batches(plan, metrics)
         budget = Budget(plan.max_calls, plan.max_cost)
+        batches = _batch_run(plan, metrics, budget) if by_name else None
         judge = judge_of(options, plan, budget, metrics=metrics, batches=batches)
         named = plan
         if not by_name:
@@ -462,7 +466,7 @@ class Evaluation:
         ready.check(requested, plan)
         target = target if ready.wanted else None
         if target is not None:
-            _check_target(target, dataset.samples, batches=batches)
+            _check_target(target, dataset.samples, batches=batches is not None)
         setup = _worker_setup(options, named, judge, ready.metrics, calls_target=target is not None)
         manifest = make_manifest(
             plan,
@@ -484,7 +488,7 @@ class Evaluation:
         idle += target.notes(dataset.samples) if target is not None else ()
         left = [n for n in range(len(dataset.samples)) if n not in recorder.done]
         if "judge" not in options and plan.judge != given.judge and left:
-            cost = estimate_usage(
+            cost = estimate_rows(
                 plan, dataset.samples, ready.metrics, places=left, asks_target=bool(ready.wanted)
             )
             idle.append(f"{llm_reason(given)}: {cost}. To avoid this, use --judge offline.")
@@ -514,7 +518,7 @@ class Evaluation:
             scored=ScoredFiles(options["scored"]) if "scored" in options else None,
             key=settings_key(plan, judge, metrics) if "scored" in options else "",
             breaker=CircuitBreaker(plan, ready.metrics, calls_target=target is not None),
-            in_batches=batches,
+            batches=batches,
         )
 
     @classmethod
@@ -543,7 +547,7 @@ class Evaluation:
             objects["on_notice"] = options["on_notice"]
         made = cls.prepare(data, **objects)
         samples, asks_target = made.dataset.samples, bool(made.wanted)
-        found = estimate_usage(plan, samples, made.metrics, asks_target=asks_target)
+        found = estimate_rows(plan, samples, made.metrics, asks_target=asks_target)
         why = (llm_reason(given),) if plan.judge != given.judge else ()
         return replace(found, notes=(*why, *found.notes))
 
@@ -590,27 +594,29 @@ class Evaluation:
                 source,
                 self.metrics,
                 self.judge,
-                concurrency=self._rows_at_once,
-                around=partial(self.tracing.scorer, manifest=self.manifest),
+                concurrency=self.plan.concurrency,
+                around=self._around,
             )
             finished = await stack.enter_async_context(scored)
             async for row in finished:
-                await self._record(row)
-                if self.breaker.is_open(row):
+                if await self._record(row) and self.breaker.is_open(row):
                     for other in finished.waiting():
                         await self._record(other)
                     break
+            await self._submit_batches()
 
     async def _open_judge(self, stack: AsyncExitStack) -> None:
+        if self.batches:
+            await stack.enter_async_context(self.batches)
         await stack.enter_async_context(self.judge)
-        if self.in_batches:  # hours may pass before a row is finished, and the process may end
-            await self.recorder.begin()
 
-    @property
-    def _rows_at_once(self) -> int:
-        if self.in_batches:
-            return max(1, min(ROWS_IN_BATCHES, len(self.dataset.samples)))
-        return self.plan.concurrency
+    async def _submit_batches(self) -> None:
+        if self.batches and not self.breaker.reason:
+            await self.batches.submit()
+
+    def _around(self, score: RowScorer) -> RowScorer:
+        score = self.batches.scorer(score) if self.batches else score
+        return self.tracing.scorer(score, self.manifest)
 
     async def _record_scored(self) -> Collection[int]:
         """Record the rows that were scored elsewhere; return the places of all that are done."""
@@ -695,20 +701,32 @@ class Evaluation:
         return self.result()
 
     def result(self) -> Run:
-        """Return the run of all finished rows; it is partial if rows are missing."""
+        """Return the run of all finished rows; it is partial if rows are missing.
+
+        Raises:
+            BatchPendingError: questions wait for a batch; finished rows are stored.
+        """
         counts = self.recorder.counts
         unfinished = counts.rows < len(self.dataset.samples)
         stopped = self.budget.spent if counts.over_budget or (unfinished and self._spent) else None
         stopped = stopped or (self.breaker.reason if unfinished else None)
-        return self.recorder.run(partial=unfinished, stopped=stopped)
+        run = self.recorder.run(partial=unfinished, stopped=stopped)
+        if self.batches and self.batches.lines:
+            lines = (*self.batches.lines, "Run the same command again to collect and continue.")
+            raise BatchPendingError("\n".join(lines))
+        return run
 
-    async def _record(self, row: Row) -> None:
+    async def _record(self, row: Row) -> bool:
+        """Record a row, and return True, unless it waits for replies in a batch."""
+        if self.batches and row.index in self.batches.waiting:
+            return False
         row = self.finish(row) if self.finish else row
         await self.recorder.record(row)
         if self.on_row:
             self.on_row(row, self._due)
         if self.on_progress:
             self.on_progress(row.has_failed, self._due)
+        return True
 
     @property
     def _due(self) -> int:

@@ -25,10 +25,9 @@ from ragstone._internal.concurrency import Results, together, working
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone._internal.text import quoted
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, RagstoneError
-from ragstone.judges.base import Judge, outcome_of
-from ragstone.judges.instrumentation import RowScorer
+from ragstone.judges.base import Judge, ReplayJudge, outcome_of
+from ragstone.judges.llm.model import RowScorer
 from ragstone.judges.offline.claims import extract_claims
-from ragstone.judges.replay import ReplayJudge
 from ragstone.metrics.base import Metric
 from ragstone.metrics.claim_checks import (
     REFERENCE_IN_CONTEXTS,

@@ -46,6 +46,7 @@ from uuid import uuid4
 from ragstone._internal.concurrency import BackgroundLoop, heap_frozen, in_thread, stream
 from ragstone._internal.plugins import plugin_of
 from ragstone._internal.rate_limit import RETRIES, Budget
+from ragstone._internal.secrets import known_secrets, remember_secrets
 from ragstone._internal.text import one_line, quoted
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.recorder import RowCounts
@@ -55,7 +56,6 @@ from ragstone.judges.factory import make_judge
 from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, get, load_plugin
 from ragstone.metrics.retrieval import RankingMetric
-from ragstone.redaction import known_secrets, remember_secrets
 from ragstone.store.codec import Record
 from ragstone.types.config import Plan
 from ragstone.types.row import Row

@@ -15,8 +15,15 @@ from urllib.parse import urlsplit
 from ragstone.errors import CallError, UsageError
 from ragstone.evaluation.fingerprint import VERSION
 from ragstone.judges.base import Judge, JudgeWrapper, reply_of
-from ragstone.judges.instrumentation import RowScorer, Tracing
-from ragstone.judges.llm.providers.base import Completion, Embedder, Model, ModelPrompt, Vectors
+from ragstone.judges.llm.model import (
+    Completion,
+    Embedder,
+    Model,
+    ModelPrompt,
+    RowScorer,
+    Tracing,
+    Vectors,
+)
 from ragstone.types.config import Manifest
 from ragstone.types.questions import Question
 from ragstone.types.reply import Failure, Reply, Usage

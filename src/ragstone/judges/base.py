@@ -1,14 +1,35 @@
-"""Judge: answers questions. To add a capability, wrap a judge in a judge."""
+"""Judge: answers questions. To add a capability, wrap a judge in a judge.
 
+ReplayJudge answers from a transcript, ScriptedJudge from a table: for rescoring, and for tests.
+"""
+
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeVar, cast
+
+from pydantic import BaseModel
 
 from ragstone._internal.concurrency import AsyncResource
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
-from ragstone.errors import CallError, Cause, RagstoneError
+from ragstone.errors import (
+    BatchPendingError,
+    CallError,
+    Cause,
+    QuestionNotSupportedError,
+    RagstoneError,
+)
 from ragstone.types.questions import Question
-from ragstone.types.reply import Failure, JudgeFailureError, Outcome, Reply
+from ragstone.types.reply import (
+    NOTHING_SPENT,
+    Exchange,
+    Failure,
+    JudgeFailureError,
+    Outcome,
+    Reply,
+    Usage,
+)
 
 T = TypeVar("T")
 
@@ -57,6 +78,11 @@ class Judge(AsyncResource, ABC):
         return self.identity(kind)
 
 
+@dataclass(frozen=True)
+class Pending(Failure):
+    """The reply comes in a batch: no other judge is asked instead, and the row is dropped."""
+
+
 async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
     """Return a judge's reply, or its failure as a value.
 
@@ -69,6 +95,8 @@ async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
         reply = await judge.answer(question)
     except CallError as error:
         return Failure.of(error)
+    except BatchPendingError as error:  # a value, so that the row's other questions are asked too
+        return Pending(Cause.UNREACHABLE, str(error), attempts=0)
     except RagstoneError:
         raise
     except BaseException as error:
@@ -168,3 +196,100 @@ class RouterJudge(MultiJudge):
 
     def _judge(self, kind: str) -> Judge:
         return self._routes.get(kind, self._default)
+
+
+class ReplayJudge(Judge):
+    """Answers from recorded exchanges, and fails as they did; nothing is spent.
+
+    If a question was asked several times, its first answer counts, else its first failure.
+    """
+
+    name = "replay"
+    description = "the recorded answers of an earlier run"
+
+    def __init__(self, exchanges: Iterable[Exchange]) -> None:
+        self._recorded: dict[str, Outcome[object]] = {}
+        for exchange in exchanges:
+            known = self._recorded.get(exchange.key)
+            if known is None or (
+                isinstance(known, Failure) and isinstance(exchange.outcome, Reply)
+            ):
+                self._recorded[exchange.key] = exchange.outcome
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        """Return the recorded answer, or raise the recorded failure."""
+        if question.tags:
+            question = question.varied(tags=())
+        outcome = self._recorded.get(question.key)
+        if outcome is None:
+            raise QuestionNotSupportedError(
+                f"the transcript has no answer to this {question.kind} question; "
+                "scores that need it require a new run"
+            )
+        if isinstance(outcome, Failure):
+            raise JudgeFailureError(replace(outcome, usage=NOTHING_SPENT))
+        return replace(
+            question.reply(outcome.value),
+            notes=outcome.notes,
+            raw=outcome.raw,
+            attempts=outcome.attempts,
+            cascade=outcome.cascade,
+        )
+
+
+class ScriptedJudge(Judge):
+    """Answers each kind of question from a table.
+
+    `answers` maps a kind to its answer, to a dict of question key to answer, or to a function of
+    the question that returns its answer. A Reply is returned as it is, a Failure is raised. Each
+    answer takes `seconds`. `asked` is the list of questions, `under_way` counts those in progress.
+    """
+
+    description = "prepared answers"
+
+    def __init__(
+        self,
+        answers: Mapping[str, object],
+        *,
+        name: str = "scripted",
+        seconds: float = 0.0,
+        identity: str | None = None,
+    ) -> None:
+        self.name = name
+        self.answers = answers
+        self.kinds = frozenset(answers)
+        self.asked: list[BaseModel] = []
+        self.under_way = 0
+        self._seconds = seconds
+        self._identity = identity
+
+    def identity(self, kind: str) -> str | None:
+        """Return the identity that it was given, for any kind."""
+        del kind
+        return self._identity
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        """Return the prepared answer."""
+        if question.kind not in self.answers:
+            raise QuestionNotSupportedError(f"the script has no answer for {question.kind}")
+        self.asked.append(question)
+        self.under_way += 1
+        try:
+            await asyncio.sleep(self._seconds)
+        finally:
+            self.under_way -= 1
+        answer = self._look_up(question)
+        if isinstance(answer, Failure):
+            raise JudgeFailureError(answer)
+        if isinstance(answer, Reply):
+            return cast("Reply[T]", answer)
+        return question.reply(answer, Usage(calls=1))
+
+    def _look_up(self, question: Question[T]) -> object:
+        answer = self.answers[question.kind]
+        if callable(answer):
+            return cast("Callable[[Question[T]], object]", answer)(question)
+        if isinstance(answer, dict):
+            by_key = cast("dict[str, object]", answer)
+            return by_key.get(question.key, Failure(Cause.REFUSAL, "not in the script"))
+        return answer

@@ -1,14 +1,15 @@
-"""CachedJudge and ReplyCache: replies in SQLite or PostgreSQL, shared by many processes."""
+"""CachedJudge and ReplyCache: replies in an SQLite file, shared by many processes."""
 
 import asyncio
 import logging
-import re
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from typing import Self, TypeAlias, TypeVar, cast
 from zlib import crc32
@@ -17,10 +18,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from ragstone._internal.concurrency import Batches, in_thread
 from ragstone._internal.files import WAIT, make_folder, use_wal
-from ragstone._internal.text import one_line, public_url
+from ragstone._internal.rate_limit import Budget
+from ragstone._internal.text import one_line
 from ragstone.errors import CallError, JudgeError, UsageError
 from ragstone.judges.base import Judge, JudgeWrapper, reply_of
-from ragstone.redaction import remember
 from ragstone.types.questions import TEXTS, Question
 from ragstone.types.reply import JudgeFailureError, Reply, Usage
 
@@ -29,7 +30,7 @@ T = TypeVar("T")
 USAGE = TypeAdapter(Usage)
 
 LAYOUT = 2
-"""Version of the table, stored in the file as `user_version`; version 1 has no checksums."""
+"""Version of the table, stored in the file as `user_version`."""
 AT_ONCE = 200
 """Replies written in one transaction, at most."""
 
@@ -50,29 +51,7 @@ _STORE = """
 INSERT OR REPLACE INTO replies
 VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), ?, ?)"""
 
-_SCHEME = re.compile(r"(?:postgres|postgresql(?:\+psycopg)?)://")
-_SERVER_TABLE = """
-CREATE SCHEMA IF NOT EXISTS ragstone_cache;
-CREATE TABLE IF NOT EXISTS ragstone_cache.replies (
-    key BYTEA PRIMARY KEY,
-    value BYTEA NOT NULL,
-    notes BYTEA NOT NULL,
-    raw BYTEA,
-    usage BYTEA NOT NULL,
-    kept_at DOUBLE PRECISION NOT NULL,
-    checksum BIGINT NOT NULL
-)"""
-"""In a schema of its own: the store owns the other one."""
-_FIND_ON_SERVER = """
-SELECT key, value, notes, raw, usage, kept_at, checksum
-FROM ragstone_cache.replies WHERE key = ANY(%s)"""
-_STORE_ON_SERVER = """
-INSERT INTO ragstone_cache.replies VALUES (%s, %s, %s, %s, %s, %s, %s)
-ON CONFLICT (key) DO UPDATE SET (value, notes, raw, usage, kept_at, checksum)
-= (excluded.value, excluded.notes, excluded.raw, excluded.usage, excluded.kept_at,
-excluded.checksum)"""
-
-StoredRow: TypeAlias = tuple[bytes, bytes, bytes | None, bytes, float, int | None]
+StoredRow: TypeAlias = tuple[bytes, bytes, bytes | None, bytes, float, int]
 """Value, notes, raw and usage as UTF-8, the time and the checksum."""
 
 _log = logging.getLogger("ragstone.judge")
@@ -95,16 +74,18 @@ class CachedReply:
     stored_at: float
 
 
-class ReplyFile:
-    """Replies in an SQLite file.
+class ReplyCache:
+    """Replies in an SQLite file, shared by many processes: `await ReplyCache.open(path)`.
 
     Reads happen in the caller's thread: they take microseconds and do not wait for writes (WAL).
+    Replies that arrive during a transaction are written together by the next one, in a thread.
+
+    Attributes:
+        failed: whether the file could not be read or written, so that nothing more is stored.
     """
 
-    error = sqlite3.Error
-
-    def __init__(self, path: Path) -> None:
-        self.name = str(path)
+    def __init__(self, file: str | Path) -> None:
+        self._path = path = Path(file)
         make_folder(path.parent)
         self._writing = _connect(path)
         try:
@@ -115,112 +96,17 @@ class ReplyFile:
         except BaseException:
             self._writing.close()
             raise
-
-    async def find(self, key: bytes) -> StoredRow | None:
-        return self._reading.execute(_FIND, (key,)).fetchone()
-
-    def write(self, rows: Sequence[tuple[bytes, StoredRow]]) -> None:
-        try:
-            self._writing.execute("BEGIN IMMEDIATE")
-            self._writing.executemany(_STORE, [(key, *row) for key, row in rows])
-            self._writing.execute("COMMIT")
-        except sqlite3.Error:
-            with suppress(sqlite3.Error):  # else other processes would wait for our lock
-                self._writing.execute("ROLLBACK")
-            raise
-
-    def close(self) -> None:
-        self._reading.close()
-        self._writing.close()
-
-
-class ReplyServer:
-    """Replies in a PostgreSQL database, for several machines.
-
-    Keys that are looked up at the same time are one query. A user who may only SELECT reads.
-    """
-
-    def __init__(self, url: str) -> None:
-        try:
-            import psycopg
-        except ImportError as error:
-            raise UsageError(
-                "PostgreSQL needs the package psycopg: pip install 'ragstone[postgres]'"
-            ) from error
-        self.name, self.error = public_url(url), psycopg.Error
-        self._finds = Batches(self._find, size=AT_ONCE)
-        address = url.replace("+psycopg", "", 1)
-        self._connection = psycopg.connect(
-            address, autocommit=True, connect_timeout=10, tcp_user_timeout=60_000
-        )
-        try:
-            execute = self._connection.execute
-            execute("SET lock_timeout TO '30s'")
-            execute("SET synchronous_commit TO off")  # a reply may be lost if the server crashes
-            if execute("SELECT to_regclass('ragstone_cache.replies')").fetchone() == (None,):
-                with self._connection.transaction():  # only one of several processes creates it
-                    execute("SELECT pg_advisory_xact_lock(1382114164)")
-                    execute(_SERVER_TABLE)
-        except BaseException:
-            self._connection.close()
-            raise
-
-    async def find(self, key: bytes) -> StoredRow | None:
-        return (await self._finds.results([key]))[0]
-
-    def _find(self, keys: Sequence[bytes]) -> Sequence[StoredRow | None]:
-        rows = self._connection.execute(_FIND_ON_SERVER, [list(keys)]).fetchall()
-        found = {key: cast("StoredRow", tuple(row)) for key, *row in rows}
-        return [found.get(key) for key in keys]
-
-    def write(self, rows: Sequence[tuple[bytes, StoredRow]]) -> None:
-        """Write rows in one transaction, sorted so that no two processes wait for each other."""
-        with self._connection.cursor() as cursor:
-            cursor.executemany(_STORE_ON_SERVER, [(key, *row) for key, row in sorted(rows)])
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-def is_server(place: str | Path) -> bool:
-    if isinstance(place, Path) or "://" not in place:
-        return False
-    if not _SCHEME.match(place):
-        raise UsageError(
-            f"{place.partition('://')[0]}://...: replies are cached in a file or in PostgreSQL; "
-            "specify a file, or postgresql://USER@HOST/DATABASE"
-        )
-    return True
-
-
-class ReplyCache:
-    """Finds and stores replies by key; created by `await ReplyCache.open(place)`.
-
-    Replies that arrive during a transaction are written together by the next one, in a thread.
-    """
-
-    def __init__(self, table: ReplyFile | ReplyServer) -> None:
-        self._table = table
         self._writes = Batches(self._write, size=AT_ONCE)
-        self._failed = self._closing = self._damaged = False
+        self.failed = self._closing = self._damaged = False
 
     @classmethod
-    async def open(cls, place: str | Path) -> "ReplyCache":
-        server = is_server(place)
-        name = public_url(str(place)) if server else str(place)
-
-        def table() -> ReplyFile | ReplyServer:
-            return ReplyServer(str(place)) if server else ReplyFile(Path(place))
-
+    async def open(cls, file: str | Path) -> "ReplyCache":
         try:
-            return cls(await in_thread(table))
-        except Exception as error:
-            if not isinstance(error, OSError | sqlite3.Error | UsageError) and not server:
-                raise
-            fix = "correct the URL, or set PGPASSWORD" if server else "move the file away"
+            return await in_thread(partial(cls, file))
+        except (OSError, sqlite3.Error, UsageError) as error:
             raise UsageError(
-                f"{name}: the reply cache cannot be used: {one_line(str(error), 300)}; {fix}, or "
-                "run with --no-cache"
+                f"{file}: the reply cache cannot be used: {one_line(str(error), 300)}; move the "
+                "file away, or run with --no-cache"
             ) from error
 
     async def find(self, key: bytes) -> CachedReply | None:
@@ -229,14 +115,14 @@ class ReplyCache:
         The first damaged reply logs a warning.
         """
         try:
-            row = await self._table.find(key)
-        except self._table.error as error:
+            row = self._reading.execute(_FIND, (key,)).fetchone()
+        except sqlite3.Error as error:
             self._give_up(error)
             return None
         if row is None:
             return None
         value, notes, raw, usage, stored_at, checksum = row
-        if checksum is None or checksum == _checksum(key, (value, notes, raw, usage)):
+        if checksum == _checksum(key, (value, notes, raw, usage)):
             with suppress(UnicodeDecodeError):
                 written = None if raw is None else raw.decode()
                 return CachedReply(
@@ -244,8 +130,7 @@ class ReplyCache:
                 )
         if not self._damaged:
             self._damaged = True
-            name = self._table.name
-            _log.warning("%s: damaged replies are ignored; the judge is called again", name)
+            _log.warning("%s: damaged replies are ignored; the judge is called again", self._path)
         return None
 
     async def store(self, key: bytes, reply: CachedReply) -> None:
@@ -254,30 +139,38 @@ class ReplyCache:
         If the cache cannot be written, one warning is logged and nothing more is stored: the run
         is worth more than the cache.
         """
-        if not (self._failed or self._closing):
-            (written,) = self._writes.submit([(key, _row(key, reply))])
+        if not (self.failed or self._closing):
+            (written,) = self._writes.submit([(key, *_row(key, reply))])
             await asyncio.shield(written)  # it is written even if this is cancelled
 
     async def close(self) -> None:
         self._closing = True
         await self._writes.finish()
-        await in_thread(self._table.close)
+        await in_thread(self._close)
 
-    def _write(self, rows: Sequence[tuple[bytes, StoredRow]]) -> Sequence[None]:
-        if not self._failed:
+    def _close(self) -> None:
+        self._reading.close()
+        self._writing.close()
+
+    def _write(self, rows: Sequence[tuple[object, ...]]) -> Sequence[None]:
+        if not self.failed:
             try:
-                self._table.write(rows)
-            except self._table.error as error:
+                self._writing.execute("BEGIN IMMEDIATE")
+                self._writing.executemany(_STORE, rows)
+                self._writing.execute("COMMIT")
+            except sqlite3.Error as error:
+                with suppress(sqlite3.Error):  # else other processes would wait for our lock
+                    self._writing.execute("ROLLBACK")
                 self._give_up(error)
         return [None] * len(rows)
 
-    def _give_up(self, error: Exception) -> None:
-        if not self._failed:
-            self._failed = True
+    def _give_up(self, error: sqlite3.Error) -> None:
+        if not self.failed:
+            self.failed = True
             _log.warning(
                 "%s: %s; the run continues without storing more replies; a later run calls the "
                 "judge again",
-                self._table.name,
+                self._path,
                 one_line(str(error), 300),
             )
 
@@ -306,35 +199,41 @@ def _create_table(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA user_version = {LAYOUT}")
     elif "replies" not in tables or layout == 0:
         raise UsageError("it is the database of another program")
-    elif layout > LAYOUT:
+    elif layout != LAYOUT:
         raise UsageError(
-            f"a newer version of ragstone wrote it (layout {layout}, this version has {LAYOUT})"
+            f"another version of ragstone wrote it (layout {layout}, this version has {LAYOUT})"
         )
-    elif layout == 1:
-        connection.execute("ALTER TABLE replies ADD COLUMN checksum INTEGER")
-        connection.execute(f"PRAGMA user_version = {LAYOUT}")
     connection.execute("COMMIT")
 
 
 class CachedJudge(JudgeWrapper):
-    """Caches replies in a file or a PostgreSQL database, by question and the judge's identity.
+    """Caches replies in a file, by question and the judge's identity.
 
     A reply is stored before it is returned: the end of the process loses only the calls in
     progress. Failures are not cached, nor replies of a judge without identity. Rows that ask the
-    same at the same time make one call.
+    same at the same time make one call. Replies stored from the time `paid_since` on count as paid
+    by this evaluation, and in its `budget`: an earlier command collected them from a batch.
     """
 
     _replies: ReplyCache
 
-    def __init__(self, judge: Judge, place: str | Path) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        file: str | Path,
+        *,
+        paid_since: float = inf,
+        budget: Budget | None = None,
+    ) -> None:
         super().__init__(judge)
-        if is_server(place):
-            remember(place)
-        self._place = place
+        scheme, is_url, _ = str(file).partition("://")
+        if is_url:
+            raise UsageError(f"{scheme}://...: replies are cached in a file; specify its path")
+        self._file, self._paid_since, self._budget = Path(file), paid_since, budget or Budget()
         self._pending: dict[bytes, asyncio.Future[Reply[object] | CallError | None]] = {}
 
     async def __aenter__(self) -> Self:
-        self._replies = await ReplyCache.open(self._place)
+        self._replies = await ReplyCache.open(self._file)
         try:
             return await super().__aenter__()
         except BaseException:
@@ -375,9 +274,14 @@ class CachedJudge(JudgeWrapper):
         try:
             reply = question.reply(question.adapter().validate_json(cached.value))
             notes, usage = TEXTS.validate_json(cached.notes), USAGE.validate_json(cached.usage)
-            return _free(replace(reply, usage=usage, notes=notes, raw=cached.raw))
+            reply = replace(reply, usage=usage, notes=notes, raw=cached.raw)
         except (ValidationError, JudgeError):  # stored by an older version
             return None
+        if cached.stored_at < self._paid_since:
+            return _free(reply)
+        self._budget.calls += usage.calls
+        self._budget.charge(usage.cost_usd)
+        return reply
 
     async def _ask(self, key: bytes, question: Question[T]) -> Reply[T]:
         result: Reply[object] | CallError | None = None

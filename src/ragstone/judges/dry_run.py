@@ -7,9 +7,9 @@ from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.base import Judge, JudgeWrapper
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.judge import LlmJudge, sentences_asked_for
-from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.local.files import LocalSettings, ModelNotDownloadedError, library
+from ragstone.judges.llm.model import Completion, Model, ModelPrompt
 from ragstone.judges.local.judge import KINDS, EntailmentJudge
+from ragstone.judges.local.model import LocalSettings, ModelNotDownloadedError, library
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import (
     Claim,

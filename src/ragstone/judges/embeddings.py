@@ -15,8 +15,7 @@ from ragstone._internal.rate_limit import Budget
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.llm.providers.base import Embedder, Vectors
-from ragstone.judges.llm.providers.pricing import Price, paid_call
+from ragstone.judges.llm.model import Embedder, Price, Vectors, paid_call
 from ragstone.types.questions import Question, TextSimilarity
 from ragstone.types.reply import Failure, JudgeFailureError, Reply, Usage
 

@@ -1,7 +1,6 @@
 """make_judge: the judge of a plan, with its cache, batches, panel and cascade."""
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -9,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import public_url
 from ragstone.errors import UnknownNameError, UsageError, nearest
 from ragstone.judges.base import Judge, RouterJudge
@@ -17,16 +17,14 @@ from ragstone.judges.cache import CachedJudge
 from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.dry_run import DryRunJudge, DryRunLocalJudge, DryRunModel, Guess, check_local
 from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge, SimilarityJudge
-from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.llm.batches import DISCOUNT, BatchRun
 from ragstone.judges.llm.judge import LlmJudge
+from ragstone.judges.llm.model import UNTRACED, Model, Price, Tracing, price_of
+from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.llm.prompt import Prompt
-from ragstone.judges.llm.providers.base import Model
-from ragstone.judges.llm.providers.batches import DISCOUNT, BatchSettings
-from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel
-from ragstone.judges.llm.providers.pricing import Price, price_of
-from ragstone.judges.llm.providers.pydantic_ai import EXTRAS, PydanticAiModel, check
+from ragstone.judges.llm.pydantic_ai import EXTRAS, PydanticAiModel, provider_class
 from ragstone.judges.local import EntailmentJudge
-from ragstone.judges.local.files import LocalSettings
+from ragstone.judges.local.model import LocalSettings
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.spec import (
@@ -41,7 +39,6 @@ from ragstone.judges.spec import (
     single_names,
     split_names,
 )
-from ragstone.redaction import remember
 from ragstone.types.config import Plan
 from ragstone.types.questions import TextSimilarity
 
@@ -60,19 +57,19 @@ def make_judge(
     guess: Guess | None = None,
     tracing: Tracing = UNTRACED,
     replies: Path = REPLIES,
-    in_batches: bool = False,
+    batches: BatchRun | None = None,
 ) -> Judge:
     """Return the judge of a plan.
 
     `asked` are the kinds of question of each metric; None for any. Texts are compared by a judge
     of their own: the plan's, if a metric that can run needs it, else one that requires nothing,
     such as a key. With a `guess` no calls are made, and the usage is estimated. `tracing` wraps
-    the models; `replies` is the cache if the plan names none. `in_batches` sends the requests to
-    LLMs through batch APIs.
+    the models; `replies` is the cache if the plan names none. With `batches`, LLMs are asked
+    through batch APIs.
     """
     remember(os.environ)
     maker = _Maker(plan, budget or Budget(), guess, tracing, replies)
-    maker.in_batches = in_batches
+    maker.batches = batches
     seen: Counter[str] = Counter()
     members: list[Judge] = []
     for repeat in range(plan.votes):
@@ -94,7 +91,7 @@ def make_judge(
 class _Maker:
     """Makes the judges of one run: they share its budget, and the limits of each provider."""
 
-    in_batches = False
+    batches: BatchRun | None = None
 
     def __init__(
         self, plan: Plan, budget: Budget, guess: Guess | None, tracing: Tracing, replies: Path
@@ -183,27 +180,23 @@ class _Maker:
             raise UnknownNameError("provider of models", provider, names)
         known = PROVIDERS.get(provider)
         price = self._price(name, known.custom_url(plan.base_url) if known else plan.base_url)
-        caller = self._caller(provider)
-        batches = None
-        if self.in_batches:
+        if self.batches:
             price = price and replace(price, share=DISCOUNT)
-            folder = self.replies.with_name("batches")
-            batches = BatchSettings(folder, vote, self.budget, plan.retries)
-            caller = RetryingCaller(Limits(concurrency=sys.maxsize, retries=0))
         if self.guess:  # needs no key, only the extra
             if not known:
-                check(provider, model)
+                provider_class(name)
             llm: Model = DryRunModel(name)
         else:
             own = partial(PydanticAiModel, provider)
             connect = partial(OpenAICompatibleModel, known) if known else own
             llm = connect(
                 model,
-                caller=caller,
+                caller=self._caller(provider),
                 timeout=plan.timeout,
                 temperature=plan.temperature,
                 base_url=plan.base_url,
-                batches=batches,
+                batches=self.batches,
+                vote=vote,
             )
             llm = self.tracing.model(llm)
         return LlmJudge(
@@ -217,8 +210,12 @@ class _Maker:
         )
 
     def _cached(self, judge: Judge) -> Judge:
-        place = self.plan.reply_cache or self.replies
-        return CachedJudge(judge, place) if self.plan.cache else judge
+        if not self.plan.cache:
+            return judge
+        path = Path(self.plan.reply_cache or self.replies)
+        if self.batches:
+            return CachedJudge(judge, path, paid_since=self.batches.began, budget=self.budget)
+        return CachedJudge(judge, path)
 
     def _price(self, name: str, url: str | None) -> Price | None:
         """Return the price of a model, which must be known if the cost is limited."""

@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 from ragstone._internal.concurrency import together
 from ragstone._internal.text import count
 from ragstone.errors import Cause, UsageError
-from ragstone.judges.base import Judge, MultiJudge, outcome_of
+from ragstone.judges.base import Judge, MultiJudge, Pending, outcome_of
 from ragstone.types.claim import FoundAnswer, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
     DetectAbstention,
@@ -148,6 +148,8 @@ class PanelJudge(MultiJudge):
                 outcomes.append(await outcome_of(judge, question))
                 if isinstance(reply := outcomes[-1], Reply):
                     return self._joined(outcomes, reply)
+                if isinstance(reply, Pending):
+                    break
             raise self._failure(outcomes)
         outcomes = list(await together(outcome_of(judge, question) for judge in self.judges))
         replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]

@@ -9,9 +9,9 @@ from typing import ClassVar, Self
 from pydantic import ValidationError
 
 from ragstone._internal.fields import FrozenModel
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import format_validation_errors
 from ragstone.errors import UnknownNameError, UsageError
-from ragstone.redaction import remember
 
 OFFLINE, LOCAL, CASCADE = "offline", "local", "cascade"
 """Names, or prefixes before `:`, that are not providers."""

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragstone._internal.secrets import remember
 from ragstone.errors import UsageError
-from ragstone.redaction import remember
 from ragstone.types.config import DEFAULT_STORE
 
 if TYPE_CHECKING:

@@ -250,11 +250,9 @@ class Store:
     def unfinished(self, fingerprint: str) -> str | None:
         """Return the newest unfinished run of a fingerprint that no process is working on.
 
-        A run without rows is none, because older versions stored runs that could not start, unless
-        it waits for a batch API.
+        A run without rows is none.
         """
         begun = select(ROWS.c.run).where(ROWS.c.run == RUNS.c.number).exists()
-        begun |= RUNS.c.manifest.contains('"batch_api":true')
         query = (
             select(RUNS.c.number, RUNS.c.id)
             .where(RUNS.c.fingerprint == fingerprint, RUNS.c.finished_at.is_(None), begun)

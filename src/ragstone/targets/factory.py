@@ -15,9 +15,9 @@ from ragstone._internal.concurrency import in_thread
 from ragstone._internal.http import Connection
 from ragstone._internal.plugins import import_plugin, is_from_code
 from ragstone._internal.rate_limit import Limits, RateLimiter
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import message_of, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError
-from ragstone.redaction import remember
 from ragstone.targets.answers import QueryEngine, Retriever, Runnable, answer_fields, as_function
 from ragstone.targets.base import FIELDS, Answer, Target, settings_used
 from ragstone.targets.http import HttpTarget

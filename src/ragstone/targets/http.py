@@ -21,9 +21,9 @@ from pydantic import ValidationError
 
 from ragstone._internal.concurrency import parse
 from ragstone._internal.http import Client, Connection
+from ragstone._internal.secrets import HIDDEN, redact_known
 from ragstone._internal.text import describe_fault, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError, nearest
-from ragstone.redaction import HIDDEN, redact_known
 from ragstone.targets.base import Answer, Target, settings_used
 from ragstone.targets.spec import (
     ApiDescription,

@@ -18,10 +18,10 @@ from yaml.nodes import MappingNode, Node, SequenceNode
 
 from ragstone._internal.fields import FrozenModel
 from ragstone._internal.files import check_file
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import describe_fault
 from ragstone._internal.yaml import NAME, VARIABLE, variable_problems, yaml_errors
 from ragstone.errors import InputError, Problem, TargetError, nearest
-from ragstone.redaction import remember
 
 Values = Mapping[str, object]
 

@@ -157,9 +157,9 @@ class JudgePlan(FrozenModel):
     cache: bool = _setting("Judge", True, common=True)
     """Cache replies and reuse cached ones."""
     reply_cache: str | None = _setting(
-        "Judge", None, metavar="PLACE", default_text=".ragstone/replies.db", option=False
+        "Judge", None, metavar="FILE", default_text=".ragstone/replies.db", option=False
     )
-    """Where replies are cached: a file, or postgresql://user@host/name for several machines."""
+    """The file in which replies are cached."""
     batch_api: bool = _setting("Limits", False, common=True)
     """Use the batch API of OpenAI or Anthropic: half the price, replies within a day."""
     rpm: FiniteFloat | None = _setting("Limits", None, gt=0, option=False)

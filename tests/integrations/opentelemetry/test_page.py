@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
+from ragstone.judges.llm.model import Completion, Model, ModelPrompt
 from ragstone.types.reply import Reply, Usage
 
 PAGE = (Path(__file__).parents[3] / "docs/opentelemetry.md").read_text(encoding="utf-8")

@@ -6,8 +6,7 @@ import pytest
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.runner import evaluate, evaluate_async
 from ragstone.integrations.opentelemetry import OpenTelemetry
-from ragstone.judges.base import Judge
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import Judge, ScriptedJudge
 from ragstone.types.reply import Failure, Reply, Usage
 
 SECRETS = ("SECRETQUERY", "SECRETRESPONSE", "SECRETCONTEXT", "SECRETREFERENCE", "SECRETREASON")

@@ -116,7 +116,7 @@ import pytest
 from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.integrations.pytest.plugin import assert_sample
 from ragstone.judges.base import Judge
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 
 SAMPLE = {"query": "So?", "response": "It is so.", "contexts": ["It is so."]}
 MADE = []

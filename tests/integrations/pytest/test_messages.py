@@ -7,8 +7,8 @@ from ragstone.errors import UsageError
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.evaluation.runner import evaluate_async
 from ragstone.integrations.pytest.session import failure_message, in_tests
+from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.factory import make_judge
-from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import select
 from ragstone.types.claim import Claim, Evidence, Label, Verdict
 from ragstone.types.config import Plan

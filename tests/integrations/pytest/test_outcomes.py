@@ -13,7 +13,7 @@ import pytest
 from ragstone.errors import Cause
 from ragstone.types.reply import Failure
 from ragstone.integrations.pytest.plugin import assert_faithful, assert_sample
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 
 GUIDE = ["The battery charges to 50 percent in 22 minutes.", "The case is made of ash wood."]
 RIGHT = {"query": "Wood?", "response": "The case is made of ash wood.", "contexts": GUIDE}

@@ -21,7 +21,7 @@ import atexit
 
 import pytest
 from ragstone.types.claim import Claim, Label, Verdict
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 
 class Once(ScriptedJudge):
     opened = closed = 0

@@ -24,9 +24,8 @@ from ragstone.judges.llm.judge import (
     better_reply,
     sentences_asked_for,
 )
+from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price
 from ragstone.judges.llm.prompt import INCOMPLETE, PLACEHOLDERS, Prompt, retry_text
-from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.llm.providers.pricing import Price
 from ragstone.types.claim import Claim, GeneratedQueries, Grade, Label, Rating, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.questions import (

@@ -175,7 +175,7 @@ def test_a_local_model_is_tested_whatever_the_limit(make_model, tmp_path: Path) 
     options = ["judge", "test", "rows.jsonl", "--judge", "local:nli", "--max-calls", "0"]
     done = CliRunner().invoke(group, [*options, "--json", "out.json"])
     assert done.exit_code == 0, done.output
-    assert "calls to a local model: at no cost" in done.output
+    assert "calls to a local model (free)" in done.output
     told = json.loads((tmp_path / "out.json").read_text())
     assert told["calls"] == 0
     assert told["local_calls"] > 0

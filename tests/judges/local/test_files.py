@@ -16,7 +16,7 @@ from aiohttp import web
 
 from ragstone.errors import UsageError
 from ragstone.judges.local import EntailmentJudge
-from ragstone.judges.local.files import LocalSettings, ModelFiles
+from ragstone.judges.local.model import LocalSettings, ModelFiles
 
 
 def made(folder: Path | str, **settings: object) -> EntailmentJudge:

@@ -10,7 +10,7 @@ from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import outcome_of
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.local import EntailmentJudge
-from ragstone.judges.local.files import LocalSettings
+from ragstone.judges.local.model import LocalSettings
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import DetectAbstention, ExtractClaims, VerifyClaims
 from ragstone.types.reply import Failure, Reply

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from tests.cases import each_case
 
-from ragstone.judges.local.files import LocalSettings
-from ragstone.judges.local.model import Head
+from ragstone.judges.local.model import Head, LocalSettings
 from ragstone.judges.spec import JudgeSpec
 
 ROOT = Path(__file__).parents[3]

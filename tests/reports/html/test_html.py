@@ -11,7 +11,7 @@ from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import evaluate
-from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.base import ScriptedJudge
 from ragstone.reports.html.page import SCRIPTS, STYLES, read_asset, write_html
 from ragstone.reports.view import summarize_run
 from ragstone.results.run import Run

@@ -1,6 +1,5 @@
 """`ragstone judge`: does the judge notice errors, is it stable, has it changed?"""
 
-import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -36,6 +35,7 @@ from ragstone.datasets import load, samples_of
 from ragstone.datasets.columns import ALIASES, flag
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import UsageError
+from ragstone.evaluation.dry_run import estimate_calls, usage_of
 from ragstone.evaluation.fingerprint import VERSION, judge_key
 from ragstone.evaluation.judge_drift import (
     NOISE,
@@ -57,14 +57,12 @@ from ragstone.evaluation.judge_test import (
     Case,
     JudgeTestGate,
     JudgeTestRunner,
-    estimate_usage,
     plan_questions,
     select_cases,
     skipped_reasons,
 )
 from ragstone.evaluation.preflight import check_judge_settings
 from ragstone.evaluation.rescore import TranscriptMissingError
-from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
 from ragstone.judges.spec import is_free
 from ragstone.metrics import get
@@ -79,7 +77,6 @@ from ragstone.results.stats.paired_tests import DRIFTED, half_widths
 from ragstone.store import Store, find_run
 from ragstone.types.config import Plan, Source
 from ragstone.types.questions import VerifyClaims
-from ragstone.types.reply import Usage
 from ragstone.types.row import Row
 
 _DRY_RUN = option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True)
@@ -461,30 +458,12 @@ def _undecided(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> list[str]:
 
 def estimate_test(plan: Plan, cases: Sequence[Case], *, wanted: int, data: str) -> str:
     questions = plan_questions(cases)
-
-    def usage(guess: Guess) -> Usage:
-        judge = make_judge(plan, asked=[[VerifyClaims.kind]], guess=guess)
-        return asyncio.run(estimate_usage(judge, questions))
-
     claims = sum(len(case.claims) for case in cases)
     which = count(claims, "claim") if claims >= wanted else f"the {count(claims, 'claim')}"
-    text = f"Testing {plan.judge} on {which} from {data}"
-    least, most = usage(LEAST), usage(MOST)
-    if most.local_calls:
-        text += f", at most {count(most.local_calls, 'call')} to a local model"
-    if not most.calls:
-        return f"{text}: at no cost"
-    text += f": at most {count(most.calls, 'call')}"
-    if least.calls != most.calls:
-        text += f" ({least.calls:,} if all goes well)"
-    if plan.max_calls is not None and plan.max_calls < most.calls:
-        text += f"; --max-calls allows {plan.max_calls:,}"
-    if least.cost_usd is None or most.cost_usd is None:
-        return f"{text}; price unknown"
-    if most.cost_usd == 0:
-        return f"{text}, at no cost"
-    cost = f"{dollars(least.cost_usd)} to {dollars(most.cost_usd)}"
-    return f"{text}, {cost} at list prices (an estimate)"
+    cost = estimate_calls(plan, [VerifyClaims.kind], lambda judge, _: usage_of(judge, questions))
+    limited = plan.max_calls is not None and plan.max_calls < cost.calls[1]
+    limit = f"; --max-calls allows {plan.max_calls:,}" if limited else ""
+    return f"Testing {plan.judge} on {which} from {data}: {cost}{limit}"
 
 
 def print_test(test: JudgeTest, console: Console) -> None:

@@ -1,9 +1,8 @@
 """`ragstone questions`: test sets from documents, and checks for any test set."""
 
-import asyncio
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from shutil import copyfile
@@ -17,7 +16,7 @@ from rich.console import Console
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.files import write_file
 from ragstone._internal.rate_limit import Budget
-from ragstone._internal.text import count, listing, one_line, span
+from ragstone._internal.text import count, listing, one_line
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
 from ragstone.cli.options import (
     COLUMNS,
@@ -42,10 +41,10 @@ from ragstone.cli.output import (
 from ragstone.datasets import load
 from ragstone.datasets.export import check_format, losses, write_samples
 from ragstone.errors import UsageError
+from ragstone.evaluation.dry_run import estimate_calls, usage_of
 from ragstone.evaluation.fingerprint import VERSION, JudgeSetup
-from ragstone.evaluation.judge_test import estimate_usage
 from ragstone.judges.base import Judge
-from ragstone.judges.dry_run import LEAST, MOST
+from ragstone.judges.dry_run import MOST, Guess
 from ragstone.judges.factory import make_judge
 from ragstone.judges.llm.prompt import Prompt
 from ragstone.judges.offline.words import word_lists
@@ -245,18 +244,16 @@ def generate_command(**given: Any) -> None:
 
 
 def estimate_generation(plan: Plan, index: ChunkIndex, request: QuestionRequest) -> str:
-    usages: list[Usage] = []
-    for guess in (LEAST, MOST):
-        judge = make_judge(plan, asked=[generate.KINDS], guess=guess)
+    def work(judge: Judge, guess: Guess) -> Coroutine[object, object, Usage]:
         check_takes(judge)
         planned = planned_questions(index, request, most=guess is MOST)
-        usages.append(
-            asyncio.run(estimate_usage(judge, cast("Iterator[Question[object]]", planned)))
-        )
+        return usage_of(judge, cast("Iterator[Question[object]]", planned))
+
     corpus = index.corpus
     return (
         f"{count(request.n, 'question')} from {count(len(corpus.chunks), 'chunk')} of "
-        f"{count(len(corpus.documents), 'document')}, {_estimate(plan, usages)}"
+        f"{count(len(corpus.documents), 'document')} with {plan.judge}: "
+        f"{estimate_calls(plan, generate.KINDS, work)}"
     )
 
 
@@ -331,18 +328,6 @@ def _provenance(
         "rejected": generated.reasons,
         "documents_without_questions": generated.empty,
     }
-
-
-def _estimate(plan: Plan, usages: Iterable[Usage]) -> str:
-    least, most = sorted(usages, key=lambda usage: usage.calls)
-    if not most.calls:
-        return "no calls, at no cost"
-    text = f"about {span(least.calls, most.calls)} calls to {plan.judge}"
-    costs = [cost for usage in (least, most) if (cost := usage.cost_usd) is not None]
-    if len(costs) < 2:
-        return f"{text}, price unknown"
-    low = min(filter(None, costs), default=0.0)
-    return f"{text}, {dollars(low)} to {dollars(max(costs))} at list prices (an estimate)"
 
 
 @command.command(
@@ -437,12 +422,11 @@ def check_command(**given: Any) -> None:
 
 
 def estimate_check(plan: Plan, samples: Sequence[Sample], corpus: Corpus) -> str:
-    usages: list[Usage] = []
-    for guess in (LEAST, MOST):
-        judge = make_judge(plan, asked=[check.KINDS], guess=guess)
-        asked = check_samples(samples, corpus, judge, name="", concurrency=plan.concurrency)
-        usages.append(asyncio.run(asked).usage)
-    return _estimate(plan, usages)
+    async def usage(judge: Judge, _: Guess) -> Usage:
+        checked = check_samples(samples, corpus, judge, name="", concurrency=plan.concurrency)
+        return (await checked).usage
+
+    return str(estimate_calls(plan, check.KINDS, usage))
 
 
 def _write_rows(result: SetCheck, fixed: Path, rejected: Path) -> None:

@@ -42,7 +42,7 @@ from ragstone.cli.options import (
 )
 from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
 from ragstone.datasets import Dataset, samples_of
-from ragstone.errors import Cause, UsageError
+from ragstone.errors import BatchPendingError, Cause, UsageError
 from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import Evaluation
@@ -57,7 +57,7 @@ from ragstone.integrations.promptfoo.configuration import (
     read_configuration,
 )
 from ragstone.integrations.promptfoo.legacy import legacy_model
-from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store, StoreError
 from ragstone.store.errors import display_name
@@ -298,12 +298,15 @@ def evaluated(
             else:
                 run = Evaluation.prepare(data, plan=plan, **options, **storing).run_in_thread()
             interrupted = False
+        except BatchPendingError as pending:
+            outputs.console.print(str(pending), markup=False, soft_wrap=True)
+            return 0
         except RunInterruptedError as stop:
             run = stop.run
             interrupted = True
     run = tests.checked(run) if tests else run
     code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
-    if (run.partial or run.stopped) and (run.rows or plan.batch_api) and "store" in storing:
+    if (run.partial or run.stopped) and run.rows and "store" in storing:
         run_id = run.manifest.run_id
         place = f" --store {display_name(str(storing['store']))}" if is_store_typed() else ""
         how = "the same command" if tests else f"`ragstone resume{place}`"

@@ -20,6 +20,7 @@ import yaml
 
 from ragstone._internal.fields import split_threshold
 from ragstone._internal.rate_limit import Budget
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import count
 from ragstone._internal.yaml import Loader, yaml_errors
 from ragstone.datasets import Dataset, samples_of
@@ -34,9 +35,8 @@ from ragstone.integrations.promptfoo.legacy import PROMPTS, UNSUPPORTED, legacy_
 from ragstone.judges.base import RouterJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import REPLIES, make_judge
-from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.metrics import select
-from ragstone.redaction import remember
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
 from ragstone.types.gate import reaches

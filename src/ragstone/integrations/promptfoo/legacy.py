@@ -12,13 +12,20 @@ from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone._internal.text import one_line
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, UsageError
 from ragstone.judges.base import Judge
-from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.llm.judge import sentences_asked_for
 from ragstone.judges.llm.legacy_text import MARKER
+from ragstone.judges.llm.model import (
+    UNTRACED,
+    Completion,
+    Model,
+    ModelPrompt,
+    Price,
+    Tracing,
+    paid_call,
+    price_of,
+)
+from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel, Provider
 from ragstone.judges.llm.prompt import fenced, sections
-from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel, Provider
-from ragstone.judges.llm.providers.pricing import Price, paid_call, price_of
 from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.questions import ExtractClaims, Question, VerifyClaims

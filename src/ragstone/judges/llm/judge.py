@@ -13,6 +13,7 @@ from ragstone._internal.text import one_line
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
+from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price, paid_call
 from ragstone.judges.llm.prompt import (
     INCOMPLETE,
     PLACEHOLDERS,
@@ -21,8 +22,6 @@ from ragstone.judges.llm.prompt import (
     retry_source,
     retry_text,
 )
-from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.llm.providers.pricing import Price, paid_call
 from ragstone.judges.llm.replies import RawReply, storable
 from ragstone.judges.llm.tasks import SCHEMAS, TASKS, verdict_schema
 from ragstone.judges.offline.claims import extract_claims

@@ -1,24 +1,28 @@
 """EntailmentJudge: a model on this machine that checks whether contexts support a claim."""
 
 import json
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import TypeVar, cast
 
 from ragstone._internal.concurrency import in_thread
+from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
 from ragstone.judges.base import Judge
 from ragstone.judges.embeddings import compare_texts
-from ragstone.judges.local.chunks import (
+from ragstone.judges.local.model import (
+    MAX_LENGTH,
+    TEMPLATE,
+    Head,
+    LocalModel,
+    LocalSettings,
+    ModelFiles,
     Pair,
     PairEncoder,
-    Window,
-    make_windows,
-    split_spans,
-    split_window,
+    PairScore,
 )
-from ragstone.judges.local.files import MAX_LENGTH, TEMPLATE, LocalSettings, ModelFiles
-from ragstone.judges.local.model import Head, LocalModel, PairScore
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.offline.structured import ReadableContexts
 from ragstone.judges.spec import LOCAL
@@ -43,6 +47,123 @@ DECIMALS = 4
 MAX_FLAGS = 5
 """How many unsupported passages of a claim a reason quotes."""
 KINDS = frozenset(kind.kind for kind in (ExtractClaims, VerifyClaims))
+OVERLAP = 4
+"""A window repeats the last sentence of the one before if it takes at most a 4th of the room, so
+that statements over two neighboring sentences are in one window."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A sentence of a context, or a part of one that is too long.
+
+    Attributes:
+        context: the number of the context, from 0; `start` and `end` are characters in it.
+        tokens: its tokens, and those before the next sentence.
+    """
+
+    context: int
+    start: int
+    end: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Window:
+    """Neighboring spans, of one context or several, and their text."""
+
+    spans: tuple[Span, ...]
+    text: str
+
+
+def split_spans(
+    contexts: Sequence[str], starts: Callable[[str], Sequence[int]], room: int
+) -> list[Span]:
+    """Cut contexts between sentences, and sentences of more than `room` tokens inside.
+
+    `starts` returns where the tokens of a text begin. Many tokenizers have tokens for spaces and
+    new lines; those between two sentences count for the first one.
+    """
+    found: list[Span] = []
+    for number, context in enumerate(contexts):
+        begins = starts(context)
+        sentences = split_sentences(context)
+        following = [*(each.start for each in sentences), len(context)][1:]
+        for sentence, after in zip(sentences, following, strict=True):
+            first, last = (bisect_left(begins, at) for at in (sentence.start, sentence.end))
+            cuts = [sentence.start, *begins[first + room : last : room], sentence.end]
+            tokens = bisect_left(begins, after) - first
+            found += [
+                Span(number, start, end, max(1, min(room, tokens - n * room)))
+                for n, (start, end) in enumerate(pairwise(cuts))
+            ]
+    return found
+
+
+def make_windows(
+    contexts: Sequence[str], spans: Sequence[Span], room: int, *, join: bool
+) -> list[Window]:
+    """Join spans to windows of at most `room` tokens, in order, with some overlap.
+
+    Only with `join` does a window have spans of several contexts.
+    """
+    groups = [spans]
+    if not join:
+        groups = [list(own) for _, own in groupby(spans, key=lambda each: each.context)]
+    parts = (part for group in groups for part in _parts(group, room))
+    return [Window(part, _text(contexts, part)) for part in parts]
+
+
+def split_window(
+    contexts: Sequence[str], window: Window, starts: Callable[[str], Sequence[int]]
+) -> list[Window]:
+    """Cut a window before its last span; one of a single span between tokens in its middle.
+
+    The second window repeats a short span of the first, like neighboring windows. The list is
+    empty if there is nothing left to cut.
+    """
+    *before, last = window.spans
+    if before:
+        room = sum(each.tokens for each in window.spans)
+        again = len(before) > 1 and _is_repeated(before[-1], last, room)
+        parts = [tuple(before), (before[-1], last) if again else (last,)]
+        return [Window(part, _text(contexts, part)) for part in parts]
+    begins = starts(window.text)
+    middle = last.start + (begins[len(begins) // 2] if begins else 0)
+    if not last.start < middle < last.end:
+        return []
+    tokens = -(-last.tokens // 2)
+    halves = pairwise((last.start, middle, last.end))
+    cut = [Span(last.context, start, end, tokens) for start, end in halves]
+    return [Window((each,), _text(contexts, (each,))) for each in cut]
+
+
+def _parts(spans: Sequence[Span], room: int) -> Iterator[tuple[Span, ...]]:
+    part: list[Span] = []
+    left = room
+    for span in spans:
+        line = int(bool(part) and part[-1].context != span.context)  # a new line between contexts
+        if part and span.tokens + line > left:
+            yield tuple(part)
+            part = [part[-1]] if _is_repeated(part[-1], span, room) else []
+            left = room - sum(each.tokens for each in part)
+            line = int(bool(part) and part[-1].context != span.context)
+        left -= span.tokens + line
+        part.append(span)
+    if part:
+        yield tuple(part)
+
+
+def _is_repeated(last: Span, span: Span, room: int) -> bool:
+    is_short = last.tokens <= room // OVERLAP and last.tokens + span.tokens <= room
+    return is_short and last.context == span.context
+
+
+def _text(contexts: Sequence[str], part: Sequence[Span]) -> str:
+    lines: list[str] = []
+    for number, group in groupby(part, key=lambda each: each.context):
+        own = list(group)
+        lines.append(contexts[number][own[0].start : own[-1].end])
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.judges.llm.providers.openai import PROVIDERS, Provider
+from ragstone.judges.llm.openai import PROVIDERS, Provider
 
 OPENAI, AZURE, VLLM = PROVIDERS["openai"], PROVIDERS["azure"], PROVIDERS["vllm"]
 

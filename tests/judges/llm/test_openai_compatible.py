@@ -6,8 +6,8 @@ from aiohttp import web
 
 from ragstone._internal.concurrency import LARGE
 from ragstone.errors import CallError, Cause, UsageError
-from ragstone.judges.llm.providers.base import ModelPrompt
-from ragstone.judges.llm.providers.openai import AZURE_VERSION, OpenAICompatibleModel
+from ragstone.judges.llm.model import ModelPrompt
+from ragstone.judges.llm.openai import AZURE_VERSION, OpenAICompatibleModel
 
 CHAT = "/v1/chat/completions"
 SCHEMA = {"title": "Claims", "type": "object"}

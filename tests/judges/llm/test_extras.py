@@ -4,7 +4,7 @@ import re
 import pytest
 
 from ragstone.errors import UnknownNameError, UsageError
-from ragstone.judges.llm.providers.pydantic_ai import connect
+from ragstone.judges.llm.pydantic_ai import connect
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from tests.cases import each_case
 
 from ragstone._internal.rate_limit import Budget
 from ragstone.errors import CallError, Cause
-from ragstone.judges.llm.providers.base import ModelPrompt
-from ragstone.judges.llm.providers.openai import Dialect
+from ragstone.judges.llm.model import ModelPrompt
+from ragstone.judges.llm.openai import Dialect
 from ragstone.types.reply import Usage
 
 CHAT = "/v1/chat/completions"

@@ -8,7 +8,7 @@ from genai_prices import Usage as Tokens
 from genai_prices import calc_price
 from tests.cases import each_case
 
-from ragstone.judges.llm.providers.pricing import FREE, price_of
+from ragstone.judges.llm.model import FREE, price_of
 from ragstone.types.reply import Usage
 
 MILLION = 1_000_000

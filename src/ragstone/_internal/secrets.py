@@ -2,19 +2,20 @@
 
 `remember` collects them where they are read: from the environment, headers, URLs and files.
 `redact` cleans messages and logs; all exceptions of ragstone pass through it. `redact_known` cleans
-replies of servers, in which nothing else may change.
+replies of servers, in which nothing else may change. A secret is found as it is, as JSON and URLs
+write it, and in base64: those are the forms in which servers and libraries send it back by
+accident. A model that wants to give away what it was told has endless others.
 """
 
 import base64
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from html import unescape
-from html.entities import codepoint2name
 from string import ascii_letters, digits
 from typing import cast
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 HIDDEN = "[hidden]"
 
@@ -29,14 +30,9 @@ _PARAMETER = re.compile(r"(?:^|[?&;\s])([^=&;?\s]+)=([^&;#\s]+)")
 _SHORTEST = 8
 """Characters of a secret; local servers accept words such as `EMPTY`."""
 
-_ESCAPES = r"(?:\\|%(?:25)*5[cC]){0,9}"
-"""Backslashes, in a URL too."""
-
 _BASE64 = ascii_letters + digits + "+/-_"
-_REST = r"(?:[\w+/-]|%(?:25)*2[BbFf])*(?:=|%(?:25)*3[Dd])*"
+_REST = re.compile(r"^(?:[\w+/-]|%2[BbFf])*(?:=|%3[Dd])*", re.ASCII)
 """The end of a token in base64."""
-_CODE = re.compile(r"(?:\\[ux]|%u)(?:00)?([0-9a-f]{2})", re.IGNORECASE)
-_SIGNS = re.compile(r"[\W_]+")
 
 _known = dict[str, bool]()
 """Secret -> whether no reply contains it by chance."""
@@ -108,67 +104,37 @@ def redact(text: str) -> str:
     return text
 
 
-def is_disguised(text: str) -> bool:
-    decoded = unescape(unquote(_CODE.sub(lambda found: chr(int(found[1], 16)), text)))
-    letters = _letters(decoded)
-    shown = (_letters(secret) for secret, rare in _known.items() if rare)
-    return any(len(secret) >= _SHORTEST and secret in letters for secret in shown)
-
-
-def _letters(text: str) -> str:
-    return _SIGNS.sub("", text).lower()
-
-
 def _replaced(text: str, secrets: Iterable[str]) -> str:
-    lower = text.lower()
-    found = [
-        (anchor, pattern, coded)
-        for secret in secrets
-        for anchor, pattern, coded in _forms(secret)
-        if anchor in (text if coded else lower)
+    written = [
+        (form, coded) for secret in secrets for form, coded in _forms(secret) if form in text
     ]
-    for _, pattern, coded in sorted(found, key=lambda form: -len(form[0])):
-        *before, rest = pattern.split(text)
-        before = [each.rstrip(_BASE64) for each in before] if coded else before
-        text = HIDDEN.join((*before, rest))
+    for form, coded in sorted(written, key=lambda each: -len(each[0])):
+        first, *rest = text.split(form)
+        if coded and rest:  # what stands around the secret in the same token tells a part of it
+            *between, last = (_REST.sub("", part, count=1) for part in rest)
+            before = [part.rstrip(_BASE64) for part in (first, *between)]
+            text = HIDDEN.join((*before, last))
+        else:
+            text = HIDDEN.join((first, *rest))
     return text
 
 
 @cache
-def _forms(secret: str) -> Sequence[tuple[str, re.Pattern[str], bool]]:
-    """Return a part that no way of quoting changes, a pattern, and whether it is in base64.
-
-    As text, a secret is found in any case, and its part is in lower case. In base64, the pattern
-    includes what follows the secret in the same token.
-    """
-    raw = secret.encode("utf-8", "surrogateescape")
-    pattern = re.compile("".join(map(_quoted, secret)), re.IGNORECASE)
-    forms = [(_plain_part(secret.lower()), pattern, False)]
+def _forms(secret: str) -> Sequence[tuple[str, bool]]:
+    """Return how a secret is written, and whether that is base64: as it is, in JSON, in URLs."""
+    plain = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    plain |= {_in_url(secret), _in_url(secret, "/"), _in_url(secret).replace("%20", "+")}
+    coded: set[str] = set()
+    raw = secret.encode("utf-8", "surrogatepass")
     for shift in range(3):  # base64 has three ways to write a text, depending on what precedes it
-        coded = base64.b64encode(bytes(shift) + raw).decode()
-        text = coded[-(-8 * shift // 6) : 8 * (shift + len(raw)) // 6]
-        pattern = re.compile("".join(map(_quoted, text)) + _REST)
-        forms.append((_plain_part(text), pattern, True))
-    return forms
+        whole = base64.b64encode(bytes(shift) + raw).decode()
+        core = whole[-(-8 * shift // 6) : 8 * (shift + len(raw)) // 6]
+        coded |= {core, core.replace("+", "-").replace("/", "_"), _in_url(core)}
+    return [*((form, False) for form in plain), *((form, True) for form in coded)]
 
 
-def _plain_part(text: str) -> str:
-    return max(re.findall("[A-Za-z0-9]*", text), key=len)
-
-
-def _quoted(char: str) -> str:
-    if re.fullmatch("[A-Za-z0-9]", char):
-        return char
-    code, raw = ord(char), char.encode("utf-8", "surrogateescape")
-    units = char.encode("utf-16-be", "surrogatepass")
-    ways = [
-        re.escape(char),
-        _ESCAPES.join(f"u(?i:{units[at : at + 2].hex()})" for at in range(0, len(units), 2)),
-        "".join(f"%(?:25)*(?i:{byte:02x})" for byte in raw),
-        f"&(?:amp;)*(?:#0*{code}|#[xX]0*(?i:{code:x})|{codepoint2name.get(code, '#')});",
-        *([r"\+"] if char == " " else ["-"] if char == "+" else ["_"] if char == "/" else []),
-    ]
-    return f"{_ESCAPES}(?:{'|'.join(ways)})"
+def _in_url(text: str, safe: str = "") -> str:
+    return quote(text, safe=safe, errors="surrogatepass")
 
 
 def _without_credentials(found: re.Match[str]) -> str:

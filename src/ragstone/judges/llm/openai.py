@@ -14,10 +14,12 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationErr
 from ragstone._internal.concurrency import LARGE, parse
 from ragstone._internal.http import Client, Connection, HttpReply
 from ragstone._internal.rate_limit import RetryingCaller
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import count, public_url, quoted
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.llm.providers.base import (
+from ragstone.judges.llm.batches import NO_QUOTA, BatchQueue, BatchRun, OpenAIBatches
+from ragstone.judges.llm.model import (
     Completion,
     Embedder,
     Model,
@@ -26,13 +28,6 @@ from ragstone.judges.llm.providers.base import (
     is_filtered,
     is_truncated,
 )
-from ragstone.judges.llm.providers.batches import (
-    NO_QUOTA,
-    BatchQueue,
-    BatchSettings,
-    OpenAIBatches,
-)
-from ragstone.redaction import remember
 from ragstone.types.reply import Usage
 
 AZURE_VERSION = "2024-10-21"
@@ -285,7 +280,8 @@ class OpenAICompatibleModel(Model, Embedder):
         temperature: float | None,
         base_url: str | None = None,
         embeds: bool = False,
-        batches: BatchSettings | None = None,
+        batches: BatchRun | None = None,
+        vote: int = 1,
     ) -> None:
         base = provider.api_url(base_url)
         key = provider.read_key(model, elsewhere=base != provider.url, embeds=embeds)
@@ -311,13 +307,17 @@ class OpenAICompatibleModel(Model, Embedder):
         self._batches: BatchQueue | None = None
         if batches:
             api = OpenAIBatches(base, self._headers, retries=batches.retries)
-            self._batches = BatchQueue(api, self.name, self.identity, batches)
-            self._parts = (self._batches,)
+            self._batches = BatchQueue(api, self.name, self.identity, vote, batches)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
         spent = 0
         refused: set[Dialect] = set()
         dialect = self._dialect
+        if self._batches:
+            for refusal in self._batches.refusals:
+                known = {self._dialect, dialect}
+                simpler = dialect.simpler(refusal)
+                dialect = simpler if simpler and simpler not in known else dialect
         while True:
             try:
                 reply = await self._send(self._chat, self._body(prompt, dialect), prompt.tokens)

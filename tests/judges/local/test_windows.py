@@ -11,8 +11,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 
 from ragstone._internal.sentences import split_sentences
 from ragstone.judges.local import EntailmentJudge
-from ragstone.judges.local.chunks import Window, make_windows, split_spans
-from ragstone.judges.local.files import LocalSettings
+from ragstone.judges.local.judge import Window, make_windows, split_spans
+from ragstone.judges.local.model import LocalSettings
 
 
 def starts(text: str) -> list[int]:

@@ -4,7 +4,7 @@ from tests.cases import each_case
 
 from ragstone._internal.concurrency import LARGE
 from ragstone.errors import CallError, Cause
-from ragstone.judges.llm.providers.base import Completion, ModelPrompt
+from ragstone.judges.llm.model import Completion, ModelPrompt
 from ragstone.types.reply import Usage
 
 CHAT, EMBED = "/v1/chat/completions", "/v1/embeddings"

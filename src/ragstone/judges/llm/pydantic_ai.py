@@ -17,17 +17,17 @@ from pydantic_core import from_json
 
 from ragstone._internal.http import REJECTED
 from ragstone._internal.rate_limit import LATE, RetryableError, RetryingCaller, retry_after
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import public_url, quoted
 from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
-from ragstone.judges.llm.providers.base import (
+from ragstone.judges.llm.batches import AnthropicBatches, BatchQueue, BatchRun
+from ragstone.judges.llm.model import (
     Completion,
     Model,
     ModelPrompt,
     is_filtered,
     is_truncated,
 )
-from ragstone.judges.llm.providers.batches import AnthropicBatches, BatchQueue, BatchSettings
-from ragstone.redaction import remember
 from ragstone.types.reply import Usage
 
 if TYPE_CHECKING:
@@ -54,35 +54,40 @@ _AWS_CONNECTIONS = 50
 def connect(provider: str, model: str, *, timeout: float, base_url: str | None = None) -> "Wire":
     name = f"{provider}:{model}"
     remember({**os.environ, "": base_url})
-    try:
-        from pydantic_ai.exceptions import UserError
-        from pydantic_ai.models import infer_model
+    make = provider_class(name)
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
 
-        try:
-            return infer_model(name, lambda _: _provider(name, timeout, base_url))
-        except UserError as error:
-            key = _KEYS.get(provider) or " or ".join(dict.fromkeys(_VARIABLE.findall(str(error))))
-            if not key:
-                raise UsageError(f"the judge {name} cannot be used: {quoted(str(error))}") from None
-            fix = f"set {key} in the environment, or use --judge offline"
-            raise UsageError(f"the judge {name} has no key: {fix}") from error
-        except aws_errors(name) as error:
+    try:
+        return infer_model(name, lambda _: _provider(make, name, timeout, base_url))
+    except (UserError, *aws_errors(name)) as error:
+        named = dict.fromkeys(_VARIABLE.findall(str(error)))
+        key = isinstance(error, UserError) and (_KEYS.get(provider) or " or ".join(named))
+        if not key:
             raise UsageError(f"the judge {name} cannot be used: {quoted(str(error))}") from None
-    except ImportError as error:
-        raise _missing_extra(name) from error
+        fix = f"set {key} in the environment, or use --judge offline"
+        raise UsageError(f"the judge {name} has no key: {fix}") from error
 
 
-def check(provider: str, model: str) -> None:
-    try:
-        _provider_class(provider)
-    except ImportError as error:
-        raise _missing_extra(f"{provider}:{model}") from error
+def provider_class(name: str) -> "Callable[..., Provider[Any]]":
+    """Return what makes the provider of a model.
 
-
-def _missing_extra(name: str) -> UsageError:
+    Raises:
+        UsageError: there is no such provider, or its extra is not installed.
+    """
     provider = name.partition(":")[0]
-    extra = f"ragstone[{provider}]" if provider in EXTRAS else f"pydantic-ai-slim[{provider}]"
-    return UsageError(f"the judge {name} needs an extra: pip install '{extra}'")
+    try:
+        from pydantic_ai.providers import infer_provider_class
+
+        return cast("Callable[..., Provider[Any]]", infer_provider_class(provider))
+    except ImportError as error:
+        extra = f"ragstone[{provider}]" if provider in EXTRAS else f"pydantic-ai-slim[{provider}]"
+        raise UsageError(f"the judge {name} needs an extra: pip install '{extra}'") from error
+    except ValueError:
+        from pydantic_ai.models import known_model_names
+
+        known = {other.partition(":")[0] for other in known_model_names() if ":" in other}
+        raise UnknownNameError("provider of models", provider, known) from None
 
 
 def aws_errors(name: str) -> tuple[type[Exception], ...]:
@@ -92,21 +97,10 @@ def aws_errors(name: str) -> tuple[type[Exception], ...]:
     return (errors,)
 
 
-def _provider_class(provider: str) -> "Callable[..., Provider[Any]]":
-    from pydantic_ai.models import known_model_names
-    from pydantic_ai.providers import infer_provider_class
-
-    try:
-        return cast("Callable[..., Provider[Any]]", infer_provider_class(provider))
-    except ValueError:
-        known = {other.partition(":")[0] for other in known_model_names() if ":" in other}
-        raise UnknownNameError("provider of models", provider, known) from None
-
-
-def _provider(name: str, timeout: float, base_url: str | None) -> "Provider[Any]":
-    provider = name.partition(":")[0]
-    make = _provider_class(provider)
-    if provider == "bedrock":  # its retries can only be switched off in AWS's own client
+def _provider(
+    make: "Callable[..., Provider[Any]]", name: str, timeout: float, base_url: str | None
+) -> "Provider[Any]":
+    if name.startswith("bedrock:"):  # its retries can only be switched off in AWS's own client
         config = import_module("botocore.config").Config(
             retries={"total_max_attempts": 1},
             read_timeout=timeout,
@@ -147,7 +141,8 @@ class PydanticAiModel(Model):
         timeout: float,
         temperature: float | None,
         base_url: str | None = None,
-        batches: BatchSettings | None = None,
+        batches: BatchRun | None = None,
+        vote: int = 1,
     ) -> None:
         self.name = f"{provider}:{model}"
         self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
@@ -166,10 +161,11 @@ class PydanticAiModel(Model):
         self._batches: BatchQueue | None = None
         if batches:
             api = AnthropicBatches(*_endpoint(self._wire), retries=batches.retries)
-            self._batches = BatchQueue(api, self.name, self.identity, batches)
-            self._parts = (self._wire, self._batches)
+            self._batches = BatchQueue(api, self.name, self.identity, vote, batches)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
+        if self._batches:
+            return await self._once(prompt)
         call = await self._caller.make(partial(self._once, prompt), tokens=prompt.tokens)
         calls = call.value.usage.calls + call.tries - 1
         usage = replace(call.value.usage, calls=calls, retries=calls - 1)

@@ -6,8 +6,8 @@ import pytest
 
 from ragstone._internal.rate_limit import Limits, RetryingCaller
 from ragstone.errors import CallError
-from ragstone.judges.llm.providers.base import ModelPrompt
-from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel
+from ragstone.judges.llm.model import ModelPrompt
+from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 
 PROMPT = ModelPrompt("Be brief.", "What is it?", {"title": "Claims", "type": "object"}, 100)
 KEY = "sk-a-key-that-nobody-may-see"

@@ -12,8 +12,8 @@ from tests.cases import each_case
 
 from ragstone._internal.rate_limit import Limits, RetryingCaller
 from ragstone.errors import CallError, Cause, UsageError
-from ragstone.judges.llm.providers.base import Completion, ModelPrompt
-from ragstone.judges.llm.providers.pydantic_ai import PydanticAiModel
+from ragstone.judges.llm.model import Completion, ModelPrompt
+from ragstone.judges.llm.pydantic_ai import PydanticAiModel
 from ragstone.types.reply import Usage
 
 MESSAGES = "/v1/messages"
@@ -257,9 +257,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Callable[..., PydanticAiModel]:
 
     def make(reply: Reply, **profile: object) -> PydanticAiModel:
         wire = FunctionModel(reply, profile=profile)
-        monkeypatch.setattr(
-            "ragstone.judges.llm.providers.pydantic_ai.connect", lambda *_, **__: wire
-        )
+        monkeypatch.setattr("ragstone.judges.llm.pydantic_ai.connect", lambda *_, **__: wire)
         return PydanticAiModel(
             "some", "model", caller=RetryingCaller(Limits(retries=1)), timeout=5, temperature=None
         )

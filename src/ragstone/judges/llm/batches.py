@@ -1,0 +1,623 @@
+"""Batch APIs: the open questions of a run are submitted together, and collected by a later run.
+
+A batch costs half as much and takes up to a day, so no row waits for it. A run reads the replies
+that have arrived, submits the requests that have none, and ends; the same command continues later.
+
+No request is paid twice: its reply is in the reply cache, or the record of its batch names it. The
+record is a file that is written before the batch is submitted. After a crash in between, the batch
+is looked for: at OpenAI by a token in its metadata, at Anthropic, which stores none, by its size
+and time. Records of collected batches stay until nothing is missing, because they tell which
+requests failed how often, and when the evaluation began.
+"""
+
+import asyncio
+import secrets
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from contextlib import AsyncExitStack, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from io import BytesIO
+from math import inf
+from pathlib import Path
+from typing import Self, TypeVar
+
+from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, ValidationError
+
+from ragstone._internal import http
+from ragstone._internal.files import lock_file, make_folder, write_text
+from ragstone._internal.rate_limit import (
+    FIRST_BACKOFF,
+    LONGEST_BACKOFF,
+    Budget,
+    Limits,
+    PaidCall,
+    RetryableError,
+    RetryingCaller,
+)
+from ragstone._internal.text import count, quoted
+from ragstone.errors import BatchPendingError, CallError, Cause, UsageError
+from ragstone.judges.cache import CachedReply, ReplyCache
+from ragstone.types.row import Row
+
+B = TypeVar("B", bound=BaseModel)
+
+DISCOUNT = 0.5
+"""The price of a request in a batch, as a share of the normal one."""
+MAX_BYTES = 100 * 10**6
+"""Bytes of the requests of a batch. OpenAI takes 200 MB, Anthropic 256 MB."""
+MAX_RESULT_BYTES = 2**30
+"""Bytes of a file of results."""
+MAX_TRIES = 3
+"""How often a request is submitted, if its batch expires or has no reply to it."""
+KEPT = 29 * 86_400
+"""Seconds for which both providers keep results, at least."""
+OVERDUE = 2 * 86_400
+"""Seconds after which a batch is given up; providers end it after one day."""
+CLOCKS = 600
+"""Seconds by which this machine's clock may differ from the provider's."""
+STORED_AT_ONCE = 1000
+"""Replies that are stored at the same time."""
+NO_QUOTA = "insufficient_quota"
+"""OpenAI's 429 of an account whose quota is exhausted: retries do not help."""
+TOO_LARGE = "token_limit_exceeded"
+"""OpenAI's error of a batch that is too large for the account's queue."""
+
+_CAUSES = {"expired": Cause.TIMEOUT, "failed": Cause.REJECTED}
+"""Why a request has no reply, by how its batch ended."""
+_JSON = "application/json"
+_ENDED = ("completed", "expired", "cancelled", "failed")
+_TIMEOUT = 600.0
+"""Seconds for a control request, which may carry a whole batch."""
+_LATE = ("batch_expired", "request_timeout")
+"""OpenAI's errors of a request that was not processed in time."""
+_STATUSES = {
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    **dict.fromkeys(("rate_limit_error", "overloaded_error"), 429),
+    **dict.fromkeys(("api_error", "timeout_error"), 500),
+}
+"""Anthropic's errors of a request, and their HTTP status; else it is 400."""
+
+
+class RequestError(BaseModel):
+    """Why a request of a batch has no reply, and whether another try may help."""
+
+    cause: Cause
+    message: str
+    status: int | None = None
+    retryable: bool = False
+
+    @classmethod
+    def from_error(cls, error: CallError) -> Self:
+        retryable = isinstance(error, RetryableError)
+        return cls(cause=error.cause, message=str(error), status=error.status, retryable=retryable)
+
+
+class Record(BaseModel):
+    """What is stored about a batch: first without the provider's id, then with it.
+
+    Attributes:
+        at: when it was submitted, in seconds since 1970.
+        requests: the ids of its requests.
+        batch: the provider's id.
+        errors: once it has ended and its replies are in the cache, the requests without one.
+    """
+
+    judge: str
+    token: str
+    at: float
+    requests: list[str]
+    batch: str | None = None
+    errors: dict[str, RequestError] | None = None
+
+
+class _Fault(BaseModel):
+    code: str | None = None
+    message: str | None = None
+
+
+class BatchInfo(BaseModel):
+    """What a provider reports about a batch."""
+
+    id: str
+    status: str = Field(validation_alias=AliasChoices("status", "processing_status"))
+    created_at: AwareDatetime
+    cancel_initiated_at: AwareDatetime | None = None
+    counts: dict[str, int] | None = Field(None, validation_alias="request_counts")
+    output_file_id: str | None = None
+    error_file_id: str | None = None
+    faults: list[_Fault] = Field([], validation_alias=AliasPath("errors", "data"))
+    metadata: dict[str, str] | None = None
+
+    @property
+    def ended(self) -> str | None:
+        if self.status == "ended":
+            return "cancelled" if self.cancel_initiated_at else "completed"
+        return self.status if self.status in _ENDED else None
+
+    @property
+    def total(self) -> int:
+        counts = self.counts or {}
+        return counts.get("total", sum(counts.values()))
+
+
+class _Batches(BaseModel):
+    data: list[BatchInfo]
+    has_more: bool = False
+
+
+class BatchApi(ABC):
+    """A provider's batch API, within `async with api.client`.
+
+    Attributes:
+        max_requests: the number of requests in a batch, at most.
+        after: the parameter of a list for the last id of the page before.
+        headers: the headers of each request, with the key.
+    """
+
+    max_requests: int
+    after: str
+
+    def __init__(self, url: str, headers: Mapping[str, str], *, retries: int) -> None:
+        self.url, self.headers = url, dict(headers)
+        connection = http.Connection(timeout=_TIMEOUT, retry_timeouts=True, permanent=(NO_QUOTA,))
+        self.client = http.Client(connection, caller=RetryingCaller(Limits(retries=retries)))
+
+    @abstractmethod
+    async def create(self, record: Record, requests: Mapping[str, bytes]) -> str:
+        """Submit requests, by id, without a retry; return the provider's id."""
+
+    @abstractmethod
+    def matches(self, record: Record, batch: BatchInfo) -> bool:
+        """Return whether a batch seems to be the recorded one."""
+
+    @abstractmethod
+    def files(self, batch: BatchInfo) -> list[str]:
+        """Return the paths of a batch's results."""
+
+    @abstractmethod
+    def read(self, line: bytes) -> tuple[str, bytes | CallError]:
+        """Return the request's id, and its reply or error; a ValidationError if it is no result."""
+
+    async def find(self, record: Record, others: Collection[str | None]) -> str | None:
+        path, match = "batches?limit=100", None
+        while True:
+            page = await self.request(_Batches, path)
+            for batch in page.data:  # the newest first
+                if batch.id not in others and self.matches(record, batch):
+                    match = batch.id
+            last = page.data[-1] if page.data and page.has_more else None
+            if last is None or last.created_at.timestamp() < record.at - CLOCKS:
+                return match
+            path = f"batches?limit=100&{self.after}={last.id}"
+
+    async def results(self, batch: BatchInfo) -> AsyncGenerator[tuple[str, bytes | CallError]]:
+        for file in self.files(batch):
+            reply = await self._send(file, longest=MAX_RESULT_BYTES)
+            for line in BytesIO(reply.content):
+                with suppress(ValidationError):
+                    yield self.read(line)
+
+    async def request(
+        self, shape: type[B], path: str, *, body: object = None, content_type: str = _JSON
+    ) -> B:
+        reply = await self._send(path, body=body, content_type=content_type)
+        try:
+            return shape.model_validate_json(reply.content)
+        except ValidationError as error:
+            begins = quoted(reply.content[:400].decode("utf-8", "replace"))
+            message = f"{path}: the reply is not as expected ({error.title}); it begins {begins!r}"
+            raise CallError(Cause.MALFORMED, message) from None
+
+    async def _send(
+        self,
+        path: str,
+        *,
+        body: object = None,
+        content_type: str = _JSON,
+        longest: int | None = None,
+    ) -> http.HttpReply:
+        return await self.client.send(
+            "GET" if body is None else "POST",
+            f"{self.url}/{path}",
+            headers={**self.headers, "Content-Type": content_type},
+            body=body,
+            retries=None if body is None else 0,
+            longest=longest,
+        )
+
+
+class _File(BaseModel):
+    id: str
+
+
+class _OpenAILine(BaseModel):
+    custom_id: str
+    status: int | None = Field(None, validation_alias=AliasPath("response", "status_code"))
+    body: object = Field(None, validation_alias=AliasPath("response", "body"))
+    code: str | None = Field(None, validation_alias=AliasPath("error", "code"))
+    message: str | None = Field(None, validation_alias=AliasPath("error", "message"))
+
+
+class OpenAIBatches(BatchApi):
+    """OpenAI's: an uploaded file of requests, and a file each of results and of errors."""
+
+    max_requests = 50_000
+    after = "after"
+
+    async def create(self, record: Record, requests: Mapping[str, bytes]) -> str:
+        mark = secrets.token_hex(16)
+        part = f'--{mark}\r\nContent-Disposition: form-data; name="'
+        head = f'{part}purpose"\r\n\r\nbatch\r\n{part}file"; filename="ragstone.jsonl"\r\n'
+        form = [f"{head}Content-Type: application/jsonl\r\n\r\n".encode()]
+        target = '"method":"POST","url":"/v1/chat/completions"'
+        for name, content in requests.items():
+            form += (f'{{"custom_id":"{name}",{target},"body":'.encode(), content, b"}\n")
+        form.append(f"\r\n--{mark}--\r\n".encode())
+        content_type = f"multipart/form-data; boundary={mark}"
+        file = await self.request(_File, "files", body=b"".join(form), content_type=content_type)
+        body = {
+            "input_file_id": file.id,
+            "endpoint": "/v1/chat/completions",
+            "completion_window": "24h",
+            "metadata": {"ragstone": record.token},
+        }
+        return (await self.request(BatchInfo, "batches", body=body)).id
+
+    def matches(self, record: Record, batch: BatchInfo) -> bool:
+        return (batch.metadata or {}).get("ragstone") == record.token
+
+    def files(self, batch: BatchInfo) -> list[str]:
+        ids = filter(None, (batch.output_file_id, batch.error_file_id))
+        return [f"files/{file}/content" for file in ids]
+
+    def read(self, line: bytes) -> tuple[str, bytes | CallError]:
+        found = _OpenAILine.model_validate_json(line)
+        if found.status is None:
+            cause = Cause.TIMEOUT if found.code in _LATE else Cause.UNREACHABLE
+            message = f"the batch has no reply: {quoted(found.message or found.code or '')}"
+            return found.custom_id, RetryableError(cause, message)
+        content = http.as_json(found.body)
+        if 200 <= found.status < 300:
+            return found.custom_id, content
+        text = content[:4000].decode("utf-8", "replace")
+        message = f"in a batch, the request returned {found.status}: {quoted(text)}"
+        permanent = NO_QUOTA in text
+        return found.custom_id, http.status_error(found.status, message, permanent=permanent)
+
+
+class _AnthropicLine(BaseModel):
+    custom_id: str
+    result: dict[str, object]
+    type: str = Field(validation_alias=AliasPath("result", "type"))
+    error: str = Field("", validation_alias=AliasPath("result", "error", "error", "type"))
+    message: str = Field("", validation_alias=AliasPath("result", "error", "error", "message"))
+
+
+class AnthropicBatches(BatchApi):
+    """Anthropic's Message Batches; a reply is the whole result."""
+
+    max_requests = 100_000
+    after = "after_id"
+
+    async def create(self, record: Record, requests: Mapping[str, bytes]) -> str:
+        del record
+        items = [
+            f'{{"custom_id":"{name}","params":'.encode() + content + b"}"
+            for name, content in requests.items()
+        ]
+        body = b'{"requests":[' + b",".join(items) + b"]}"
+        return (await self.request(BatchInfo, "batches", body=body)).id
+
+    def matches(self, record: Record, batch: BatchInfo) -> bool:
+        late = batch.created_at.timestamp() - record.at
+        return batch.total == len(record.requests) and -CLOCKS < late < CLOCKS + _TIMEOUT
+
+    def files(self, batch: BatchInfo) -> list[str]:
+        return [f"batches/{batch.id}/results"]
+
+    def read(self, line: bytes) -> tuple[str, bytes | CallError]:
+        found = _AnthropicLine.model_validate_json(line)
+        if found.type == "succeeded":
+            return found.custom_id, http.as_json(found.result)
+        if found.type != "errored":
+            cause = Cause.TIMEOUT if found.type == "expired" else Cause.UNREACHABLE
+            return found.custom_id, RetryableError(cause, f"the request was {found.type}")
+        message = f"in a batch, the request returned {found.error}: {quoted(found.message)}"
+        return found.custom_id, http.status_error(_STATUSES.get(found.error, 400), message)
+
+
+@dataclass
+class _Batch:
+    """A recorded batch; `status` is how far it is, for people."""
+
+    path: Path
+    record: Record
+    status: str = ""
+
+    def save(self, **changes: object) -> None:
+        self.record = self.record.model_copy(update=changes)
+        write_text(self.path, self.record.model_dump_json())
+
+
+_row: ContextVar[int] = ContextVar("row")
+"""The index of the row that is being scored."""
+
+
+class BatchRun:
+    """The batches of a run. Entering it collects what is ready; `submit` submits what is missing.
+
+    Attributes:
+        began: when the first batch on record was submitted, in seconds since 1970. Replies that
+            were cached since then were paid by this evaluation.
+        waiting: the indexes of rows with a question that has no reply yet.
+        lines: what is waited for, once `submit` has been called; empty if nothing is missing.
+    """
+
+    replies: ReplyCache
+
+    def __init__(self, cache: Path, budget: Budget, retries: int) -> None:
+        self.cache, self.budget, self.retries = cache, budget, retries
+        self.folder = cache.with_name("batches")
+        times = (path.name.split("-")[1] for path in self.folder.glob("*-*-*.json"))
+        self.began = min((float(at) for at in times if at.isdecimal()), default=inf)
+        self.waiting: set[int] = set()
+        self.lines: list[str] = []
+        self.queues: list[BatchQueue] = []
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            make_folder(self.folder.parent)
+            self.folder.mkdir(exist_ok=True)
+            try:
+                stack.enter_context(lock_file(self.folder / "lock", timeout=1.0))
+            except BlockingIOError as error:
+                raise UsageError(f"{error}: it submits batches; wait for its end") from None
+            self.replies = await ReplyCache.open(self.cache)
+            stack.push_async_callback(self.replies.close)
+            for queue in self.queues:
+                await queue.collect()
+            self._held = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._held.aclose()
+
+    def scorer(self, score: Callable[[Row], Awaitable[Row]]) -> Callable[[Row], Awaitable[Row]]:
+        """Return a scorer that knows which row waits for a reply."""
+
+        async def scored(row: Row) -> Row:
+            _row.set(row.index)
+            return await score(row)
+
+        return scored
+
+    async def submit(self) -> None:
+        for queue in self.queues:  # what is in progress counts at its highest cost
+            for most in queue.awaited.values():
+                self.budget.calls += 1
+                self.budget.charge(most)
+        for queue in self.queues:
+            await queue.submit()
+        if not any(queue.open or queue.awaited for queue in self.queues):
+            for queue in self.queues:
+                queue.forget()
+
+
+class BatchQueue:
+    """The batches of one judge: `send` returns a reply that was collected, or it is requested.
+
+    A request is recognized by its content. `vote` tells judges with the same model apart.
+
+    Attributes:
+        awaited: the requests in batches that have not ended, with their highest cost.
+        open: the requests that are in no batch, with their content and highest cost.
+        refusals: why requests were refused: the model may not know a parameter.
+    """
+
+    def __init__(self, api: BatchApi, judge: str, identity: str, vote: int, run: BatchRun) -> None:
+        self.api, self._judge, self._run = api, judge, run
+        self._key = sha256(f"{identity} {vote}".encode()).hexdigest()[:16]
+        self._max_requests = api.max_requests
+        self._batches: list[_Batch] = []
+        self._tries = Counter[str]()
+        self._errors: dict[str, RequestError] = {}
+        self._submitted: set[str] = set()
+        self.awaited: dict[str, float] = {}
+        self.open: dict[str, tuple[bytes, float]] = {}
+        self.refusals: set[str] = set()
+        run.queues.append(self)
+
+    async def send(self, body: Mapping[str, object]) -> http.HttpReply:
+        """Return the reply to a request.
+
+        Raises:
+            BatchPendingError: there is none yet; the request is, or will be, submitted.
+            CallError: there will be none.
+        """
+        content = http.as_json(body)
+        name = sha256(content).hexdigest()[:32]
+        tries = self._tries[name]
+        if reply := await self._run.replies.find(self._cache_key(name)):
+            self._run.budget.calls += max(1, tries)
+            return http.HttpReply(reply.value.encode(), 0.0, max(1, tries))
+        most = PaidCall.of(self._run.budget).most
+        error = self._errors.get(name)
+        if name in self._submitted:
+            self.awaited[name] = most
+        elif error and not (error.retryable and tries < MAX_TRIES):
+            raise CallError(error.cause, error.message, status=error.status, tries=tries)
+        else:
+            self.open[name] = content, most
+        self._run.waiting.add(_row.get())
+        raise BatchPendingError(f"{self._judge} replies in a batch")
+
+    def _cache_key(self, name: str) -> bytes:
+        return sha256(f"batch {self._key} {name}".encode()).digest()
+
+    async def collect(self) -> None:
+        """Read the records of this judge's batches, and store the replies of those that ended."""
+        for path in sorted(self._run.folder.glob(f"{self._key}-*.json")):
+            try:
+                record = Record.model_validate_json(path.read_bytes())
+            except (OSError, ValidationError):  # a person changed it
+                continue
+            if record.at < time.time() - KEPT:
+                path.unlink()
+            else:
+                self._batches.append(_Batch(path, record))
+        async with self.api.client:
+            for batch in list(self._batches):
+                if batch.record.errors is None:
+                    await self._collect(batch)
+        for batch in self._batches:
+            if batch.record.errors is None:
+                self._submitted.update(batch.record.requests)
+            else:
+                self._tries.update(batch.record.requests)
+                self._errors |= batch.record.errors
+        refused = (error for error in self._errors.values() if error.status in (400, 422))
+        self.refusals = {error.message for error in refused}
+
+    async def _collect(self, batch: _Batch) -> None:
+        others = {other.record.batch for other in self._batches}
+        was_lost = batch.record.batch is None
+        batch.status = f"submitted {datetime.fromtimestamp(batch.record.at):%a %H:%M}"  # noqa: DTZ006
+        try:
+            while True:
+                if batch.record.batch is None:
+                    match = await self.api.find(batch.record, others)
+                    if match is None:  # it was not submitted
+                        self._drop(batch)
+                        return
+                    batch.save(batch=match)
+                info = await self.api.request(BatchInfo, f"batches/{batch.record.batch}")
+                if not info.ended and time.time() < batch.record.at + OVERDUE:
+                    return
+                if any(fault.code == TOO_LARGE for fault in info.faults):
+                    self._max_requests = max(1, len(batch.record.requests) // 2)
+                    self._drop(batch)
+                    return
+                errors = await self._store_results(batch.record, info)
+                if len(errors) < len(batch.record.requests) or not was_lost:
+                    batch.save(errors=errors)
+                    return
+                others.add(info.id)  # it has no request of ours: it only had the same size
+                batch.save(batch=None)
+        except CallError as error:
+            if error.status == 404:
+                raise UsageError(
+                    f"{error}\nThe batch was submitted with another key, or was deleted. Use that "
+                    f"key, or delete {batch.path} to submit its requests again."
+                ) from None
+            batch.status = str(error)
+
+    def _drop(self, batch: _Batch) -> None:
+        """Forget a batch whose requests nobody has tried."""
+        batch.path.unlink()
+        self._batches.remove(batch)
+
+    async def _store_results(self, record: Record, info: BatchInfo) -> dict[str, RequestError]:
+        """Store the replies of a batch that has ended, and return the errors of its requests."""
+        whys = dict.fromkeys(quoted(fault.message or fault.code or "") for fault in info.faults)
+        why = "; ".join((info.ended or "overdue", *list(whys)[:3]))
+        lost = RequestError(
+            cause=_CAUSES.get(info.ended or "expired", Cause.UNREACHABLE),
+            message=f"the batch {info.id} ended without a reply ({why})",
+            retryable=info.ended in ("completed", "expired"),
+        )
+        errors = dict.fromkeys(record.requests, lost)
+        replies: list[tuple[bytes, CachedReply]] = []
+        async for name, result in self.api.results(info):
+            if name not in errors:  # a duplicate, or a batch of somebody else
+                continue
+            if isinstance(result, CallError):
+                errors[name] = RequestError.from_error(result)
+                errors[name].retryable &= info.ended != "cancelled"  # a person did that
+                continue
+            del errors[name]
+            reply = CachedReply(result.decode(), "", None, "", time.time())
+            replies.append((self._cache_key(name), reply))
+        cache = self._run.replies
+        for start in range(0, len(replies), STORED_AT_ONCE):
+            some = replies[start : start + STORED_AT_ONCE]
+            await asyncio.gather(*(cache.store(key, reply) for key, reply in some))
+        if cache.failed:
+            raise UsageError(
+                f"{self._run.cache}: the reply cache cannot be written, so the replies of batch "
+                f"{info.id} cannot be collected"
+            )
+        return errors
+
+    async def submit(self) -> None:
+        """Submit open requests, as far as the budget goes, and describe what is waited for."""
+        for batch in self._batches:
+            if not self.awaited.keys().isdisjoint(batch.record.requests):
+                name = batch.record.batch or "of unknown id"
+                self._run.lines.append(f"Batch {name} ({self._judge}): {batch.status}.")
+        async with self.api.client:
+            while taken := self._take():
+                batch = await self._submit(taken)
+                requests = count(len(taken), "request")
+                self._run.lines.append(f"Submitted batch {batch} ({self._judge}): {requests}.")
+                if self._max_requests < self.api.max_requests:
+                    return  # the account's queue has no room for more
+
+    def _take(self) -> dict[str, bytes]:
+        taken: dict[str, bytes] = {}
+        size = 0
+        for name, (content, most) in list(self.open.items())[: self._max_requests]:
+            size += len(content)
+            if taken and size > MAX_BYTES:
+                break
+            try:
+                if not self._run.budget.reserve(most):
+                    break
+            except CallError:  # the budget is spent
+                break
+            taken[name] = content
+            del self.open[name]
+            self.awaited[name] = most
+        return taken
+
+    async def _submit(self, requests: Mapping[str, bytes]) -> str:
+        """Submit a batch. If no reply arrives, it is looked for before the next try."""
+        now, token = time.time(), secrets.token_hex(16)
+        record = Record(judge=self._judge, token=token, at=now, requests=list(requests))
+        batch = _Batch(self._run.folder / f"{self._key}-{int(now)}-{token}.json", record)
+        batch.save()
+        others = {other.record.batch for other in self._batches}
+        self._batches.append(batch)
+        tries = 0
+        while True:
+            try:
+                match = await self.api.find(record, others) if tries else None
+                match = match or await self.api.create(record, requests)
+                batch.save(batch=match)
+                return match
+            except UsageError:
+                batch.path.unlink()
+                raise
+            except CallError as error:
+                if error.status is not None:  # it was refused
+                    batch.path.unlink()
+                if error.status in (404, 405):
+                    message = f"{error}\nThe server has no batch API; run without --batch-api."
+                    raise UsageError(message) from None
+                if error.status is not None or tries == self._run.retries:
+                    raise UsageError(f"{self._judge}: no batch was submitted: {error}") from None
+            tries += 1
+            await asyncio.sleep(min(LONGEST_BACKOFF, FIRST_BACKOFF * 2**tries))
+
+    def forget(self) -> None:
+        """Delete the records of collected batches: nothing is missing."""
+        for batch in self._batches:
+            if batch.record.errors is not None:
+                batch.path.unlink(missing_ok=True)

@@ -1,1 +1,0 @@
-"""The wire: how a prompt reaches a model, and what comes back."""
