@@ -101,7 +101,7 @@ def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(
     said = {"metrics": "faithfulness", "judge": "local:hf:owner/nothing"}
     assert estimate(ROWS, **said).local_calls == (1, 1)
     with pytest.raises(UsageError, match="offline=True does not allow downloading"):
-        estimate(ROWS, **said, offline=True)
+        estimate(ROWS, **said, config={"offline": True})
 
 
 def test_a_dry_run_refuses_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,10 @@ def test_what_it_does_not_answer_is_not_run(make_model) -> None:
 def test_a_cascade_that_begins_with_it_is_estimated_from_none_up_to_all(make_model) -> None:
     name = f"cascade:local:{make_model('nli')}+openai:gpt-4o-mini"
     told = estimate(
-        ROWS, metrics="faithfulness", judge=name, claim_source="sentences", cascade_audit_rate=0.0
+        ROWS,
+        metrics="faithfulness",
+        judge=name,
+        config={"claim_source": "sentences", "cascade_audit_rate": 0.0},
     )
     assert told.calls == (0, 1)  # one call of the LLM or none
     assert told.local_calls == (1, 1)
@@ -144,12 +147,13 @@ def test_a_spent_budget_leaves_the_rows_of_which_the_first_judge_is_sure(make_mo
     name = f"cascade:local:{make_model('nli')}+openai:m"
     responses = ("The phone weighs 172 grams.", "The phone weighs box grams.", "Battery lasts.")
     rows = [{**ROWS[0], "response": text} for text in responses]
-    said = {"metrics": "faithfulness", "judge": name, "claim_source": "sentences", "max_calls": 0}
-    run = ragstone.evaluate(rows, **said, cascade_threshold=0.9, cascade_audit_rate=0.0)
+    said = {"metrics": "faithfulness", "judge": name, "max_calls": 0}
+    rare = {"claim_source": "sentences", "cascade_audit_rate": 0.0}
+    run = ragstone.evaluate(rows, **said, config={**rare, "cascade_threshold": 0.9})
     scores = [score.value for row in run.rows for score in row.scores.values()]
     assert scores == [1.0, 0.0, 0.0]
     assert run.stopped is None
-    unsure = ragstone.evaluate(rows, **said, cascade_threshold=0.999999, cascade_audit_rate=0.0)
+    unsure = ragstone.evaluate(rows, **said, config={**rare, "cascade_threshold": 0.999999})
     assert unsure.stopped == "the budget of 0 calls (--max-calls) is spent"
     assert unsure.counts.cascade.unanswered > 0
 
