@@ -204,7 +204,7 @@ def correction(found: Correction) -> Iterator[Line]:
 def scores(run: Run) -> Iterator[Line | Grid]:
     summaries = run.summary()
     if not summaries:
-        yield Line("No metrics were run.", Tone.BAD)
+        yield Line("No metrics were run.")
         return
     imputed = any(summary.flagged for summary in summaries.values())
     heads = ("metric", "mean", "95% interval", "n", "scored", "undefined", "failed")
