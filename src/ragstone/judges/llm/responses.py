@@ -43,7 +43,7 @@ _CLAIM = ("claim", "statement", "truth", "fact", "text")
 
 
 def parse_claims(reply: RawReply, source: str = "") -> tuple[str, ...]:
-    """Return the claims of a reply, which are no refusals unless the `source` of the claims is."""
+    """Return the claims of a reply; refusals are claims only if their `source` refuses as well."""
 
     def accept(value: object) -> tuple[str, ...] | None:
         if is_object(value) and len(value) == 1:
