@@ -9,7 +9,7 @@ import re
 from ragstone.judges.llm.replies import is_refusal
 
 MARKER = "final verdict for each statement in order:"
-"""Case-insensitive prefix of the verdicts, each of which ends in a full stop."""
+"""Case-insensitive prefix of the verdicts, which end in full stops."""
 
 _MARKER = re.compile(MARKER, re.IGNORECASE)
 _NUMBERED = re.compile(

@@ -32,6 +32,10 @@ PLACEHOLDER = re.compile(
 )
 """A text that is none: a blank to fill in, a word for nothing, or a verdict."""
 _ABSTAINS: Mapping[str, bool] = MappingProxyType({"abstains": True, "answers": False})
+_EVADES: Mapping[str, Mapping[str, bool]] = MappingProxyType(
+    {"noncommittal": YES_OR_NO, "commits": {word: not yes for word, yes in YES_OR_NO.items()}}
+)
+"""Key -> whether a response evades the question, by the word under the key."""
 _DIGITS = re.compile("[0-9]{1,4}")
 _LEVEL = re.compile("-?[0-9]{1,9}")
 _CLAIMS = ("claims", "statements", "truths", "facts")
@@ -39,7 +43,7 @@ _CLAIM = ("claim", "statement", "truth", "fact", "text")
 
 
 def parse_claims(reply: RawReply, source: str = "") -> tuple[str, ...]:
-    """Return the claims of a reply, which are no refusals unless the `source` of the claims is."""
+    """Return the claims of a reply; refusals are claims only if their `source` refuses as well."""
 
     def accept(value: object) -> tuple[str, ...] | None:
         if is_object(value) and len(value) == 1:
@@ -89,14 +93,16 @@ def parse_explanation(reply: RawReply) -> str:
 
 def parse_queries(reply: RawReply) -> GeneratedQueries:
     def accept(value: object) -> GeneratedQueries | None:
-        fields = known_object(value, "commits", "queries") or {}
-        commits, queries = read_word(fields.get("commits"), YES_OR_NO), fields.get("queries")
+        fields = known_object(value, "commits", "noncommittal", "queries") or {}
+        evades = {read_word(fields[key], _EVADES[key]) for key in _EVADES if key in fields}
+        queries = fields.get("queries")
         if is_object(queries) and all(map(_DIGITS.fullmatch, queries)):
             queries = [queries[key] for key in sorted(queries, key=int)]
         texts = _texts(queries, "query", "question")
-        if commits is None or texts is None:
+        noncommittal = evades.pop() if len(evades) == 1 else None
+        if noncommittal is None or texts is None:
             return None
-        return GeneratedQueries(queries=_one_line(texts), noncommittal=not commits)
+        return GeneratedQueries(queries=_one_line(texts), noncommittal=noncommittal)
 
     generated = parse_value(reply, accept)
     _check_filled(generated.queries, reply)

@@ -46,7 +46,7 @@ class Item(NamedTuple, Generic[V]):
     """One item as written.
 
     Attributes:
-        number: the number that it names, or what stands in its place; None if it names none.
+        number: the number that it names, or a text if that cannot be read; None if it names none.
         written: its label as written; None if there is none.
         value: the meaning of the label; None if it has none.
         text: the claim that it repeats.
@@ -83,8 +83,8 @@ class ItemFormat(Generic[V]):
     def items(self, value: object, expected: int) -> tuple[Item[V], ...] | None:
         """Return the items of a JSON value; None if it is not a list of such items.
 
-        The list stands by itself or is the only value of an object. Items may be labels only. If
-        one is expected, it may stand without a list.
+        The list is the whole value, or the only one of an object. Items may be labels only. If one
+        is expected, it may be without a list.
         """
         if is_object(value):
             if len(value) == 1 and (key := next(iter(value))) in self.lists:
@@ -131,7 +131,7 @@ class ItemFormat(Generic[V]):
 
 
 def number_in(written: object) -> int | str:
-    """Return the number in a JSON value, or what stands in its place."""
+    """Return the number in a JSON value, else the value as text."""
     if isinstance(written, str):
         match = _NUMBER.fullmatch(written)
         return int(match[1]) if match else storable(written)
