@@ -80,7 +80,7 @@ def test_the_seeds_own_command_writes_the_texts_that_context_precision_graded(
 def test_the_labels_of_the_demo_can_be_imported(ragstone: Command) -> None:
     ragstone("demo", "--no-export", "--rows", "answers.jsonl")
     file = Path(__file__).parents[2] / "docs/tutorials/demo-labels.csv"
-    told = ragstone("labels", "import", str(file), "--run", "last", "--column", "human")
+    told = ragstone("labels", "import", str(file), "--run", "last")
     assert (told.code, told.out.startswith("imported 60 labels")) == (0, True), told.err
     with Store.open() as store:
         run_id = find_run(store, "last")

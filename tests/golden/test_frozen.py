@@ -245,7 +245,7 @@ def test_the_shapes_of_what_is_written(same, tmp_path: Path) -> None:
         "export": ("runs", "export", "last", "x.jsonl"),
         "rank": (*ranking, "--json", "x.json", "--rows", "x.jsonl"),
         "rank two": (*ranking, "--ranking", "b.run", "--json", "x.json"),
-        "judge": ("judge", "test", "--limit", "20", "--json", "x.json"),
+        "judge": ("judge", "test", "--n", "12", "--json", "x.json"),
         "metrics": ("metrics", "--json"),
     }
     shapes: dict[str, object] = {}
