@@ -207,6 +207,13 @@ def test_markup_that_is_cut_off_takes_no_time(tmp_path: Path):
         assert "Seen" in read_documents(tmp_path / "a.html").chunks[0].text, text
 
 
+def test_a_page_without_text_is_skipped(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("One.")
+    for text in ("<!-- x -->", "<!DOCTYPE html>", "<?xml version='1.0'?>", "<svg>x</svg>"):
+        (tmp_path / "b.html").write_text(text)
+        assert read_documents(tmp_path).notes == ("skipped 1 file without text: 'b.html'",), text
+
+
 def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path):
     folder = tmp_path / "docs"
     folder.mkdir()

@@ -218,15 +218,8 @@ def check_questions(
     dataset = load(data) if isinstance(data, str | PathLike) else samples_of(data, name="questions")
     corpus = docs if isinstance(docs, Corpus) else read_documents(docs)
     one = judge if isinstance(judge, Judge) else make_judge(Plan(judge=judge), asked=[KINDS])
-    run = partial(
-        check_samples,
-        dataset.samples,
-        corpus,
-        one,
-        name=dataset.source.name,
-        concurrency=concurrency,
-    )
-    return finish_in_thread(run)
+    check = partial(check_samples, name=dataset.source.name, concurrency=concurrency)
+    return finish_in_thread(partial(check, dataset.samples, corpus, one))
 
 
 async def check_samples(
@@ -385,12 +378,7 @@ class _Checker:
     """
 
     def __init__(
-        self,
-        verifier: QuestionVerifier,
-        *,
-        ids_known: bool,
-        by_document: bool,
-        decides: bool,
+        self, verifier: QuestionVerifier, *, ids_known: bool, by_document: bool, decides: bool
     ) -> None:
         self._verifier, self._index, self._corpus = verifier, verifier.index, verifier.index.corpus
         self._decides = decides
@@ -468,11 +456,11 @@ class _Checker:
                 "error" if sure else "warning",
             )
 
-    def _near(self, row: _Row, n: int = NEAR) -> list[Chunk]:
+    def _near(self, row: _Row) -> list[Chunk]:
         """Return the chunks nearest to the query and the reference that are not listed."""
         listed = {chunk.id for found in row.listed.values() for chunk in found}
-        hits = self._index.search(f"{row.sample.asked}\n{row.reference}", n + len(listed))
-        return [hit for hit in hits if hit.id not in listed][:n]
+        similar = self._index.search(f"{row.sample.asked}\n{row.reference}", NEAR + len(listed))
+        return [chunk for chunk in similar if chunk.id not in listed][:NEAR]
 
     def _best(self, row: _Row) -> list[Chunk]:
         """Return the listed chunks; of a long document, those nearest to the row."""
@@ -480,9 +468,9 @@ class _Checker:
         for found in row.listed.values():
             if len(found) > 2 * NEAR:
                 text = f"{row.sample.asked}\n{row.reference}"
-                hits = self._index.search(text, len(self._corpus.chunks))
+                similar = self._index.search(text, len(self._corpus.chunks))
                 inside = {chunk.id for chunk in found}
-                found = [hit for hit in hits if hit.id in inside][: 2 * NEAR]
+                found = [chunk for chunk in similar if chunk.id in inside][: 2 * NEAR]
             chunks += found
         return chunks
 
@@ -497,7 +485,11 @@ class _Checker:
             row.claims = tuple(claim.text for claim in found) or (row.reference,)
         best: dict[str, tuple[Verdict, _Shown]] = {}
         for chunks in (self._best(row), self._near(row)):
-            left = [claim for claim in row.claims if not _is_supported(best.get(claim))]
+            left = [
+                claim
+                for claim in row.claims
+                if claim not in best or best[claim][0].label is not Label.SUPPORTED
+            ]
             if left and chunks:
                 shown = _Shown(chunks)
                 question = VerifyClaims(claims=tuple(left), contexts=shown.texts)
@@ -615,7 +607,3 @@ class _Checker:
             if enough:
                 row.add("one_chunk", f"{chunk.id} alone has the answer", shown.spans(evidence))
                 return
-
-
-def _is_supported(judged: tuple[Verdict, _Shown] | None) -> bool:
-    return judged is not None and judged[0].label is Label.SUPPORTED

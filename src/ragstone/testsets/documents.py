@@ -287,6 +287,8 @@ def _html(file: File) -> str:
     parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     parser.feed(source.encode())
     page = parser.close()
+    if page is None:  # nothing but a comment or a document type
+        return ""
     strip_elements(page, *_HIDDEN, with_tail=False)
     events = cast("Iterable[tuple[str, Any]]", iterwalk(page, events=("start", "end")))
     return _markdown(events)
