@@ -226,8 +226,8 @@ def _hint_at_setting(error: click.NoSuchOption) -> None:
     name = error.option_name.lstrip("-").removeprefix("no-").replace("-", "_")
     takes_set = error.ctx and any(param.name == "set_" for param in error.ctx.command.params)
     if name in SETTINGS and not SETTINGS[name].option and takes_set:
-        error.possibilities = None
-        error.message += f" Use --set {name}=VALUE, or `{name}: VALUE` in ragstone.yaml."
+        hint = f"{error.message} Use --set {name}=VALUE, or `{name}: VALUE` in ragstone.yaml."
+        vars(error).update(message=hint, possibilities=None)
 
 
 def _print_refusal(error: RagstoneError) -> None:

@@ -43,7 +43,7 @@ from ragstone.reports.format import percent
 from ragstone.reports.labels import print_labels, write_claims, write_labels
 from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_table
-from ragstone.reports.view import correction
+from ragstone.reports.view import Tone, correction
 from ragstone.results.calibration import MIN_ROWS, Calibration, MetricCalibration, calibratable
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Share
@@ -443,5 +443,5 @@ def _print(
     elif threshold:
         line("Threshold: these labels show none that is better than the judge's own")
     for fact in correction(corrected) if corrected else ():
-        words = fact.text if fact.alarming else f"Mean: {fact.text}"
-        line(words, "bold red" if fact.alarming else "bold")
+        bad = fact.tone is Tone.BAD
+        line(fact.words if bad else f"Mean: {fact.words}", "bold red" if bad else "bold")
