@@ -1,10 +1,8 @@
 import asyncio
 import json
 import math
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
-from hashlib import sha256
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -130,30 +128,6 @@ def test_a_stored_and_a_resumed_run_group_rows_as_a_fresh_one(store: Store) -> N
     assert [info.id for info in store.runs()] == [resumed.manifest.run_id]
     stored = store.load(resumed.manifest.run_id)
     assert summaries(resumed) == summaries(stored) == summaries(fresh)
-
-
-def test_an_unfinished_run_of_the_first_edition_is_resumed(tmp_path: Path) -> None:
-    file = tmp_path / "runs.db"
-    with Store.open(file) as store:
-        open_recorder(store)
-        (info,) = store.runs()
-    identity = {
-        {"min_similarity": "threshold"}.get(name, name): value
-        for name, value in info.manifest.identity.items()
-    }
-    before = sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute(
-            "update runs set fingerprint = ?, checksum = null, manifest = "
-            """replace(manifest, '"min_similarity":"0"', '"threshold":"0"')""",
-            (before,),
-        )
-    for named in ({}, {"resume": info.id}):
-        copy = tmp_path / f"{len(named)}.db"
-        copy.write_bytes(file.read_bytes())
-        with Store.open(copy) as store:
-            evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, **named)  # type: ignore[arg-type]
-            assert [(run.id, run.finished) for run in store.runs()] == [(info.id, True)], named
 
 
 def test_after_a_finished_run_the_next_is_new(store: Store) -> None:
