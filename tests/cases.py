@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
-from ragstone._internal.concurrency import finish_in_thread
+from ragstone._internal.concurrency import run_sync
 from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.store import Store
 from ragstone.types.config import Manifest
@@ -85,4 +85,4 @@ def add_run(
         async with store.begin_writing(manifest, metrics, **options):
             pass
 
-    finish_in_thread(begin)
+    run_sync(begin)

@@ -8,7 +8,7 @@ from threading import Event, get_ident
 import pytest
 from tests.cases import each_case
 
-from ragstone._internal.concurrency import LARGE, Batches, heap_frozen, in_thread, parse, working
+from ragstone._internal.concurrency import LARGE, Batches, gc_frozen, in_thread, parse, worker_pool
 
 
 @pytest.fixture(autouse=True)
@@ -61,12 +61,12 @@ async def stream(numbers: range) -> AsyncIterator[int]:
 @each_case("count", [0, 1, 50])
 async def test_all_results_come(count: int, concurrency: int) -> None:
     for items in (range(count), stream(range(count))):
-        async with working(items, double, concurrency=concurrency) as results:
+        async with worker_pool(items, double, concurrency=concurrency) as results:
             assert sorted([item async for item in results]) == [2 * n for n in range(count)]
 
 
 async def test_one_worker_keeps_the_order() -> None:
-    async with working(range(20), double, concurrency=1) as results:
+    async with worker_pool(range(20), double, concurrency=1) as results:
         assert [item async for item in results] == [2 * n for n in range(20)]
 
 
@@ -75,14 +75,14 @@ async def test_what_is_done_first_comes_first() -> None:
         await asyncio.sleep(seconds)
         return seconds
 
-    async with working([0.05, 0.0], sleep, concurrency=2) as results:
+    async with worker_pool([0.05, 0.0], sleep, concurrency=2) as results:
         assert [item async for item in results] == [0.0, 0.05]
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
 async def test_so_many_are_under_way_and_no_more(concurrency: int) -> None:
     gauge = Gauge()
-    async with working(range(40), gauge.work, concurrency=concurrency) as results:
+    async with worker_pool(range(40), gauge.work, concurrency=concurrency) as results:
         assert len([item async for item in results]) == 40
     assert gauge.most == concurrency
 
@@ -90,7 +90,7 @@ async def test_so_many_are_under_way_and_no_more(concurrency: int) -> None:
 @pytest.mark.parametrize("concurrency", [1, 4])
 async def test_workers_wait_when_nobody_takes_their_results(concurrency: int) -> None:
     gauge = Gauge(seconds=0)
-    async with working(range(1000), gauge.work, concurrency=concurrency) as results:
+    async with worker_pool(range(1000), gauge.work, concurrency=concurrency) as results:
         for taken in range(1, 6):
             await anext(results)
             await asyncio.sleep(0.01)
@@ -106,7 +106,7 @@ async def test_a_source_is_not_read_ahead() -> None:
             read = number
             yield number
 
-    async with working(source(), double, concurrency=3) as results:
+    async with worker_pool(source(), double, concurrency=3) as results:
         await anext(results)
         await asyncio.sleep(0.01)
         assert read <= 8
@@ -120,7 +120,7 @@ async def test_an_exception_of_the_work_comes_out_where_results_are_taken() -> N
             raise ZeroDivisionError("2")
         return await gauge.work(number)
 
-    async with working(range(10), work, concurrency=4) as results:
+    async with worker_pool(range(10), work, concurrency=4) as results:
         with pytest.raises(ZeroDivisionError, match="2"):
             await anext(results)
         assert gauge.now == 0
@@ -135,7 +135,7 @@ async def test_what_was_finished_before_the_exception_still_comes() -> None:
             raise ZeroDivisionError
         return number
 
-    async with working(range(10), work, concurrency=1) as results:
+    async with worker_pool(range(10), work, concurrency=1) as results:
         assert [await anext(results) for _ in range(3)] == [0, 1, 2]
         with pytest.raises(ZeroDivisionError):
             await anext(results)
@@ -145,7 +145,7 @@ async def test_an_exception_that_nobody_takes_is_not_raised_by_the_block() -> No
     async def work(number: int) -> int:
         raise ZeroDivisionError
 
-    async with working(range(3), work, concurrency=3):
+    async with worker_pool(range(3), work, concurrency=3):
         await asyncio.sleep(0.01)
 
 
@@ -157,7 +157,7 @@ async def test_a_source_that_raises_is_told_too() -> None:
     taken = list[int]()
 
     async def take() -> None:
-        async with working(source(), double, concurrency=1) as results:
+        async with worker_pool(source(), double, concurrency=1) as results:
             taken.append(await anext(results))
             taken.append(await anext(results))
 
@@ -172,7 +172,7 @@ async def test_leaving_early_cancels_and_awaits_what_is_under_way() -> None:
     async def work(number: int) -> int:
         return number if number == 0 else await gauge.work(number)
 
-    async with working(range(100), work, concurrency=4) as results:
+    async with worker_pool(range(100), work, concurrency=4) as results:
         assert await anext(results) == 0
         await asyncio.sleep(0.01)
         assert gauge.now == 4
@@ -191,7 +191,7 @@ async def test_leaving_waits_for_work_that_cleans_up() -> None:
             cleaned = True
         return number
 
-    async with working([1], work, concurrency=1):
+    async with worker_pool([1], work, concurrency=1):
         await asyncio.sleep(0.01)
     assert cleaned
 
@@ -200,7 +200,7 @@ async def test_an_exception_in_the_block_goes_through() -> None:
     gauge = Gauge(seconds=60)
 
     async def leave() -> None:
-        async with working(range(9), gauge.work, concurrency=2):
+        async with worker_pool(range(9), gauge.work, concurrency=2):
             await asyncio.sleep(0.01)
             raise KeyError
 
@@ -213,7 +213,7 @@ async def test_being_cancelled_cancels_the_work() -> None:
     gauge = Gauge(seconds=60)
 
     async def all_of_it() -> None:
-        async with working(range(9), gauge.work, concurrency=2) as results:
+        async with worker_pool(range(9), gauge.work, concurrency=2) as results:
             await anext(results)
 
     task = asyncio.create_task(all_of_it())
@@ -234,7 +234,7 @@ async def test_leaving_early_ends_the_source() -> None:
         finally:
             ended = True
 
-    async with working(source(), double, concurrency=2) as results:
+    async with worker_pool(source(), double, concurrency=2) as results:
         await anext(results)
     assert ended
 
@@ -245,7 +245,7 @@ async def test_work_that_is_cancelled_by_itself_is_no_lost_item() -> None:
             raise asyncio.CancelledError
         return number
 
-    async with working(range(4), work, concurrency=1) as results:
+    async with worker_pool(range(4), work, concurrency=1) as results:
         assert await anext(results) == 0
         with pytest.raises(RuntimeError, match="cancelled itself"):
             await anext(results)
@@ -259,7 +259,7 @@ async def test_work_that_cancels_its_own_task_is_no_lost_item() -> None:
         await asyncio.sleep(0)
         return number
 
-    async with working(range(4), work, concurrency=2) as results:
+    async with worker_pool(range(4), work, concurrency=2) as results:
         with pytest.raises(RuntimeError, match="cancelled itself"):
             await anext(results)
 
@@ -272,7 +272,7 @@ async def test_what_is_no_exception_ends_the_work_too() -> None:
     async def work(_: int) -> int:
         raise PanicError
 
-    async with working(range(4), work, concurrency=2) as results:
+    async with worker_pool(range(4), work, concurrency=2) as results:
         with pytest.raises(PanicError):
             await asyncio.wait_for(anext(results), 30)
 
@@ -280,8 +280,8 @@ async def test_what_is_no_exception_ends_the_work_too() -> None:
 async def test_one_pool_feeds_another() -> None:
     gauge = Gauge()
     async with (
-        working(range(30), double, concurrency=3) as doubled,
-        working(doubled, gauge.work, concurrency=5) as results,
+        worker_pool(range(30), double, concurrency=3) as doubled,
+        worker_pool(doubled, gauge.work, concurrency=5) as results,
     ):
         assert sorted([item async for item in results]) == [2 * n for n in range(30)]
     assert gauge.most <= 5
@@ -332,10 +332,10 @@ async def test_a_large_reply_is_parsed_in_a_thread(size: int, is_large: bool) ->
 def test_the_heap_is_frozen_during_a_run_and_released_after_it() -> None:
     gc.unfreeze()  # what the fixture froze
     before = gc.get_threshold()
-    with heap_frozen():
+    with gc_frozen():
         assert gc.get_freeze_count() > 10_000
         assert gc.get_threshold()[0] > before[0]
-        with heap_frozen():
+        with gc_frozen():
             pass
         assert gc.get_freeze_count() > 10_000
     assert gc.get_freeze_count() == 0
@@ -343,7 +343,7 @@ def test_the_heap_is_frozen_during_a_run_and_released_after_it() -> None:
 
 
 def test_a_heap_that_the_program_froze_stays_frozen() -> None:
-    with heap_frozen():
+    with gc_frozen():
         pass
     assert gc.get_freeze_count()  # the fixture froze it
 

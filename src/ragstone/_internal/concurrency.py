@@ -91,7 +91,7 @@ class Results(Generic[B]):
 
 
 @asynccontextmanager
-async def working(
+async def worker_pool(
     items: Iterable[A] | AsyncIterable[A], work: Callable[[A], Awaitable[B]], *, concurrency: int
 ) -> AsyncGenerator[Results[B], None]:
     """Run `work` on every item with `concurrency` workers, and iterate over the results.
@@ -100,7 +100,7 @@ async def working(
     block cancels the running workers and waits until they have ended, so that no call continues
     unread.
     """
-    source = stream(items)
+    source = as_async(items)
     queue: asyncio.Queue[B | _End] = asyncio.Queue(concurrency)
     turn = asyncio.Lock()
     ending = False
@@ -145,7 +145,7 @@ async def working(
         await source.aclose()
 
 
-async def together(calls: Iterable[Coroutine[object, object, A]]) -> list[A]:
+async def gather(calls: Iterable[Coroutine[object, object, A]]) -> list[A]:
     """Await all concurrently, and return results in order; if one raises, cancel the others."""
     coroutines = list(calls)
     if len(coroutines) == 1:  # a task would cost more than many calls
@@ -159,7 +159,7 @@ async def together(calls: Iterable[Coroutine[object, object, A]]) -> list[A]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def stream(items: Iterable[A] | AsyncIterable[A]) -> AsyncGenerator[A, None]:
+async def as_async(items: Iterable[A] | AsyncIterable[A]) -> AsyncGenerator[A, None]:
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item
@@ -268,7 +268,7 @@ class Batches(Generic[A, B]):
                     future.set_exception(error)
 
 
-def finish_in_thread(call: Callable[[], Coroutine[object, object, B]]) -> B:
+def run_sync(call: Callable[[], Coroutine[object, object, B]]) -> B:
     """Await a call in its own event loop and thread, and return or raise what it does.
 
     Ctrl-C cancels the call and waits for it to end; a second one returns at once.
@@ -348,7 +348,7 @@ YOUNG = 10_000
 
 
 @contextmanager
-def heap_frozen() -> Generator[None]:
+def gc_frozen() -> Generator[None]:
     """Keep the garbage collector off the objects that exist now: a quarter of a run's CPU time.
 
     They are mostly imported modules. New objects are looked through less often than by default.

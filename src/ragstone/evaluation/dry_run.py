@@ -6,7 +6,7 @@ from functools import partial, reduce
 from operator import add
 from typing import Self, TypeVar
 
-from ragstone._internal.concurrency import finish_in_thread
+from ragstone._internal.concurrency import run_sync
 from ragstone._internal.text import span
 from ragstone.evaluation.preflight import has_batch_api
 from ragstone.evaluation.scoring import score_rows
@@ -106,7 +106,7 @@ def estimate_calls(
 
     def usage(guess: Guess) -> Usage:
         judge = make_judge(plan, asked=[kinds], guess=guess)
-        return finish_in_thread(partial(work, judge, guess))
+        return run_sync(partial(work, judge, guess))
 
     return Estimate.between(usage(LEAST), usage(MOST))
 
@@ -156,9 +156,7 @@ def estimate_rows(
                         saved += (1 - DISCOUNT) * (exchange.outcome.usage.cost_usd or 0.0)
         return total, (total.cost_usd or 0.0) - saved
 
-    (least, cheap), (most, dear) = (
-        finish_in_thread(partial(usage, guess)) for guess in (LEAST, MOST)
-    )
+    (least, cheap), (most, dear) = (run_sync(partial(usage, guess)) for guess in (LEAST, MOST))
     notes: list[str] = []
     if plan.cache and most.prompt_tokens + most.local_tokens > 0:
         notes.append("cached replies are not requested again")

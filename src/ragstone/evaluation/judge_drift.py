@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from ragstone._internal.concurrency import finish_in_thread
+from ragstone._internal.concurrency import run_sync
 from ragstone._internal.fields import FrozenMap, FrozenModel
 from ragstone._internal.files import make_folder
 from ragstone._internal.rate_limit import Budget
@@ -76,7 +76,7 @@ class RejudgedRun:
         """Return the rows of each repeat, by index, and the budget if one was spent."""
         budget = Budget(self.plan.max_calls, self.plan.max_cost)
         judge = self.wrap(make_judge(self.plan, budget=budget))
-        return finish_in_thread(partial(self._judge, judge, on_row)), budget.spent
+        return run_sync(partial(self._judge, judge, on_row)), budget.spent
 
     async def _judge(
         self, judge: Judge, on_row: Callable[[Row, int], None]

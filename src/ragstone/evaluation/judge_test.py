@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Self, TypeAlias, TypeVar
 from unicodedata import east_asian_width
 
-from ragstone._internal.concurrency import working
+from ragstone._internal.concurrency import worker_pool
 from ragstone._internal.text import count, one_line
 from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.evaluation.perturbations import PERTURBATIONS, Capitals, Material, names_in
@@ -265,7 +265,7 @@ class JudgeTestRunner:
         `on_case` is called with the number of finished samples and their total.
         """
         cases = takewhile(lambda _: not spent(), enumerate(self._cases))
-        async with self._judge, working(cases, self._run_case, concurrency=concurrency) as done:
+        async with self._judge, worker_pool(cases, self._run_case, concurrency=concurrency) as done:
             async for _ in done:
                 self._cases_done += 1
                 if on_case:

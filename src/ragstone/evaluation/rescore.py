@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import islice, zip_longest
 
-from ragstone._internal.concurrency import finish_in_thread, in_thread
+from ragstone._internal.concurrency import in_thread, run_sync
 from ragstone._internal.fields import metric_name
 from ragstone.errors import (
     QuestionNotSupportedError,
@@ -88,7 +88,7 @@ class RescoredRows(LazyRows):
             ranked = score_retrieval_in_batches(rows, self._ranking)
             return [await self._judge(row) for row in ranked]
 
-        return finish_in_thread(score)
+        return run_sync(score)
 
     async def _judge(self, row: Row) -> Row:
         outcomes = [exchange.outcome for exchange in row.exchanges]
@@ -189,7 +189,7 @@ def save(run: Run, store: Store, *, transcript: bool = True) -> None:
 
     added = False
     try:
-        finish_in_thread(write_rows)
+        run_sync(write_rows)
         store.finish(
             run_id,
             extras=run.extras,
@@ -307,4 +307,4 @@ def policy_scores(rows: Sequence[Row], metrics: Mapping[str, MetricInfo]) -> lis
     async def score_all() -> list[PolicyScores]:
         return [await score(row) for row in rows]
 
-    return finish_in_thread(score_all) if variants else [{} for _ in rows]
+    return run_sync(score_all) if variants else [{} for _ in rows]

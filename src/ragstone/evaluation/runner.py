@@ -20,7 +20,7 @@ from types import MappingProxyType, NoneType
 from typing import Any, Literal, TypedDict, Unpack, cast
 from warnings import warn
 
-from ragstone._internal.concurrency import finish_in_thread, heap_frozen
+from ragstone._internal.concurrency import gc_frozen, run_sync
 from ragstone._internal.notebook import NotebookProgress, in_notebook
 from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone.datasets import Dataset, load, samples_of
@@ -555,7 +555,7 @@ class Evaluation:
         """Evaluate every row. `result` works at any time, also after a cancellation."""
         ranking = [metric for metric in self.metrics if isinstance(metric, RankingMetric)]
         async with AsyncExitStack() as stack:
-            stack.enter_context(heap_frozen())
+            stack.enter_context(gc_frozen())
             await stack.enter_async_context(self.recorder)
             samples, retried = self.dataset.samples, self.recorder.retried
             done = await self._record_scored() if self.scored else self.recorder.done
@@ -695,7 +695,7 @@ class Evaluation:
     def run_in_thread(self) -> Run:
         """Run in a thread of its own; Ctrl-C raises RunInterruptedError with the rows so far."""
         try:
-            finish_in_thread(self.run)
+            run_sync(self.run)
         except KeyboardInterrupt:
             raise RunInterruptedError(self.result()) from None
         return self.result()

@@ -21,7 +21,7 @@ from time import perf_counter, time
 from types import MappingProxyType
 from typing import cast
 
-from ragstone._internal.concurrency import Results, together, working
+from ragstone._internal.concurrency import Results, gather, worker_pool
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone._internal.text import quoted
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, RagstoneError
@@ -225,7 +225,7 @@ def score_rows(
         scores = {name: scored.scores[name] for name in order}
         return replace(scored, scores=scores, blamed=await diagnose(scored, asking))
 
-    return working(rows, around(score) if around else score, concurrency=concurrency)
+    return worker_pool(rows, around(score) if around else score, concurrency=concurrency)
 
 
 async def rescore_row(row: Row, metrics: Sequence[Metric]) -> Row:
@@ -296,7 +296,7 @@ async def _judge_row(
     askers = [MetricAsker(transcript) for _ in metrics]
     try:
         pairs = zip(metrics, askers, strict=True)
-        scores = await together(_score(metric, row, ask) for metric, ask in pairs)
+        scores = await gather(_score(metric, row, ask) for metric, ask in pairs)
     finally:
         await transcript.close()
     exchanges = recorded or transcript.exchanges
@@ -397,7 +397,7 @@ def ask_target(
             answer = Answer({}, dict.fromkeys(missing, failure))
         return add_answer(row, validate_answer(answer, missing), every=every)
 
-    return working(rows, ask, concurrency=concurrency)
+    return worker_pool(rows, ask, concurrency=concurrency)
 
 
 def validate_answer(answer: Answer, wanted: frozenset[str]) -> Answer:

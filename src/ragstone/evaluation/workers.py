@@ -43,7 +43,7 @@ from time import monotonic
 from typing import Any, Self
 from uuid import uuid4
 
-from ragstone._internal.concurrency import BackgroundLoop, heap_frozen, in_thread, stream
+from ragstone._internal.concurrency import BackgroundLoop, as_async, gc_frozen, in_thread
 from ragstone._internal.plugins import plugin_of
 from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone._internal.secrets import known_secrets, remember_secrets
@@ -194,7 +194,7 @@ class ShardScorer:
 
         Rows that the spent budget cuts short are left out, unless the next rows may be free.
         """
-        with heap_frozen():
+        with gc_frozen():
             return self._loop.call(self._score(rows, spent))
 
     async def _score(self, rows: Sequence[Row], spent: Spent) -> ScoredShard:
@@ -548,7 +548,7 @@ class WorkerPool:
         self, rows: Iterable[Row] | AsyncIterable[Row]
     ) -> AsyncGenerator[Sequence[Row], None]:
         shard: list[Row] = []
-        async with aclosing(stream(rows)) as source:
+        async with aclosing(as_async(rows)) as source:
             async for row in source:
                 shard.append(row)
                 if len(shard) >= self._size:

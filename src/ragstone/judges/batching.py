@@ -8,7 +8,7 @@ from itertools import pairwise
 from operator import add
 from typing import TypeAlias, TypeVar, cast
 
-from ragstone._internal.concurrency import together
+from ragstone._internal.concurrency import gather
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
 from ragstone.judges.base import Judge, JudgeWrapper, outcome_of, reply_of
@@ -200,7 +200,7 @@ class SplitJudge(JudgeWrapper):
             # one cache key, whatever the batch size
             single = question if size == BATCH else question.varied(batch_size=BATCH)
             return await reply_of(self.judge, single)
-        outcomes = await together(self._window(question, window, batches) for window in windows)
+        outcomes = await gather(self._window(question, window, batches) for window in windows)
         usage = reduce(add, (outcome.usage for outcome in outcomes))
         outcome = join_outcomes(
             outcomes, lambda parts: tuple(map(_strongest, zip(*parts, strict=True))), usage
@@ -240,7 +240,7 @@ class SplitJudge(JudgeWrapper):
 async def _ask(judge: Judge, parts: Iterable[Question[T]]) -> tuple[Sequence[Outcome[T]], Usage]:
     asked = list(parts)
     once = {part.key: part for part in asked}
-    found = await together(outcome_of(judge, part) for part in once.values())
+    found = await gather(outcome_of(judge, part) for part in once.values())
     outcomes = dict(zip(once, found, strict=True))
     return [outcomes[part.key] for part in asked], reduce(add, (each.usage for each in found))
 

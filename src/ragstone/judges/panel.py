@@ -8,7 +8,7 @@ from functools import reduce
 from operator import add
 from typing import TypeVar, cast
 
-from ragstone._internal.concurrency import together
+from ragstone._internal.concurrency import gather
 from ragstone._internal.text import count
 from ragstone.errors import Cause, UsageError
 from ragstone.judges.base import Judge, MultiJudge, Pending, outcome_of
@@ -151,7 +151,7 @@ class PanelJudge(MultiJudge):
                 if isinstance(reply, Pending):
                     break
             raise self._failure(outcomes)
-        outcomes = list(await together(outcome_of(judge, question) for judge in self.judges))
+        outcomes = list(await gather(outcome_of(judge, question) for judge in self.judges))
         replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
         if len(replies) * 2 <= len(outcomes):
             raise self._failure(outcomes)

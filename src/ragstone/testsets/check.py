@@ -9,7 +9,7 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from ragstone._internal.concurrency import finish_in_thread, working
+from ragstone._internal.concurrency import run_sync, worker_pool
 from ragstone._internal.text import listing, one_line
 from ragstone.datasets import load, samples_of
 from ragstone.evaluation.scoring import CircuitBreaker
@@ -219,7 +219,7 @@ def check_questions(
     corpus = docs if isinstance(docs, Corpus) else read_documents(docs)
     one = judge if isinstance(judge, Judge) else make_judge(Plan(judge=judge), asked=[KINDS])
     check = partial(check_samples, name=dataset.source.name, concurrency=concurrency)
-    return finish_in_thread(partial(check, dataset.samples, corpus, one))
+    return run_sync(partial(check, dataset.samples, corpus, one))
 
 
 async def check_samples(
@@ -265,7 +265,7 @@ async def check_samples(
         number, sample = numbered
         rows[number] = await checker.check(sample, repeated.get(number))
 
-    async with judge, working(enumerate(samples), check, concurrency=concurrency) as done:
+    async with judge, worker_pool(enumerate(samples), check, concurrency=concurrency) as done:
         number = 0
         async for _ in done:
             number += 1

@@ -21,7 +21,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Literal, TypeAlias, TypeVar
 
-from ragstone._internal.concurrency import finish_in_thread, together, working
+from ragstone._internal.concurrency import gather, run_sync, worker_pool
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.sentences import QuoteFinder, split_sentences
 from ragstone._internal.text import one_line
@@ -324,7 +324,7 @@ def generate_questions(
     check_takes(judge)
     generator = Generator(ChunkIndex(corpus), judge, request, plan=plan)
     run = partial(generator.run, concurrency=concurrency, spent=lambda: budget.spent)
-    finish_in_thread(run)
+    run_sync(run)
     return generator.result(stopped=budget.spent)
 
 
@@ -584,7 +584,7 @@ class Generator:
         async with self._judge:
             while not stopped() and (wave := self._sampler.wave(self._missing())):
                 groups = takewhile(lambda _: not stopped(), grouped(wave))
-                async with working(groups, self._write, concurrency=concurrency) as done:
+                async with worker_pool(groups, self._write, concurrency=concurrency) as done:
                     async for _ in done:
                         on_candidate(len(self._decided), len(wave))
                 self._settle()
@@ -674,7 +674,7 @@ class Generator:
             except VerificationError as error:
                 self._decide(Rejected(candidate, error.reason, error.detail, draft, error.cause))
 
-        await together(map(decide, group, drafts))
+        await gather(map(decide, group, drafts))
 
     async def _verified(self, candidate: Candidate, draft: DraftQuestion) -> VerifiedQuestion:
         """Return a draft that passes every check, the cheapest first.

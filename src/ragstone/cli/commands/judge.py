@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ragstone._internal.concurrency import finish_in_thread
+from ragstone._internal.concurrency import run_sync
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, one_line
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
@@ -401,7 +401,7 @@ def test(**given: Any) -> None:
     interrupted = False
     with progress_bar(Console(stderr=True), "testing") as update:
         try:
-            finish_in_thread(
+            run_sync(
                 partial(
                     runner.run,
                     concurrency=plan.concurrency,

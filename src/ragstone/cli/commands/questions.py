@@ -13,7 +13,7 @@ from typing import Any, cast
 import click
 from rich.console import Console
 
-from ragstone._internal.concurrency import finish_in_thread
+from ragstone._internal.concurrency import run_sync
 from ragstone._internal.files import write_file
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, listing, one_line
@@ -270,7 +270,7 @@ def _generate(generator: Generator, plan: Plan, budget: Budget) -> tuple[Generat
 
     with progress_bar(console, "verifying") as update:
         try:
-            finish_in_thread(
+            run_sync(
                 partial(
                     generator.run,
                     concurrency=plan.concurrency,
@@ -395,7 +395,7 @@ def check_command(**given: Any) -> None:
         return
     judge = make_judge(plan, asked=[check.KINDS], budget=Budget(plan.max_calls, plan.max_cost))
     with progress_bar(Console(stderr=True), "checking", total=len(dataset.samples)) as update:
-        result = finish_in_thread(
+        result = run_sync(
             partial(
                 check_samples,
                 dataset.samples,

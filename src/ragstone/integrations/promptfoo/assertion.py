@@ -7,7 +7,7 @@ from math import isfinite
 from types import MappingProxyType
 from typing import NotRequired, TypedDict, cast
 
-from ragstone._internal.concurrency import finish_in_thread
+from ragstone._internal.concurrency import run_sync
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import samples_of
 from ragstone.datasets.promptfoo import record_of
@@ -248,7 +248,7 @@ def get_assert(output: object, context: Mapping[str, object]) -> GradingResult:
             [row] = [row async for row in rows]
         return row
 
-    row = finish_in_thread(scored)
+    row = run_sync(scored)
     score = row.scores[str(settings.metric)]
     if score.fallback:
         raise JudgeFailedError(f"{name} was not judged; {score.value} was imputed: {score.reason}")
