@@ -111,7 +111,7 @@ def test_nothing_is_stored_if_there_are_problems(ragstone: Command, run_id: str)
     Path("other.csv").write_text("id,label\nq1,1\n")
     for name, text in (("no.csv", ""), ("head.csv", "id,human\n"), ("gap.csv", "id,human\nq1,\n")):
         Path(name).write_text(text)
-    ragstone("report", "last", "--claim-rows", "claims.csv")
+    ragstone("runs", "show", "last", "--claim-rows", "claims.csv")
     for words, reason in (
         (("list", "last", "a.csv"), "has no labels yet"),
         (("import", "other.csv", "--run", "last"), "--map human=human: there is no such column"),

@@ -262,7 +262,7 @@ def test_the_file_in_the_folder_says_it_to_every_command(
     listed = ragstone("runs")
     assert listed.code == 0
     assert "faithfulness" in listed.out
-    assert ragstone("report", "last", "--no-export").code == 0
+    assert ragstone("runs", "show", "last", "--no-export").code == 0
     assert stores(tmp_path) == {"kept/runs.db"}
 
 
@@ -317,7 +317,7 @@ ASKED = {
     "rank": ("rank", "--qrels", "qrels", "--ranking", "a.run"),
     "demo": ("demo", "--limit", "1", "--no-export"),
     "resume": ("resume", "last", "--no-export"),
-    "report": ("report", "last", "--no-export"),
+    "report": ("runs", "show", "last", "--no-export"),
 }
 
 

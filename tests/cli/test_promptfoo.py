@@ -168,7 +168,7 @@ def test_a_failed_test_is_a_note_of_its_row_also_in_the_store(
     run: Run, served: Served, ragstone, tmp_path: Path
 ) -> None:
     run(configuration(served.url, ALL_BACKED, HALF, threshold=0.8))
-    ragstone("report", "last", "--rows", "rows.jsonl")
+    ragstone("runs", "show", "last", "--rows", "rows.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     note = "its test fails: faithfulness:promptfoo,threshold=0.8"
     assert [row["notes"] for row in rows] == [[], [note]]

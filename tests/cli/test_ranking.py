@@ -227,7 +227,7 @@ def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Comma
         assert (files / name).exists()
     assert "    mrr@5 0.5000" in said.out
     again = [word.replace("a.", "again.") for word in asked]
-    assert ragstone("report", "last", *again, "-o", "again.xlsx").code == 0
+    assert ragstone("runs", "show", "last", *again, "-o", "again.xlsx").code == 0
     for ending in ("md", "xml", "csv", "html"):
         assert (files / f"a.{ending}").read_text() == (files / f"again.{ending}").read_text()
 
@@ -275,7 +275,7 @@ def test_the_queries_of_rankings_have_no_tags_to_be_taken_together_by(
 def test_the_same_files_are_taken_now_and_later(name: str, files: Path, ragstone: Command) -> None:
     now = ragstone(*RANK, "--store", "--rows", name)
     ragstone(*RANK, "--store")
-    later = ragstone("report", "last", "--no-export", "--rows", f"later-{name}")
+    later = ragstone("runs", "show", "last", "--no-export", "--rows", f"later-{name}")
     assert now.code == later.code == (2 if name == "x.html" else 0)
     if now.code == 0:
         assert (files / name).read_text() == (files / f"later-{name}").read_text()
@@ -285,7 +285,7 @@ def test_a_stored_ranking_cannot_be_scored_again_or_gone_on_with(
     files: Path, ragstone: Command
 ) -> None:
     ragstone(*RANK, "--store")
-    for again in (("rescore", "last"), ("resume", "last", "--retry-failed")):
+    for again in (("runs", "rescore", "last"), ("resume", "last", "--retry-failed")):
         said = ragstone(*again)
         assert said.code == 2
         assert "scores of a ranking file" in said.err

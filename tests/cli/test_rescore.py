@@ -43,7 +43,7 @@ def ids(tmp_path: Path) -> list[str]:
 
 
 def summary(stored: Command, *words: str) -> dict[str, dict[str, object]]:
-    said = stored("rescore", "last", *words, "--json", "-")
+    said = stored("runs", "rescore", "last", *words, "--json", "-")
     assert said.code == 0, said.err
     return json.loads(said.out)
 
@@ -52,7 +52,7 @@ def summary(stored: Command, *words: str) -> dict[str, dict[str, object]]:
 def test_all_policies_stand_side_by_side(
     stored: Command, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    said = stored("rescore", "last", *words)
+    said = stored("runs", "rescore", "last", *words)
     assert said.code == 0
     lines = [line.split() for line in said.out.splitlines()]
     table = {line[0]: line[1] for line in lines if line and line[0].startswith("faithfulness")}
@@ -78,7 +78,7 @@ def test_what_was_not_asked_is_refused_before_anything_is_written(
     stored: Command, tmp_path: Path
 ) -> None:
     words = ("--save", "-o", "x.xlsx", "--json", "x.json", "--rows", "x.jsonl")
-    said = stored("rescore", "last", "-m", "hit@1", "response_relevancy", *words)
+    said = stored("runs", "rescore", "last", "-m", "hit@1", "response_relevancy", *words)
     assert said.code == 2
     assert "response_relevancy: the transcript has no answer to this generate_queries" in said.err
     assert not list(tmp_path.glob("x.*"))
@@ -88,15 +88,15 @@ def test_what_was_not_asked_is_refused_before_anything_is_written(
 def test_a_run_without_its_transcript_is_refused(stored: Command) -> None:
     ran = stored("run", "answers.jsonl", "-m", "faithfulness", "--no-transcript", "--no-export")
     assert ran.code == 0
-    said = stored("rescore", "last", "--policy", "ragas")
+    said = stored("runs", "rescore", "last", "--policy", "ragas")
     assert said.code == 2
     assert "stored without its transcript (--no-transcript)" in said.err
-    assert stored("rescore", "last", "-m", "hit").code == 0
+    assert stored("runs", "rescore", "last", "-m", "hit").code == 0
 
 
 def test_saved_it_is_a_run_of_its_own(stored: Command, tmp_path: Path) -> None:
     (first,) = ids(tmp_path)
-    said = stored("rescore", "last", "--policy", "deepeval", "--save")
+    said = stored("runs", "rescore", "last", "--policy", "deepeval", "--save")
     newer, older = ids(tmp_path)
     assert older == first
     assert f"stored as run {newer}" in said.out
@@ -107,7 +107,7 @@ def test_saved_it_is_a_run_of_its_own(stored: Command, tmp_path: Path) -> None:
 
 def test_results_are_written_where_they_are_asked_for(stored: Command, tmp_path: Path) -> None:
     words = ("-o", "x.xlsx", "--rows", "x.jsonl", "-m", "faithfulness", "--policy", "ragaliq")
-    assert stored("rescore", "last", *words).code == 0
+    assert stored("runs", "rescore", "last", *words).code == 0
     assert "Summary" in openpyxl.load_workbook(tmp_path / "x.xlsx").sheetnames
     rows = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text("utf-8").splitlines()]
     scores = [row["scores"]["faithfulness:ragaliq"]["passed"] for row in rows]
@@ -117,9 +117,9 @@ def test_results_are_written_where_they_are_asked_for(stored: Command, tmp_path:
 def test_only_the_pass_marks_that_are_named_count(stored: Command) -> None:
     ran = stored("run", "answers.jsonl", "-m", "hit", "--fail-under", "hit=0.9", "--no-export")
     assert ran.code == 1
-    assert stored("rescore", "last").code == 0
-    assert stored("rescore", "last", "--fail-under", "hit=0.9").code == 1
-    assert stored("rescore", "last", "--fail-under", "hit=9").code == 2
+    assert stored("runs", "rescore", "last").code == 0
+    assert stored("runs", "rescore", "last", "--fail-under", "hit=0.9").code == 1
+    assert stored("runs", "rescore", "last", "--fail-under", "hit=9").code == 2
 
 
 def test_metrics_of_ones_own_are_loaded_first(stored: Command, tmp_path: Path) -> None:
@@ -148,6 +148,6 @@ def test_metrics_of_ones_own_are_loaded_first(stored: Command, tmp_path: Path) -
     ],
 )
 def test_what_cannot_be_done_is_said(stored: Command, words: tuple[str, ...], told: str) -> None:
-    said = stored("rescore", "last", *words)
+    said = stored("runs", "rescore", "last", *words)
     assert said.code == 2
     assert told in said.err

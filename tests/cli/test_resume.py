@@ -212,7 +212,7 @@ def test_resume_reads_the_data_set_where_it_was(
 
 def test_a_run_that_was_scored_again_is_not_gone_on_with(ragstone: Command, folder: Path) -> None:
     stopped(folder, signal.SIGKILL)
-    again = ragstone("rescore", "last", "-m", "hit@2", "--save")
+    again = ragstone("runs", "rescore", "last", "-m", "hit@2", "--save")
     assert again.code == 3, again.err
     refused = ragstone("resume", "last")
     assert (refused.code, "was rescored from run" in refused.err) == (2, True)

@@ -87,7 +87,7 @@ def test_what_failed_and_what_was_scored_again_is_marked(ragstone: Command, plac
     asked = made(place, target=lambda query: {"ranking": ["a"]} if query == "q" else 1 / 0,
                  metrics=["hit@1"], samples=[{"query": "q", "relevance": ["a"]},
                                              {"query": "p", "relevance": ["a"]}])  # fmt: skip
-    ragstone("rescore", asked, "-m", "mrr@1", "--save")
+    ragstone("runs", "rescore", asked, "-m", "mrr@1", "--save")
     again, first = ragstone("runs").out.splitlines()[1::2]
     assert "rescored" in again
     assert "rescored" not in first
@@ -184,7 +184,7 @@ def test_a_tag_names_one_run_until_it_is_taken_away(ragstone: Command, place: st
     )
     assert ragstone("runs", "tag", "last", "baseline").out == f"Tagged run {second} as baseline\n"
     assert second in ragstone("runs", "show", "baseline").out
-    assert ragstone("runs", "untag", "baseline").out == f"Untagged run {second}\n"
+    assert ragstone("runs", "tag", "baseline", "--remove").out == f"Untagged run {second}\n"
     gone = ragstone("runs", "show", "baseline")
     assert gone.code == 2
     assert "no run named 'baseline'" in gone.err
@@ -244,9 +244,9 @@ def test_old_runs_are_pruned_but_those_with_a_tag(ragstone: Command, place: str)
     for run_id in (old, tagged):
         age(place, run_id, days=31)
     ragstone("runs", "tag", tagged, "kept")
-    kept = ragstone("runs", "prune", "--older-than", "5w", "--yes")
+    kept = ragstone("runs", "delete", "--older-than", "5w", "--yes")
     assert kept.out.startswith("no untagged run")
-    assert ragstone("runs", "prune", "--older-than", "30d", "--yes").out == f"deleted {old}\n"
+    assert ragstone("runs", "delete", "--older-than", "30d", "--yes").out == f"deleted {old}\n"
     assert set(ids(ragstone)) == {tagged, new}
 
 
@@ -256,7 +256,7 @@ def test_pruning_does_not_ask_about_runs_that_are_worked_on(ragstone: Command, p
     with Store.open(place) as store:
         resume(store, store.info(run_id).manifest)
         with store.lock(run_id):
-            said = ragstone("runs", "prune", "--older-than", "24h")
+            said = ragstone("runs", "delete", "--older-than", "24h")
     assert (said.code, said.out[:15]) == (0, "no untagged run")
     assert ids(ragstone) == [run_id]
 
@@ -268,7 +268,7 @@ def test_pruning_names_the_runs_and_asks(
     age(place, old, days=2)
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "n")
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    said = ragstone("runs", "prune", "--older-than", "24h")
+    said = ragstone("runs", "delete", "--older-than", "24h")
     assert old in said.out
     assert "nothing was deleted" in said.out
     assert ids(ragstone) == [old]
@@ -276,7 +276,7 @@ def test_pruning_names_the_runs_and_asks(
 
 def test_an_age_has_a_unit(ragstone: Command, place: str) -> None:
     made(place)
-    said = ragstone("runs", "prune", "--older-than", "30", "--yes")
+    said = ragstone("runs", "delete", "--older-than", "30", "--yes")
     assert said.code == 2
     assert "--older-than 30: write hours, days or weeks" in said.err
 
@@ -299,9 +299,9 @@ def test_every_reader_of_a_damaged_run_says_what_is_missing(ragstone: Command, p
         for table in ("rows", "scores", "texts"):
             connection.exec_driver_sql(f"DELETE FROM {table} WHERE run = 3 AND place % 2 = 1")
     for words in (
-        *(("report", damaged), ("rescore", damaged, "--save"), ("compare", whole, damaged)),
+        *(("runs", "show", damaged), ("runs", "rescore", damaged, "--save"), ("compare", whole, damaged)),
         *(("runs", "show", damaged), ("runs", "export", damaged, "x.db")),
-        *(("report", damaged, "--html", "x.html"), ("resume", damaged, "--retry-failed")),
+        *(("runs", "show", damaged, "--html", "x.html"), ("resume", damaged, "--retry-failed")),
     ):
         said = ragstone(*words)
         assert said.code == 2, words
@@ -311,7 +311,7 @@ def test_every_reader_of_a_damaged_run_says_what_is_missing(ragstone: Command, p
     assert not list(Path().glob("x.*"))
     assert "damaged, 30 rows" in ragstone("runs").out
     assert ragstone("runs", "delete", damaged, "--yes").code == 0
-    assert ragstone("report", "last").code == 0
+    assert ragstone("runs", "show", "last").code == 0
 
 
 def test_an_import_that_is_refused_makes_no_store(ragstone: Command, tmp_path: Path) -> None:
@@ -387,7 +387,7 @@ def test_a_report_is_what_the_run_wrote(ragstone: Command, tmp_path: Path) -> No
     data.write_text(json.dumps({**SAMPLE, "relevance": ["b"]}), encoding="utf-8")
     words = ["--fail-under", "hit=0.5", "--no-export", "--json", "1.json", "--rows", "1.jsonl"]
     ran = ragstone("run", "answers.jsonl", "-m", "hit", "faithfulness", *words, "-v")
-    again = ragstone("report", "last", *words[2:3], "--json", "2.json", "--rows", "2.jsonl", "-v")
+    again = ragstone("runs", "show", "last", *words[2:3], "--json", "2.json", "--rows", "2.jsonl", "-v")
     assert (ran.code, again.code) == (1, 1)
     assert again.out.replace("2.json", "1.json") == ran.out
     for ending in ("json", "jsonl"):
@@ -397,9 +397,9 @@ def test_a_report_is_what_the_run_wrote(ragstone: Command, tmp_path: Path) -> No
 
 def test_a_report_is_written_as_a_workbook(ragstone: Command, place: str, tmp_path: Path) -> None:
     made(place, metrics=["faithfulness"])
-    assert ragstone("report", "last", "-o", "r.xlsx").code == 0
+    assert ragstone("runs", "show", "last", "-o", "r.xlsx").code == 0
     assert "Summary" in openpyxl.load_workbook(tmp_path / "r.xlsx").sheetnames
-    assert ragstone("report", "last", "-o", "r.xlsx", "--json", place).code == 2
+    assert ragstone("runs", "show", "last", "-o", "r.xlsx", "--json", place).code == 2
 
 
 def test_an_imported_run_can_be_tagged(ragstone: Command, tmp_path: Path) -> None:
