@@ -143,7 +143,7 @@ def run(engine: str, server: Server, pick: random.Random) -> tuple[str, float, f
         killing.start()
     found = ragstone.evaluate(
         rows, metrics="priced", judge="openai:m", base_url=f"http://127.0.0.1:{server.port}/v1",
-        max_tokens=MAX_TOKENS, cache=False, max_failure_rate=1, **options,
+        config={"max_tokens": MAX_TOKENS}, cache=False, max_failure_rate=1, **options,
     )  # fmt: skip
     ended.set()
     if engine != "single":

@@ -111,8 +111,8 @@ def test_an_unknown_level_is_2_and_names_them(
     ragstone: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOG_LEVEL", "loud")
-    said = ragstone("policies")
+    said = ragstone("metrics", "--policies")
     assert said.code == 2
     assert all(level in said.err for level in LEVELS)
     monkeypatch.setenv("LOG_LEVEL", "")
-    assert ragstone("policies").code == 0
+    assert ragstone("metrics", "--policies").code == 0

@@ -37,7 +37,7 @@ def test_tab_completes_what_was_typed(typed: str, offered: list[str], tmp_path: 
     assert done.stdout.split() == offered, done.stderr
 
 
-@pytest.mark.parametrize("arguments", ["metrics", "policies", "run --help-all"])
+@pytest.mark.parametrize("arguments", ["metrics", "metrics --policies", "run --help-all"])
 def test_a_reader_that_stops_early_is_no_failure(arguments: str, tmp_path: Path) -> None:
     done = shell(f"{COMMAND} {arguments} | head -1", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -109,7 +109,7 @@ def test_reports_show_the_corrected_mean(labelled: Command) -> None:
     labelled("labels", "calibrate", "last")
     files = {"html": "r.html", "json": "r.json", "markdown": "r.md", "junit": "r.xml"}
     named = [word for name, file in files.items() for word in (f"--{name}", file)]
-    said = labelled("runs", "show", "last", "--no-export", "--calibration", "default", *named)
+    said = labelled("runs", "show", "last", "--calibration", "default", *named)
     assert said.code == 0, said.err
     assert "corrected (" in said.out
     assert "judge alone 0.74" in " ".join(said.out.split())
@@ -128,12 +128,12 @@ def test_reports_show_the_corrected_mean(labelled: Command) -> None:
             if label.position > 9:
                 store.delete_label(run, label)
     labelled("labels", "calibrate", "last", "--name", "few")
-    labelled("runs", "show", "last", "--no-export", "--calibration", "few", *named)
+    labelled("runs", "show", "last", "--calibration", "few", *named)
     for file in ("r.html", "r.md", "r.xml"):
         words = Path(file).read_text()
         assert "10 labelled rows, calibration few" in words, file
         assert "calibration few decides no gate: it has 10 labelled rows" in words, file
-    assert "calibrat" not in labelled("runs", "show", "last", "--no-export").out.replace("calibrated", "")
+    assert "calibrat" not in labelled("runs", "show", "last").out.replace("calibrated", "")
 
 
 def test_gates_rest_on_the_corrected_mean(labelled: Command) -> None:
@@ -147,25 +147,8 @@ def test_gates_rest_on_the_corrected_mean(labelled: Command) -> None:
         assert ("the interval of the corrected mean is wide" in said.err) == (code == 3)
     assert "transported" in said.out
     assert " corrected)" in labelled("runs").out
-    again = labelled("runs", "show", "last", "--no-export", "--gates-on", "mean")
+    again = labelled("runs", "show", "last", "--gates-on", "mean")
     assert (again.code, "is not >= 0.9" in again.out) == (1, True)
-
-
-def test_options_without_a_gate_are_noted(labelled: Command) -> None:
-    labelled("labels", "calibrate", "last")
-    report = ("runs", "show", "last", "--no-export", "--calibration", "default")
-    assert labelled(*report).err == ""
-    assert labelled(*report, "--gates-on", "corrected", "--max-age", "9").err == (
-        "--gates-on has no effect: no gate tests a mean\n"
-        "--max-age has no effect: no gate tests a corrected mean\n"
-    )
-    gate = ("--fail-under", "faithfulness=0.1", "--max-age", "9")
-    run = ("run", "a.jsonl", "-m", "faithfulness", "--no-export", "--calibration", "default", *gate)
-    note = "--max-age has no effect: no gate tests a corrected mean"
-    assert note in labelled(*run).err
-    assert labelled(*report, "--max-age", "9").err.strip() == note
-    assert "no effect" not in labelled(*run, "--gates-on", "corrected").err
-    assert labelled(*report, "--gates-on", "corrected").err == ""
 
 
 def test_a_calibration_that_does_not_fit_decides_nothing(labelled: Command) -> None:
@@ -178,9 +161,7 @@ def test_a_calibration_that_does_not_fit_decides_nothing(labelled: Command) -> N
     add_labels(0)
     said = labelled("run", "a.jsonl", "-m", "faithfulness", "--calibration", "gone")
     assert (said.code, "there is no calibration 'gone'" in said.err) == (2, True)
-    said = labelled(
-        "report", "last", "--no-export", "--gates-on", "corrected", "--store", PLACE.name
-    )
+    said = labelled("runs", "show", "last", "--gates-on", "corrected", "--store", PLACE.name)
     assert said.code == 2
     said = labelled("run", "a.jsonl", "-m", "faithfulness", *gate[2:], "corrected")
     assert (said.code, "needs --calibration NAME" in said.err) == (2, True)
@@ -228,7 +209,7 @@ def test_python_takes_a_calibration(labelled: Command) -> None:
         calibration="default",
         gates_on="corrected",
         fail_under={"faithfulness": 0.3},
-        max_age=30,
+        config={"max_age": 30},
     )
     found = run.summary()["faithfulness"].corrected
     assert found is not None

@@ -13,6 +13,7 @@ from ragstone.cli.commands.run import command
 from ragstone.cli.options import SettingOption, config_of, plan_of
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import KEYS, OTHER_KEYS
+from ragstone.types import config
 from ragstone.types.config import DEFAULT_API, NUMBERS_OR_NONE, Plan
 
 Command = Callable[..., object]
@@ -43,8 +44,10 @@ def planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Planned:
 def test_all_of_a_plan_is_an_option_and_a_key() -> None:
     gates, asked_by_default = "gates", "fallback_target"
     said = Plan.model_fields.keys() - {gates, asked_by_default}
-    assert SETTINGS.keys() >= said
     assert {OTHER_KEYS.get(key, key) for key in KEYS} >= said
+    has_option = {name for name in said if config.SETTINGS[name].option}
+    assert SETTINGS.keys() >= has_option - {"offline"}
+    assert not OPTIONS.keys() & (said - has_option)
     for flag in ("fail_under", "fail_over", "preset", "plugin", "model", "api_url"):
         assert flag in OPTIONS.keys() & set(KEYS)
 
@@ -244,7 +247,7 @@ def run(ragstone: Command, rows: str) -> Command:
     return run
 
 
-def config(folder: Path, text: str, name: str = "ragstone.yaml") -> None:
+def config_file(folder: Path, text: str, name: str = "ragstone.yaml") -> None:
     (folder / name).write_text(text, encoding="utf-8")
 
 
@@ -256,20 +259,20 @@ def stores(folder: Path) -> set[str]:
 def test_the_file_in_the_folder_says_it_to_every_command(
     ragstone: Command, run: Command, tmp_path: Path
 ) -> None:
-    config(tmp_path, "store: kept/runs.db\n")
+    config_file(tmp_path, "store: kept/runs.db\n")
     assert run().code == 0
     assert stores(tmp_path) == {"kept/runs.db"}
     listed = ragstone("runs")
     assert listed.code == 0
     assert "faithfulness" in listed.out
-    assert ragstone("runs", "show", "last", "--no-export").code == 0
+    assert ragstone("runs", "show", "last").code == 0
     assert stores(tmp_path) == {"kept/runs.db"}
 
 
 def test_the_environment_goes_before_the_file_and_the_option_before_both(
     run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config(tmp_path, "store: file.db\n")
+    config_file(tmp_path, "store: file.db\n")
     monkeypatch.setenv("RAGSTONE_STORE", "environment.db")
     assert run().code == 0
     assert stores(tmp_path) == {"environment.db"}
@@ -278,9 +281,9 @@ def test_the_environment_goes_before_the_file_and_the_option_before_both(
 
 
 def test_another_file_is_all_that_counts(run: Command, tmp_path: Path) -> None:
-    config(tmp_path, "store: [no, place]\n")
-    config(tmp_path, "store: other.db\n", "other.yaml")
-    config(tmp_path, "", "empty.yaml")
+    config_file(tmp_path, "store: [no, place]\n")
+    config_file(tmp_path, "store: other.db\n", "other.yaml")
+    config_file(tmp_path, "", "empty.yaml")
     assert run("--config", "other.yaml").code == 0
     assert stores(tmp_path) == {"other.db"}
     assert run("--config", "empty.yaml").code == 0
@@ -290,13 +293,13 @@ def test_another_file_is_all_that_counts(run: Command, tmp_path: Path) -> None:
 def test_other_commands_mind_nothing_else_of_the_file(
     ragstone: Command, run: Command, tmp_path: Path
 ) -> None:
-    config(tmp_path, "store: ${PLACE_THAT_IS_NOT_SET}\n")
+    config_file(tmp_path, "store: ${PLACE_THAT_IS_NOT_SET}\n")
     said = ragstone("runs")
     assert said.code == 2
     assert "line 1" in said.err
     assert "PLACE_THAT_IS_NOT_SET" in said.err
-    config(tmp_path, "target: ${PLACE_THAT_IS_NOT_SET}\nstore: a.db\n")
-    config(tmp_path, "", "empty.yaml")
+    config_file(tmp_path, "target: ${PLACE_THAT_IS_NOT_SET}\nstore: a.db\n")
+    config_file(tmp_path, "", "empty.yaml")
     assert run("--config", "empty.yaml", "--store", "a.db").code == 0
     assert ragstone("runs").code == 0
 
@@ -317,7 +320,7 @@ ASKED = {
     "rank": ("rank", "--qrels", "qrels", "--ranking", "a.run"),
     "demo": ("demo", "--limit", "1", "--no-export"),
     "resume": ("resume", "last", "--no-export"),
-    "report": ("runs", "show", "last", "--no-export"),
+    "report": ("runs", "show", "last"),
 }
 
 
@@ -342,7 +345,7 @@ def test_no_output_takes_the_place_of_the_store(
     if how == "environment":
         monkeypatch.setenv("RAGSTONE_STORE", place)
     elif how == "file":
-        config(tmp_path, f"store: {place}\n")
+        config_file(tmp_path, f"store: {place}\n")
     typed = ["--store", place] if how == "option" else []
     assert run(*typed).code == 0
     before = (tmp_path / place).read_bytes()
@@ -388,7 +391,7 @@ def test_the_place_of_a_store_that_is_to_be_made_is_taken(
 def test_no_store_overrules_what_is_said_for_good(
     run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config(tmp_path, "store: file.db\n")
+    config_file(tmp_path, "store: file.db\n")
     assert run("--no-store").code == 0
     monkeypatch.setenv("RAGSTONE_STORE", "environment.db")
     assert run("--no-store").code == 0
@@ -399,7 +402,7 @@ def test_a_place_with_a_password_is_told_without_it(
     run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PG", "postgresql://me:secret@127.0.0.1:9/runs")
-    config(tmp_path, "store: ${PG}\n")
+    config_file(tmp_path, "store: ${PG}\n")
     said = run()
     assert said.code == 2
     assert "It uses postgresql://127.0.0.1:9/runs." in said.err
@@ -466,13 +469,8 @@ def test_options_without_an_effect_are_reported(ragstone, tmp_path: Path) -> Non
     run = ("run", "data.jsonl", "-m", "hit", "--no-export")
     told = ragstone(*run, "-t", "0.8", "--delay", "7", "--policy", "ragas", "--concurrency", "3")
     assert told.code == 0
-    assert told.err == (
-        "--policy has no effect: no metric uses it\n"
-        "--min-similarity, --delay have no effect: no RAG system is called\n"
-        "--concurrency has no effect: no metric needs the RAG system and no metric uses a judge\n"
-    )
-    assert "--preset has no effect" in ragstone(*run, "--preset", "deepeval", "--dry-run").err
-    assert "--no-cache has no effect" in ragstone(*run, "--no-cache").err
+    assert told.err == "--min-similarity has no effect: no RAG system is called\n"
+    assert "--max-calls has no effect" in ragstone(*run, "--max-calls", "5", "--dry-run").err
     assert "no effect" not in ragstone(*run, "--concurrency", "8", "-t", "0").err, "the defaults"
     (tmp_path / "ragstone.yaml").write_text("threshold: 0.8\npolicy: ragas\njudge: openai:x\n")
     assert "no effect" not in ragstone(*run).err, "commands share a config file"

@@ -104,7 +104,10 @@ def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
         (("--judge", "offline"), "supports one model of openai"),
         (("--judge", "offline", "--dry-run"), "supports one model of openai"),
         (("--judge", "openai:a,openai:b"), "supports one model of openai"),
-        (("--verify", "each", "--strict-json"), "strict_json, verify: promptfoo's own scoring"),
+        (
+            ("--verify", "each", "--set", "strict_json=true"),
+            "strict_json, verify: promptfoo's own scoring",
+        ),
         (("--max-cost", "1"), "the price of openai:m is unknown"),
         (("--map", "query=frage"), "promptfooconfig.json has no columns, so --map cannot be used"),
         (("--sheet", "x"), "promptfooconfig.json has no sheets; remove --sheet x"),

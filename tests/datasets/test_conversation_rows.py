@@ -253,7 +253,10 @@ def test_intervals_are_of_conversations() -> None:
     [line] = grouping.lines()
     assert line.startswith("60 rows grouped into 20 by shared conversations")
     followed = [{"messages": [*chat["messages"], MORE, TOLD]} for chat in chats]
-    assert evaluate(followed, metrics="faithfulness", cluster="id").counts.grouping.groups == 80
+    assert (
+        evaluate(followed, metrics="faithfulness", config={"cluster": "id"}).counts.grouping.groups
+        == 80
+    )
 
 
 def test_a_judge_reads_the_messages() -> None:

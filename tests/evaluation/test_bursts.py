@@ -42,7 +42,11 @@ async def test_18_2_a_burst_costs_no_row_and_causes_no_storm(
     saved, options = {}, {"judge": "offline", "target": faulty.url}
     if path == CHAT:
         saved = {"response": "It is red.", "contexts": ["It is red."]}
-        options = {"judge": "openai:gpt-4o-mini", "claim_source": "sentences", "cache": False}
+        options = {
+            "judge": "openai:gpt-4o-mini",
+            "config": {"claim_source": "sentences"},
+            "cache": False,
+        }
     run = await evaluate_async(
         [{"query": f"What is {row}?", **saved} for row in range(ROWS)],
         metrics=["faithfulness"],

@@ -102,7 +102,7 @@ async def test_two_calls_a_sample_and_their_tokens_within_15_per_cent() -> None:
 
 
 def test_nothing_is_written_or_sent(tmp_path: Path) -> None:
-    estimated(verify="truths", include_reason=True, votes=2)
+    estimated(verify="truths", config={"include_reason": True, "votes": 2})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -116,9 +116,9 @@ def test_nothing_is_written_or_sent(tmp_path: Path) -> None:
         ({"preset": "deepeval"}, (4 * (1 + 3 + 1 + 1), 4 * (1 + 3 + 1 + 1))),
         ({"preset": "ragaliq"}, (4 * (1 + 5), 4 * (1 + 10))),
         ({"preset": "ragas"}, (8, 8)),
-        ({"claim_source": "sentences"}, (4, 4)),
-        ({"claim_source": "hybrid"}, (8, 8)),
-        ({"include_reason": True}, (12, 12)),
+        ({"config": {"claim_source": "sentences"}}, (4, 4)),
+        ({"config": {"claim_source": "hybrid"}}, (8, 8)),
+        ({"config": {"include_reason": True}}, (12, 12)),
         ({"votes": 3}, (4 * (1 + 3), 4 * (1 + 3))),
         ({"judge": "openai:gpt-4o-mini,openai:gpt-4o"}, (4 * (1 + 2), 4 * (1 + 2))),
         ({"limit": 1}, (2, 2)),

@@ -361,7 +361,7 @@ def test_the_record_names_the_judge_and_the_policies_that_made_the_numbers() -> 
         ("store", 5.5, "store must be a Store, a path, a URL or True, got 5.5"),
         ("fresh", "yes", "fresh must be True or False"),
         ("model", 5, "model must be the name of a model"),
-        ("max_retries", "x", "retries: must be a whole number"),
+        ("retries", "x", "retries: must be a whole number"),
     ],
 )
 def test_a_wrong_type_of_an_option_names_the_right_one(option, value, message) -> None:
@@ -383,8 +383,8 @@ def test_a_wrong_type_of_data_names_the_right_one(data) -> None:
         evaluate(data, metrics="faithfulness")
 
 
-def test_model_and_max_retries_are_accepted_in_python_too() -> None:
-    plan = plan_of({"model": "gpt-4o-mini", "max_retries": 2})
+def test_model_is_short_for_a_judge_in_python_too() -> None:
+    plan = plan_of({"model": "gpt-4o-mini", "retries": 2})
     assert (plan.judge, plan.retries) == ("openai:gpt-4o-mini", 2)
     with pytest.raises(UsageError, match="model and judge are the same setting"):
         plan_of({"model": "gpt-4o-mini", "judge": "offline"})
@@ -393,9 +393,9 @@ def test_model_and_max_retries_are_accepted_in_python_too() -> None:
 def test_a_cluster_that_is_no_tag_is_refused() -> None:
     rows = [{**ANSWERED, "topic": topic} for topic in ("a", "a", "b")]
     with pytest.raises(UnknownNameError, match=r"'topc'; did you mean 'topic'\?"):
-        evaluate(rows, metrics="hit", cluster="topc")
+        evaluate(rows, metrics="hit", config={"cluster": "topc"})
     for cluster in ("topic", "id"):
-        assert evaluate(rows, metrics="hit", cluster=cluster).summary()["hit@5"].n == 3
+        assert evaluate(rows, metrics="hit", config={"cluster": cluster}).summary()["hit@5"].n == 3
 
 
 DOWN = Failure(Cause.UNREACHABLE, "POST http://judge answered 500")
@@ -505,9 +505,7 @@ def test_a_target_that_is_down_stops_the_run() -> None:
 
 def collected(folder: Path, pattern: str) -> Path:
     """Write a file of collect with a failed call for each `x`, and an answer for each `o`."""
-    failure = {"cause": "target_error", "message": "out of order"}
-    bad = {"response": None, "retrieved_contexts": None}
-    bad["failures"] = {"contexts": failure, "response": failure}
+    bad = {"response": None, "retrieved_contexts": None, "error": "out of order"}
     good = {"response": "It is red.", "retrieved_contexts": [{"text": "It is red."}]}
     responses = [
         {"query_index": place, "query": "q", **(bad if letter == "x" else good)}

@@ -121,7 +121,7 @@ def test_a_stored_and_a_resumed_run_group_rows_as_a_fresh_one(store: Store) -> N
 
     fresh = run()
     assert fresh.counts.grouping.groups == 12
-    assert summaries(fresh) != summaries(run(cluster="id"))
+    assert summaries(fresh) != summaries(run(config={"cluster": "id"}))
     with pytest.raises(StopError):
         run(store=store, on_row=stop_after)
     resumed = run(store=store)

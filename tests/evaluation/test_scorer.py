@@ -1,4 +1,3 @@
-import json
 import pickle
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -6,11 +5,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
 from tests.evaluation.test_workers import METRICS, bare, samples
 
 from ragstone import Scorer, evaluate, load, shards
-from ragstone.cli import ragstone as program
 from ragstone.errors import Cause, InputError, JudgeError, UsageError
 from ragstone.evaluation.scorer import ScoringStoppedError
 from ragstone.judges.offline.judge import OfflineJudge
@@ -148,7 +145,7 @@ def test_options_of_a_whole_run_are_refused() -> None:
         ({"limit": 3}, r"limit is for a whole run; pass it to evaluate\(\.\.\., scored=FOLDER\)"),
         ({"max_calls": 3}, "max_calls is for a whole run"),
         ({"metrics": "response_relevancy"}, "the judge offline does not support generate_queries"),
-        ({"temperature": 0.5}, "temperature: only for LLM judges"),
+        ({"config": {"temperature": 0.5}}, "temperature: only for LLM judges"),
         ({"metric": "hit"}, "in Python, use 'metrics'"),
     ):
         with pytest.raises(UsageError, match=message):
@@ -181,16 +178,3 @@ def test_the_judge_is_opened_once_and_an_outage_stops_the_table() -> None:
     scorer(pl.DataFrame(samples(3)))
     assert Down.opened == 2
     scorer.close()
-
-
-def test_the_command_line_summarizes_scored_rows(data: Path, scorer: Scorer) -> None:
-    for shard in shards(load(data), rows=20):
-        scorer.write(shard, "s")
-    metrics = [word for name in METRICS for word in ("-m", name)]
-    words = ["run", str(data), *metrics, "--k", "2", "--scored", "s", "--no-export"]
-    for more in ([], ["--no-store"]):
-        result = CliRunner().invoke(program, [*words, *more, "--json", "summary.json"])
-        assert result.exit_code == 0, result.output
-        assert json.loads(Path("summary.json").read_text())["metrics"]["hit@2"]["scored"] == 60
-    result = CliRunner().invoke(program, [*words, "--dry-run"])
-    assert "--dry-run estimates the whole data set; remove --scored" in str(result.exception)

@@ -90,6 +90,8 @@ def test_settings_do_not_configure_a_judge_object() -> None:
         {"extract_claims": [{"text": "c"}], "verify_claims": [{"label": "SUPPORTED"}]}
     )
     told: list[str] = []
-    evaluate([ROW], metrics="faithfulness", judge=own, temperature=0.5, on_notice=told.append)
+    evaluate(
+        [ROW], metrics="faithfulness", judge=own, config={"temperature": 0.5}, on_notice=told.append
+    )
     assert told == ["temperature has no effect: the judge object has its own settings"]
     evaluate([ROW], metrics="hit", judge=own)  # several evaluations may share it

@@ -1,5 +1,6 @@
 """Whole runs by a cascade of the offline judge and a model on a socket of loopback."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,16 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def options(url: str, **more: Any) -> Options:
+NOTHING: Mapping[str, object] = {}
+
+
+def options(url: str, *, settings: Mapping[str, object] = NOTHING, **more: Any) -> Options:
+    config = {"claim_source": "sentences", "cascade_threshold": 0.7, "cascade_audit_rate": 0.3}
     return {
         "metrics": "faithfulness",
         "judge": NAME,
         "base_url": url,
-        "claim_source": "sentences",
-        "cascade_threshold": 0.7,
-        "cascade_audit_rate": 0.3,
+        "config": {**config, **settings},
         **more,
     }
 
@@ -55,7 +58,9 @@ def test_an_estimate_asks_the_offline_judge_so_its_calls_are_exact(judge_server,
     said = options(judge_server.url, cache=False)
     run = ragstone.evaluate(kit.samples(), **said)
     assert estimate(kit.samples(), **said).calls == (run.usage().calls,) * 2
-    least, most = estimate(kit.samples(), **{**said, "claim_source": "llm"}).calls
+    least, most = estimate(
+        kit.samples(), **options(judge_server.url, settings={"claim_source": "llm"}, cache=False)
+    ).calls
     assert least > run.usage().calls
     assert least <= most
 
@@ -72,11 +77,11 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_control(judge_server, kit)
 
 
 def test_the_mark_is_part_of_what_a_run_is(judge_server, kit) -> None:
-    def setup(**more: object) -> str:
-        run = ragstone.evaluate(kit.samples(1), **options(judge_server.url, **more))
+    def setup(**settings: object) -> str:
+        run = ragstone.evaluate(kit.samples(1), **options(judge_server.url, settings=settings))
         return run.manifest.identity["judge setup"]
 
-    assert setup() == setup(offline=True)
+    assert setup() == setup(rpm=100)
     assert len({setup(), setup(cascade_threshold=0.5), setup(cascade_audit_rate=0.0)}) == 3
 
 
@@ -84,8 +89,9 @@ def test_the_mark_is_part_of_what_a_run_is(judge_server, kit) -> None:
 def test_a_spent_budget_leaves_the_sure_rows_where_claims_cost_nothing(
     claims: str, judge_server, kit
 ) -> None:
-    said = options(judge_server.url, cache=False, claim_source=claims, cascade_audit_rate=0.0)
-    run = ragstone.evaluate(kit.samples(), **{**said, "cascade_threshold": 0.6}, max_calls=0)
+    settings = {"claim_source": claims, "cascade_audit_rate": 0.0, "cascade_threshold": 0.6}
+    said = options(judge_server.url, settings=settings, cache=False, max_calls=0)
+    run = ragstone.evaluate(kit.samples(), **said)
     assert judge_server.asked == []
     if claims == "llm":
         assert (run.partial, len(run.rows)) == (True, 0)

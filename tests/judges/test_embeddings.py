@@ -309,9 +309,7 @@ async def test_the_record_says_who_compares_where_somebody_does(faulty, behave) 
         f"text_similarity by openai:e (cosines of embeddings at {where})"
     )
     faulty.script(CHAT, says(behave, {"claims": []}))
-    notices: list[str] = []
-    other = await run(faulty, "faithfulness", on_notice=notices.append)
-    assert notices == ["embedding_model has no effect: no metric compares texts"]
+    other = await run(faulty, "faithfulness")
     assert other.manifest.judge_note == f"an LLM at {where}; its verdicts are opinions, not facts"
 
 

@@ -381,10 +381,9 @@ def test_so_many_calls_are_under_way_at_once(judge_server, kit, judge: str, vote
         kit.samples(20),
         metrics="faithfulness",
         judge=judge,
-        votes=votes,
+        config={"votes": votes, "batch_size": 1},
         base_url=judge_server.url,
         concurrency=4,
-        batch_size=1,
         cache=False,
     )
     assert 2 <= judge_server.most <= 4
@@ -398,9 +397,8 @@ def test_calls_are_spaced_whoever_votes(judge_server, kit, votes: int) -> None:
         kit.samples(5),
         metrics="faithfulness",
         judge="openai:a",
-        votes=votes,
+        config={"votes": votes, "rpm": 60 / 0.04},
         base_url=judge_server.url,
-        rpm=60 / 0.04,
         cache=False,
     )
     times = sorted(asked.at for asked in judge_server.asked)

@@ -314,15 +314,15 @@ Check the claims. Reply with JSON.{partial}
         ({"concurrency": 3, "timeout": 9.0, "retries": 0}, 0),
         ({"judge": "openai:mock2"}, 2 * ROWS),
         ({"judge": "vllm:mock"}, 2 * ROWS),
-        ({"temperature": 0.5}, 2 * ROWS),
-        ({"temperature": None}, 2 * ROWS),
-        ({"strict_json": True}, 0),  # nothing but JSON is read anyway
+        ({"config": {"temperature": 0.5}}, 2 * ROWS),
+        ({"config": {"temperature": None}}, 2 * ROWS),
+        ({"config": {"strict_json": True}}, 0),  # nothing but JSON is read anyway
         ({"policy": "promptfoo-plan"}, 2 * ROWS),
-        ({"policy": "promptfoo-plan", "strict_json": True}, 0),
+        ({"policy": "promptfoo-plan", "config": {"strict_json": True}}, 0),
         ({"prompts": {"verify_claims": "own.md"}}, ROWS),
-        ({"batch_size": 2}, 3 * ROWS),
-        ({"allow_partial": True}, ROWS),
-        ({"votes": 2}, ROWS),
+        ({"config": {"batch_size": 2}}, 3 * ROWS),
+        ({"config": {"allow_partial": True}}, ROWS),
+        ({"config": {"votes": 2}}, ROWS),
     ],
     ids=str,
 )

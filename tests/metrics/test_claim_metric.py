@@ -370,7 +370,7 @@ def test_ragaliq_puts_each_claim_by_itself_and_promptfoos_plan_five() -> None:
     ("options", "told"),
     [
         ({"verify": "truths"}, "the judge offline does not support extract_truths"),
-        ({"include_reason": True}, "the judge offline does not support explain"),
+        ({"config": {"include_reason": True}}, "the judge offline does not support explain"),
         ({"preset": "deepeval"}, "the judge offline does not support extract_truths, explain"),
     ],
 )
@@ -387,7 +387,7 @@ def test_what_the_offline_judge_cannot_do_is_told_before_the_run(
 
 def test_the_offline_judge_takes_sentences_for_claims() -> None:
     for claims in ("sentences", "hybrid", "llm"):
-        run = evaluate([SAMPLE], metrics="faithfulness", claim_source=claims)
+        run = evaluate([SAMPLE], metrics="faithfulness", config={"claim_source": claims})
         (scored,) = run.rows[0].scores.values()
         assert len(scored.claims) == 3
 

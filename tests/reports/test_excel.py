@@ -67,7 +67,7 @@ INTERVAL = (pytest.approx(0.0943, abs=1e-4), pytest.approx(0.9916, abs=1e-4))
 
 
 def test_a_single_retrieval_metric(make_run: MakeRun, tmp_path: Path) -> None:
-    run = make_run(names=("hit@5",), asked=("hit",), threshold=0.25)
+    run = make_run(names=("hit@5",), asked=("hit",), min_similarity=0.25)
     book = written(run, ["hit@5"], tmp_path, combined=False)
     assert book.sheetnames == ["Summary", "Per-Query Results"]
     found = pairs(book["Summary"])

@@ -200,7 +200,11 @@ def test_a_gate_on_an_interval_names_too_few_clusters(sources: str, why: str) ->
         {"query": f"q{i}", "ranking": ["a"], "relevance": ["az"[i % 2]], "from": sources[i]}
         for i in range(4)
     ]
-    options: Any = {"cluster": "from", "gates_on": "interval", "fail_under": {"hit@5": 0.1}}
+    options: Any = {
+        "config": {"cluster": "from"},
+        "gates_on": "interval",
+        "fail_under": {"hit@5": 0.1},
+    }
     run = evaluate(rows, metrics="hit", **options)
     assert run.troubles == (f"hit@5: {why}, so >= 0.1 cannot be checked",)
     assert "why" not in run.gates()[0].model_dump()

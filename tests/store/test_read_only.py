@@ -41,9 +41,9 @@ rank --qrels qrels --ranking ranking --store {place}
 resume last --retry-failed
 rescore last --save
 runs tag last name
-runs untag last
+runs tag last --remove
 runs delete last --yes
-runs prune --older-than 1h --yes
+runs delete --older-than 1h --yes
 runs import run.db
 label last --no-browser
 labels import data.jsonl --run last

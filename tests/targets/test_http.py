@@ -194,7 +194,7 @@ def test_a_response_from_parts_may_skip_parts_without_text() -> None:
 def test_an_id_that_contains_a_secret_fails_instead_of_changing() -> None:
     remember("hunter2hunter2", "key")
     with pytest.raises(CallError, match=r"^the id of item 2 of ranking contains a key or variable"):
-        read({"results": ["A", "of-Hunter2hunter2"]}, ranking="results")
+        read({"results": ["A", "of-hunter2hunter2"]}, ranking="results")
     assert read({"results": ["[hidden]"]}, ranking="results")["ranking"]
 
 

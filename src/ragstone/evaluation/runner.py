@@ -245,6 +245,8 @@ def explicit_settings(options: Options | ScoringOptions) -> Mapping[str, str]:
         for name, value in options.items()
         if value is not None and not isinstance(value, Judge)
     }
+    if isinstance(config := options.get("config"), Mapping):
+        given |= {name: name for name in settings_of(config)}
     return options.get("explicit", {name: how for name, how in given.items() if name in SETTINGS})
 
 
