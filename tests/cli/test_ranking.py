@@ -326,4 +326,4 @@ def test_in_github_actions_the_job_is_told(
     assert said.code == 1
     assert "::stop-commands::" in said.out
     assert "::error" in said.out
-    assert "mrr
+    assert "mrr@5" in (files / "summary.md").read_text()
