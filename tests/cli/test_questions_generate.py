@@ -44,7 +44,7 @@ def test_a_set_is_ready_to_be_run(ragstone, author: QuestionServer, suffix: str)
     said = ragstone("questions", "generate", "docs", "--n", "20", *MODEL, "-o", name)
     assert said.code == 0, said.err
     assert said.out == f"wrote {name}: 20 of 20\n"
-    assert "20 questions from 48 chunks of 6 documents, about " in said.err
+    assert "20 questions from 48 chunks of 6 documents with openai:m: " in said.err
     rows = load(name).samples
     assert Counter(row.tags["type"] for row in rows) == {
         "single": 10, "multi": 4, "compare": 2, "unanswerable": 4,

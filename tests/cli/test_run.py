@@ -473,12 +473,14 @@ def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: P
     assert "Exit code 3: 20 consecutive rows failed (target_error): " in told.err
     run_id = re.findall(r"Run (\S+) is stored", told.err)[0]
     assert told.err.endswith(
-        f"Run {run_id} is stored: `ragstone resume --no-export --html 'my run.html'` continues it; "
-        f"`ragstone resume {run_id} --retry-failed --no-export --html 'my run.html'` also retries "
-        "its failed rows.\n"
+        f"Run {run_id} is stored: `ragstone resume` continues it; "
+        f"`ragstone resume {run_id} --retry-failed` also retries its failed rows.\n"
     )
     (tmp_path / "failing.txt").write_text("")
-    again = ragstone("resume", run_id, "--retry-failed", "--no-export", "--json", "-")
+    (tmp_path / "my run.html").unlink()
+    again = ragstone("resume", run_id, "--retry-failed", "--json", "-")
+    assert (tmp_path / "my run.html").exists(), "the reports of the first command"
+    assert not (tmp_path / "results").exists(), "which had --no-export"
     assert json.loads(again.out)["metrics"]["hit@5"]["failed"] == 0
 
 

@@ -242,7 +242,6 @@ def test_the_shapes_of_what_is_written(same, tmp_path: Path) -> None:
         "estimate": (*run, *asked, "--dry-run", "--json", "x.json"),
         "compare": ("compare", "first", "--json", "x.json"),
         "runs": ("runs", "list", "--json", "x.json"),
-        "export": ("runs", "export", "last", "x.jsonl"),
         "rank": (*ranking, "--json", "x.json", "--rows", "x.jsonl"),
         "rank two": (*ranking, "--ranking", "b.run", "--json", "x.json"),
         "judge": ("judge", "test", "--n", "12", "--json", "x.json"),

@@ -25,10 +25,10 @@ from ragstone.store.run_info import seal
 from ragstone.store.runs import check_export
 from ragstone.store.schema import LABELS, RUNS, TEXTS
 from ragstone.store.writer import pack
-from ragstone.types.label import Label
+from ragstone.types.label import HumanLabel
 
 FINISHED = {"extras": {"hit@5": {"Hits": 2}}, "summary": {"a": 1}}
-LABEL = Label(
+LABEL = HumanLabel(
     run="r1",
     position=1,
     sample_id="q1",
