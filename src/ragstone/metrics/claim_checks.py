@@ -175,11 +175,11 @@ class ClaimVerifier(Metric):
             return tuple(Claim(text=claim) for claim in known), None
         if not text.strip():
             return (), None
-        by_sentence = ExtractClaims(query=sample.asked, response=text, by="sentences")
+        by_sentence = ExtractClaims(query=sample.query_with_history, response=text, by="sentences")
         if self.claim_source == "sentences":
             return await ask(by_sentence), None
         try:
-            return await ask(ExtractClaims(query=sample.asked, response=text)), None
+            return await ask(ExtractClaims(query=sample.query_with_history, response=text)), None
         except JudgeError as error:
             if self.claim_source != "hybrid" or error.cause is Cause.BUDGET:
                 raise

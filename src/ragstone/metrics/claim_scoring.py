@@ -96,14 +96,14 @@ class PolicyScorer:
         """Score a reply without exactly one readable verdict per claim."""
         returned, due, reason = failure.returned, len(claims), failure.message
         if failure.cause is Cause.COUNT_MISMATCH:
-            rule = self.policy.miscounted
+            rule = self.policy.on_count_mismatch
             if rule is None:
                 return Score.failed(failure.cause, reason)
-            returned = returned[:due] if rule.cut else returned
+            returned = returned[:due] if rule.ignore_extra else returned
             if not returned:
-                return self.score_outcome(rule.nothing, reason, failure.cause)
+                return self.score_outcome(rule.if_no_verdicts, reason, failure.cause)
         elif failure.cause is Cause.MALFORMED and len(returned) == due:
-            if self.policy.misread is None:
+            if self.policy.on_unreadable_label is None:
                 return Score.failed(failure.cause, reason)
         else:
             return self.score_failure(failure.cause, reason)
@@ -111,10 +111,10 @@ class PolicyScorer:
         for place, item in enumerate(returned, 1):
             verdict = item.verdict
             if verdict is None:
-                if self.policy.misread is None:
+                if self.policy.on_unreadable_label is None:
                     return Score.failed(Cause.MALFORMED, reason)
                 why = f"the label {item.written!r} cannot be read"
-                verdict = Verdict(label=self.policy.misread, reason=why)
+                verdict = Verdict(label=self.policy.on_unreadable_label, reason=why)
             number = item.number or place
             claim = Claim(text=f"(no claim has the number {number})")
             if 1 <= number <= due:

@@ -30,12 +30,12 @@ class Abstention(Metric):
     calls: ClassVar[int] = 2
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        abstained = await _abstains(sample.asked, sample.response or "", ask)
+        abstained = await _abstains(sample.query_with_history, sample.response or "", ask)
         answerable: bool | None = None
         if sample.relevance is not None:
             answerable = any(grade > 0 for grade in sample.relevance.values())
         elif sample.reference and sample.reference.strip():
-            answerable = not await _abstains(sample.asked, sample.reference, ask)
+            answerable = not await _abstains(sample.query_with_history, sample.reference, ask)
         elif any(map(str.strip, sample.reference_claims or ())):
             answerable = True
         detail: Detail = {"abstained": abstained, "answerable": answerable}

@@ -206,7 +206,7 @@ class RubricMetric(Metric):
         question = RateResponse(
             criteria=self.rubric.criteria.strip(),
             levels=tuple((level, levels[level].strip()) for level in sorted(levels)),
-            query=sample.asked,
+            query=sample.query_with_history,
             response=response,
             contexts=contexts if "contexts" in reads else None,
             reference=reference,

@@ -152,8 +152,6 @@ class JudgePlan(FrozenModel):
     """Share of the confident verdicts that a cascade has its second judge check, to measure how
     often the two agree.
     """
-    offline: bool = _setting("Judge", False)
-    """Download nothing; a local model must already be on this machine."""
     cache: bool = _setting("Judge", True, common=True)
     """Cache replies and reuse cached ones."""
     reply_cache: str | None = _setting(

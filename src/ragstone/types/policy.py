@@ -50,9 +50,9 @@ class CountMismatch:
     verdict, and 1 for each missing verdict.
     """
 
-    nothing: PolicyOutcome
-    cut: bool = False
-    taken_off: bool = False
+    if_no_verdicts: PolicyOutcome
+    ignore_extra: bool = False
+    deduct: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Policy:
             without asking the judge.
         unanswered: unreachable, rejected, timed out, rate limited, truncated or over budget.
         unreadable: nothing could be read, after the re-ask.
-        miscounted: fewer or more verdicts than claims, after the re-ask; None fails.
-        misread: the label that replaces an unreadable one, flagged; None fails.
+        on_count_mismatch: fewer or more verdicts than claims, after the re-ask; None fails.
+        on_unreadable_label: the label that replaces an unreadable one, flagged; None fails.
         probable: the score is the mean probability that a claim is supported, instead of the mean
             weight; undefined if a verdict has no confidence.
     """
@@ -84,8 +84,8 @@ class Policy:
     refused: PolicyOutcome = FAILED
     unanswered: PolicyOutcome = FAILED
     unreadable: PolicyOutcome = FAILED
-    miscounted: CountMismatch | None = None
-    misread: Label | None = None
+    on_count_mismatch: CountMismatch | None = None
+    on_unreadable_label: Label | None = None
     probable: bool = False
 
     @property
@@ -101,7 +101,7 @@ class Policy:
 
         `due` is the number of claims, if it differs from the number of labels.
         """
-        if due is not None and self.miscounted is not None and self.miscounted.taken_off:
+        if due is not None and self.on_count_mismatch is not None and self.on_count_mismatch.deduct:
             deducted = math.fsum(1 - self.weights[label] for label in labels)
             return max(0.0, 1 - (deducted + max(0, due - len(labels))) / due)
         return math.fsum(self.weights[label] for label in labels) / len(labels)
@@ -136,7 +136,7 @@ _ALL = (
         STRICT,
         name="ragas",
         source="RAGAS: supported / returned, NaN if nothing was returned",
-        miscounted=CountMismatch(nothing=UNDEFINED),
+        on_count_mismatch=CountMismatch(if_no_verdicts=UNDEFINED),
     ),
     Policy(
         "deepeval",
@@ -145,8 +145,8 @@ _ALL = (
         threshold=0.5,
         no_claims=ONE,
         no_contexts=UNDEFINED,
-        miscounted=CountMismatch(nothing=FAILED),
-        misread=Label.NOT_ENOUGH_INFO,
+        on_count_mismatch=CountMismatch(if_no_verdicts=FAILED),
+        on_unreadable_label=Label.NOT_ENOUGH_INFO,
     ),
     Policy(
         "ragaliq",
@@ -166,8 +166,8 @@ _ALL = (
         refused=ZERO_FLAGGED,
         unanswered=HALF_FLAGGED,
         unreadable=HALF_FLAGGED,
-        miscounted=CountMismatch(nothing=HALF_FLAGGED, cut=True),
-        misread=Label.NOT_ENOUGH_INFO,
+        on_count_mismatch=CountMismatch(if_no_verdicts=HALF_FLAGGED, ignore_extra=True),
+        on_unreadable_label=Label.NOT_ENOUGH_INFO,
     ),
     Policy(
         "promptfoo",
@@ -179,8 +179,8 @@ _ALL = (
         refused=ZERO_FLAGGED,
         unanswered=ZERO_FLAGGED,
         unreadable=ZERO_FLAGGED,
-        miscounted=CountMismatch(nothing=ZERO_FLAGGED, taken_off=True),
-        misread=Label.NOT_ENOUGH_INFO,
+        on_count_mismatch=CountMismatch(if_no_verdicts=ZERO_FLAGGED, deduct=True),
+        on_unreadable_label=Label.NOT_ENOUGH_INFO,
     ),
 )
 

@@ -187,14 +187,14 @@ class EntailmentJudge(Judge):
     kinds = KINDS
 
     def __init__(
-        self, name: str, settings: LocalSettings | None = None, *, offline: bool = False
+        self, name: str, settings: LocalSettings | None = None, *, download: bool = True
     ) -> None:
         """Find the model's files; `async with` loads it.
 
         `name` is a folder, or `hf:owner/name` of the Hugging Face hub.
         """
         settings = settings or LocalSettings()
-        self._files = files = ModelFiles.find(name, file=settings.file, offline=offline)
+        self._files = files = ModelFiles.find(name, file=settings.file, download=download)
         batch = settings.batch or (1 if files.has_dynamic_scales else BATCH)
         self._settings = settings = settings.model_copy(update={"batch": batch})
         longest = files.max_length

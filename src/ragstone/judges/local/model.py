@@ -102,7 +102,7 @@ _HUB_NAME = re.compile(r"(?P<name>[\w-][\w.-]*/[\w-][\w.-]*)(?:@(?P<revision>[\w
 
 
 class ModelNotDownloadedError(UsageError):
-    """A hub model is not on this machine, and downloads are forbidden."""
+    """A hub model is not on this machine, and `download` is False."""
 
 
 @dataclass(frozen=True)
@@ -117,15 +117,15 @@ class ModelFiles:
     onnx: Path
 
     @classmethod
-    def find(cls, name: str, *, file: str | None = None, offline: bool = False) -> "ModelFiles":
-        """Find a folder, or a hub model `hf:owner/name`, downloaded once unless `offline`."""
+    def find(cls, name: str, *, file: str | None = None, download: bool = True) -> "ModelFiles":
+        """Find a folder, or a hub model `hf:owner/name`, downloaded once."""
         needed = f"{ONNX[0]}, {TOKENIZER} and {CONFIG}"
         if not name.strip():
             raise UsageError(
                 f"--judge local:{name}: specify a model: a folder with {needed}, or {HUB}owner/name"
             )
         if name.startswith(HUB):
-            folder = _hub_folder(name.removeprefix(HUB), file, offline=offline)
+            folder = _hub_folder(name.removeprefix(HUB), file, download=download)
         else:
             folder = Path(name).expanduser()
             if not folder.is_dir():
@@ -206,7 +206,7 @@ class ModelFiles:
         return sorted(found)
 
 
-def _hub_folder(name: str, file: str | None, *, offline: bool) -> Path:
+def _hub_folder(name: str, file: str | None, *, download: bool) -> Path:
     found = _HUB_NAME.fullmatch(name)
     if found is None:
         raise UsageError(
@@ -238,8 +238,10 @@ def _hub_folder(name: str, file: str | None, *, offline: bool) -> Path:
         f"local:{HUB}{found['name']}: the hub's cache on this machine is missing "
         f"{', '.join(missing)}"
     )
-    if offline:
-        raise ModelNotDownloadedError(f"{problem}, and --offline does not allow downloading it")
+    if hub.constants.HF_HUB_OFFLINE:
+        raise UsageError(f"{problem}, and HF_HUB_OFFLINE does not allow downloading it")
+    if not download:
+        raise ModelNotDownloadedError(problem)
     try:
         folder = snapshot()
         more = _missing_files(folder, file)  # only the model names its weight files
