@@ -19,7 +19,7 @@ from ragstone.evaluation.preflight import resolve_gates
 from ragstone.evaluation.recorder import Recorder
 from ragstone.evaluation.scoring import BATCH, diagnose, rescore_row, score_retrieval_in_batches
 from ragstone.metrics import GROUPS, Metric, get, select
-from ragstone.metrics.claim_scoring import ClaimMetric
+from ragstone.metrics.claim_checks import ClaimMetric
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.run import Run, new_run_id
 from ragstone.store import Store, StoreError, delete

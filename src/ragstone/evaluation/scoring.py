@@ -34,9 +34,9 @@ from ragstone.metrics.claim_checks import (
     REFERENCE_IN_RESPONSE,
     RESPONSE_IN_CONTEXTS,
     Check,
+    ClaimMetric,
     ClaimVerifier,
 )
-from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.http import parse_field

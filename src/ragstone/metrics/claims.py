@@ -13,11 +13,11 @@ from ragstone.metrics.claim_checks import (
     RESPONSE_IN_REFERENCE,
     Check,
     CheckMetric,
+    ClaimMetric,
     JudgedClaims,
     quoted,
     supported,
 )
-from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.metrics.registry import register
 from ragstone.types.claim import Label
 from ragstone.types.sample import Sample

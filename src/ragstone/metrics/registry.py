@@ -43,8 +43,9 @@ BUILT_IN: Mapping[str, Sequence[str]] = MappingProxyType(
             *("hallucination", "noise_sensitivity"),
         ),
         "contexts": ("context_precision", "context_utilization", "context_relevance"),
-        "correctness": ("answer_correctness", "answer_similarity"),
-        "responses": ("abstention", "response_relevancy"),
+        "responses": (
+            *("answer_correctness", "answer_similarity", "abstention", "response_relevancy"),
+        ),
         "retrieval": (
             *("hit", "recall", "precision", "f1", "mrr", "map", "ndcg", "r_precision", "bpref"),
         ),
