@@ -4,6 +4,7 @@ import re
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import ClassVar, NamedTuple
 
 from pydantic.dataclasses import dataclass
@@ -40,7 +41,7 @@ class Mark(NamedTuple):
 
 
 class Cited(NamedTuple):
-    """The distinct sources that one sentence cites, and the indexes of its claims."""
+    """The distinct sources that a sentence cites, and the indexes of its claims."""
 
     claims: tuple[int, ...]
     sources: tuple[Source, ...]
@@ -100,12 +101,11 @@ def cited_sentences(
     sentences that its span touches or, without a span, to the sentence that clearly matches it.
     """
     marks = find_citations(response, contexts)
-    pieces: list[str] = []
-    last = 0
+    # Without the marks, because "It is. [id] it was." may be one sentence or two.
+    pieces, last = list[str](), 0
     for mark in marks:
         pieces += [response[last : mark.start], " " * (mark.end - mark.start)]
         last = mark.end
-    # Without the marks, because "It is. [id] it was." may be one sentence or two.
     plain = "".join([*pieces, response[last:]])
     spans = [(start, end) for _, start, end in split_sentences(plain)]
     if not marks or not spans:
@@ -127,8 +127,6 @@ def cited_sentences(
 
 
 class _Names:
-    """Resolves the words in a mark's brackets to sources."""
-
     def __init__(self, contexts: Sequence[Context], parts: Sequence[str]) -> None:
         self._count = len(contexts)
         self._ids: dict[str, tuple[int, ...]] = {}
@@ -143,13 +141,8 @@ class _Names:
         whole = text.strip()
         if whole in self._ids and not whole.isdecimal():
             return (Source(whole, self._ids[whole]),)
-        found: list[Source] = []
-        for part in _parts(text):
-            named = self._named(part)
-            if not named:
-                return ()
-            found += named
-        return tuple(found)
+        named = [self._named(part) for part in _parts(text)]
+        return tuple(chain.from_iterable(named)) if all(named) else ()
 
     def _named(self, part: str) -> list[Source]:
         ids = self._ids.get(part, ())

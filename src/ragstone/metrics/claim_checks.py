@@ -40,9 +40,8 @@ class Check:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return tuple(
-            "reference_claims" if text == "reference" else text for text in (self.of, self.against)
-        )
+        names = {"reference": "reference_claims"}
+        return names.get(self.of, self.of), names.get(self.against, self.against)
 
     def given_claims(self, sample: Sample) -> tuple[str, ...] | None:
         if self.of == "response" or sample.reference_claims is None:
@@ -68,10 +67,7 @@ class Check:
         return f"the {self.against} is empty"
 
     def obstacle(self, sample: Sample) -> str | None:
-        """Return why a sample with the needed fields cannot be checked; None if it can.
-
-        Empty contexts and an empty response support no claim, but can be checked.
-        """
+        """Return why a sample cannot be checked; one with no contexts or response can be."""
         sources = self.sources(sample)
         if self.against == "contexts" and sources and not any(map(str.strip, sources)):
             return "the contexts have no text"
@@ -82,18 +78,12 @@ RESPONSE_IN_CONTEXTS = Check("response", "contexts")
 RESPONSE_IN_REFERENCE = Check("response", "reference")
 REFERENCE_IN_CONTEXTS = Check("reference", "contexts")
 REFERENCE_IN_RESPONSE = Check("reference", "response")
-"""The four checks that all claim metrics use."""
-
 
 T = TypeVar("T")
 
 
 class ClaimInputs(NamedTuple):
-    """A check's claims and the texts to compare them with.
-
-    `bases` are the sources, or the facts extracted from each, which are also in `truths`. `note` is
-    about how the claims were found.
-    """
+    """A check's claims, and the `bases` to compare them with: its sources, or their facts."""
 
     check: Check
     claims: tuple[Claim, ...]
@@ -104,8 +94,6 @@ class ClaimInputs(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The claims of a check with their verdicts, in the order of the text."""
-
     claims: tuple[JudgedClaim, ...]
     note: str | None = None
     truths: tuple[str, ...] = ()
@@ -115,8 +103,7 @@ class CheckResult(NamedTuple):
 class ClaimVerifier(Metric):
     """A metric that extracts and verifies claims.
 
-    Questions depend only on the sample and these parameters: metrics with equal parameters share
-    them.
+    Metrics with equal parameters share their questions.
 
     Attributes:
         verify: all claims in calls of `batch_size` (`batch`), one per call (`each`), or against
@@ -154,26 +141,24 @@ class ClaimVerifier(Metric):
         return CheckResult(tuple(judged), prepared.note, prepared.truths)
 
     async def prepare(self, check: Check, sample: Sample, ask: Ask) -> ClaimInputs:
-        """Return a check's claims and the texts to compare them with.
-
-        If a question fails, all others are awaited first, so they are in the transcript.
-        """
+        """If a question fails, all others are awaited first, so they are in the transcript."""
         sources = check.sources(sample)
-        finding = capture_error(self._claims(check, sample, ask))
-        facts: list[tuple[str, ...]] | JudgeError = []
-        if self.verify == "truths":
-            questions = [ExtractTruths(context=each, limit=self.truths_limit) for each in sources]
-            truths = capture_error(gather_answers(ask(question) for question in questions))
-            found, facts = await asyncio.gather(finding, truths)
-        else:
-            found = await finding
+        if self.verify != "truths":
+            claims, note = await self._claims(check, sample, ask)
+            return ClaimInputs(check, claims, sources, sources, note)
+        questions = [ExtractTruths(context=each, limit=self.truths_limit) for each in sources]
+        found, facts = await asyncio.gather(
+            capture_error(self._claims(check, sample, ask)),
+            capture_error(gather_answers(ask(question) for question in questions)),
+        )
         if isinstance(found, JudgeError):
             raise found
         if isinstance(facts, JudgeError):
             raise facts
-        bases = sources if self.verify != "truths" else tuple("\n".join(each) for each in facts)
-        stated = tuple(fact for each in facts for fact in each)
-        return ClaimInputs(check, found[0], sources, bases, found[1], stated)
+        claims, note = found
+        bases = tuple("\n".join(each) for each in facts)
+        truths = tuple(fact for each in facts for fact in each)
+        return ClaimInputs(check, claims, sources, bases, note, truths)
 
     async def _claims(
         self, check: Check, sample: Sample, ask: Ask
@@ -208,7 +193,18 @@ class ClaimVerifier(Metric):
                 batch_size=1 if self.verify == "each" else self.batch_size,
             )
         )
-        return _locate_quotes(verdicts, prepared.sources) if self.verify == "truths" else verdicts
+        if self.verify != "truths":
+            return verdicts
+        finders = [QuoteFinder(source) for source in prepared.sources]
+        located: list[Verdict] = []
+        for verdict in verdicts:
+            evidence: list[Evidence] = []
+            for item in verdict.evidence:
+                start, end = finders[item.context].find(item.quote) or (None, None)
+                update = {"start": start, "end": end, "verified": start is not None}
+                evidence.append(item.model_copy(update=update))
+            located.append(verdict.model_copy(update={"evidence": tuple(evidence)}))
+        return tuple(located)
 
 
 async def capture_error(answer: Awaitable[T]) -> T | JudgeError:
@@ -228,22 +224,8 @@ async def gather_answers(answers: Iterable[Awaitable[T]]) -> list[T]:
     return found
 
 
-def _locate_quotes(verdicts: Sequence[Verdict], sources: Sequence[str]) -> tuple[Verdict, ...]:
-    finders = [QuoteFinder(source) for source in sources]
-    found: list[Verdict] = []
-    for verdict in verdicts:
-        evidence: list[Evidence] = []
-        for item in verdict.evidence:
-            start, end = finders[item.context].find(item.quote) or (None, None)
-            place = {"start": start, "end": end, "verified": start is not None}
-            evidence.append(item.model_copy(update=place))
-        found.append(verdict.model_copy(update={"evidence": tuple(evidence)}))
-    return tuple(found)
-
-
 JudgedClaims = tuple[JudgedClaim, ...]
-"""The claims of one check with their verdicts, in the order of the text. All checks of a text have
-the same claims in the same order."""
+"""The claims of one check, in the order of the text: all checks of a text have the same."""
 
 NO_CLAIMS = "the response makes no claims"
 NO_REFERENCE_CLAIMS = (
@@ -263,7 +245,6 @@ class CheckMetric(ClaimVerifier):
     checks: ClassVar[tuple[Check, ...]]
 
     def __init_subclass__(cls) -> None:
-        """Derive `needs` from the checks, unless the class defines it."""
         super().__init_subclass__()
         if "checks" in cls.__dict__ and "needs" not in cls.__dict__:
             cls.needs = tuple(dict.fromkeys(need for check in cls.checks for need in check.needs))
@@ -298,10 +279,7 @@ def supported(judged: Sequence[JudgedClaim]) -> list[bool]:
 
 
 def quoted(claim: JudgedClaim, sample: Sample) -> frozenset[int]:
-    """Return the indexes of the contexts that contain the verdict's quotes.
-
-    Contexts with equal text are all included, because a quote names only one of them.
-    """
+    """Return the indexes of the contexts with the verdict's quotes, and of those equal to them."""
     texts = [context.text for context in sample.contexts or ()]
     found = {texts[item.context] for item in claim.evidence if item.verified}
     return frozenset(number for number, text in enumerate(texts) if text in found)
@@ -315,11 +293,9 @@ NO_CONFIDENCE = (
 
 @value_dataclass(frozen=True)
 class PolicyScorer:
-    """Scores one metric by one policy.
+    """Scores one metric by one policy; if lower is better, the value is 1 minus the policy's.
 
-    `label` is the metric's name in reasons, `against` what its claims are compared with;
-    `threshold` overrides the policy's own. If lower is better, the value is 1 minus the policy's:
-    the share of claims that are not supported.
+    `label` is the metric's name in reasons; `threshold` overrides the policy's own.
     """
 
     policy: Policy
@@ -330,7 +306,6 @@ class PolicyScorer:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The minimum and maximum of a score."""
         ends = self._oriented(self.policy.low), self._oriented(1.0)
         return min(ends), max(ends)
 
@@ -340,10 +315,7 @@ class PolicyScorer:
     def score_verdicts(
         self, judged: Sequence[JudgedClaim], *, flag: str | None = None, due: int | None = None
     ) -> Score:
-        """Score verdicts; `flag` is the reason if the score is flagged.
-
-        `due` is the number of claims, if it differs from the number of verdicts.
-        """
+        """Score verdicts; `due` is the number of claims, if there are not as many verdicts."""
         labels = [claim.label for claim in judged]
         detail: Detail = {"claims": len(labels) if due is None else due} | {
             label.value.lower(): labels.count(label)
@@ -366,7 +338,6 @@ class PolicyScorer:
     def score_outcome(
         self, outcome: PolicyOutcome, reason: str, cause: Cause | None = None
     ) -> Score:
-        """Score a situation for which the policy has a fixed outcome."""
         if outcome.value is not None:
             flag = reason if outcome.flagged else None
             note = None if outcome.flagged else f"no statements ({reason})"
@@ -377,7 +348,6 @@ class PolicyScorer:
         return Score.undefined(reason)
 
     def score_failure(self, cause: Cause, reason: str) -> Score:
-        """Score a sample with an unanswered question."""
         return self.score_outcome(self.policy.without_reply(cause), reason, cause)
 
     def score_partial(self, failure: Failure, claims: Sequence[Claim]) -> Score:
@@ -390,11 +360,10 @@ class PolicyScorer:
             returned = returned[:due] if rule.ignore_extra else returned
             if not returned:
                 return self.score_outcome(rule.if_no_verdicts, reason, failure.cause)
-        elif failure.cause is Cause.MALFORMED and len(returned) == due:
-            if self.policy.on_unreadable_label is None:
-                return Score.failed(failure.cause, reason)
-        else:
+        elif failure.cause is not Cause.MALFORMED or len(returned) != due:
             return self.score_failure(failure.cause, reason)
+        elif self.policy.on_unreadable_label is None:
+            return Score.failed(failure.cause, reason)
         judged: list[JudgedClaim] = []
         for place, item in enumerate(returned, 1):
             verdict = item.verdict
@@ -420,10 +389,6 @@ class PolicyScorer:
         *,
         veto: bool = False,
     ) -> Score:
-        """Compare the value with the threshold; scores with a `flag` or `veto` never pass.
-
-        `note` is the reason why the value was not measured.
-        """
         value, threshold = self._oriented(value), self.threshold
         if threshold is None and self.policy.threshold is not None:
             threshold = self._oriented(self.policy.threshold)
@@ -467,7 +432,6 @@ class ClaimMetric(ClaimVerifier):
     check: ClassVar[Check]
 
     def __init_subclass__(cls) -> None:
-        """Derive `needs` from the check, unless the class defines it."""
         super().__init_subclass__()
         if "check" in cls.__dict__ and "needs" not in cls.__dict__:
             cls.needs = cls.check.needs
@@ -486,22 +450,18 @@ class ClaimMetric(ClaimVerifier):
 
     @property
     def range(self) -> tuple[float, float]:
-        """The range of the policy, whose weights can be negative."""
         return self._scorer.range
 
     @property
     def described(self) -> MetricInfo:
-        """The description of this metric, with its policy."""
         return super().described.model_copy(update={"policy": self.policy})
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
-        """The one check of the metric."""
         return (self.check,)
 
     @property
     def question_kinds(self) -> tuple[str, ...]:
-        """The kinds of question with these parameters."""
         return (*super().question_kinds, *((Explain.kind,) if self.include_reason else ()))
 
     @property
@@ -515,7 +475,6 @@ class ClaimMetric(ClaimVerifier):
         )
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Extract and verify the claims, and apply the policy."""
         scorer, check = self._scorer, self.check
         if check.given_claims(sample) is None and not check.text(sample):
             if check.of == "reference":  # policies are about responses
