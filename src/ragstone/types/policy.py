@@ -1,7 +1,6 @@
-"""Policies: the rules that turn verdicts into a score, without any calls.
+"""Policies: the rules of tools and documents that turn verdicts into a score, as data.
 
-Each tool or document with a rule for faithfulness is one policy, as data. A preset combines a
-policy with the judge settings of its document.
+A preset combines a policy with the judge settings of its document.
 """
 
 import math
@@ -45,9 +44,7 @@ HALF_FLAGGED = PolicyOutcome(State.SCORED, 0.5, flagged=True)
 class CountMismatch:
     """The score if there are fewer or more verdicts than claims: their mean weight, flagged.
 
-    `cut` ignores verdicts beyond the number of claims; `nothing` applies if there are none. With
-    `taken_off`, the score is 1 minus the mean deduction per claim: 1 minus the weight of each
-    verdict, and 1 for each missing verdict.
+    `deduct` takes 1 minus its weight off 1 for each verdict, and 1 for each missing one, per claim.
     """
 
     if_no_verdicts: PolicyOutcome
@@ -60,15 +57,11 @@ class Policy:
     """How verdicts become a score, and what happens without them.
 
     Attributes:
-        weights: the weight of each label; the score is the mean weight of all verdicts.
-        threshold: what a score must reach to pass; None for no threshold.
-        empty_response: the response is "".
-        no_claims: the response is not empty and makes no claims.
         no_contexts: there are claims and no contexts; None makes every claim NOT_ENOUGH_INFO
             without asking the judge.
         unanswered: unreachable, rejected, timed out, rate limited, truncated or over budget.
         unreadable: nothing could be read, after the re-ask.
-        on_count_mismatch: fewer or more verdicts than claims, after the re-ask; None fails.
+        on_count_mismatch: None fails.
         on_unreadable_label: the label that replaces an unreadable one, flagged; None fails.
         probable: the score is the mean probability that a claim is supported, instead of the mean
             weight; undefined if a verdict has no confidence.
@@ -97,10 +90,7 @@ class Policy:
         return max(self.weights.values())
 
     def number(self, labels: Sequence[Label], *, due: int | None = None) -> float:
-        """Return the mean weight of at least one label.
-
-        `due` is the number of claims, if it differs from the number of labels.
-        """
+        """Return the mean weight of at least one label; `due` is the number of claims."""
         if due is not None and self.on_count_mismatch is not None and self.on_count_mismatch.deduct:
             deducted = math.fsum(1 - self.weights[label] for label in labels)
             return max(0.0, 1 - (deducted + max(0, due - len(labels))) / due)
@@ -214,6 +204,4 @@ def preset(name: str) -> Mapping[str, str | int | bool]:
 
 
 PolicyName = Annotated[str, AfterValidator(lambda name: get_policy(name).name)]
-"""The name of an existing policy."""
 PresetName = Annotated[str, AfterValidator(lambda name: preset(name) and name)]
-"""The name of an existing preset."""
