@@ -121,6 +121,13 @@ class ClaimVerifier(Metric):
     truths_limit: Count | None = None
     allow_partial: bool = False
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        mine = vars(cls)
+        checks: Sequence[Check] = mine.get("checks", (mine["check"],) if "check" in mine else ())
+        if checks and "needs" not in mine:
+            cls.needs = tuple(dict.fromkeys(need for check in checks for need in check.needs))
+
     @property
     def active_checks(self) -> tuple[Check, ...]:
         return ()
@@ -243,11 +250,6 @@ class CheckMetric(ClaimVerifier):
 
     must_define: ClassVar[tuple[str, ...]] = ("checks",)
     checks: ClassVar[tuple[Check, ...]]
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if "checks" in cls.__dict__ and "needs" not in cls.__dict__:
-            cls.needs = tuple(dict.fromkeys(need for check in cls.checks for need in check.needs))
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
@@ -430,11 +432,6 @@ class ClaimMetric(ClaimVerifier):
     must_define: ClassVar[tuple[str, ...]] = ("check",)
     calls: ClassVar[int] = 2
     check: ClassVar[Check]
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if "check" in cls.__dict__ and "needs" not in cls.__dict__:
-            cls.needs = cls.check.needs
 
     policy: PolicyName = STRICT.name
     threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None

@@ -125,10 +125,7 @@ class ClaimUtilization(CheckMetric):
 
 @dataclass(frozen=True)
 class MissingFromContextsMetric(CheckMetric):
-    """The share of the response's claims that no context supports, and that are correct or not.
-
-    Subclasses define `correct`, and the name of the counted claims in the detail.
-    """
+    """The share of the response's claims that no context supports, and that are correct or not."""
 
     higher_is_better: ClassVar[bool] = False
     checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)

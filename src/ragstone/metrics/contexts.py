@@ -18,11 +18,7 @@ from ragstone.types.score import Score
 
 @dataclass(frozen=True)
 class GradeMetric(Metric):
-    """A metric computed from the grades of contexts in their order; one call per sample.
-
-    It grades the ranking if its entries have text, otherwise the contexts; the detail `graded`
-    names the field. An entry without text is not relevant.
-    """
+    """Computed from the grades of the ranking or contexts in their order; one call per sample."""
 
     asks: ClassVar[tuple[str, ...]] = (GradeContexts.kind,)
     calls: ClassVar[int] = 1

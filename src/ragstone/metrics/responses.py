@@ -18,19 +18,13 @@ from ragstone.metrics.claim_checks import (
     supported,
 )
 from ragstone.metrics.registry import register
-from ragstone.types.claim import Evidence, JudgedClaim, Label
+from ragstone.types.claim import Label
 from ragstone.types.questions import DetectAbstention, GenerateQueries, TextSimilarity
 from ragstone.types.sample import Sample
 from ragstone.types.score import Detail, Score, State
 
 SHORT = 4
 """Words of a reference that is a name or a number rather than a sentence."""
-
-
-def _overlaps(claim: JudgedClaim, quote: Evidence) -> bool:
-    if claim.label is Label.CONTRADICTED or not claim.span or quote.start is None or not quote.end:
-        return False
-    return claim.span[0] < quote.end and quote.start < claim.span[1]
 
 
 @register("answer_correctness")
@@ -66,16 +60,15 @@ class AnswerCorrectness(CheckMetric):
             return Score.undefined(NO_REFERENCE_CLAIMS)
         note = {} if response else {"note": NO_CLAIMS}
         if len(judged[1]) == 1 and len(judged[1][0].text.split()) <= SHORT and reference[0]:
-            found = [item for item in judged[1][0].evidence if item.verified]
-            stated = [
-                right or any(_overlaps(claim, item) for item in found)
-                for right, claim in zip(response, judged[0], strict=True)
-            ]
-            if stated != response:
-                response, note = (
-                    stated,
-                    {"note": "claims that contain the short reference count as correct"},
-                )
+            for number, claim in enumerate(judged[0]):
+                if response[number] or claim.label is Label.CONTRADICTED or not claim.span:
+                    continue
+                start, end = claim.span
+                for quote in judged[1][0].evidence:
+                    if quote.verified and quote.start is not None and quote.end:
+                        response[number] |= start < quote.end and quote.start < end
+                if response[number]:
+                    note = {"note": "claims that contain the short reference count as correct"}
         tp, fp, fn = sum(response), response.count(False), reference.count(False)
         precision, recall = tp / len(response) if response else 0.0, 1 - fn / len(reference)
         detail = {"precision": precision, "recall": recall, "tp": tp, "fp": fp, "fn": fn, **note}
