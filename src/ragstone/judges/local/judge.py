@@ -146,13 +146,6 @@ def _text(contexts: Sequence[str], part: Sequence[Span]) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    claim: str
-    windows: Sequence[Window]
-    pairs: Sequence[Pair]
-
-
 class EntailmentJudge(Judge):
     """Verifies claims with an ONNX model: NLI, a cross-encoder or a token classifier.
 
@@ -182,13 +175,7 @@ class EntailmentJudge(Judge):
         if settings.template and not path.is_file():
             raise UsageError(f"local:{name}: there is no file {path} for template=")
         template = path.read_text(encoding="utf-8").rstrip("\n") if path.is_file() else None
-        head = Head.of(
-            files.config if files.has_config else None,
-            settings.labels,
-            settings.head,
-            name,
-            is_probability=settings.probabilities,
-        )
+        head = Head.of(files.config if files.has_config else None, settings, name)
         self._pairs = PairEncoder(files.tokenizer, template, name)
         self._model = LocalModel(name, files, self._pairs, head, settings, length=self._length)
         self._identity = [settings.threshold, settings.head, head.labels, template, self._length]
@@ -216,19 +203,21 @@ class EntailmentJudge(Judge):
             )
         contexts = ReadableContexts.of(question.contexts)
         prepared = await in_thread(lambda: self._prepared(question.claims, contexts.texts))
-        pairs = [pair for each in prepared for pair in each.pairs]
+        pairs = [pair for fitting in prepared for _, pair in fitting]
         scores = iter(await self._model.score(pairs))
         verdicts = tuple(
-            self._verdict(each, contexts.texts, [next(scores) for _ in each.pairs])
-            for each in prepared
+            self._verdict(claim, contexts.texts, [(w, next(scores)) for w, _ in fitting])
+            for claim, fitting in zip(question.claims, prepared, strict=True)
         )
         tokens = sum(len(pair.ids) for pair in pairs)
         usage = Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
         return cast("Reply[T]", question.reply(contexts.restore(verdicts), usage))
 
-    def _prepared(self, claims: Sequence[str], contexts: Sequence[str]) -> list[_Prepared]:
+    def _prepared(
+        self, claims: Sequence[str], contexts: Sequence[str]
+    ) -> list[list[tuple[Window, Pair]]]:
         windows: dict[int, list[Window]] = {}
-        prepared: list[_Prepared] = []
+        prepared: list[list[tuple[Window, Pair]]] = []
         for claim in claims:
             taken = len(self._pairs.pair("", claim).ids) + MARGIN
             if 2 * taken > self._length:
@@ -237,9 +226,8 @@ class EntailmentJudge(Judge):
             if room not in windows:
                 spans = split_spans(contexts, self._pairs.starts, room)
                 windows[room] = make_windows(contexts, spans, room, join=self._settings.join)
-            fitting = [both for w in windows[room] for both in self._encode(w, claim, contexts)]
             prepared.append(
-                _Prepared(claim, [w for w, _ in fitting], [pair for _, pair in fitting])
+                [both for w in windows[room] for both in self._encode(w, claim, contexts)]
             )
         return prepared
 
@@ -265,31 +253,31 @@ class EntailmentJudge(Judge):
         )
 
     def _verdict(
-        self, prepared: _Prepared, contexts: Sequence[str], scores: Sequence[PairScore]
+        self, claim: str, contexts: Sequence[str], scored: Sequence[tuple[Window, PairScore]]
     ) -> Verdict:
-        windows, claim, threshold = prepared.windows, prepared.claim, self._settings.threshold
-        if not windows:
+        threshold = self._settings.threshold
+        if not scored:
             reason = "there is no text"
             return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=1.0)
-        best = max(range(len(windows)), key=lambda n: scores[n].supported)
-        worst = max(range(len(windows)), key=lambda n: scores[n].contradicted)
-        yes, no = scores[best].supported, scores[worst].contradicted
-        several = f" (the highest of {len(windows)} windows)" if len(windows) > 1 else ""
+        best = max(scored, key=lambda both: both[1].supported)
+        worst = max(scored, key=lambda both: both[1].contradicted)
+        yes, no = best[1].supported, worst[1].contradicted
+        several = f" (the highest of {len(scored)} windows)" if len(scored) > 1 else ""
         if yes >= threshold:
-            label, confidence, window, reason = Label.SUPPORTED, yes, best, None
+            label, confidence, (window, score), reason = Label.SUPPORTED, yes, best, None
         elif no > CONTRADICTED:
-            label, confidence, window = Label.CONTRADICTED, no, worst
+            label, confidence, (window, score) = Label.CONTRADICTED, no, worst
             reason = f"P(contradicted) is {no:.2f}{several}"
         else:
-            label, confidence, window = Label.NOT_ENOUGH_INFO, 1 - max(yes, no), best
+            label, confidence, (window, score) = Label.NOT_ENOUGH_INFO, 1 - max(yes, no), best
             reason = f"P(supported) is {yes:.2f}{several}, below {threshold:g}"
-        flagged = [claim[start:end].strip() for start, end in scores[window].flagged]
+        flagged = [claim[start:end].strip() for start, end in score.flagged]
         shown = [f"“{text}”" for text in flagged if text]
         if reason and shown:
             shown[MAX_FLAGS:] = [f"{n} more"] if (n := len(shown) - MAX_FLAGS) > 0 else []
             reason = f"unsupported: {', '.join(shown)}; {reason}"
         # the model judges the window as a whole: the most similar sentence is the evidence
-        spans = windows[window].spans
+        spans = window.spans
         texts = [contexts[each.context][each.start : each.end] for each in spans]
         values = compare_texts(claim, texts) if len(texts) > 1 else (1.0,)
         nearest = max(range(len(texts)), key=lambda n: values[n])

@@ -353,19 +353,11 @@ class Head:
     is_probability: bool = False
 
     @classmethod
-    def of(
-        cls,
-        config: Mapping[str, object] | None,
-        labels: str | None,
-        shape: Shape | None,
-        name: str,
-        *,
-        is_probability: bool = False,
-    ) -> "Head":
+    def of(cls, config: Mapping[str, object] | None, settings: LocalSettings, name: str) -> "Head":
         by_id = (config or {}).get("id2label")
         names: list[str] = []
-        if labels:
-            names = labels.split("/")
+        if settings.labels:
+            names = settings.labels.split("/")
         elif isinstance(by_id, dict):
             pairs = cast("Mapping[str, object]", by_id).items()
             numbered = {int(number): str(label) for number, label in pairs if number.isdecimal()}
@@ -375,7 +367,7 @@ class Head:
         has_support = Label.SUPPORTED in known or len(words) == 1
         is_constant = len(words) > 1 and len(set(known)) < 2
         if len(known) == len(words) and has_support and not is_constant:
-            return cls(known, shape, is_probability)
+            return cls(known, settings.head, settings.probabilities)
         found = f"its labels are {', '.join(names)}" if names else "it names no labels"
         if config is None:
             found = "there is no config.json, which would name its labels"
