@@ -1,8 +1,7 @@
 """Structured contexts as sentences, for judges that read only prose.
 
 JSON, tables (Markdown, HTML, CSV) and `key: value` lines become sentences such as "Monday hours:
-9:00 to 17:00."; evidence is mapped back to the original text. The work grows with the length of
-the text and no faster.
+9:00 to 17:00."; evidence is mapped back to the original text.
 """
 
 import csv

@@ -1,7 +1,7 @@
 """Words of a text, folded so that equal words compare equal; their stems and weights; word lists.
 
-Scripts without spaces have no words that can be found without a dictionary. Runs of such characters
-become overlapping pairs (Han, kana) or triples (Thai, Lao, Khmer, Burmese).
+Runs of characters of scripts without spaces become overlapping pairs (Han, kana) or triples (Thai,
+Lao, Khmer, Burmese).
 """
 
 import re
@@ -265,11 +265,9 @@ def guess_language(text: str, forms: Sequence[str]) -> Language:
     if not total:
         return UNKNOWN
     counts = [total >> place * _BITS & (1 << _BITS) - 1 for place in range(len(languages))]
-    most = max(counts)
-    level = [name for name, count in zip(languages, counts, strict=True) if count == most]
-    if most < max(1, MIN_SHARE * len(few)):
+    if max(counts) < max(1, MIN_SHARE * len(few)):
         return UNKNOWN
-    return language_of(level[0])
+    return language_of(languages[counts.index(max(counts))])
 
 
 def phrase_pattern(phrases: Iterable[str], before: str = "", after: str = "") -> re.Pattern[str]:
