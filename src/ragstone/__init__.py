@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ragstone.evaluation.scorer import Scorer
     from ragstone.judges.base import Judge
     from ragstone.metrics import Metric, get, register
-    from ragstone.metrics.claim_scoring import ClaimMetric
+    from ragstone.metrics.claim_checks import ClaimMetric
     from ragstone.metrics.retrieval import RankingMetric
     from ragstone.results.run import Run
     from ragstone.store.runs import compare
@@ -63,7 +63,7 @@ _HOMES = {
     "evaluation.scorer": ("Scorer",),
     "judges.base": ("Judge",),
     "metrics": ("Metric", "get", "register"),
-    "metrics.claim_scoring": ("ClaimMetric",),
+    "metrics.claim_checks": ("ClaimMetric",),
     "metrics.retrieval": ("RankingMetric",),
     "types.row": ("Row",),
     "results.run": ("Run",),

@@ -197,12 +197,12 @@ def test_a_conversation_far_down_in_a_large_file_is_refused(tmp_path: Path) -> N
 def test_a_row_may_have_its_history() -> None:
     [sample] = read({"query": "And the battery?", "chat_history": [ASK, TOLD]})
     assert sample.history == HISTORY
-    assert sample.asked == (
+    assert sample.query_with_history == (
         "The conversation before the query:\nuser: Is there a warranty?\n"
         "assistant: Yes, 24 months.\n\nThe query:\nAnd the battery?"
     )
     assert [each["role"] for each in sample.messages] == ["user", "assistant", "user"]
-    assert read({"query": "q", "history": []})[0].asked == "q"
+    assert read({"query": "q", "history": []})[0].query_with_history == "q"
 
 
 def test_chats_of_other_tools_have_a_history(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_judge_reads_the_messages() -> None:
     judge = ScriptedJudge({"detect_abstention": False})
     evaluate([{"messages": CHAT}], metrics="abstention", judge=judge)
     asked = {each.query for each in judge.asked if isinstance(each, DetectAbstention)}
-    assert asked == {sample.asked for sample in read({"messages": CHAT})}
+    assert asked == {sample.query_with_history for sample in read({"messages": CHAT})}
     assert any("assistant: Yes, 24 months." in query for query in asked)
 
 

@@ -24,7 +24,7 @@ CLOSE = 1e-4
 @pytest.mark.parametrize("batch", [1, 5, 16])
 async def test_its_chances_are_those_of_pytorch(batch: int) -> None:
     questions = [VerifyClaims(claims=[each["claim"]], contexts=[each["context"]]) for each in CASES]
-    async with EntailmentJudge(str(FOLDER), LocalSettings(batch=batch), offline=True) as judge:
+    async with EntailmentJudge(str(FOLDER), LocalSettings(batch=batch), download=False) as judge:
         replies = await asyncio.gather(*(judge.answer(question) for question in questions))
     assert len(replies) == 12
     for case, reply in zip(CASES, replies, strict=True):

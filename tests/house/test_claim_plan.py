@@ -6,7 +6,7 @@ from pydantic import TypeAdapter
 
 from ragstone.evaluation.runner import Options
 from ragstone.integrations.pytest.plugin import SETTINGS as PYTEST
-from ragstone.metrics.claim_scoring import ClaimMetric
+from ragstone.metrics.claim_checks import ClaimMetric
 from ragstone.metrics.claims import Faithfulness
 from ragstone.types.config import SETTINGS, ClaimPlan, Plan
 

@@ -115,7 +115,6 @@ def test_python_warns_if_nothing_takes_notices() -> None:
     "typed",
     [
         ("--judge", OFFLINE),
-        ("--offline",),
         ("--config", "offline.yaml"),
     ],
 )

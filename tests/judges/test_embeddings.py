@@ -13,8 +13,7 @@ from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedEr
 from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge
 from ragstone.judges.llm.model import Price
 from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
-from ragstone.metrics.correctness import AnswerSimilarity
-from ragstone.metrics.responses import ResponseRelevancy
+from ragstone.metrics.responses import AnswerSimilarity, ResponseRelevancy
 from ragstone.results.run import Run
 from ragstone.types.questions import ExtractClaims, TextSimilarity
 from ragstone.types.reply import JudgeFailureError, Usage

@@ -18,8 +18,7 @@ from ragstone.metrics.claims import (
     UnsupportedClaims,
 )
 from ragstone.metrics.contexts import ContextRelevance
-from ragstone.metrics.correctness import AnswerCorrectness
-from ragstone.metrics.responses import Abstention
+from ragstone.metrics.responses import Abstention, AnswerCorrectness
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 from ragstone.types.row import Row
 from ragstone.types.score import State

@@ -8,7 +8,7 @@ from ragstone.errors import Cause, UsageError
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.claim_checks import NO_REFERENCE_CLAIMS
-from ragstone.metrics.correctness import AnswerCorrectness, AnswerSimilarity
+from ragstone.metrics.responses import AnswerCorrectness, AnswerSimilarity
 from ragstone.types.questions import TextSimilarity
 from ragstone.types.reply import Failure
 from ragstone.types.score import Score

@@ -17,8 +17,7 @@ from ragstone.errors import UnknownNameError, UsageError
 from ragstone.evaluation.scoring import Transcript
 from ragstone.judges.base import ScriptedJudge
 from ragstone.metrics import Metric, catalogue, registry, select
-from ragstone.metrics.claim_checks import REFERENCE_IN_CONTEXTS, Check
-from ragstone.metrics.claim_scoring import ClaimMetric
+from ragstone.metrics.claim_checks import REFERENCE_IN_CONTEXTS, Check, ClaimMetric
 from ragstone.metrics.registry import get, load_plugin, origin, register, registered
 from ragstone.metrics.retrieval import F1, Hit, Precision, RankingMetric
 from ragstone.types.rankings import Rankings

@@ -2,7 +2,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.metrics.claim_scoring import PolicyScorer
+from ragstone.metrics.claim_checks import PolicyScorer
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.types.policy import HALF_FLAGGED, NEVER, ONE, UNDEFINED, get_policy
 from ragstone.types.reply import Failure, PartialVerdict

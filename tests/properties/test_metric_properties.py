@@ -17,8 +17,8 @@ from ragstone.metrics.claim_checks import (
     RESPONSE_IN_REFERENCE,
     CheckMetric,
     CheckResult,
+    PolicyScorer,
 )
-from ragstone.metrics.claim_scoring import PolicyScorer
 from ragstone.metrics.claims import (
     ClaimUtilization,
     HallucinatedClaims,
@@ -27,7 +27,7 @@ from ragstone.metrics.claims import (
     SelfKnowledge,
 )
 from ragstone.metrics.contexts import precision_by_rank
-from ragstone.metrics.correctness import AnswerCorrectness
+from ragstone.metrics.responses import AnswerCorrectness
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.types.policy import POLICIES
 from ragstone.types.sample import Context, Sample

@@ -16,7 +16,7 @@ from tests.reports.ranked import ranked_run
 from ragstone import evaluate
 from ragstone.errors import Cause
 from ragstone.metrics import get
-from ragstone.metrics.claim_scoring import PolicyScorer
+from ragstone.metrics.claim_checks import PolicyScorer
 from ragstone.reports.advice import next_step
 from ragstone.reports.html.page import write_html
 from ragstone.reports.junit import write_junit

@@ -80,7 +80,10 @@ def test_a_preset_is_settings_of_a_plan_with_the_policy_of_its_name(name: str) -
 def test_no_policy_makes_a_number_of_what_it_calls_failed_or_undefined(name: str) -> None:
     policy = get_policy(name)
     rulings = [value for value in vars(policy).values() if isinstance(value, PolicyOutcome)]
-    for ruling in [*rulings, *([policy.miscounted.nothing] if policy.miscounted else [])]:
+    for ruling in [
+        *rulings,
+        *([policy.on_count_mismatch.if_no_verdicts] if policy.on_count_mismatch else []),
+    ]:
         assert (ruling.value is not None) == (ruling.state is State.SCORED)
         if ruling.value is not None:
             assert policy.low <= ruling.value <= 1

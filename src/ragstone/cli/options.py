@@ -422,7 +422,7 @@ JUDGE = (
     *(
         setting(each.name)
         for each in SETTINGS.values()
-        if each.group == "Judge" and each.option and each.name not in ("judge", "offline")
+        if each.group == "Judge" and each.option and each.name != "judge"
     ),
     SET,
 )

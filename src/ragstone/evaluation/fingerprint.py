@@ -23,7 +23,7 @@ from ragstone.types.questions import TextSimilarity, VerifyClaims
 from ragstone.types.sample import Sample
 
 _NO_EFFECT = {
-    *("batch_api", "cache", "reply_cache", "rpm", "tpm", "max_calls", "max_cost", "offline"),
+    *("batch_api", "cache", "reply_cache", "rpm", "tpm", "max_calls", "max_cost"),
 }
 """Judge settings that do not affect replies."""
 

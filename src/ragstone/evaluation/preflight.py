@@ -23,7 +23,7 @@ from ragstone.targets.base import FIELDS
 from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
 from ragstone.types.questions import TextSimilarity
-from ragstone.types.sample import STAND_INS, in_words
+from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
 
 if TYPE_CHECKING:
     from ragstone.datasets import Dataset
@@ -41,9 +41,9 @@ _ANSWERED_OFFLINE = (OfflineJudge.kinds or frozenset()) | {TextSimilarity.kind}
 def needing_llm(plan: Plan) -> Sequence[str]:
     """Return the metrics that are requested by name and that the offline judge cannot answer.
 
-    Empty if anything sets the judge, or `offline` is set: then no other judge is used.
+    Empty if anything sets the judge: then no other judge is used.
     """
-    if "judge" in plan.model_fields_set or plan.offline:
+    if "judge" in plan.model_fields_set:
         return ()
     named = [name for name in plan.metrics if name not in GROUPS]
     metrics = select(named, **plan.parameters)
@@ -99,7 +99,7 @@ class Preflight:
         # a tag named almost like a field was probably meant to be that field
         similar = misspelt(dataset.contents.tags, [name for name in ALIASES if name not in present])
         hints = {
-            field: f"no row has {in_words(field)}; did you mean column {tag!r}? Map it with "
+            field: f"no row has {describe_field(field)}; did you mean column {tag!r}? Map it with "
             f"{flag(field, tag)}"
             for field, (tag, _) in similar.items()
         }
@@ -117,7 +117,9 @@ class Preflight:
         for metric in ready:
             missing = [name for name in metric.needs if name in FIELDS]
             missing = [name for name in missing if every or name not in present]
-            fields = {name if name in gives else STAND_INS.get(name, name) for name in missing}
+            fields = {
+                name if name in gives else SUBSTITUTE_FIELDS.get(name, name) for name in missing
+            }
             wanted |= fields
             if target and not every and (unclear := sorted(fields & similar.keys())):
                 doubtful[str(metric)] = absent[unclear[0]]
@@ -157,7 +159,7 @@ def lacks_fields(metrics: Sequence[Metric], dataset: "Dataset") -> bool:
 
 
 def _with_stand_ins(fields: frozenset[str]) -> frozenset[str]:
-    return fields | {need for need, other in STAND_INS.items() if other in fields}
+    return fields | {need for need, other in SUBSTITUTE_FIELDS.items() if other in fields}
 
 
 def _obstacle(
@@ -172,7 +174,7 @@ def _obstacle(
         if reasons := [absent[need] for need in missing if need in absent]:
             return reasons[0]
         hint = ", and no target provides it" if set(missing) <= set(FIELDS) else ""
-        words = " or ".join(map(in_words, missing))
+        words = " or ".join(map(describe_field, missing))
         return f"no row has {words}{hint}"
     return None
 

@@ -19,7 +19,7 @@ from ragstone.evaluation.preflight import resolve_gates
 from ragstone.evaluation.recorder import Recorder
 from ragstone.evaluation.scoring import BATCH, diagnose, rescore_row, score_retrieval_in_batches
 from ragstone.metrics import GROUPS, Metric, get, select
-from ragstone.metrics.claim_scoring import ClaimMetric
+from ragstone.metrics.claim_checks import ClaimMetric
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.run import Run, new_run_id
 from ragstone.store import Store, StoreError, delete
@@ -28,7 +28,7 @@ from ragstone.types.gate import Gate
 from ragstone.types.policy import POLICIES, get_policy
 from ragstone.types.reply import Reply
 from ragstone.types.row import TEST_FAILED, LazyRows, Row
-from ragstone.types.sample import STAND_INS, in_words
+from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
 from ragstone.types.score import MetricInfo, Score
 
 OnRow = Callable[[Row, int], None]
@@ -226,14 +226,14 @@ def _rescore(
         unmet -= {
             need
             for need in unmet
-            if row.sample.held(need) is not None
-            or not row.failures.keys().isdisjoint((need, STAND_INS.get(need, need)))
+            if row.sample.value_or_substitute(need) is not None
+            or not row.failures.keys().isdisjoint((need, SUBSTITUTE_FIELDS.get(need, need)))
         }
         if on_row:
             on_row(row, len(rows))
     if unmet:
         why = {
-            str(metric): f"no row has {' or '.join(map(in_words, needs))}"
+            str(metric): f"no row has {' or '.join(map(describe_field, needs))}"
             for metric in new
             if (needs := [need for need in metric.needs if need in unmet])
         }

@@ -34,9 +34,9 @@ from ragstone.metrics.claim_checks import (
     REFERENCE_IN_RESPONSE,
     RESPONSE_IN_CONTEXTS,
     Check,
+    ClaimMetric,
     ClaimVerifier,
 )
-from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.http import parse_field
@@ -46,7 +46,7 @@ from ragstone.types.questions import ExtractClaims, Question, T
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
 from ragstone.types.reply import Exchange, Failure, JudgeFailureError, Reply, Usage
 from ragstone.types.row import Row
-from ragstone.types.sample import STAND_INS, in_words
+from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
 from ragstone.types.score import Score, State
 
 NO_TAGS: Mapping[str, object] = MappingProxyType({})
@@ -182,7 +182,7 @@ async def _verdicts(
     if (
         not any(check in metric.active_checks for metric in metrics)
         or check.obstacle(sample)
-        or any(sample.held(need) is None for need in check.needs)
+        or any(sample.value_or_substitute(need) is None for need in check.needs)
     ):
         return ()
     judge = ReplayJudge(row.exchanges)
@@ -340,12 +340,12 @@ def _check_needs(metric: Metric, row: Row) -> Score | None:
         own = row.failures.get(need)
         if own is not None or getattr(row.sample, need) is not None:
             return own
-        return row.failures.get(STAND_INS.get(need, need))
+        return row.failures.get(SUBSTITUTE_FIELDS.get(need, need))
 
     failures = {need: failure_of(need) for need in metric.needs}
     for need, failure in failures.items():
-        if row.sample.held(need) is None and failure is None:
-            return Score.undefined(f"the row has no {in_words(need)}")
+        if row.sample.value_or_substitute(need) is None and failure is None:
+            return Score.undefined(f"the row has no {describe_field(need)}")
     for failure in failures.values():
         if failure:
             return Score.failed(failure.cause, failure.message)

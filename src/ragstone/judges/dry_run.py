@@ -1,5 +1,6 @@
 """Judges for dry runs: they make no calls, and estimate the usage."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
@@ -139,17 +140,14 @@ class DryRunJudge(JudgeWrapper):
                 return Rating(level=question.levels[0][0]), guess.verdict_tokens
 
 
-def check_local(name: str, settings: LocalSettings, *, offline: bool) -> None:
+def check_local(name: str, settings: LocalSettings) -> None:
     """Check a local model's files, labels and extra, without loading anything.
 
     Of a hub model that is not downloaded yet, only the name is checked.
     """
     library("onnxruntime", name)
-    try:
-        EntailmentJudge(name, settings, offline=True)
-    except ModelNotDownloadedError:
-        if offline:
-            raise
+    with suppress(ModelNotDownloadedError):
+        EntailmentJudge(name, settings, download=False)
 
 
 class DryRunLocalJudge(Judge):

@@ -124,12 +124,12 @@ class _Maker:
         if name.startswith(f"{LOCAL}:"):
             settings = LocalSettings.of(spec.options)
             if guess:
-                check_local(spec.model, settings, offline=plan.offline)
+                check_local(spec.model, settings)
                 return DryRunLocalJudge(
                     settings.judge_name(name.partition(",")[0]), confidence=guess.confidence
                 )
             if name not in self.locals:  # one model, even if it is named twice
-                self.locals[name] = EntailmentJudge(spec.model, settings, offline=plan.offline)
+                self.locals[name] = EntailmentJudge(spec.model, settings)
             return self._cached(self.locals[name])
         judge = self._llm(name, vote)
         inner = DryRunJudge(judge, guess) if guess else self._cached(judge)

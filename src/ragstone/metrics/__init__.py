@@ -75,20 +75,17 @@ def select(
 
 
 def _members(group: str) -> list[str]:
-    """Return the metrics of a group, in the order of reports.
-
-    Metrics with required parameters belong to no group.
-    """
     if group == "all_judged":
         found = {name: cls for name in catalogue() if (cls := find(name)) and cls.asks}
     else:
         families = FAMILIES if group == "all" else (group.removeprefix("all_"),)
         names = [*(name for family in families for name in DOCUMENTED[family]), *custom()]
         found = {name: cls for name in names if (cls := find(name)) and cls.family in families}
-    usable = (name for name, cls in found.items() if not _has_required_parameters(cls))
+    usable: list[str] = []
+    for name, cls in found.items():
+        assert is_dataclass(cls)
+        if all(
+            it.default is not MISSING or it.default_factory is not MISSING for it in fields(cls)
+        ):
+            usable.append(name)  # metrics with required parameters belong to no group
     return sorted(usable, key=lambda name: FAMILIES.index(found[name].family))
-
-
-def _has_required_parameters(cls: type[Metric]) -> bool:
-    assert is_dataclass(cls)
-    return any(field.default is field.default_factory is MISSING for field in fields(cls))

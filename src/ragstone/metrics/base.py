@@ -95,8 +95,15 @@ class Metric(ABC):
     def _name_with(self, parameters: dict[str, object]) -> str:
         cutoff = f"@{parameters.pop('k')}" if "k" in parameters else ""
         policy = f":{parameters.pop('policy')}" if "policy" in parameters else ""
-        others = [f",{name}={_format(value)}" for name, value in parameters.items()]
-        return "".join([self.name, cutoff, policy, *others])
+        name = f"{self.name}{cutoff}{policy}"
+        for parameter, value in parameters.items():
+            text = str(value)
+            if isinstance(value, bool):
+                text = text.lower()
+            elif isinstance(value, float):
+                text = text.removesuffix(".0")
+            name += f",{parameter}={text}"
+        return name
 
     @property
     def range(self) -> tuple[float, float]:
@@ -128,9 +135,3 @@ class Metric(ABC):
             needs=cls.needs,
             calls=cls.calls,
         )
-
-
-def _format(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

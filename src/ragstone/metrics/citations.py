@@ -4,6 +4,7 @@ import re
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import ClassVar, NamedTuple
 
 from pydantic.dataclasses import dataclass
@@ -25,7 +26,7 @@ from ragstone.types.score import Score
 
 
 class Source(NamedTuple):
-    """One name in a mark, and the indexes of the contexts with this name."""
+    """A name in a mark, and the indexes of the contexts with this name."""
 
     name: str
     contexts: tuple[int, ...]
@@ -40,7 +41,7 @@ class Mark(NamedTuple):
 
 
 class Cited(NamedTuple):
-    """The distinct sources that one sentence cites, and the indexes of its claims."""
+    """The distinct sources that a sentence cites, and the indexes of its claims."""
 
     claims: tuple[int, ...]
     sources: tuple[Source, ...]
@@ -74,14 +75,10 @@ _USED = re.compile(r"\s?[-+*/]?=|\.[a-z_]")
 def find_citations(response: str, contexts: Sequence[Context]) -> tuple[Mark, ...]:
     """Return the marks of a response that name contexts, in order.
 
-    A number is the position of a context, from 1, or an id if no context has that position; `1-3`
-    is three sources, and `[Source 1]` is `[1]`. If some number is not a position and all are ids,
-    all are read as ids. Other words in brackets are a mark if they are an id. An unknown number of
-    up to three digits is a source without contexts; a larger one is more likely a year.
-
-    Code, links `[text](url)`, link definitions `[1]: url` and indexes such as `a[1]` are not marks.
-    An index follows a single small letter or a name written as a variable (`my_list`, `myList`), or
-    is used (`rows[1] = 5`). The time is linear in the length of the text.
+    A number is the position of a context, from 1, or an id if no context has that position. If some
+    number is not a position and all are ids, all are read as ids. An unknown number of up to three
+    digits is a source without contexts; a larger one is more likely a year. Code, links, link
+    definitions and indexes such as `a[1]` are not marks.
     """
     found = list(_bracketed(response))
     inner = {text for _, _, text in found}
@@ -95,17 +92,15 @@ def cited_sentences(
 ) -> Citations:
     """Return what each sentence with marks cites, and which of the claims it makes.
 
-    A mark belongs to the sentence that contains it or that it follows, after the full stop and
-    before the next sentence. At the start of a line it belongs to that line. A claim belongs to the
-    sentences that its span touches or, without a span, to the sentence that clearly matches it.
+    A mark belongs to the sentence that contains it or that it follows; at the start of a line, to
+    that line.
     """
     marks = find_citations(response, contexts)
-    pieces: list[str] = []
-    last = 0
+    # Without the marks, because "It is. [id] it was." may be one sentence or two.
+    pieces, last = list[str](), 0
     for mark in marks:
         pieces += [response[last : mark.start], " " * (mark.end - mark.start)]
         last = mark.end
-    # Without the marks, because "It is. [id] it was." may be one sentence or two.
     plain = "".join([*pieces, response[last:]])
     spans = [(start, end) for _, start, end in split_sentences(plain)]
     if not marks or not spans:
@@ -127,8 +122,6 @@ def cited_sentences(
 
 
 class _Names:
-    """Resolves the words in a mark's brackets to sources."""
-
     def __init__(self, contexts: Sequence[Context], parts: Sequence[str]) -> None:
         self._count = len(contexts)
         self._ids: dict[str, tuple[int, ...]] = {}
@@ -143,13 +136,8 @@ class _Names:
         whole = text.strip()
         if whole in self._ids and not whole.isdecimal():
             return (Source(whole, self._ids[whole]),)
-        found: list[Source] = []
-        for part in _parts(text):
-            named = self._named(part)
-            if not named:
-                return ()
-            found += named
-        return tuple(found)
+        named = [self._named(part) for part in _parts(text)]
+        return tuple(chain.from_iterable(named)) if all(named) else ()
 
     def _named(self, part: str) -> list[Source]:
         ids = self._ids.get(part, ())
@@ -235,10 +223,10 @@ def _sentences_of(marks: Sequence[Mark], spans: Sequence[Span], plain: str) -> I
 
 @dataclass(frozen=True)
 class CitationMetric(CheckMetric):
-    """A metric that compares the citations of sentences with the quotes that support their claims.
+    """Compares the citations of sentences with the quotes that support their claims.
 
-    The verdicts are shared with faithfulness. Supported claims without a quote, and claims that
-    cannot be assigned to a sentence, are left out and counted in the detail.
+    Supported claims without a quote, and claims that cannot be assigned to a sentence, are left
+    out and counted in the detail.
     """
 
     checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS,)

@@ -1,25 +1,33 @@
-"""Checks: extracting the claims of one text and verifying them against another."""
+"""Claim metrics: extract the claims of one text, verify them against another, and score them.
+
+A ClaimMetric scores one check by a policy; a CheckMetric counts the claims of several.
+"""
 
 import asyncio
+import math
 from abc import abstractmethod
 from collections.abc import Awaitable, Iterable, Sequence
-from dataclasses import dataclass as checks_dataclass
-from dataclasses import fields
+from dataclasses import dataclass as value_dataclass
+from dataclasses import fields, replace
 from functools import cached_property
-from typing import ClassVar, Literal, NamedTuple, TypeVar
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeVar
 
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ragstone._internal.sentences import QuoteFinder
-from ragstone.errors import Cause, JudgeError
+from ragstone.errors import Cause, JudgeError, UsageError
 from ragstone.metrics.base import Ask, Count, Metric
 from ragstone.types.claim import BATCH, Claim, Evidence, JudgedClaim, Label, Texts, Verdict
-from ragstone.types.questions import ExtractClaims, ExtractTruths, VerifyClaims
+from ragstone.types.gate import reaches
+from ragstone.types.policy import STRICT, Policy, PolicyName, PolicyOutcome, get_policy
+from ragstone.types.questions import Explain, ExtractClaims, ExtractTruths, VerifyClaims
+from ragstone.types.reply import Failure, JudgeFailureError
 from ragstone.types.sample import Sample
-from ragstone.types.score import Score
+from ragstone.types.score import ALL_SUPPORTED, MEAN_SUPPORT, Detail, MetricInfo, Score, State
 
 
-@checks_dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Check:
     """The claims of the response or the reference, compared with another text of the sample.
 
@@ -32,9 +40,8 @@ class Check:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return tuple(
-            "reference_claims" if text == "reference" else text for text in (self.of, self.against)
-        )
+        names = {"reference": "reference_claims"}
+        return names.get(self.of, self.of), names.get(self.against, self.against)
 
     def given_claims(self, sample: Sample) -> tuple[str, ...] | None:
         if self.of == "response" or sample.reference_claims is None:
@@ -60,10 +67,7 @@ class Check:
         return f"the {self.against} is empty"
 
     def obstacle(self, sample: Sample) -> str | None:
-        """Return why a sample with the needed fields cannot be checked; None if it can.
-
-        Empty contexts and an empty response support no claim, but can be checked.
-        """
+        """Return why a sample cannot be checked; one with no contexts or response can be."""
         sources = self.sources(sample)
         if self.against == "contexts" and sources and not any(map(str.strip, sources)):
             return "the contexts have no text"
@@ -74,18 +78,12 @@ RESPONSE_IN_CONTEXTS = Check("response", "contexts")
 RESPONSE_IN_REFERENCE = Check("response", "reference")
 REFERENCE_IN_CONTEXTS = Check("reference", "contexts")
 REFERENCE_IN_RESPONSE = Check("reference", "response")
-"""The four checks that all claim metrics use."""
-
 
 T = TypeVar("T")
 
 
 class ClaimInputs(NamedTuple):
-    """A check's claims and the texts to compare them with.
-
-    `bases` are the sources, or the facts extracted from each, which are also in `truths`. `note` is
-    about how the claims were found.
-    """
+    """A check's claims, and the `bases` to compare them with: its sources, or their facts."""
 
     check: Check
     claims: tuple[Claim, ...]
@@ -96,8 +94,6 @@ class ClaimInputs(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The claims of a check with their verdicts, in the order of the text."""
-
     claims: tuple[JudgedClaim, ...]
     note: str | None = None
     truths: tuple[str, ...] = ()
@@ -107,8 +103,7 @@ class CheckResult(NamedTuple):
 class ClaimVerifier(Metric):
     """A metric that extracts and verifies claims.
 
-    Questions depend only on the sample and these parameters: metrics with equal parameters share
-    them.
+    Metrics with equal parameters share their questions.
 
     Attributes:
         verify: all claims in calls of `batch_size` (`batch`), one per call (`each`), or against
@@ -125,6 +120,13 @@ class ClaimVerifier(Metric):
     batch_size: Count = BATCH
     truths_limit: Count | None = None
     allow_partial: bool = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        mine = vars(cls)
+        checks: Sequence[Check] = mine.get("checks", (mine["check"],) if "check" in mine else ())
+        if checks and "needs" not in mine:
+            cls.needs = tuple(dict.fromkeys(need for check in checks for need in check.needs))
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
@@ -146,26 +148,24 @@ class ClaimVerifier(Metric):
         return CheckResult(tuple(judged), prepared.note, prepared.truths)
 
     async def prepare(self, check: Check, sample: Sample, ask: Ask) -> ClaimInputs:
-        """Return a check's claims and the texts to compare them with.
-
-        If a question fails, all others are awaited first, so they are in the transcript.
-        """
+        """If a question fails, all others are awaited first, so they are in the transcript."""
         sources = check.sources(sample)
-        finding = capture_error(self._claims(check, sample, ask))
-        facts: list[tuple[str, ...]] | JudgeError = []
-        if self.verify == "truths":
-            questions = [ExtractTruths(context=each, limit=self.truths_limit) for each in sources]
-            truths = capture_error(gather_answers(ask(question) for question in questions))
-            found, facts = await asyncio.gather(finding, truths)
-        else:
-            found = await finding
+        if self.verify != "truths":
+            claims, note = await self._claims(check, sample, ask)
+            return ClaimInputs(check, claims, sources, sources, note)
+        questions = [ExtractTruths(context=each, limit=self.truths_limit) for each in sources]
+        found, facts = await asyncio.gather(
+            capture_error(self._claims(check, sample, ask)),
+            capture_error(gather_answers(ask(question) for question in questions)),
+        )
         if isinstance(found, JudgeError):
             raise found
         if isinstance(facts, JudgeError):
             raise facts
-        bases = sources if self.verify != "truths" else tuple("\n".join(each) for each in facts)
-        stated = tuple(fact for each in facts for fact in each)
-        return ClaimInputs(check, found[0], sources, bases, found[1], stated)
+        claims, note = found
+        bases = tuple("\n".join(each) for each in facts)
+        truths = tuple(fact for each in facts for fact in each)
+        return ClaimInputs(check, claims, sources, bases, note, truths)
 
     async def _claims(
         self, check: Check, sample: Sample, ask: Ask
@@ -175,11 +175,11 @@ class ClaimVerifier(Metric):
             return tuple(Claim(text=claim) for claim in known), None
         if not text.strip():
             return (), None
-        by_sentence = ExtractClaims(query=sample.asked, response=text, by="sentences")
+        by_sentence = ExtractClaims(query=sample.query_with_history, response=text, by="sentences")
         if self.claim_source == "sentences":
             return await ask(by_sentence), None
         try:
-            return await ask(ExtractClaims(query=sample.asked, response=text)), None
+            return await ask(ExtractClaims(query=sample.query_with_history, response=text)), None
         except JudgeError as error:
             if self.claim_source != "hybrid" or error.cause is Cause.BUDGET:
                 raise
@@ -200,7 +200,18 @@ class ClaimVerifier(Metric):
                 batch_size=1 if self.verify == "each" else self.batch_size,
             )
         )
-        return _locate_quotes(verdicts, prepared.sources) if self.verify == "truths" else verdicts
+        if self.verify != "truths":
+            return verdicts
+        finders = [QuoteFinder(source) for source in prepared.sources]
+        located: list[Verdict] = []
+        for verdict in verdicts:
+            evidence: list[Evidence] = []
+            for item in verdict.evidence:
+                start, end = finders[item.context].find(item.quote) or (None, None)
+                update = {"start": start, "end": end, "verified": start is not None}
+                evidence.append(item.model_copy(update=update))
+            located.append(verdict.model_copy(update={"evidence": tuple(evidence)}))
+        return tuple(located)
 
 
 async def capture_error(answer: Awaitable[T]) -> T | JudgeError:
@@ -220,22 +231,8 @@ async def gather_answers(answers: Iterable[Awaitable[T]]) -> list[T]:
     return found
 
 
-def _locate_quotes(verdicts: Sequence[Verdict], sources: Sequence[str]) -> tuple[Verdict, ...]:
-    finders = [QuoteFinder(source) for source in sources]
-    found: list[Verdict] = []
-    for verdict in verdicts:
-        evidence: list[Evidence] = []
-        for item in verdict.evidence:
-            start, end = finders[item.context].find(item.quote) or (None, None)
-            place = {"start": start, "end": end, "verified": start is not None}
-            evidence.append(item.model_copy(update=place))
-        found.append(verdict.model_copy(update={"evidence": tuple(evidence)}))
-    return tuple(found)
-
-
 JudgedClaims = tuple[JudgedClaim, ...]
-"""The claims of one check with their verdicts, in the order of the text. All checks of a text have
-the same claims in the same order."""
+"""The claims of one check, in the order of the text: all checks of a text have the same."""
 
 NO_CLAIMS = "the response makes no claims"
 NO_REFERENCE_CLAIMS = (
@@ -253,12 +250,6 @@ class CheckMetric(ClaimVerifier):
 
     must_define: ClassVar[tuple[str, ...]] = ("checks",)
     checks: ClassVar[tuple[Check, ...]]
-
-    def __init_subclass__(cls) -> None:
-        """Derive `needs` from the checks, unless the class defines it."""
-        super().__init_subclass__()
-        if "checks" in cls.__dict__ and "needs" not in cls.__dict__:
-            cls.needs = tuple(dict.fromkeys(need for check in cls.checks for need in check.needs))
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
@@ -290,10 +281,242 @@ def supported(judged: Sequence[JudgedClaim]) -> list[bool]:
 
 
 def quoted(claim: JudgedClaim, sample: Sample) -> frozenset[int]:
-    """Return the indexes of the contexts that contain the verdict's quotes.
-
-    Contexts with equal text are all included, because a quote names only one of them.
-    """
+    """Return the indexes of the contexts with the verdict's quotes, and of those equal to them."""
     texts = [context.text for context in sample.contexts or ()]
     found = {texts[item.context] for item in claim.evidence if item.verified}
     return frozenset(number for number, text in enumerate(texts) if text in found)
+
+
+NO_CONFIDENCE = (
+    "the policy expected needs the judge's confidence in each verdict; use the offline judge, a "
+    "local model or a panel, or another policy"
+)
+
+
+@value_dataclass(frozen=True)
+class PolicyScorer:
+    """Scores one metric by one policy; if lower is better, the value is 1 minus the policy's.
+
+    `label` is the metric's name in reasons; `threshold` overrides the policy's own.
+    """
+
+    policy: Policy
+    label: str
+    threshold: float | None = None
+    higher_is_better: bool = True
+    against: Texts = "contexts"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        ends = self._oriented(self.policy.low), self._oriented(1.0)
+        return min(ends), max(ends)
+
+    def _oriented(self, number: float) -> float:
+        return number if self.higher_is_better else 1 - number
+
+    def score_verdicts(
+        self, judged: Sequence[JudgedClaim], *, flag: str | None = None, due: int | None = None
+    ) -> Score:
+        """Score verdicts; `due` is the number of claims, if there are not as many verdicts."""
+        labels = [claim.label for claim in judged]
+        detail: Detail = {"claims": len(labels) if due is None else due} | {
+            label.value.lower(): labels.count(label)
+            for label in Label
+            if label is not Label.PARTIALLY_SUPPORTED or label in labels  # rarely used
+        }
+        quotes = [item.verified for claim in judged for item in claim.evidence]
+        if unfound := quotes.count(False):
+            detail = {**detail, "quotes_not_found": unfound}
+        support = [claim.support for claim in judged if claim.support is not None]
+        number = self.policy.number(labels, due=due)
+        if len(support) == len(judged):
+            mean, product = math.fsum(support) / len(support), math.prod(support)
+            detail = {**detail, MEAN_SUPPORT: round(mean, 4), ALL_SUPPORTED: round(product, 4)}
+            number = mean if self.policy.probable else number
+        elif self.policy.probable:
+            return Score.undefined(NO_CONFIDENCE)
+        return self._scored(number, detail, tuple(judged), flag)
+
+    def score_outcome(
+        self, outcome: PolicyOutcome, reason: str, cause: Cause | None = None
+    ) -> Score:
+        if outcome.value is not None:
+            flag = reason if outcome.flagged else None
+            note = None if outcome.flagged else f"no statements ({reason})"
+            detail: Detail = {"why": reason}
+            return self._scored(outcome.value, detail, (), flag, note, veto=not outcome.passes)
+        if outcome.state is State.FAILED:
+            return Score.failed(cause or Cause.MALFORMED, reason)
+        return Score.undefined(reason)
+
+    def score_failure(self, cause: Cause, reason: str) -> Score:
+        return self.score_outcome(self.policy.without_reply(cause), reason, cause)
+
+    def score_partial(self, failure: Failure, claims: Sequence[Claim]) -> Score:
+        """Score a reply without exactly one readable verdict per claim."""
+        returned, due, reason = failure.returned, len(claims), failure.message
+        if failure.cause is Cause.COUNT_MISMATCH:
+            rule = self.policy.on_count_mismatch
+            if rule is None:
+                return Score.failed(failure.cause, reason)
+            returned = returned[:due] if rule.ignore_extra else returned
+            if not returned:
+                return self.score_outcome(rule.if_no_verdicts, reason, failure.cause)
+        elif failure.cause is not Cause.MALFORMED or len(returned) != due:
+            return self.score_failure(failure.cause, reason)
+        elif self.policy.on_unreadable_label is None:
+            return Score.failed(failure.cause, reason)
+        judged: list[JudgedClaim] = []
+        for place, item in enumerate(returned, 1):
+            verdict = item.verdict
+            if verdict is None:
+                if self.policy.on_unreadable_label is None:
+                    return Score.failed(Cause.MALFORMED, reason)
+                why = f"the label {item.written!r} cannot be read"
+                verdict = Verdict(label=self.policy.on_unreadable_label, reason=why)
+            number = item.number or place
+            claim = Claim(text=f"(no claim has the number {number})")
+            if 1 <= number <= due:
+                claim = claims[number - 1]
+            judged.append(JudgedClaim.of(claim, verdict, self.against))
+        return self.score_verdicts(judged, flag=reason, due=due)
+
+    def _scored(
+        self,
+        value: float,
+        detail: Detail,
+        claims: tuple[JudgedClaim, ...],
+        flag: str | None,
+        note: str | None = None,
+        *,
+        veto: bool = False,
+    ) -> Score:
+        value, threshold = self._oriented(value), self.threshold
+        if threshold is None and self.policy.threshold is not None:
+            threshold = self._oriented(self.policy.threshold)
+        passing, failing = (">=", "<") if self.higher_is_better else ("<=", ">")
+        reached = threshold is not None and reaches(value, threshold, passing)
+        parts: list[str] = []
+        if threshold is not None:
+            sign = passing if reached else failing
+            parts.append(f"{self.label} {value:.2f} is {sign} {threshold:g}")
+            if reached and (flag or veto):
+                parts[0] += ", but does not pass" + (": it is flagged" if flag else "")
+        if note:
+            parts = [": ".join([*parts, note])]
+        parts += [f"flagged: {flag}"] if flag else []
+        return Score(
+            state=State.SCORED,
+            value=value,
+            threshold=threshold,
+            passed=None if threshold is None else reached and not flag and not veto,
+            reason="; ".join(parts) or None,
+            fallback=flag is not None,
+            detail=detail,
+            claims=claims,
+        )
+
+
+@dataclass(frozen=True)
+class ClaimMetric(ClaimVerifier):
+    """A metric that scores the claims of one check by a policy.
+
+    Subclasses define the check. Questions never depend on the policy, so all policies share them.
+
+    Attributes:
+        policy: how verdicts and failures become a score.
+        threshold: what a score must reach to pass; None is the policy's own.
+        include_reason: ask the judge for a summary of the verdicts (detail `explanation`).
+    """
+
+    must_define: ClassVar[tuple[str, ...]] = ("check",)
+    calls: ClassVar[int] = 2
+    check: ClassVar[Check]
+
+    policy: PolicyName = STRICT.name
+    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    include_reason: bool = False
+
+    def __post_init__(self) -> None:
+        low, high = self.range
+        if self.threshold is not None and not low <= self.threshold <= high:
+            raise UsageError(
+                f"threshold={self.threshold:g} is not between {low:g} and {high:g}; "
+                "write 80 percent as 0.8"
+            )
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return self._scorer.range
+
+    @property
+    def described(self) -> MetricInfo:
+        return super().described.model_copy(update={"policy": self.policy})
+
+    @property
+    def active_checks(self) -> tuple[Check, ...]:
+        return (self.check,)
+
+    @property
+    def question_kinds(self) -> tuple[str, ...]:
+        return (*super().question_kinds, *((Explain.kind,) if self.include_reason else ()))
+
+    @property
+    def _scorer(self) -> PolicyScorer:
+        return PolicyScorer(
+            get_policy(self.policy),
+            self.label,
+            self.threshold,
+            higher_is_better=self.higher_is_better,
+            against=self.check.against,
+        )
+
+    async def score(self, sample: Sample, ask: Ask) -> Score:
+        scorer, check = self._scorer, self.check
+        if check.given_claims(sample) is None and not check.text(sample):
+            if check.of == "reference":  # policies are about responses
+                return Score.undefined("the reference is empty")
+            return scorer.score_outcome(scorer.policy.empty_response, "the response is empty")
+        if obstacle := check.obstacle(sample):
+            return Score.undefined(obstacle)
+        try:
+            prepared = await self.prepare(check, sample, ask)
+        except JudgeError as error:
+            return scorer.score_failure(error.cause, str(error))
+        score = await self._judged(prepared, scorer, ask)
+        note = {} if prepared.note is None else {"note": prepared.note}
+        update = {"truths": prepared.truths, "detail": {**score.detail, **note}}
+        return score.model_copy(update=update) if note or prepared.truths else score
+
+    async def _judged(self, prepared: ClaimInputs, scorer: PolicyScorer, ask: Ask) -> Score:
+        check, claims, sources, *_ = prepared
+        if not sources and scorer.policy.probable:  # nothing to judge, so no confidences
+            scorer = replace(scorer, policy=STRICT)
+        if not claims and check.of == "reference":
+            return Score.undefined(NO_REFERENCE_CLAIMS)
+        if not claims:
+            return scorer.score_outcome(scorer.policy.no_claims, "the response makes no claims")
+        if not sources and check.against == "contexts" and scorer.policy.no_contexts:
+            return scorer.score_outcome(scorer.policy.no_contexts, check.no_sources_reason)
+        try:
+            verdicts = await self.verify_claims(prepared, ask)
+        except JudgeFailureError as error:
+            return scorer.score_partial(error.failure, claims)
+        except JudgeError as error:
+            return scorer.score_failure(error.cause, str(error))
+        judged = [
+            JudgedClaim.of(*pair, check.against) for pair in zip(claims, verdicts, strict=True)
+        ]
+        score = scorer.score_verdicts(judged)
+        if not (self.include_reason and sources):  # without sources, nothing was judged
+            return score
+        question = Explain(
+            claims=tuple(claim.text for claim in judged),
+            labels=tuple(claim.label for claim in judged),
+            reasons=tuple(claim.reason or "" for claim in judged),
+        )
+        try:
+            explanation = await ask(question)
+        except JudgeError as error:
+            explanation = f"none: {error}"
+        return score.model_copy(update={"detail": {**score.detail, "explanation": explanation}})

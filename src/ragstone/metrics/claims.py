@@ -13,11 +13,11 @@ from ragstone.metrics.claim_checks import (
     RESPONSE_IN_REFERENCE,
     Check,
     CheckMetric,
+    ClaimMetric,
     JudgedClaims,
     quoted,
     supported,
 )
-from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.metrics.registry import register
 from ragstone.types.claim import Label
 from ragstone.types.sample import Sample
@@ -125,10 +125,7 @@ class ClaimUtilization(CheckMetric):
 
 @dataclass(frozen=True)
 class MissingFromContextsMetric(CheckMetric):
-    """The share of the response's claims that no context supports, and that are correct or not.
-
-    Subclasses define `correct`, and the name of the counted claims in the detail.
-    """
+    """The share of the response's claims that no context supports, and that are correct or not."""
 
     higher_is_better: ClassVar[bool] = False
     checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)

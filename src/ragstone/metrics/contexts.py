@@ -18,11 +18,7 @@ from ragstone.types.score import Score
 
 @dataclass(frozen=True)
 class GradeMetric(Metric):
-    """A metric computed from the grades of contexts in their order; one call per sample.
-
-    It grades the ranking if its entries have text, otherwise the contexts; the detail `graded`
-    names the field. An entry without text is not relevant.
-    """
+    """Computed from the grades of the ranking or contexts in their order; one call per sample."""
 
     asks: ClassVar[tuple[str, ...]] = (GradeContexts.kind,)
     calls: ClassVar[int] = 1
@@ -46,7 +42,9 @@ class GradeMetric(Metric):
         with_text = [place for place, text in enumerate(texts) if text.strip()]
         if with_text:
             shown = tuple(texts[place] for place in with_text)
-            grades = await ask(GradeContexts(query=sample.asked, answer=answer, contexts=shown))
+            grades = await ask(
+                GradeContexts(query=sample.query_with_history, answer=answer, contexts=shown)
+            )
             for place, grade in zip(with_text, grades, strict=True):
                 relevant[place] = grade.relevant
         ranks = ", ".join(str(rank) for rank, good in enumerate(relevant, 1) if good)
@@ -121,7 +119,7 @@ class ContextRelevance(Metric):
         sentences = tuple(s.text for s in found if any(map(str.isalnum, s.text)))
         if not sentences:
             return Score.undefined("there are no sentences in the contexts")
-        grades = await ask(GradeSentences(query=sample.asked, sentences=sentences))
+        grades = await ask(GradeSentences(query=sample.query_with_history, sentences=sentences))
         relevant = sum(grade.relevant for grade in grades)
         detail = {"sentences": len(grades), "relevant": relevant}
         return Score.scored(relevant / len(grades), detail=detail)

@@ -43,8 +43,9 @@ BUILT_IN: Mapping[str, Sequence[str]] = MappingProxyType(
             *("hallucination", "noise_sensitivity"),
         ),
         "contexts": ("context_precision", "context_utilization", "context_relevance"),
-        "correctness": ("answer_correctness", "answer_similarity"),
-        "responses": ("abstention", "response_relevancy"),
+        "responses": (
+            *("answer_correctness", "answer_similarity", "abstention", "response_relevancy"),
+        ),
         "retrieval": (
             *("hit", "recall", "precision", "f1", "mrr", "map", "ndcg", "r_precision", "bpref"),
         ),
@@ -74,10 +75,11 @@ def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]
     def decorate(cls: type[M]) -> type[M]:
         _import_built_in(name)
         taken = _metrics.get(name)
-        if taken and not replace and _home(taken) != _home(cls):
+        home = f"{taken.__module__}.{taken.__qualname__}" if taken else ""
+        if taken and not replace and home != f"{cls.__module__}.{cls.__qualname__}":
             raise UsageError(
-                f"a metric named {name!r} already exists ({'.'.join(_home(taken))}); choose "
-                "another name, or register(..., replace=True)"
+                f"a metric named {name!r} already exists ({home}); choose another name, or "
+                "register(..., replace=True)"
             )
         if cls.family not in FAMILIES:
             raise UsageError(f"{name}: family {cls.family!r}; it must be {' or '.join(FAMILIES)}")
@@ -98,10 +100,6 @@ def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]
 def _import_built_in(name: str) -> None:
     if name in _HOMES:
         import_module(f"{__package__}.{_HOMES[name]}")
-
-
-def _home(cls: type[Metric]) -> tuple[str, str]:
-    return cls.__module__, cls.__qualname__
 
 
 @cache
@@ -163,22 +161,14 @@ def origin(name: str) -> str:
 
 
 def find(name: str) -> type[Metric] | None:
-    """Return the class of a metric; None if there is no metric of that name.
-
-    Raises:
-        UsageError: a metric of an installed package cannot be loaded.
-    """
+    """Return the class of a metric; None if there is no metric of that name."""
     _load_installed()
     _import_built_in(name)
     return _metrics.get(name)
 
 
 def custom() -> list[str]:
-    """Return the names of the metrics of plugins and of installed packages.
-
-    Raises:
-        UsageError: a metric of an installed package cannot be loaded.
-    """
+    """Return the names of the metrics of plugins and of installed packages."""
     _load_installed()
     return [name for name in _metrics if origin(name) != OURS]
 

@@ -1,14 +1,116 @@
-"""Metrics of the response alone: abstention and relevancy to the query."""
+"""Metrics of the response: agreement with the reference, abstention, relevancy to the query."""
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from ragstone.metrics.base import Ask, Count, Metric
+from ragstone.metrics.claim_checks import (
+    NO_CLAIMS,
+    NO_REFERENCE_CLAIMS,
+    REFERENCE_IN_RESPONSE,
+    RESPONSE_IN_REFERENCE,
+    Check,
+    CheckMetric,
+    JudgedClaims,
+    supported,
+)
 from ragstone.metrics.registry import register
+from ragstone.types.claim import Label
 from ragstone.types.questions import DetectAbstention, GenerateQueries, TextSimilarity
 from ragstone.types.sample import Sample
 from ragstone.types.score import Detail, Score, State
+
+SHORT = 4
+"""Words of a reference that is a name or a number rather than a sentence."""
+
+
+@register("answer_correctness")
+class AnswerCorrectness(CheckMetric):
+    """How well the claims of response and reference agree.
+
+    Formula: TP / (TP + (FP + FN) / 2), as in RAGAS. TP are the response's claims that the reference
+    supports, FP its other claims, FN the reference's claims that the response does not support. A
+    reference that is one claim of up to four words, such as `24 months`, cannot support a sentence:
+    the response's claims in which it was found are TP too. If
+    the two split their claims differently, this is not the F1 of the precision and recall in the
+    detail (RAGChecker's F1). `semantic` is the weight of the cosine similarity of both texts, from
+    0 (default) to below 1; RAGAS uses 0.25. Range 0 to 1. 1.0: the same claims. 0.0: none in
+    common, or the response makes none. Undefined: the reference makes no claims. Four calls per
+    sample, five with `semantic`.
+    Source: RAGAS, AnswerCorrectness.
+    """
+
+    label: ClassVar[str] = "Answer Correctness"
+    checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_REFERENCE, REFERENCE_IN_RESPONSE)
+    calls: ClassVar[int] = 4
+
+    semantic: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+    @property
+    def question_kinds(self) -> tuple[str, ...]:
+        return (*super().question_kinds, *((TextSimilarity.kind,) if self.semantic else ()))
+
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
+        del sample
+        response, reference = map(supported, judged)
+        if not reference:
+            return Score.undefined(NO_REFERENCE_CLAIMS)
+        note = {} if response else {"note": NO_CLAIMS}
+        if len(judged[1]) == 1 and len(judged[1][0].text.split()) <= SHORT and reference[0]:
+            for number, claim in enumerate(judged[0]):
+                if response[number] or claim.label is Label.CONTRADICTED or not claim.span:
+                    continue
+                start, end = claim.span
+                for quote in judged[1][0].evidence:
+                    if quote.verified and quote.start is not None and quote.end:
+                        response[number] |= start < quote.end and quote.start < end
+                if response[number]:
+                    note = {"note": "claims that contain the short reference count as correct"}
+        tp, fp, fn = sum(response), response.count(False), reference.count(False)
+        precision, recall = tp / len(response) if response else 0.0, 1 - fn / len(reference)
+        detail = {"precision": precision, "recall": recall, "tp": tp, "fp": fp, "fn": fn, **note}
+        f1 = tp / (tp + (fp + fn) / 2) if tp else 0.0
+        return Score.scored(f1, detail=detail)
+
+    async def score(self, sample: Sample, ask: Ask) -> Score:
+        score = await super().score(sample, ask)
+        if score.value is None or not self.semantic:
+            return score
+        response = sample.response or ""
+        texts = RESPONSE_IN_REFERENCE.sources(sample)[:1] if response.strip() else ()
+        cosines = await ask(TextSimilarity(text=response, others=texts)) if texts else (0.0,)
+        cosine = max(0.0, cosines[0])
+        mixed = (1 - self.semantic) * score.value + self.semantic * cosine
+        detail = {**score.detail, "claims_f1": score.value, "cosine": cosine}
+        return score.model_copy(update={"value": mixed, "detail": detail})
+
+
+@register("answer_similarity")
+class AnswerSimilarity(Metric):
+    """How similar response and reference are in meaning, by their embeddings.
+
+    Formula: the cosine of the embeddings of response and reference, at least 0. Range 0 to 1. 1.0:
+    the same direction, for example equal texts. 0.0: nothing in common. Correct and wrong answers
+    to a query are similar too, so this does not measure correctness. Undefined: the response or
+    the reference is blank. One call per sample, for the embeddings.
+    Source: RAGAS, semantic similarity (without its threshold).
+    """
+
+    label: ClassVar[str] = "Answer Similarity"
+    needs: ClassVar[tuple[str, ...]] = ("response", "reference")
+    asks: ClassVar[tuple[str, ...]] = (TextSimilarity.kind,)
+    calls: ClassVar[int] = 1
+
+    async def score(self, sample: Sample, ask: Ask) -> Score:
+        response, reference = sample.response or "", sample.reference or ""
+        for name, text in (("response", response), ("reference", reference)):
+            if not text.strip():
+                return Score.undefined(f"the {name} is empty")
+        (cosine,) = await ask(TextSimilarity(text=response, others=(reference,)))
+        return Score.scored(max(0.0, cosine))
 
 
 @register("abstention")
@@ -30,12 +132,12 @@ class Abstention(Metric):
     calls: ClassVar[int] = 2
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        abstained = await _abstains(sample.asked, sample.response or "", ask)
+        abstained = await _abstains(sample.query_with_history, sample.response or "", ask)
         answerable: bool | None = None
         if sample.relevance is not None:
             answerable = any(grade > 0 for grade in sample.relevance.values())
         elif sample.reference and sample.reference.strip():
-            answerable = not await _abstains(sample.asked, sample.reference, ask)
+            answerable = not await _abstains(sample.query_with_history, sample.reference, ask)
         elif any(map(str.strip, sample.reference_claims or ())):
             answerable = True
         detail: Detail = {"abstained": abstained, "answerable": answerable}

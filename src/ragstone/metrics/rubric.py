@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, cast
 
-from pydantic import AfterValidator, BeforeValidator, ValidationError
+from pydantic import BeforeValidator, ValidationError, field_validator
 from pydantic.dataclasses import dataclass as rubric_metric_dataclass
 from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -23,63 +23,58 @@ from ragstone.types.score import Detail, Score
 
 LIST = "rubrics"
 """The key of a file with several rubrics."""
-
 ALWAYS = ("query", "response")
 """Texts that the judge always sees."""
-
 _LEVEL = re.compile(r"0|-?[1-9][0-9]{0,8}")
 _TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map")}
 _Place = tuple[str | int, ...]
 
 
-def _level(value: object) -> object:
+def _whole_number(value: object) -> object:
     if isinstance(value, bool | float) or (isinstance(value, str) and not _LEVEL.fullmatch(value)):
         raise ValueError("a level is a whole number, such as 3")
     return value
 
 
-def _scale(levels: Mapping[int, str]) -> Mapping[int, str]:
-    if len(levels) < 2:
-        raise ValueError("a scale needs at least two levels")
-    return levels
-
-
-def _read(names: tuple[str, ...]) -> tuple[str, ...]:
-    if left := [name for name in ALWAYS if name not in names]:
-        raise ValueError(f"the judge always reads {' and '.join(left)}; add it")
-    return names
-
-
-def _name(name: str) -> str:
-    if not NAME.fullmatch(name):
-        raise ValueError("invalid metric name; use lower case letters, digits and _")
-    return name
-
-
-Level = Annotated[int, BeforeValidator(_level)]
+Level = Annotated[int, BeforeValidator(_whole_number)]
 Text = Literal["query", "response", "contexts", "reference"]
 
 
 class Rubric(FrozenModel):
-    """Criteria for rating responses, and the scale.
-
-    Attributes:
-        criteria: what the judge should look at.
-        levels: number -> meaning; at least two.
-        reads: the texts of a sample that the judge sees.
-    """
+    """Criteria for rating responses, the scale, and the texts that the judge `reads`."""
 
     criteria: NotBlank
-    levels: Annotated[FrozenMap[Level, NotBlank], AfterValidator(_scale)]
-    reads: Annotated[tuple[Text, ...], AfterValidator(_read)] = ALWAYS
+    levels: FrozenMap[Level, NotBlank]
+    reads: tuple[Text, ...] = ALWAYS
     higher_is_better: bool = True
+
+    @field_validator("levels")
+    @classmethod
+    def _several_levels(cls, levels: Mapping[int, str]) -> Mapping[int, str]:
+        if len(levels) < 2:
+            raise ValueError("a scale needs at least two levels")
+        return levels
+
+    @field_validator("reads")
+    @classmethod
+    def _with_query_and_response(cls, names: tuple[Text, ...]) -> tuple[Text, ...]:
+        if left := [name for name in ALWAYS if name not in names]:
+            raise ValueError(f"the judge always reads {' and '.join(left)}; add it")
+        return names
 
 
 class NamedRubric(Rubric):
     """A rubric in a file, with the name of its metric."""
 
-    name: Annotated[str, AfterValidator(_name)]
+    name: str
     label: NotBlank | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _metric_name(cls, name: str) -> str:
+        if not NAME.fullmatch(name):
+            raise ValueError("invalid metric name; use lower case letters, digits and _")
+        return name
 
     @property
     def definition(self) -> str:
@@ -114,8 +109,7 @@ def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
         except ValidationError as error:
             for fault in error.errors(include_url=False):
                 inner = tuple(part for part in fault["loc"] if part != "[key]")
-                message = _describe_fault(fault, inner)
-                page.problem((*place, *inner), message)
+                page.problem((*place, *inner), _describe_fault(fault, inner))
             continue
         if found.setdefault(rubric.name, rubric) is not rubric:
             page.problem((*place, "name"), f"name: {rubric.name!r} appears twice")
@@ -141,8 +135,6 @@ def _describe_fault(fault: ErrorDetails, place: _Place) -> str:
 
 @dataclass(frozen=True)
 class _Page:
-    """The values of a file with their rows, and the problems found."""
-
     problems: list[Problem] = field(default_factory=list[Problem])
     _rows: dict[_Place, int] = field(default_factory=dict[_Place, int])
     _seen: set[int] = field(default_factory=set[int])
@@ -206,7 +198,7 @@ class RubricMetric(Metric):
         question = RateResponse(
             criteria=self.rubric.criteria.strip(),
             levels=tuple((level, levels[level].strip()) for level in sorted(levels)),
-            query=sample.asked,
+            query=sample.query_with_history,
             response=response,
             contexts=contexts if "contexts" in reads else None,
             reference=reference,

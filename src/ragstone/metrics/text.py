@@ -21,10 +21,7 @@ RAPIDFUZZ: Mapping[str, str] = MappingProxyType({"rapidfuzz": "ragstone[text]"})
 
 @dataclass(frozen=True)
 class TextMetric(Metric):
-    """A metric that compares response and reference as texts; no calls are made.
-
-    Subclasses define `compare` for texts that are not blank.
-    """
+    """Compares response and reference as texts; no calls are made."""
 
     needs: ClassVar[tuple[str, ...]] = ("response", "reference")
 

@@ -111,7 +111,7 @@ class _Views:
         return {
             "item": item,
             "sample_id": row.sample.id,
-            "query": row.sample.asked,
+            "query": row.sample.query_with_history,
             "response": row.sample.response,
             "claim": claim.text,
             "span": claim.span,

@@ -255,7 +255,7 @@ class RunSummaryBuilder:
         self.rows += 1
         self._places.append(row.index)
         ranked = row.sample.ranking is not None
-        self._keys.add(row.sample.asked, row.sample.contexts, row.sample.tags)
+        self._keys.add(row.sample.query_with_history, row.sample.contexts, row.sample.tags)
         self._grouping = None
         for name, counts in self.scores.items():
             counts.add(

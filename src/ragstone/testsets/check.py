@@ -440,9 +440,11 @@ class _Checker:
 
     async def _check_unanswerable(self, row: _Row) -> None:
         listed = [chunk for found in row.listed.values() for chunk in found]
-        chunks = self._verifier.nearest(row.sample.asked, listed)
+        chunks = self._verifier.nearest(row.sample.query_with_history, listed)
         shown = _Shown(chunks)
-        answer = await self._verifier.ask(FindAnswer(query=row.sample.asked, contexts=shown.texts))
+        answer = await self._verifier.ask(
+            FindAnswer(query=row.sample.query_with_history, contexts=shown.texts)
+        )
         if answer.found:
             spans = list(shown.spans(answer.evidence))
             where = listing(dict.fromkeys(chunks[n].id for n in quoted(answer)), 3)
@@ -459,7 +461,9 @@ class _Checker:
     def _near(self, row: _Row) -> list[Chunk]:
         """Return the chunks nearest to the query and the reference that are not listed."""
         listed = {chunk.id for found in row.listed.values() for chunk in found}
-        similar = self._index.search(f"{row.sample.asked}\n{row.reference}", NEAR + len(listed))
+        similar = self._index.search(
+            f"{row.sample.query_with_history}\n{row.reference}", NEAR + len(listed)
+        )
         return [chunk for chunk in similar if chunk.id not in listed][:NEAR]
 
     def _best(self, row: _Row) -> list[Chunk]:
@@ -467,7 +471,7 @@ class _Checker:
         chunks: list[Chunk] = []
         for found in row.listed.values():
             if len(found) > 2 * NEAR:
-                text = f"{row.sample.asked}\n{row.reference}"
+                text = f"{row.sample.query_with_history}\n{row.reference}"
                 similar = self._index.search(text, len(self._corpus.chunks))
                 inside = {chunk.id for chunk in found}
                 found = [chunk for chunk in similar if chunk.id in inside][: 2 * NEAR]
@@ -480,7 +484,7 @@ class _Checker:
             return
         row.claims = row.sample.reference_claims or ()
         if not row.claims:
-            asked = ExtractClaims(query=row.sample.asked, response=row.reference)
+            asked = ExtractClaims(query=row.sample.query_with_history, response=row.reference)
             found = await self._verifier.ask(asked)
             row.claims = tuple(claim.text for claim in found) or (row.reference,)
         best: dict[str, tuple[Verdict, _Shown]] = {}
@@ -564,7 +568,7 @@ class _Checker:
         self, row: _Row, chunks: Sequence[Chunk], others: Sequence[Chunk]
     ) -> set[str]:
         """Return the ids of the listed chunks and of the others that have the answer."""
-        query, every = row.sample.asked, [*chunks, *others]
+        query, every = row.sample.query_with_history, [*chunks, *others]
         if row.reference:
             texts = _Shown(every).texts
             asked = GradeContexts(query=query, answer=row.reference, contexts=texts)
@@ -601,7 +605,7 @@ class _Checker:
                 enough = all(each.label is Label.SUPPORTED for each in verdicts)
                 evidence = [item for each in verdicts for item in each.evidence]
             else:
-                question = FindAnswer(query=row.sample.asked, contexts=shown.texts)
+                question = FindAnswer(query=row.sample.query_with_history, contexts=shown.texts)
                 answer = await self._verifier.ask(question)
                 enough, evidence = answer.found, list(answer.evidence)
             if enough:

@@ -160,18 +160,26 @@ def duplicates(samples: Sequence[Sample], index: ChunkIndex) -> Mapping[int, tup
     """
     found: dict[int, tuple[str, bool]] = {}
     firsts: dict[str, int] = {}
-    frequency = Counter(term for sample in samples for term in topic_terms(sample.asked))
+    frequency = Counter(
+        term for sample in samples for term in topic_terms(sample.query_with_history)
+    )
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, sample in enumerate(samples):
         if "variant_of" in sample.tags:
             continue
-        plain = " ".join(sample.asked.casefold().split()).rstrip(" ?!.？")
+        plain = " ".join(sample.query_with_history.casefold().split()).rstrip(" ?!.？")
         if (first := firsts.setdefault(plain, place)) != place:
             found[place] = samples[first].id, True
             continue
-        rarest = rarest_terms(sample.asked, frequency.__getitem__)
+        rarest = rarest_terms(sample.query_with_history, frequency.__getitem__)
         near = sorted({other for term in rarest for other in places[term]})
-        alike = [(similarity(sample.asked, samples[other].asked, index), -other) for other in near]
+        alike = [
+            (
+                similarity(sample.query_with_history, samples[other].query_with_history, index),
+                -other,
+            )
+            for other in near
+        ]
         if alike and (best := max(alike))[0] >= ALIKE:
             found[place] = samples[-best[1]].id, False
         for term in rarest:

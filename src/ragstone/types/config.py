@@ -43,23 +43,20 @@ ORIGIN = "scored again from"
 
 def _cutoffs(given: object) -> int | tuple[int, ...]:
     several = cast("Sequence[object]", given) if isinstance(given, Sequence) else [given]
-    parts = given.split(",") if isinstance(given, str) else several
-    try:
-        ks = tuple(map(_cutoff, parts))
-    except (TypeError, ValueError):
-        ks = ()
+    ks: tuple[int, ...] = ()
+    for part in given.split(",") if isinstance(given, str) else several:
+        if isinstance(part, str) and part.isascii() and part.strip(" ").isdecimal():
+            ks += (int(part),)
+        elif isinstance(part, SupportsIndex) and not isinstance(part, bool):
+            ks += (index(part),)
+        else:
+            ks += (0,)
     if not ks or min(ks) < 1:
         fix = "write a whole number of at least 1, or several separated by commas, such as 1,3,5,10"
         raise PydanticCustomError("cutoffs", fix)
     if len(set(ks)) < len(ks):
         raise PydanticCustomError("cutoffs", "a cut-off is repeated; write each once")
     return ks[0] if len(ks) == 1 else ks
-
-
-def _cutoff(value: object) -> int:
-    if isinstance(value, str):
-        return int(value) if value.strip(" ").isdecimal() and value.isascii() else 0
-    return 0 if isinstance(value, bool) else index(cast("SupportsIndex", value))
 
 
 Cutoffs = Annotated[int | tuple[int, ...], BeforeValidator(_cutoffs)]
@@ -94,17 +91,9 @@ def _setting(
 ) -> Any:
     """Declare a setting. Command-line options, config keys, ini names and docs are made from it.
 
-    Args:
-        group: the heading of the help under which the option appears.
-        default: the value if nothing sets it.
-        description: the help text, if not the text below the field.
-        flags: the option's spellings, if not `--` and the field's name.
-        keys: other names for it in a config file.
-        metavar: the placeholder for its value in the help.
-        common: whether the short help shows it.
-        default_text: the default as the help shows it, if not the value itself.
-        option: whether `run` has an option for it; others are set by `--set` or a config file.
-        limits: pydantic's limits, such as `ge=1`.
+    The `description` is the text below the field, if none is given. `group` is a heading of the
+    help, whose short form shows `common` settings only. `keys` are other names in a config file.
+    Without an `option` of `run`, it is set by `--set` or a config file.
     """
     about = {"group": group, "flags": flags, "keys": keys, "metavar": metavar}
     about |= {"common": common, "default_text": default_text, "option": option}
@@ -152,8 +141,6 @@ class JudgePlan(FrozenModel):
     """Share of the confident verdicts that a cascade has its second judge check, to measure how
     often the two agree.
     """
-    offline: bool = _setting("Judge", False)
-    """Download nothing; a local model must already be on this machine."""
     cache: bool = _setting("Judge", True, common=True)
     """Cache replies and reuse cached ones."""
     reply_cache: str | None = _setting(
@@ -207,8 +194,6 @@ class ClaimPlan(FrozenModel):
 
 
 class Selection(TypedDict):
-    """Which rows of the data are read: the first ones, or some that a seed draws at random."""
-
     limit: int | None
     sample: int | None
     seed: int
@@ -363,8 +348,6 @@ class Settings(Plan):
 
 @dataclass(frozen=True)
 class Setting:
-    """What a setting is called and how it is shown, as its field declares it."""
-
     name: str
     given: str | None
     group: str
@@ -415,12 +398,10 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         if field.json_schema_extra
     }
 )
-"""Every setting by its field's name."""
 GROUPS = (
     *("Data", "RAG system", "Metrics", "Judge", "Claims and verdicts", "Limits", "Gates"),
     *("Results", "Store"),
 )
-"""The groups of the settings, in the order of pages and files."""
 
 
 _ARGUMENTS = {
@@ -476,16 +457,11 @@ def python_names() -> Generator[None, None, None]:
 
 
 def settings_schema() -> dict[str, object]:
-    schema: dict[str, Any] = Settings.model_json_schema()
-    fields = schema["properties"]
+    fields: Mapping[str, Any] = Settings.model_json_schema()["properties"]
     found: dict[str, object] = {}
     for setting in SETTINGS.values():
-        about = {
-            key: value
-            for key, value in fields[setting.name].items()
-            if key not in ("setting", "title")
-        }
-        about = dict(sorted({**about, "description": setting.description}.items()))
+        about = {**fields[setting.name], "description": setting.description}
+        about = {key: about[key] for key in sorted(about.keys() - {"setting", "title"})}
         if setting.name in ("metrics", "plugin"):
             about = {"anyOf": [{"type": "string"}, about]}
         for key in (setting.name, *setting.keys):
@@ -500,11 +476,7 @@ def settings_schema() -> dict[str, object]:
 
 
 class Source(FrozenModel):
-    """The data set of a run: its name, the SHA-256 of its bytes, and its rows.
-
-    `path` is where the file was; None for samples in memory. `sample` is how its rows were drawn at
-    random; None if they were not.
-    """
+    """The data set of a run, the SHA-256 of its bytes, and how the `sample` was drawn."""
 
     name: str
     fingerprint: str | None = None
@@ -520,7 +492,6 @@ class Manifest(FrozenModel):
     Attributes:
         judge_note: a description of the judge; None if no metric used one.
         judge_test: the result of the last test of this judge; None if it was not tested.
-        target: the RAG system that was called; None if none was.
         not_run: metric -> why it was not run.
         identity: everything that affects the numbers, by name; equal for repetitions of a run.
         judge_setups: metric -> hash of the judge and what affects the replies to its questions.

@@ -42,10 +42,7 @@ class Gate(FrozenModel):
     def check(
         self, summaries: Mapping[str, Summary], *, clusters: int | None = None
     ) -> "GateResult":
-        """Compare a run's summaries with the threshold; `passed` is None if nothing was scored.
-
-        `clusters` is the number of groups of the scored rows; None if they are independent.
-        """
+        """`clusters` is the number of groups of the scored rows; None if they are independent."""
         summary = summaries.get(self.metric)
         value = None if summary is None else self._value(summary)
         passed = None if value is None else reaches(value, self.threshold, self.op)
@@ -64,7 +61,6 @@ class Gate(FrozenModel):
         return GateResult(**dict(self), value=value, passed=passed, why=why)
 
     def _doubt(self, found: Correction) -> str | None:
-        """Return why the corrected mean cannot be compared, or None."""
         if found.problem or found.interval is None:
             return found.problem
         low, high = found.interval
@@ -89,11 +85,7 @@ class Gate(FrozenModel):
 
 
 class GateResult(Gate):
-    """A gate, the value it was compared with, and whether it passed; None if undetermined.
-
-    Attributes:
-        why: why the scored rows have no interval to compare, if they have none.
-    """
+    """A gate, its value, whether it passed (None if undetermined), and why there is no value."""
 
     value: float | None
     passed: bool | None

@@ -16,8 +16,7 @@ class HumanLabel:
         position: the row's `index` in the run, from 0.
         claim: the claim's index in the metric's score, from 0; None is the whole response.
         value: True is supported (or faithful), False is not; None is "cannot tell".
-        at: when it was given, in UTC.
-        probability: the chance of the row to be drawn for labelling, in (0, 1].
+        probability: the chance of the row to be drawn for labelling.
         blind: whether the person has not seen the judge's verdict.
     """
 

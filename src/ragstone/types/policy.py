@@ -1,7 +1,6 @@
-"""Policies: the rules that turn verdicts into a score, without any calls.
+"""Policies: the rules of tools and documents that turn verdicts into a score, as data.
 
-Each tool or document with a rule for faithfulness is one policy, as data. A preset combines a
-policy with the judge settings of its document.
+A preset combines a policy with the judge settings of its document.
 """
 
 import math
@@ -45,14 +44,12 @@ HALF_FLAGGED = PolicyOutcome(State.SCORED, 0.5, flagged=True)
 class CountMismatch:
     """The score if there are fewer or more verdicts than claims: their mean weight, flagged.
 
-    `cut` ignores verdicts beyond the number of claims; `nothing` applies if there are none. With
-    `taken_off`, the score is 1 minus the mean deduction per claim: 1 minus the weight of each
-    verdict, and 1 for each missing verdict.
+    `deduct` takes 1 minus its weight off 1 for each verdict, and 1 for each missing one, per claim.
     """
 
-    nothing: PolicyOutcome
-    cut: bool = False
-    taken_off: bool = False
+    if_no_verdicts: PolicyOutcome
+    ignore_extra: bool = False
+    deduct: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,16 +57,12 @@ class Policy:
     """How verdicts become a score, and what happens without them.
 
     Attributes:
-        weights: the weight of each label; the score is the mean weight of all verdicts.
-        threshold: what a score must reach to pass; None for no threshold.
-        empty_response: the response is "".
-        no_claims: the response is not empty and makes no claims.
         no_contexts: there are claims and no contexts; None makes every claim NOT_ENOUGH_INFO
             without asking the judge.
         unanswered: unreachable, rejected, timed out, rate limited, truncated or over budget.
         unreadable: nothing could be read, after the re-ask.
-        miscounted: fewer or more verdicts than claims, after the re-ask; None fails.
-        misread: the label that replaces an unreadable one, flagged; None fails.
+        on_count_mismatch: None fails.
+        on_unreadable_label: the label that replaces an unreadable one, flagged; None fails.
         probable: the score is the mean probability that a claim is supported, instead of the mean
             weight; undefined if a verdict has no confidence.
     """
@@ -84,8 +77,8 @@ class Policy:
     refused: PolicyOutcome = FAILED
     unanswered: PolicyOutcome = FAILED
     unreadable: PolicyOutcome = FAILED
-    miscounted: CountMismatch | None = None
-    misread: Label | None = None
+    on_count_mismatch: CountMismatch | None = None
+    on_unreadable_label: Label | None = None
     probable: bool = False
 
     @property
@@ -97,11 +90,8 @@ class Policy:
         return max(self.weights.values())
 
     def number(self, labels: Sequence[Label], *, due: int | None = None) -> float:
-        """Return the mean weight of at least one label.
-
-        `due` is the number of claims, if it differs from the number of labels.
-        """
-        if due is not None and self.miscounted is not None and self.miscounted.taken_off:
+        """Return the mean weight of at least one label; `due` is the number of claims."""
+        if due is not None and self.on_count_mismatch is not None and self.on_count_mismatch.deduct:
             deducted = math.fsum(1 - self.weights[label] for label in labels)
             return max(0.0, 1 - (deducted + max(0, due - len(labels))) / due)
         return math.fsum(self.weights[label] for label in labels) / len(labels)
@@ -136,7 +126,7 @@ _ALL = (
         STRICT,
         name="ragas",
         source="RAGAS: supported / returned, NaN if nothing was returned",
-        miscounted=CountMismatch(nothing=UNDEFINED),
+        on_count_mismatch=CountMismatch(if_no_verdicts=UNDEFINED),
     ),
     Policy(
         "deepeval",
@@ -145,8 +135,8 @@ _ALL = (
         threshold=0.5,
         no_claims=ONE,
         no_contexts=UNDEFINED,
-        miscounted=CountMismatch(nothing=FAILED),
-        misread=Label.NOT_ENOUGH_INFO,
+        on_count_mismatch=CountMismatch(if_no_verdicts=FAILED),
+        on_unreadable_label=Label.NOT_ENOUGH_INFO,
     ),
     Policy(
         "ragaliq",
@@ -166,8 +156,8 @@ _ALL = (
         refused=ZERO_FLAGGED,
         unanswered=HALF_FLAGGED,
         unreadable=HALF_FLAGGED,
-        miscounted=CountMismatch(nothing=HALF_FLAGGED, cut=True),
-        misread=Label.NOT_ENOUGH_INFO,
+        on_count_mismatch=CountMismatch(if_no_verdicts=HALF_FLAGGED, ignore_extra=True),
+        on_unreadable_label=Label.NOT_ENOUGH_INFO,
     ),
     Policy(
         "promptfoo",
@@ -179,8 +169,8 @@ _ALL = (
         refused=ZERO_FLAGGED,
         unanswered=ZERO_FLAGGED,
         unreadable=ZERO_FLAGGED,
-        miscounted=CountMismatch(nothing=ZERO_FLAGGED, taken_off=True),
-        misread=Label.NOT_ENOUGH_INFO,
+        on_count_mismatch=CountMismatch(if_no_verdicts=ZERO_FLAGGED, deduct=True),
+        on_unreadable_label=Label.NOT_ENOUGH_INFO,
     ),
 )
 
@@ -214,6 +204,4 @@ def preset(name: str) -> Mapping[str, str | int | bool]:
 
 
 PolicyName = Annotated[str, AfterValidator(lambda name: get_policy(name).name)]
-"""The name of an existing policy."""
 PresetName = Annotated[str, AfterValidator(lambda name: preset(name) and name)]
-"""The name of an existing preset."""

@@ -38,14 +38,12 @@ T = TypeVar("T")
 class Question(FrozenModel, ABC, Generic[T]):
     """What a judge can be asked; its reply has the type T.
 
-    Fields are strings, numbers, tuples and nouns, never a Sample, so that equal questions have
-    equal keys in all rows. `tags` are the row's tags that the judge's prompts use, as (name, value)
-    pairs; usually none.
+    Fields are never a Sample, so that equal questions have equal keys in all rows. `tags` are the
+    row's tags that the judge's prompts use, as (name, value) pairs.
     """
 
     kind: ClassVar[str]
     replies: ClassVar[TypeAdapter[Any]]
-    """The validator of this kind's replies."""
     one_each: ClassVar[tuple[str, str] | None] = None
     """What a reply has one entry each for: the field, and the name of the entries."""
 
@@ -94,11 +92,9 @@ class Question(FrozenModel, ABC, Generic[T]):
 
 
 _KINDS: dict[str, type[Question[object]]] = {}
-"""Every kind of question by its name, including those of plugins."""
 
 
 def adapter_of(kind: str) -> TypeAdapter[object]:
-    """Return the validator of a kind's replies, so that stored ones can be read back."""
     if kind not in _KINDS:
         raise UnknownNameError("kind of question", kind, _KINDS)
     return _KINDS[kind].adapter()
@@ -117,7 +113,6 @@ class GradeContexts(Question[tuple[Grade, ...]]):
     contexts: tuple[str, ...]
 
     replies: ClassVar = TypeAdapter(tuple[Grade, ...])
-    """Grades, one per context, in the contexts' order."""
     one_each = ("contexts", "grades")
 
 
@@ -130,7 +125,6 @@ class GradeSentences(Question[tuple[Grade, ...]]):
     sentences: tuple[str, ...]
 
     replies: ClassVar = TypeAdapter(tuple[Grade, ...])
-    """Grades, one per sentence, in the sentences' order."""
     one_each = ("sentences", "grades")
 
 
@@ -143,7 +137,6 @@ class GenerateQueries(Question[GeneratedQueries]):
     count: Annotated[int, Field(ge=1)]
 
     replies: ClassVar = TypeAdapter(GeneratedQueries)
-    """Queries, and whether the response is noncommittal."""
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[GeneratedQueries]:
         reply = super().reply(value, usage)
@@ -162,7 +155,6 @@ class DetectAbstention(Question[bool]):
     response: str
 
     replies: ClassVar = TypeAdapter(bool)
-    """True for an abstention, false for an answer."""
 
 
 class TextSimilarity(Question[tuple[float, ...]]):
@@ -174,16 +166,11 @@ class TextSimilarity(Question[tuple[float, ...]]):
     others: tuple[str, ...]
 
     replies: ClassVar = TypeAdapter(tuple[Cosine, ...])
-    """Cosines in [-1, 1], one for each of the others, in their order."""
     one_each = ("others", "cosines")
 
 
 class RateResponse(Question[Rating]):
-    """Which of these levels does this response reach, by the criteria?
-
-    `levels` are (number, meaning) pairs; contexts and reference are None if the criteria do not
-    use them.
-    """
+    """Which of these levels, (number, meaning), does this response reach, by the criteria?"""
 
     kind: ClassVar[str] = "rate_response"
 
@@ -195,7 +182,6 @@ class RateResponse(Question[Rating]):
     reference: str | None = None
 
     replies: ClassVar = TypeAdapter(Rating)
-    """One level with the reason for it."""
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[Rating]:
         reply = super().reply(value, usage)
@@ -210,10 +196,7 @@ TEXTS: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[str, ...])
 
 
 class ExtractClaims(Question[tuple[Claim, ...]]):
-    """Which claims does this text make? The query helps to resolve references in it.
-
-    With `by="sentences"`, its declarative sentences are its claims, and no model is asked.
-    """
+    """Which claims does this text make? With `by="sentences"`, its declarative sentences."""
 
     kind: ClassVar[str] = "extract_claims"
 
@@ -222,15 +205,10 @@ class ExtractClaims(Question[tuple[Claim, ...]]):
     by: Literal["judge", "sentences"] = "judge"
 
     replies: ClassVar = TypeAdapter(tuple[Claim, ...])
-    """Claims, in the order of the text."""
 
 
 class VerifyClaims(Question[tuple[Verdict, ...]]):
-    """What do these contexts say about each of these claims?
-
-    With `partial`, the answer may be PARTIALLY_SUPPORTED; a model is asked about at most
-    `batch_size` claims at once.
-    """
+    """What do these contexts say about each claim? A model reads `batch_size` claims at once."""
 
     kind: ClassVar[str] = "verify_claims"
 
@@ -240,7 +218,6 @@ class VerifyClaims(Question[tuple[Verdict, ...]]):
     batch_size: Annotated[int, Field(ge=1)] = BATCH
 
     replies: ClassVar = TypeAdapter(tuple[Verdict, ...])
-    """Verdicts, one per claim, in the claims' order."""
     one_each = ("claims", "verdicts")
 
 
@@ -253,7 +230,6 @@ class ExtractTruths(Question[tuple[str, ...]]):
     limit: Annotated[int, Field(ge=1)] | None = None
 
     replies: ClassVar = TEXTS
-    """Facts, in the order of the text."""
 
 
 class Explain(Question[str]):
@@ -266,7 +242,6 @@ class Explain(Question[str]):
     reasons: tuple[str, ...]
 
     replies: ClassVar = TypeAdapter(str)
-    """Texts."""
 
 
 class FindAnswer(Question[FoundAnswer]):
@@ -278,18 +253,13 @@ class FindAnswer(Question[FoundAnswer]):
     contexts: tuple[str, ...]
 
     replies: ClassVar = TypeAdapter(FoundAnswer)
-    """Whether they do, the answer, and its evidence."""
 
 
 class WriteQuestions(Question[tuple[DraftQuestion, ...]]):
     """Which test questions can be asked about these passages? At most `count` of them.
 
-    Attributes:
-        type: `single` needs one passage, `multi` and `compare` need all of them, and
-            `unanswerable` is on their subject, but they do not answer it.
-        brief: who asks, and about what; the user's own words.
-        language: the language of query, reference and claims; empty for the passages' own.
-        avoid: queries that exist already.
+    `single` needs one passage, `multi` and `compare` need all of them, and `unanswerable` is on
+    their subject, but they do not answer it. `brief` says who asks, in the user's own words.
     """
 
     kind: ClassVar[str] = "write_questions"
@@ -302,4 +272,3 @@ class WriteQuestions(Question[tuple[DraftQuestion, ...]]):
     avoid: tuple[str, ...] = ()
 
     replies: ClassVar = TypeAdapter(tuple[DraftQuestion, ...])
-    """Drafts; none if the passages allow no question."""

@@ -1,6 +1,6 @@
 """Rankings: the grades of many queries' documents by rank, as arrays; sums are made on demand."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, repeat
@@ -19,10 +19,7 @@ SHALLOW = 32
 
 @dataclass(frozen=True)
 class Rankings:
-    """Q queries, each with the documents a retriever returned, best first.
-
-    A document that is listed twice counts once, at its first rank; later copies do not take up
-    ranks.
+    """Q queries, each with the distinct documents a retriever returned, best first.
 
     Attributes:
         gains: float64[Q, D], the grade of the document at each rank; 0 if it is not known to be
@@ -32,8 +29,6 @@ class Rankings:
         n_relevant: int64[Q], documents with a grade above 0, returned or not.
         n_irrelevant: int64[Q], documents judged not relevant (grade 0), returned or not.
         n_retrieved: int64[Q], distinct documents returned, up to the depth that was read.
-        ids: Q sequences of distinct document ids, best first.
-        relevance: Q mappings of document id to grade.
     """
 
     gains: NDArray[np.float64]
@@ -55,10 +50,15 @@ class Rankings:
     ) -> "Rankings":
         """Build from Q lists of document ids, best first, and Q mappings of id to grade.
 
-        `depth` limits the ranks that are read; metrics with cut-offs up to it are not affected.
+        A document counts at its first rank; later copies do not take up ranks. `depth` limits the
+        ranks that are read.
         """
-        ids = [_distinct(each, depth) for each in retrieved]
-        n_retrieved = _counts(map(len, ids))
+        ids: list[Sequence[str]] = []
+        for each in retrieved:
+            first = each[:depth]
+            is_distinct = len(set(first)) == len(first)
+            ids.append(first if is_distinct else tuple(dict.fromkeys(each))[:depth])
+        n_retrieved = np.fromiter(map(len, ids), dtype=np.int64)
         found = (
             map(known.get, each, repeat(np.nan)) for each, known in zip(ids, relevance, strict=True)
         )
@@ -72,7 +72,7 @@ class Rankings:
             ranks=ranks,
             grades=table[rows, ranks],
             n_retrieved=n_retrieved,
-            judged=Judged.of(values, _counts(map(len, relevance))),
+            judged=Judged.of(values, np.fromiter(map(len, relevance), dtype=np.int64)),
             ids=ids,
             relevance=relevance,
         )
@@ -169,12 +169,8 @@ class Rankings:
         return replace(self, gains=self.best, irrelevant=nothing, n_retrieved=self.n_relevant)
 
     def discounted(self, k: int, *, exponential: bool = False) -> NDArray[np.float64]:
-        """Return float64[Q]: the gains of the first k, each over log2(rank + 1), summed.
-
-        Gains are shares of the gain of the query's best document, so that no grade is too high
-        to be raised to a power: comparable within a query, not between queries.
-        """
-
+        # Gains are shares of the gain of the query's best document, so that no grade is too high
+        # to be raised to a power: comparable within a query, not between queries.
         def summed(depth: int) -> NDArray[np.float64]:
             grades = np.maximum(self.gains[:, :depth], 0.0)
             if exponential:
@@ -192,7 +188,7 @@ class Rankings:
 
 @dataclass(frozen=True)
 class Judged:
-    """The judgments of Q queries, independent of any ranking; fields as in `Rankings`."""
+    """The judgments of Q queries, independent of any ranking."""
 
     best: NDArray[np.float64]
     n_relevant: NDArray[np.int64]
@@ -215,18 +211,6 @@ def ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.f
 
 
 def cut(sums: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """Return float64[Q], the sums float64[Q, D] at rank k, or at the end of the lists.
-
-    The sums are made rank by rank, so trailing zeros do not change a bit of them.
-    """
+    """Return float64[Q], the sums float64[Q, D] at rank k, or at the end of the lists."""
     depth = min(k, sums.shape[1])
     return sums[:, depth - 1] if depth else np.zeros(len(sums))
-
-
-def _distinct(ids: Sequence[str], depth: int | None) -> Sequence[str]:
-    first = ids[:depth]
-    return first if len(set(first)) == len(first) else tuple(dict.fromkeys(ids))[:depth]
-
-
-def _counts(numbers: Iterable[int]) -> NDArray[np.int64]:
-    return np.fromiter(numbers, dtype=np.int64)

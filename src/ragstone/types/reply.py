@@ -16,13 +16,10 @@ class Usage:
 
     Attributes:
         calls: calls of a service, including `retries`; `cached` are answers from the cache.
-        prompt_tokens: as counted by the provider, including `cached_tokens` at the cache price.
-        completion_tokens: as counted by the provider, including hidden `reasoning_tokens`.
-        accepted_prediction_tokens, rejected_prediction_tokens: of a predicted output, as counted by
-            the provider; part of `completion_tokens`.
-        reused_tokens: tokens of the `cached` answers, paid when they were first made; in no other
-            count.
-        cost_usd: an estimate in US dollars; None if no price is known.
+        prompt_tokens: includes `cached_tokens` at the cache price.
+        completion_tokens: includes hidden `reasoning_tokens` and both kinds of prediction tokens.
+        reused_tokens: of the `cached` answers, paid when they were first made; in no other count.
+        cost_usd: an estimate; None if no price is known.
         local_calls: runs of a model on this machine, with `local_tokens`; free, not in `calls`.
     """
 
@@ -63,10 +60,8 @@ class CascadeStats:
     """How many verdicts of a cascade were escalated, and how often its judges agreed.
 
     Attributes:
-        escalated: verdicts of the second judge because the first was not sure enough.
         audited: confident verdicts that were also asked of the second judge, whose verdicts count.
         agreed_supported: audited verdicts on which both agreed whether the claim is supported.
-        agreed_label: audited verdicts with the same label.
         saved: calls of the second judge that were not made, without windows and retries.
         unanswered: escalated claims without a verdict, not in `verdicts`: their question failed.
     """
@@ -94,13 +89,10 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class Reply(Generic[T_co]):
-    """A judge's validated answer to one question.
+    """A judge's validated answer to one question, and what it cost.
 
-    Attributes:
-        usage, attempts: what it cost, and how often the question was asked.
-        raw: the reply as the model wrote it; None if no model wrote one.
-        final: False if asking again was cut short, so that the reply must not be cached.
-        cascade: how a cascade split the verdicts; None without a cascade.
+    `raw` is as the model wrote it. A reply is not `final`, and must not be cached, if asking again
+    was cut short.
     """
 
     value: T_co
@@ -116,10 +108,7 @@ class Reply(Generic[T_co]):
 class PartialVerdict:
     """One item of a reply that could not be used as a whole.
 
-    Attributes:
-        number: the number of its claim, from 1; None if it has none.
-        written: the label as written.
-        verdict: what could be read; None if the label is not one.
+    `number` is its claim's, from 1; `verdict` is None if the label, as `written`, is not one.
     """
 
     number: int | None
@@ -129,12 +118,7 @@ class PartialVerdict:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no reply: the cause, the details, and what was returned.
-
-    Attributes:
-        returned: the verdicts that were returned, in order; a policy may use them.
-        raw, attempts, usage, cascade: as a Reply's.
-    """
+    """Why there is no reply; a policy may use the verdicts that were `returned`."""
 
     cause: Cause
     message: str
@@ -153,25 +137,19 @@ class Failure:
 
 
 class JudgeFailureError(JudgeError):
-    """A JudgeError that carries the whole Failure."""
-
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
         super().__init__(failure.cause, failure.message)
 
 
 Outcome: TypeAlias = Reply[T] | Failure
-"""The result of asking a question."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One question and its outcome.
+    """One question, its outcome, and the number of metrics that asked it.
 
-    Attributes:
-        started_at: seconds since 1970.
-        askers: the number of metrics that asked it; the judge was asked once.
-        latency_ms: from the question to the answer, including waits and retries.
+    `latency_ms` includes waits and retries; `started_at` is in seconds since 1970.
     """
 
     key: str

@@ -16,7 +16,7 @@ from ragstone._internal.fields import (
     known,
 )
 
-STAND_INS: Mapping[str, str] = MappingProxyType(
+SUBSTITUTE_FIELDS: Mapping[str, str] = MappingProxyType(
     {"ranking": "contexts", "reference_claims": "reference"}
 )
 """Field -> the field used if it is missing."""
@@ -24,13 +24,13 @@ Tags = FrozenMap[str, Figure]
 NO_TAGS: Tags = MappingProxyType({})
 
 
-def in_words(field: str) -> str:
+def describe_field(field: str) -> str:
     """Return a field's name with its substitute: `ranking (or contexts)`, or its usual column."""
     if field == "relevance":
         return "relevance (column point_ids)"
     if field == "reference_claims":
         return "reference (or reference_claims)"
-    return f"{field} (or {STAND_INS[field]})" if field in STAND_INS else field
+    return f"{field} (or {SUBSTITUTE_FIELDS[field]})" if field in SUBSTITUTE_FIELDS else field
 
 
 class Context(FrozenModel):
@@ -89,7 +89,7 @@ class Sample(FrozenModel):
     tags: Tags = Field(default_factory=lambda: NO_TAGS)
 
     @property
-    def asked(self) -> str:
+    def query_with_history(self) -> str:
         """The query as judges read it: after the history, if there is one."""
         return with_history(self.query, self.history)
 
@@ -99,10 +99,14 @@ class Sample(FrozenModel):
         history = [{"role": each.role, "content": each.content} for each in self.history or ()]
         return [*history, {"role": "user", "content": self.query}]
 
-    def held(self, field: str) -> object:
+    def value_or_substitute(self, field: str) -> object:
         """Return the value of a field, or of its substitute if it is missing."""
         own = getattr(self, field)
-        return getattr(self, STAND_INS[field]) if own is None and field in STAND_INS else own
+        return (
+            getattr(self, SUBSTITUTE_FIELDS[field])
+            if own is None and field in SUBSTITUTE_FIELDS
+            else own
+        )
 
     @property
     def ranked(self) -> tuple[Context, ...] | None:

@@ -100,8 +100,9 @@ def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     said = {"metrics": "faithfulness", "judge": "local:hf:owner/nothing"}
     assert estimate(ROWS, **said).local_calls == (1, 1)
-    with pytest.raises(UsageError, match="offline=True does not allow downloading"):
-        estimate(ROWS, **said, config={"offline": True})
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(UsageError, match="HF_HUB_OFFLINE does not allow downloading"):
+        estimate(ROWS, **said)
 
 
 def test_a_dry_run_refuses_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

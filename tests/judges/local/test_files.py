@@ -20,7 +20,7 @@ from ragstone.judges.local.model import LocalSettings, ModelFiles
 
 
 def made(folder: Path | str, **settings: object) -> EntailmentJudge:
-    return EntailmentJudge(str(folder), LocalSettings.model_validate(settings), offline=True)
+    return EntailmentJudge(str(folder), LocalSettings.model_validate(settings), download=False)
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
@@ -262,18 +262,22 @@ def test_a_cache_that_lacks_a_file_is_not_taken_for_whole(
         location="weights.bin", size_threshold=0,
     )  # fmt: skip
     folder.rename(snapshot)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert made("hf:owner/nli")
     (snapshot / name).unlink()
-    with pytest.raises(UsageError, match=rf"cache on this machine is missing .*{name}.*--offline"):
+    with pytest.raises(
+        UsageError, match=rf"cache on this machine is missing .*{name}.*HF_HUB_OFFLINE"
+    ):
         made("hf:owner/nli")
 
 
 def test_offline_forbids_to_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
         UsageError,
-        match=r"the hub's cache .* is missing some or all files, and --offline does not allow",
+        match=r"the hub's cache .* is missing some or all files, and HF_HUB_OFFLINE does not allow",
     ):
         made("hf:owner/nli")
 
@@ -344,7 +348,7 @@ CODE = """
 from ragstone.errors import UsageError
 from ragstone.judges.local import EntailmentJudge
 try:
-    print(EntailmentJudge("hf:owner/nli", offline={offline}).name)
+    print(EntailmentJudge("hf:owner/nli").name)
 except UsageError as error:
     print(error)
 """
@@ -398,8 +402,9 @@ async def said(url: str, cache: Path, *, offline: bool = False, code: str = CODE
     """Return what another process says of the judge."""
     kept = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", code.format(offline=offline), cwd=cache.parent,
-        env={**kept, "HF_ENDPOINT": url, "HF_HUB_CACHE": str(cache), "HF_HUB_DISABLE_XET": "1"},
+        sys.executable, "-c", code, cwd=cache.parent,
+        env={**kept, "HF_ENDPOINT": url, "HF_HUB_CACHE": str(cache), "HF_HUB_DISABLE_XET": "1",
+             "HF_HUB_OFFLINE": str(int(offline))},
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     out, err = await process.communicate()
@@ -409,7 +414,7 @@ async def said(url: str, cache: Path, *, offline: bool = False, code: str = CODE
 
 async def test_a_named_model_is_downloaded_once_and_only_what_it_takes(hub, tmp_path) -> None:
     cache = tmp_path / "hub"
-    assert "--offline does not allow" in await said(hub.url, cache, offline=True)
+    assert "HF_HUB_OFFLINE does not allow" in await said(hub.url, cache, offline=True)
     assert hub.asked == []
     assert await said(hub.url, cache) == "local:hf:owner/nli"
     assert not [path for path in hub.asked if path.endswith(".bin")]

@@ -3,7 +3,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.judges.local.model import Head
+from ragstone.judges.local.model import Head, LocalSettings
 from ragstone.types.claim import Label
 
 YES, NO, NEI = Label.SUPPORTED, Label.CONTRADICTED, Label.NOT_ENOUGH_INFO
@@ -24,19 +24,19 @@ YES, NO, NEI = Label.SUPPORTED, Label.CONTRADICTED, Label.NOT_ENOUGH_INFO
 )
 def test_words_of_models_are_known_in_any_order_and_case(labels, means) -> None:
     config = {"id2label": {str(n): label for n, label in enumerate(labels)}}
-    assert Head.of(config, None, None, "m").labels == means
-    assert Head.of({}, "/".join(labels), None, "m").labels == means
+    assert Head.of(config, LocalSettings(), "m").labels == means
+    assert Head.of({}, LocalSettings(labels="/".join(labels)), "m").labels == means
 
 
 def test_numbers_decide_the_order_not_their_place_in_the_file() -> None:
     config = {"id2label": {"10": "neutral", "9": "entailment"}}
-    assert Head.of(config, None, None, "m").labels == (YES, NEI)
+    assert Head.of(config, LocalSettings(), "m").labels == (YES, NEI)
 
 
 @each_case("said", ["LABEL_0/LABEL_1", "LABEL_0", "0", "joy/anger", "neutral/contradiction", "a"])
 def test_what_does_not_say_which_is_supported_is_refused(said: str) -> None:
     with pytest.raises(UsageError, match="is unknown: its labels are"):
-        Head.of({}, said, None, "m")
+        Head.of({}, LocalSettings(labels=said), "m")
 
 
 def test_chances_add_up_what_means_the_same() -> None:

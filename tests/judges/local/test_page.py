@@ -26,7 +26,7 @@ def test_every_judge_of_the_page_can_be_named(said: str) -> None:
     name = JudgeSpec.of(said)
     settings = LocalSettings.of(name.options)
     if settings.labels:
-        assert Head.of(None, settings.labels, settings.head, name.model)
+        assert Head.of(None, settings, name.model)
 
 
 def test_every_model_that_is_exported_is_in_the_table_of_what_they_need() -> None:

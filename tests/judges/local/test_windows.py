@@ -127,9 +127,9 @@ def shown(folder: Path, tokenizer: Tokenizer, contexts: list[str], **said: objec
     tokenizer.save(str(folder / "tokenizer.json"))
     judge = EntailmentJudge(str(folder), LocalSettings.model_validate(said))
     [asked] = judge._prepared([CLAIM], contexts)
-    assert max(len(pair.ids) for pair in asked.pairs) <= judge._length
+    assert max(len(pair.ids) for _, pair in asked) <= judge._length
     texts: list[str] = []
-    for window, pair in zip(asked.windows, asked.pairs, strict=True):
+    for window, pair in asked:
         context = tokenizer.decode(list(pair.ids[: pair.claim[0][0]])).strip()
         assert context == window.text
         texts.append(context)
@@ -178,7 +178,7 @@ def test_no_character_of_a_text_without_sentences_is_lost(make_model, kind: str,
     [asked] = judge._prepared([CLAIM], [text])
     seen = {
         place
-        for window in asked.windows
+        for window, _ in asked
         for each in window.spans
         for place in range(each.start, each.end)
     }
@@ -195,15 +195,15 @@ def test_what_takes_more_tokens_than_were_counted_is_cut_in_two_and_not_off(
     counted = judge._pairs.starts
     monkeypatch.setattr(judge._pairs, "starts", lambda text: counted(text)[::2])
     [asked] = judge._prepared([CLAIM], [context])
-    assert max(len(pair.ids) for pair in asked.pairs) <= 160
-    texts = [window.text for window in asked.windows]
+    assert max(len(pair.ids) for _, pair in asked) <= 160
+    texts = [window.text for window, _ in asked]
     assert all(
         any(sentence.text in text for text in texts) or len(sentence.text) >= 900
         for sentence in split_sentences(context)
     )
     places = {
         place
-        for window in asked.windows
+        for window, _ in asked
         for each in window.spans
         for place in range(each.start, each.end)
     }
@@ -214,5 +214,5 @@ def test_what_takes_more_tokens_than_were_counted_is_cut_in_two_and_not_off(
 def test_any_length_has_room_for_contexts_beside_a_short_claim(make_model, length: int) -> None:
     judge = EntailmentJudge(str(make_model("nli")), LocalSettings(length=length))
     [asked] = judge._prepared(["It"], ["The phone weighs 172 grams. It charges."])
-    assert max(len(pair.ids) for pair in asked.pairs) <= length
-    assert sum(len(window.spans) for window in asked.windows) >= 2
+    assert max(len(pair.ids) for _, pair in asked) <= length
+    assert sum(len(window.spans) for window, _ in asked) >= 2

@@ -19,7 +19,7 @@ from ragstone.metrics.registry import OURS, origin
 from ragstone.reports.terminal import Grid, GridRow, print_grid, print_pairs
 from ragstone.types.claim import Label
 from ragstone.types.policy import POLICIES, PRESETS, Policy, PolicyOutcome
-from ragstone.types.sample import in_words
+from ragstone.types.sample import describe_field
 from ragstone.types.score import MetricInfo, State
 
 NOTES = (
@@ -34,7 +34,7 @@ def print_catalogue(console: Console) -> None:
     for info in catalogue().values():
         place = _origin(info.name)
         description = info.description if place == OURS else f"{info.description} (from {place})"
-        needs, calls = ", ".join(map(in_words, info.needs)), str(info.calls or "none")
+        needs, calls = ", ".join(map(describe_field, info.needs)), str(info.calls or "none")
         rows.append(GridRow((info.name, description, needs, calls, _range(info), info.better)))
     heads = ("metric", "what it measures", "needs", "calls", "range", "better")
     print_grid(console, Grid(heads, tuple(rows), prose=frozenset(("what it measures", "needs"))))
@@ -135,7 +135,7 @@ def _print_definition(
         "family": info.family,
         "range": _range(info),
         "direction": f"{info.better} is better",
-        "needs": ", ".join(map(in_words, info.needs)),
+        "needs": ", ".join(map(describe_field, info.needs)),
         "asks": ", ".join(metric.question_kinds) or "nothing",
         "calls": f"{info.calls} per sample, with default parameters" if info.calls else "none",
         "groups": ", ".join(groups) or "none; specify it by name",
@@ -209,13 +209,13 @@ def outcomes(policy: Policy) -> dict[str, str]:
     if policy.no_contexts is not None:
         no_contexts = _outcome(policy.no_contexts)
     miscounted = f"{State.FAILED.value}: {Cause.COUNT_MISMATCH.value}"
-    if (rule := policy.miscounted) is not None:
-        made = "mean after truncation" if rule.cut else "mean of those returned"
-        made = "1 - (unsupported + missing) / claims" if rule.taken_off else made
-        miscounted = f"{made}, flagged; if none: {_outcome(rule.nothing)}"
+    if (rule := policy.on_count_mismatch) is not None:
+        made = "mean after truncation" if rule.ignore_extra else "mean of those returned"
+        made = "1 - (unsupported + missing) / claims" if rule.deduct else made
+        miscounted = f"{made}, flagged; if none: {_outcome(rule.if_no_verdicts)}"
     misread = f"{State.FAILED.value}: {Cause.MALFORMED.value}"
-    if policy.misread is not None:
-        misread = f"counts as {policy.misread.value}, flagged"
+    if policy.on_unreadable_label is not None:
+        misread = f"counts as {policy.on_unreadable_label.value}, flagged"
     weights = " / ".join(f"{policy.weights[label]:g}" for label in Label)
     return {
         "response or contexts missing": State.UNDEFINED.value,

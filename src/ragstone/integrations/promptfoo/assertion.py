@@ -16,7 +16,7 @@ from ragstone.evaluation.config_file import Config, model_names, read_config
 from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.factory import make_judge
 from ragstone.metrics import Metric, select
-from ragstone.metrics.claim_scoring import ClaimMetric
+from ragstone.metrics.claim_checks import ClaimMetric
 from ragstone.types.config import ClaimPlan, JudgePlan, Plan
 from ragstone.types.gate import reaches
 from ragstone.types.policy import get_policy

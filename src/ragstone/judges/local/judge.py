@@ -35,7 +35,6 @@ T = TypeVar("T")
 VERSION = 2
 """The version of windows and results; a change invalidates cached replies."""
 BATCH = 16
-"""Pairs per run unless `batch` is set."""
 MARGIN = 4
 """Tokens left free in a pair: joined texts take a few more or less than each by itself."""
 STEP = 16
@@ -43,23 +42,15 @@ STEP = 16
 CONTRADICTED = 0.5
 """The probability above which a window contradicts a claim."""
 DECIMALS = 4
-"""Decimals of a confidence; batching changes the ones behind them."""
 MAX_FLAGS = 5
-"""How many unsupported passages of a claim a reason quotes."""
 KINDS = frozenset(kind.kind for kind in (ExtractClaims, VerifyClaims))
 OVERLAP = 4
-"""A window repeats the last sentence of the one before if it takes at most a 4th of the room, so
-that statements over two neighboring sentences are in one window."""
+"""A window repeats the last sentence of the one before if it takes at most a 4th of the room."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A sentence of a context, or a part of one that is too long.
-
-    Attributes:
-        context: the number of the context, from 0; `start` and `end` are characters in it.
-        tokens: its tokens, and those before the next sentence.
-    """
+    """A sentence of a context, or a part of one; `tokens` includes those before the next one."""
 
     context: int
     start: int
@@ -69,8 +60,6 @@ class Span:
 
 @dataclass(frozen=True)
 class Window:
-    """Neighboring spans, of one context or several, and their text."""
-
     spans: tuple[Span, ...]
     text: str
 
@@ -80,8 +69,7 @@ def split_spans(
 ) -> list[Span]:
     """Cut contexts between sentences, and sentences of more than `room` tokens inside.
 
-    `starts` returns where the tokens of a text begin. Many tokenizers have tokens for spaces and
-    new lines; those between two sentences count for the first one.
+    `starts` returns where the tokens of a text begin.
     """
     found: list[Span] = []
     for number, context in enumerate(contexts):
@@ -102,25 +90,17 @@ def split_spans(
 def make_windows(
     contexts: Sequence[str], spans: Sequence[Span], room: int, *, join: bool
 ) -> list[Window]:
-    """Join spans to windows of at most `room` tokens, in order, with some overlap.
-
-    Only with `join` does a window have spans of several contexts.
-    """
+    """Join spans of one context, or with `join` of several, to windows with some overlap."""
     groups = [spans]
     if not join:
         groups = [list(own) for _, own in groupby(spans, key=lambda each: each.context)]
-    parts = (part for group in groups for part in _parts(group, room))
-    return [Window(part, _text(contexts, part)) for part in parts]
+    return [Window(part, _text(contexts, part)) for g in groups for part in _parts(g, room)]
 
 
 def split_window(
     contexts: Sequence[str], window: Window, starts: Callable[[str], Sequence[int]]
 ) -> list[Window]:
-    """Cut a window before its last span; one of a single span between tokens in its middle.
-
-    The second window repeats a short span of the first, like neighboring windows. The list is
-    empty if there is nothing left to cut.
-    """
+    """Cut a window before its last span, or a single span in its middle; empty if impossible."""
     *before, last = window.spans
     if before:
         room = sum(each.tokens for each in window.spans)
@@ -166,35 +146,22 @@ def _text(contexts: Sequence[str], part: Sequence[Span]) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """One claim, the windows it is compared with, and a pair for each."""
-
-    claim: str
-    windows: Sequence[Window]
-    pairs: Sequence[Pair]
-
-
 class EntailmentJudge(Judge):
     """Verifies claims with an ONNX model: NLI, a cross-encoder or a token classifier.
 
     The claims of a response are its sentences. A claim is compared with each window of the
     contexts: one that supports it is enough for SUPPORTED, otherwise one that contradicts it for
-    CONTRADICTED. The confidence is the model's probability, which is not calibrated on your texts.
-    Concurrent questions share batches. Nothing leaves this machine.
+    CONTRADICTED. Concurrent questions share batches.
     """
 
     kinds = KINDS
 
     def __init__(
-        self, name: str, settings: LocalSettings | None = None, *, offline: bool = False
+        self, name: str, settings: LocalSettings | None = None, *, download: bool = True
     ) -> None:
-        """Find the model's files; `async with` loads it.
-
-        `name` is a folder, or `hf:owner/name` of the Hugging Face hub.
-        """
+        """Find a folder, or `hf:owner/name` of the Hugging Face hub; `async with` loads it."""
         settings = settings or LocalSettings()
-        self._files = files = ModelFiles.find(name, file=settings.file, offline=offline)
+        self._files = files = ModelFiles.find(name, file=settings.file, download=download)
         batch = settings.batch or (1 if files.has_dynamic_scales else BATCH)
         self._settings = settings = settings.model_copy(update={"batch": batch})
         longest = files.max_length
@@ -208,13 +175,7 @@ class EntailmentJudge(Judge):
         if settings.template and not path.is_file():
             raise UsageError(f"local:{name}: there is no file {path} for template=")
         template = path.read_text(encoding="utf-8").rstrip("\n") if path.is_file() else None
-        head = Head.of(
-            files.config if files.has_config else None,
-            settings.labels,
-            settings.head,
-            name,
-            is_probability=settings.probabilities,
-        )
+        head = Head.of(files.config if files.has_config else None, settings, name)
         self._pairs = PairEncoder(files.tokenizer, template, name)
         self._model = LocalModel(name, files, self._pairs, head, settings, length=self._length)
         self._identity = [settings.threshold, settings.head, head.labels, template, self._length]
@@ -242,19 +203,21 @@ class EntailmentJudge(Judge):
             )
         contexts = ReadableContexts.of(question.contexts)
         prepared = await in_thread(lambda: self._prepared(question.claims, contexts.texts))
-        pairs = [pair for each in prepared for pair in each.pairs]
+        pairs = [pair for fitting in prepared for _, pair in fitting]
         scores = iter(await self._model.score(pairs))
         verdicts = tuple(
-            self._verdict(each, contexts.texts, [next(scores) for _ in each.pairs])
-            for each in prepared
+            self._verdict(claim, contexts.texts, [(w, next(scores)) for w, _ in fitting])
+            for claim, fitting in zip(question.claims, prepared, strict=True)
         )
         tokens = sum(len(pair.ids) for pair in pairs)
         usage = Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
         return cast("Reply[T]", question.reply(contexts.restore(verdicts), usage))
 
-    def _prepared(self, claims: Sequence[str], contexts: Sequence[str]) -> list[_Prepared]:
+    def _prepared(
+        self, claims: Sequence[str], contexts: Sequence[str]
+    ) -> list[list[tuple[Window, Pair]]]:
         windows: dict[int, list[Window]] = {}
-        prepared: list[_Prepared] = []
+        prepared: list[list[tuple[Window, Pair]]] = []
         for claim in claims:
             taken = len(self._pairs.pair("", claim).ids) + MARGIN
             if 2 * taken > self._length:
@@ -263,9 +226,9 @@ class EntailmentJudge(Judge):
             if room not in windows:
                 spans = split_spans(contexts, self._pairs.starts, room)
                 windows[room] = make_windows(contexts, spans, room, join=self._settings.join)
-            fitting = [both for w in windows[room] for both in self._encode(w, claim, contexts)]
-            own, pairs = [w for w, _ in fitting], [pair for _, pair in fitting]
-            prepared.append(_Prepared(claim, own, pairs))
+            prepared.append(
+                [both for w in windows[room] for both in self._encode(w, claim, contexts)]
+            )
         return prepared
 
     def _encode(
@@ -290,39 +253,38 @@ class EntailmentJudge(Judge):
         )
 
     def _verdict(
-        self, prepared: _Prepared, contexts: Sequence[str], scores: Sequence[PairScore]
+        self, claim: str, contexts: Sequence[str], scored: Sequence[tuple[Window, PairScore]]
     ) -> Verdict:
-        windows, claim, threshold = prepared.windows, prepared.claim, self._settings.threshold
-        if not windows:
+        threshold = self._settings.threshold
+        if not scored:
             reason = "there is no text"
             return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=1.0)
-        best = max(range(len(windows)), key=lambda n: scores[n].supported)
-        worst = max(range(len(windows)), key=lambda n: scores[n].contradicted)
-        yes, no = scores[best].supported, scores[worst].contradicted
-        several = f" (the highest of {len(windows)} windows)" if len(windows) > 1 else ""
+        best = max(scored, key=lambda both: both[1].supported)
+        worst = max(scored, key=lambda both: both[1].contradicted)
+        yes, no = best[1].supported, worst[1].contradicted
+        several = f" (the highest of {len(scored)} windows)" if len(scored) > 1 else ""
         if yes >= threshold:
-            label, confidence, window, reason = Label.SUPPORTED, yes, best, None
+            label, confidence, (window, score), reason = Label.SUPPORTED, yes, best, None
         elif no > CONTRADICTED:
-            label, confidence, window = Label.CONTRADICTED, no, worst
+            label, confidence, (window, score) = Label.CONTRADICTED, no, worst
             reason = f"P(contradicted) is {no:.2f}{several}"
         else:
-            label, confidence, window = Label.NOT_ENOUGH_INFO, 1 - max(yes, no), best
+            label, confidence, (window, score) = Label.NOT_ENOUGH_INFO, 1 - max(yes, no), best
             reason = f"P(supported) is {yes:.2f}{several}, below {threshold:g}"
-        flagged = [claim[start:end].strip() for start, end in scores[window].flagged]
+        flagged = [claim[start:end].strip() for start, end in score.flagged]
         shown = [f"“{text}”" for text in flagged if text]
         if reason and shown:
-            more = [f"{len(shown) - MAX_FLAGS} more"] if len(shown) > MAX_FLAGS else []
-            reason = f"unsupported: {', '.join([*shown[:MAX_FLAGS], *more])}; {reason}"
+            shown[MAX_FLAGS:] = [f"{n} more"] if (n := len(shown) - MAX_FLAGS) > 0 else []
+            reason = f"unsupported: {', '.join(shown)}; {reason}"
         # the model judges the window as a whole: the most similar sentence is the evidence
-        spans = windows[window].spans
+        spans = window.spans
         texts = [contexts[each.context][each.start : each.end] for each in spans]
         values = compare_texts(claim, texts) if len(texts) > 1 else (1.0,)
         nearest = max(range(len(texts)), key=lambda n: values[n])
-        place = spans[nearest]
         evidence = Evidence(
-            context=place.context,
-            start=place.start,
-            end=place.end,
+            context=spans[nearest].context,
+            start=spans[nearest].start,
+            end=spans[nearest].end,
             quote=texts[nearest],
             verified=True,
         )

@@ -37,24 +37,13 @@ def _cores() -> int:
 
 
 class LocalSettings(JudgeOptions):
-    """The options of a local model.
+    """The options of a local model; docs/local-judges.md explains them.
 
     Attributes:
-        labels: the meaning of the outputs in order, separated by `/`; None: config.json names it.
-        threshold: the probability of support from which a claim is supported.
-        head: `pair` judges the pair, `first` the same from its first token, `tokens` each token of
-            the claim; None: the shape of the output decides.
-        output: the name of the output to read.
-        probabilities: whether that output is probabilities instead of logits.
-        template: a file in the model's folder with `{context}` and `{claim}`, for models that
-            take one text instead of a pair; None: `ask.txt`, if the folder has one.
-        file: the ONNX file, in the model's folder.
         length: tokens of a window and a claim together; None: the model's limit, at most 512.
         join: whether short contexts share a window. Without it, their order changes no verdict;
             with it, a claim may rest on two of them.
         batch: pairs per run; None: 16, or 1 if the outputs of a pair depend on the others.
-        threads: threads per run; by default the available cores.
-        device: the device; `cuda` needs an onnxruntime that has it.
     """
 
     judge: ClassVar[str] = "a local judge"
@@ -88,10 +77,8 @@ def library(
 HUB = "hf:"
 """The beginning of the name of a hub model; any other name is a folder."""
 ONNX = ("model.onnx", "onnx/model.onnx")
-"""Where a model's ONNX file may be."""
 TOKENIZER, CONFIG, TOKENIZER_CONFIG = "tokenizer.json", "config.json", "tokenizer_config.json"
 _WEIGHTS = (".safetensors", ".bin", ".pt")
-"""Files of models that are not ONNX."""
 _POINTER = b"version https://git-lfs.github.com/spec/"
 """The content of a large file before git-LFS has downloaded it."""
 _SCALING = (b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"DynamicQuantizeLSTM")
@@ -102,30 +89,24 @@ _HUB_NAME = re.compile(r"(?P<name>[\w-][\w.-]*/[\w-][\w.-]*)(?:@(?P<revision>[\w
 
 
 class ModelNotDownloadedError(UsageError):
-    """A hub model is not on this machine, and downloads are forbidden."""
+    """A hub model is not on this machine, and `download` is False."""
 
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The files of one model.
-
-    Attributes:
-        onnx: the model itself; large weights are in files beside it.
-    """
-
     folder: Path
     onnx: Path
 
     @classmethod
-    def find(cls, name: str, *, file: str | None = None, offline: bool = False) -> "ModelFiles":
-        """Find a folder, or a hub model `hf:owner/name`, downloaded once unless `offline`."""
+    def find(cls, name: str, *, file: str | None = None, download: bool = True) -> "ModelFiles":
+        """Find a folder, or a hub model `hf:owner/name`, downloaded once."""
         needed = f"{ONNX[0]}, {TOKENIZER} and {CONFIG}"
         if not name.strip():
             raise UsageError(
                 f"--judge local:{name}: specify a model: a folder with {needed}, or {HUB}owner/name"
             )
         if name.startswith(HUB):
-            folder = _hub_folder(name.removeprefix(HUB), file, offline=offline)
+            folder = _hub_folder(name.removeprefix(HUB), file, download=download)
         else:
             folder = Path(name).expanduser()
             if not folder.is_dir():
@@ -136,9 +117,8 @@ class ModelFiles:
                 )
         onnx = _find_onnx(folder, file)
         if onnx is None:
-            raise UsageError(
-                f"local:{folder}: there is no {file or ' or '.join(ONNX)}; {_alternative(folder)}"
-            )
+            missing = f"local:{folder}: there is no {file or ' or '.join(ONNX)}"
+            raise UsageError(f"{missing}; {_alternative(folder)}")
         if not onnx.stat().st_size:
             raise UsageError(
                 f"local:{folder}: {onnx.relative_to(folder)} is empty: export it again"
@@ -206,7 +186,7 @@ class ModelFiles:
         return sorted(found)
 
 
-def _hub_folder(name: str, file: str | None, *, offline: bool) -> Path:
+def _hub_folder(name: str, file: str | None, *, download: bool) -> Path:
     found = _HUB_NAME.fullmatch(name)
     if found is None:
         raise UsageError(
@@ -238,8 +218,10 @@ def _hub_folder(name: str, file: str | None, *, offline: bool) -> Path:
         f"local:{HUB}{found['name']}: the hub's cache on this machine is missing "
         f"{', '.join(missing)}"
     )
-    if offline:
-        raise ModelNotDownloadedError(f"{problem}, and --offline does not allow downloading it")
+    if hub.constants.HF_HUB_OFFLINE:
+        raise UsageError(f"{problem}, and HF_HUB_OFFLINE does not allow downloading it")
+    if not download:
+        raise ModelNotDownloadedError(problem)
     try:
         folder = snapshot()
         more = _missing_files(folder, file)  # only the model names its weight files
@@ -295,25 +277,13 @@ Token: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Pair:
-    """A context window and a claim.
-
-    Attributes:
-        ids: the token ids, with the model's special tokens.
-        types: the number of each token's text, for models that use it.
-        claim: the tokens of the claim.
-    """
-
     ids: tuple[int, ...]
     types: tuple[int, ...]
     claim: tuple[Token, ...]
 
 
 class PairEncoder:
-    """Encodes pairs with the model's tokenizer, with a `template` as one text.
-
-    Attributes:
-        padding: the id that fills up the pairs of a batch.
-    """
+    """Encodes pairs with the model's tokenizer, with a `template` as one text."""
 
     def __init__(self, tokenizer: Path, template: str | None, name: str) -> None:
         tokenizers = library("tokenizers", name)
@@ -333,9 +303,8 @@ class PairEncoder:
         self.padding = next((number for number in known if number is not None), 0)
 
     def starts(self, text: str) -> list[int]:
-        return [
-            start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets
-        ]
+        encoded = self._tokenizer.encode(text, add_special_tokens=False)
+        return [start for start, _ in encoded.offsets]
 
     def pair(self, context: str, claim: str) -> Pair:
         if self._template is None:
@@ -373,13 +342,10 @@ _LABELS = {word: label for label, words in _WORDS.items() for word in words.spli
 
 @dataclass(frozen=True)
 class Head:
-    """The meaning of a model's outputs.
+    """The meaning of a model's outputs: their labels, and whether they are logits.
 
-    Attributes:
-        labels: the label of each output, in order.
-        shape: `pair` for one result per pair, `first` for the same from its first token, `tokens`
-            for one per token; None if the shape of the output decides.
-        is_probability: whether the outputs are probabilities; otherwise they are logits.
+    `shape` is `pair` for one result per pair, `first` for the same from its first token, `tokens`
+    for one per token; None if the shape of the output decides.
     """
 
     labels: tuple[Label, ...]
@@ -387,19 +353,11 @@ class Head:
     is_probability: bool = False
 
     @classmethod
-    def of(
-        cls,
-        config: Mapping[str, object] | None,
-        labels: str | None,
-        shape: Shape | None,
-        name: str,
-        *,
-        is_probability: bool = False,
-    ) -> "Head":
+    def of(cls, config: Mapping[str, object] | None, settings: LocalSettings, name: str) -> "Head":
         by_id = (config or {}).get("id2label")
         names: list[str] = []
-        if labels:
-            names = labels.split("/")
+        if settings.labels:
+            names = settings.labels.split("/")
         elif isinstance(by_id, dict):
             pairs = cast("Mapping[str, object]", by_id).items()
             numbered = {int(number): str(label) for number, label in pairs if number.isdecimal()}
@@ -409,7 +367,7 @@ class Head:
         has_support = Label.SUPPORTED in known or len(words) == 1
         is_constant = len(words) > 1 and len(set(known)) < 2
         if len(known) == len(words) and has_support and not is_constant:
-            return cls(known, shape, is_probability)
+            return cls(known, settings.head, settings.probabilities)
         found = f"its labels are {', '.join(names)}" if names else "it names no labels"
         if config is None:
             found = "there is no config.json, which would name its labels"
@@ -459,7 +417,6 @@ class Head:
 GATHER_SECONDS = 0.002
 """How long the first item of a batch waits for others: less than any model takes for one."""
 INPUTS: tuple[str, ...] = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
-"""The inputs that a model may have."""
 ROUNDING = 1e-3
 """How far rounding may push probabilities below 0 and above 1."""
 _TYPES: Mapping[str, type[np.generic]] = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
@@ -468,12 +425,7 @@ _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 @dataclass(frozen=True)
 class PairScore:
-    """The model's result for one claim and one window.
-
-    Attributes:
-        supported: the probability of support; `contradicted` likewise.
-        flagged: the characters of the claim whose tokens are unsupported.
-    """
+    """Two probabilities, and the characters of the claim whose tokens are unsupported."""
 
     supported: float
     contradicted: float
@@ -494,7 +446,7 @@ class LocalModel:
         length: int,
     ) -> None:
         self._length = length
-        self._min_size = (1, 1)  # pairs in a run, and tokens in a pair
+        self._min_size: Sequence[int] = (1, 1)  # pairs in a run, and tokens in a pair
         self._name, self._files, self._pairs = name, files, pairs
         self._head, self._settings = head, settings
         self._session: Any = None
@@ -532,10 +484,8 @@ class LocalModel:
                 f"supported are {', '.join(INPUTS)}. Models that generate text do not work here"
             )
         batch, length = next(each for each in inputs if each.name == INPUTS[0]).shape
-        self._min_size = (
-            batch if isinstance(batch, int) else 1,
-            length if isinstance(length, int) else 1,
-        )
+        # an axis that is not fixed has a name instead of a size
+        self._min_size = tuple(size if isinstance(size, int) else 1 for size in (batch, length))
         exported = f"local:{self._name}: the model was exported for"
         dynamic = "or export it with dynamic axes"
         if isinstance(length, int) and self._length > length:

@@ -25,9 +25,7 @@ from ragstone.judges.offline.words import (
 from ragstone.types.claim import Claim
 
 MIN_LETTERS = 6
-"""Letters that text without spaces needs to state anything."""
 MAX_OPENING = 400
-"""Characters of a sentence that are searched for phrases."""
 _CITATION = re.compile(r"\[\d{1,3}\]")
 _CITATIONS = r"\s?[\[【](?:\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|[^\[\]\s]{1,40})[\]】](?!\()"
 """Citations such as `[1, 3]` and `[doc-7]`."""
@@ -56,10 +54,7 @@ _YES_NO = lazy_pattern(
 
 
 def extract_claims(response: str) -> tuple[Claim, ...]:
-    """Return the claims of a response in order; `claim.text` is `response[start:end]` of its span.
-
-    Repeated claims are left out, and so are list markers, emphasis and an opening `Yes,`.
-    """
+    """Return the distinct claims in order, without list markers, emphasis and an opening `Yes,`."""
     language = guess_language(response, split_forms(response[:4000]))
     claims: dict[str, Claim] = {}
     for sentence in split_sentences(response):

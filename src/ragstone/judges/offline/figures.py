@@ -24,18 +24,14 @@ EQUAL, CLOSE, ABOUT = 1e-9, 0.005, 0.05
 """How much two values may differ, as a share: to be equal, if the claim only leaves digits out,
 and if words mark the claim's figure as rounded or as a bound."""
 NEAR = 3
-"""How many words before and after a figure are its frame."""
 NEARBY = 40
-"""Characters before and after a figure that are searched for its frame."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A number of a text.
+    """A number of a text with its unit.
 
     Attributes:
-        end: the end of it and its unit; exclusive.
-        shown: as the text writes it.
         values: its possible values in the base unit of its dimension, each with the size of its
             last digit; 1,234 may be 1234, exact to 1, or 1.234, exact to 0.001.
         is_year: whether it may be a year: a bare number from 1000 to 2199.
@@ -99,14 +95,11 @@ class Figure:
         return self.is_year == other.is_year and self.dimension == other.dimension
 
     def replaces(self, other: "Figure") -> float:
-        """Return how similar the places of this stated and another, claimed figure are.
+        """Return the share of the words around a claimed figure that are around this stated one.
 
-        It is the share of the words around the claimed figure that are around this one; 0 if both
-        can be true, because they measure different things or agree.
+        It is 0 if both can be true.
         """
-        if not self.is_like(other):
-            return 0.0
-        if other.is_covered_by(self) or self.is_covered_by(other):
+        if not self.is_like(other) or other.is_covered_by(self) or self.is_covered_by(other):
             return 0.0
         (before, after), (near_before, near_after) = other.frame, self.frame
         same = len(before & near_before) + len(after & near_after)
@@ -120,7 +113,6 @@ def _is_within(one: float, two: float, apart: float = EQUAL) -> bool:
 def find_figures(
     text: str, language: Language, start: int = 0, end: int = sys.maxsize
 ) -> tuple[Figure, ...]:
-    """Return the numbers of a part of a text in order, with the language's number words."""
     end = min(end, len(text))
     found = [*_numbers(text, language, start, end), *_spelled(text, language, start, end)]
     found.sort(key=lambda figure: (figure.start, -figure.end))
@@ -163,7 +155,6 @@ UNITS: Mapping[str, tuple[str, float]] = {
     for factor, dimension in [unit.split()]
     for name in names.split()
 }
-"""Unit -> its dimension, and how many base units it is."""
 FACTORS: Mapping[str, tuple[str, float]] = {
     fold(name): ("", float(factor))
     for factor, names in FIGURE_WORDS["factors"].items()
@@ -190,10 +181,7 @@ def _numbers(text: str, language: Language, start: int, end: int) -> Iterator[Fi
 
 
 def read_number(digits: str) -> Mapping[float, float]:
-    """Return the values of a number written with points, commas and spaces.
-
-    Each value has the size of its last digit: 2500 is exact to 1, 2.5 to 0.1.
-    """
+    """Return the possible values, each with the size of its last digit: 0.1 for 2.5."""
     plain = re.sub(r"[\s'’٬\u00a0\u202f]", "", digits).replace("٫", ".")
     points, commas = plain.count("."), plain.count(",")
     if points and commas:
@@ -295,10 +283,7 @@ _GAP = re.compile(r"\s?[-‐ \u00a0]\s?")
 
 
 def _spelled(text: str, language: Language, start: int, end: int) -> Iterator[Figure]:
-    """Yield the numbers in words: adjacent number words, joined by `and` after a hundred.
-
-    `One` alone is mostly an article or a pronoun.
-    """
+    """Yield the numbers in words; `one` alone is mostly an article or a pronoun."""
     table, joint = number_words(language.name), "".join(words_of(language.name, "number_and"))
     if not table:
         return

@@ -53,15 +53,11 @@ from ragstone.types.reply import Reply
 
 CONFLICTS = ("figure", "name", "negation", "opposite")
 NEAR = 3
-"""How many words on each side of a word are its neighbors."""
 _BOUNDS = frozenset(map(stem, LEEWAY))
 
 
 def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mapping[str, str]:
-    """Return the kinds of conflict between a claim and its window, with how they differ.
-
-    A figure or name that no context has is one too, with an empty text.
-    """
+    """Return kind of conflict -> how claim and window differ; "" if no context has the word."""
     language = index.passages[index.places[match.first].context].language
     window = [each for place in range(match.first, match.last + 1) for each in index.stems[place]]
     found: dict[str, str] = {}
@@ -94,11 +90,10 @@ def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mappi
 
 
 class Contradiction(NamedTuple):
-    """What the probability of contradiction depends on, if there is evidence of one.
+    """What the probability of contradiction depends on.
 
-    Attributes:
-        frame: the share of the words around the claim's figure that are around the stated one.
-        is_year: 1 for a year, else 0: many events happen in several years.
+    `frame` is the share of the words around the claim's figure that are around the stated one;
+    `is_year` is 1 for a year, because many events happen in several years.
     """
 
     frame: float
@@ -108,11 +103,8 @@ class Contradiction(NamedTuple):
 def find_contradiction(
     claim: ClaimText, match: Match, index: ContextIndex, conflicts: Iterable[str]
 ) -> Contradiction | None:
-    """Return the evidence that a figure contradicts the contexts; None without any.
-
-    One sentence must have another figure in its place, no third one of that kind, and half of the
-    claim's other words; no name may be missing, and neither figure rounded or a bound.
-    """
+    # One sentence must have another figure in its place, no third one of that kind, and half of
+    # the claim's other words; no name may be missing, and neither figure rounded or a bound.
     if not match.rival or match.first != match.last or "name" in conflicts:
         return None
     number, stated = match.rival
@@ -154,9 +146,7 @@ T = TypeVar("T")
 
 WEIGHTS = "weights.json"
 MAX_MISSING_SHOWN = 5
-"""How many of the words that no context covers are listed."""
 DECIMALS = 4
-"""Decimals of a confidence."""
 CONTRADICTED = 0.5
 """The probability of contradiction from which a claim is CONTRADICTED."""
 NEARLY = 0.1
@@ -164,7 +154,6 @@ NEARLY = 0.1
 ANSWERS = 0.6
 """The share of a query's weight that a context must have to answer it; it is the confidence."""
 MAX_CLAIM_SHOWN = 120
-"""Characters of a claim in a reason."""
 _COMMAS = str.maketrans("", "", ',、،*_>"“”')
 
 
@@ -172,10 +161,8 @@ class OfflineSettings(JudgeOptions):
     """The options in the offline judge's name, such as `offline,threshold=0.6`.
 
     Attributes:
-        threshold: the probability of support from which a claim is supported. It was chosen on
-            responses with several claims, of sources left out of training.
-        base_rate: the share of claims that are supported, as far as is known. In a RAG system's
-            answers, most are.
+        threshold: the probability of support from which a claim is supported.
+        base_rate: the share of claims that are supported, as far as is known.
     """
 
     judge: ClassVar[str] = "the offline judge"
@@ -191,14 +178,8 @@ class OfflineJudge(Judge):
     """Compares words. It needs no model, key or network, and always gives the same answer.
 
     A model trained on claims with human labels estimates the probability of support
-    (`training/offline_judge`), calibrated on English texts. A claim is SUPPORTED from a threshold
-    on, CONTRADICTED if one sentence has another figure in its place, else NOT_ENOUGH_INFO. The
-    confidence is that probability, or one minus it for the other verdicts.
-    Mentions of sources in a claim are ignored. Paraphrase is missed, and another meaning in the
-    same words passes.
-    A context is relevant if it supports a claim of the answer, and answers a query if it has most
-    of the query's words, and all figures and names. A response abstains if it has a
-    phrase for that and states nothing. To compare texts, use a SimilarityJudge.
+    (`training/offline_judge`), calibrated on English texts. Paraphrase is missed, and another
+    meaning in the same words passes.
     """
 
     name = "offline"
@@ -249,7 +230,6 @@ class OfflineJudge(Judge):
 def verify_claims(
     claims: Sequence[str], contexts: Sequence[str], settings: OfflineSettings = DEFAULTS
 ) -> tuple[Verdict, ...]:
-    """Return a verdict on each claim, in order."""
     index = ContextIndex(contexts)
     return tuple(_verdict(claim, index, settings) for claim in read_claims(claims))
 
@@ -312,12 +292,9 @@ def _missing_words(claim: ClaimText, match: Match | None) -> str:
 
 
 def grade_contexts(answer: str, contexts: Sequence[str]) -> tuple[Grade, ...]:
-    """Return a grade for each context, in order.
-
-    A context is relevant if by itself it supports a claim of the answer, and about as well as the
-    best context: words that many contexts share would make all of them relevant. An answer too
-    short to be a claim, such as a name or a year, is looked up as it is.
-    """
+    # A context is relevant if by itself it supports a claim of the answer about as well as the best
+    # context: words that many contexts share would make all of them relevant. An answer too short
+    # to be a claim, such as a name or a year, is looked up as it is.
     if abstains(answer):
         return (Grade(relevant=False, reason="the answer states nothing"),) * len(contexts)
     claims = tuple(claim.text for claim in extract_claims(answer)) or (answer,)
@@ -344,11 +321,7 @@ def grade_contexts(answer: str, contexts: Sequence[str]) -> tuple[Grade, ...]:
 
 
 def find_answer(query: str, contexts: Sequence[str]) -> FoundAnswer:
-    """Return whether one context may answer a query: it has the query's words.
-
-    That are most of the words with a topic, by weight, and all figures and names. It is a sign,
-    not a proof: a text may have all words of a query, and not the answer.
-    """
+    """Find the context with most of the query's words, and all its figures and names."""
     (claim,) = read_claims([query])
     topical = {*claim.content, *range(len(claim.figures))}
     total = sum([claim.terms[term] for term in topical])
@@ -406,19 +379,16 @@ class Weights:
         conflicts: Iterable[str] = (),
         base_rate: float = DEFAULTS.base_rate,
     ) -> float:
-        """Return the probability that a claim with these features is supported, in (0, 1).
-
-        It is 1 / (1 + e^-s), with s the offset plus each feature times its weight, times the factor
-        of each conflict. Another base rate changes its odds by the ratio of the odds of the rates.
-        Sums have one order, so that every machine returns the same bits.
-        """
+        # Sums have one order, so that every machine returns the same bits. Another base rate
+        # changes the odds by the ratio of the odds of the rates.
         total = self.offset
         for weight, feature in zip(self.features.values(), features, strict=True):
             total += weight * feature
         found = 1 / (1 + exp(-total))
         for kind in conflicts:
             found *= self.factors[kind]
-        ratio = _odds(base_rate) / _odds(DEFAULTS.base_rate)
+        usual = DEFAULTS.base_rate
+        ratio = base_rate / (1 - base_rate) / (usual / (1 - usual))
         return ratio * found / (1 - found + ratio * found)
 
     def contradiction(self, found: Contradiction) -> float:
@@ -433,10 +403,6 @@ class Weights:
         if tuple(stored["features"]) != Features._fields:
             raise ValueError("the offline judge's weights are for different features: retrain it")
         return cls(**stored)
-
-
-def _odds(probability: float) -> float:
-    return probability / (1 - probability)
 
 
 @cache

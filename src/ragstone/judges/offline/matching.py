@@ -21,21 +21,12 @@ from ragstone.judges.offline.words import (
 )
 
 CACHE_SIZE = 64
-"""How many passages are cached: response and reference are judged with the same contexts."""
 MAX_CACHED = 20_000
-"""Characters of the longest passage that is cached, to save memory."""
 PIECE = 4
-"""Characters of the pieces of words that are compared."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """One context, split.
-
-    Attributes:
-        stems: the stems of the words of each sentence, in order.
-    """
-
     text: str
     language: Language
     sentences: tuple[Sentence, ...]
@@ -60,20 +51,13 @@ _read_cached = lru_cache(maxsize=CACHE_SIZE)(_read)
 
 
 class Place(NamedTuple):
-    """Where a sentence is: the number of its context, and its characters there."""
-
     context: int
     start: int
     end: int
 
 
 class ContextIndex:
-    """The sentences of the contexts, and which of them has which word.
-
-    Attributes:
-        places: where each sentence is, in order.
-        postings: stem -> numbers of the sentences that have it, in order.
-    """
+    """The sentences of the contexts; `postings` is stem -> numbers of those that have it."""
 
     def __init__(self, contexts: Sequence[str]) -> None:
         self.passages = tuple(
@@ -115,15 +99,11 @@ def pieces_of(form: str) -> tuple[str, ...]:
 
 
 MAX_FIGURES = 40
-"""Figures of a claim that are compared."""
 BEST = 5
-"""How many sentences are examined with their neighbors."""
 MAX_CLAIM = 4000
 """Characters of a claim that are read; a longer text is not a claim."""
 FIGURE_WEIGHT, NAME_WEIGHT = 1.2, 1.3
-"""How much more figures and names weigh than the rarest other words."""
 FUNCTION_WEIGHT = 0.3
-"""The most that a word without a topic weighs."""
 DECIMALS = 6
 """Decimals of a feature, so that the order of floating-point sums never matters."""
 TITLE = 0.7
@@ -135,13 +115,7 @@ Term = str | int
 
 @dataclass(frozen=True, slots=True)
 class ClaimText:
-    """A claim, split.
-
-    Attributes:
-        terms: each word and figure -> its weight.
-        content: the stems of words with a topic, in order, outside figures.
-        names: the stems with a capital that their place in the sentence does not explain.
-    """
+    """A claim, split; `content` has the stems of words with a topic, in order, outside figures."""
 
     language: Language
     words: tuple[Word, ...]
@@ -153,11 +127,9 @@ class ClaimText:
     weight: float
 
     def shown(self, term: Term) -> str:
-        return (
-            self.figures[term].shown
-            if isinstance(term, int)
-            else self.words[self.stems.index(term)].shown
-        )
+        if isinstance(term, int):
+            return self.figures[term].shown
+        return self.words[self.stems.index(term)].shown
 
 
 def read_claim(text: str, language: Language) -> ClaimText:
@@ -188,10 +160,7 @@ def read_claim(text: str, language: Language) -> ClaimText:
 
 
 def find_names(words: Sequence[Word], language: Language) -> list[int]:
-    """Return the numbers of the words that are names by their capitals.
-
-    The first word does not count, nor do titles, nor languages in which every noun has a capital.
-    """
+    """Return the numbers of the words, after the first, that are names by their capitals."""
     content = [
         number
         for number, word in enumerate(words)
@@ -211,10 +180,8 @@ class Match:
 
     Attributes:
         anywhere: the terms that any context has; never empty.
-        first: the number of the first sentence of the window, which has most of them.
-        last: the number of its last sentence, the same or the next one.
-        here: the terms that the window has.
-        coverage: the weight of `here`, as a share of all terms' weight.
+        first: the number of the first sentence of the window; `last` is the same or the next one.
+        coverage: the weight of the terms `here` in the window, as a share of all terms' weight.
         rival: a figure that no context has, by its number, and the one in its place in the window.
         frame: how similar the words around these two are, in [0, 1]; 0 without any.
     """
@@ -277,13 +244,9 @@ def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
 class Features(NamedTuple):
     """What the probability of support depends on, beside conflicts.
 
-    No feature depends on the language, the length of the contexts or their order, so weights
-    trained on English texts apply to other languages too.
-
-    Attributes:
-        coverage: the share of the weight of a claim's terms that the window has, in [0, 1].
-        anywhere: the share that any context has.
-        first_person: 1 if the claim speaks of `I` or `we`, as opinions do, else 0.
+    `coverage` is the share of the weight of a claim's terms that the window has; `first_person` is
+    1 if the claim speaks of `I` or `we`, as opinions do. No feature depends on the language, so
+    weights trained on English texts apply to other languages too.
     """
 
     coverage: float = 0.0

@@ -1,8 +1,7 @@
 """Structured contexts as sentences, for judges that read only prose.
 
 JSON, tables (Markdown, HTML, CSV) and `key: value` lines become sentences such as "Monday hours:
-9:00 to 17:00."; evidence is mapped back to the original text. The work grows with the length of
-the text and no faster.
+9:00 to 17:00."; evidence is mapped back to the original text.
 """
 
 import csv
@@ -19,9 +18,7 @@ from typing import NamedTuple
 from ragstone.types.claim import Evidence, Verdict
 
 CACHE_SIZE = 256
-"""Contexts that are kept as rendered: the claims of a response are often judged one by one."""
 MAX_KEY = 60
-"""Characters of the longest key of a `key: value` line."""
 _GAP = "\n\n"
 _NAMES = ("name", "title", "label")
 """Keys whose value names an object in the sentences about its other keys."""
@@ -40,8 +37,6 @@ _DELIMITERS = (",", ";", "\t")
 
 
 class Segment(NamedTuple):
-    """A part of the original text, as prose; `verbatim` means that it did not change."""
-
     prose: str
     start: int
     end: int
@@ -54,8 +49,6 @@ Row = tuple[list[str], int, int]
 
 @dataclass(frozen=True)
 class RenderedContext:
-    """A context as prose: its text, and where each segment begins in it."""
-
     text: str
     segments: tuple[Segment, ...]
     starts: tuple[int, ...]
@@ -83,8 +76,6 @@ def render_structured(text: str) -> RenderedContext | None:
 
 @dataclass(frozen=True)
 class ReadableContexts:
-    """Contexts as prose, to be judged, and the way back for the evidence."""
-
     texts: tuple[str, ...]
     contexts: tuple[str, ...]
 
@@ -129,11 +120,8 @@ def _value(text: str) -> str:
 
 
 def _of_json(text: str) -> list[Segment]:
-    """Return a sentence for each value of JSON, or for the values of a list; none if it is none.
-
-    The JSON is read by tokens, because a parsed value does not tell its place in the text. A
-    sentence begins with the name of the nearest object that has one.
-    """
+    # The JSON is read by tokens, because a parsed value does not tell its place in the text. A
+    # sentence begins with the name of the nearest object that has one.
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -211,7 +199,6 @@ def _of_table(rows: Sequence[Row]) -> list[Segment]:
 
 
 def _of_lines(text: str, start: int, end: int) -> Iterator[Segment]:
-    """Return the structured blocks of some lines as sentences, and what is between as it is."""
     lines: list[tuple[str, int, int]] = []
     at = start
     for line in text[start:end].splitlines(keepends=True):
@@ -231,8 +218,6 @@ def _of_lines(text: str, start: int, end: int) -> Iterator[Segment]:
 
 
 def _block(lines: Sequence[tuple[str, int, int]], number: int) -> tuple[list[Segment], int]:
-    """Return the sentences of the block that begins with a line, and how many lines it has."""
-
     def run(fits: Callable[[str], object]) -> Sequence[tuple[str, int, int]]:
         following = range(number, len(lines))
         return lines[number : next((n for n in following if not fits(lines[n][0])), len(lines))]
@@ -254,10 +239,8 @@ def _block(lines: Sequence[tuple[str, int, int]], number: int) -> tuple[list[Seg
         for text, start, end in block:
             match = _PAIR.fullmatch(text)
             assert match is not None
-            prose, written = (
-                _sentence("", [(_key(match[1]), _value(match[2]))]),
-                text[match.start(1) :],
-            )
+            prose = _sentence("", [(_key(match[1]), _value(match[2]))])
+            written = text[match.start(1) :]
             same = prose.removesuffix(".") == written.removesuffix(".")
             start += match.start(1)
             segments.append(Segment(written if same else prose, start, end, verbatim=same))

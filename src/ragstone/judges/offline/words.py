@@ -1,7 +1,7 @@
 """Words of a text, folded so that equal words compare equal; their stems and weights; word lists.
 
-Scripts without spaces have no words that can be found without a dictionary. Runs of such characters
-become overlapping pairs (Han, kana) or triples (Thai, Lao, Khmer, Burmese).
+Runs of characters of scripts without spaces become overlapping pairs (Han, kana) or triples (Thai,
+Lao, Khmer, Burmese).
 """
 
 import re
@@ -16,10 +16,7 @@ from typing import Any, NamedTuple
 
 
 def lazy_pattern(pattern: str, flags: int = 0) -> Callable[[], re.Pattern[str]]:
-    """Return a function that compiles the pattern when first called.
-
-    Otherwise importing the judge would take longer than its first verdict.
-    """
+    """Compile a pattern when first needed: importing the judge would take longer than a verdict."""
 
     @cache
     def compiled() -> re.Pattern[str]:
@@ -31,9 +28,7 @@ def lazy_pattern(pattern: str, flags: int = 0) -> Callable[[], re.Pattern[str]]:
 MAX_MATCHES = 20_000
 """Figures of each kind that are read in one text, so that a table of a million ends soon."""
 MAX_WORD = 64
-"""Characters of a word that count; anything longer is not a word."""
 JOINERS = "\u200c\u200d\u00ad"
-"""Invisible characters inside words."""
 _HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
 _THAI = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _UNSPACED = lazy_pattern(f"[{_HAN}{_THAI}]")
@@ -46,13 +41,7 @@ _EQUALS = str.maketrans("ىةıłøđ", "يهilod")
 
 
 class Word(NamedTuple):
-    """One word, or one run of characters, and its place in its text.
-
-    Attributes:
-        form: the folded word, used for comparison.
-        end: the end; exclusive.
-        gram: whether it is a piece of text without spaces instead of a word.
-    """
+    """A word and its folded form; a `gram` is a piece of text without spaces instead."""
 
     form: str
     start: int
@@ -75,7 +64,6 @@ def is_spaced(text: str) -> bool:
 
 
 def split_words(text: str) -> tuple[Word, ...]:
-    """Return the words of a text in order; digits alone are words too."""
     return tuple(
         Word(form, start, end, text[start : min(end, start + MAX_WORD)], gram)
         for form, start, end, gram in _pieces(text)
@@ -83,7 +71,6 @@ def split_words(text: str) -> tuple[Word, ...]:
 
 
 def split_forms(text: str) -> list[str]:
-    """Return the folded words of a text in order; faster than `split_words`."""
     if not is_spaced(text):
         return [form for form, _, _, _ in _pieces(text)]
     if not text.isascii():
@@ -154,10 +141,7 @@ def stem(form: str) -> str:
 
 @cache
 def word_weights() -> Mapping[str, float]:
-    """Return stem -> how much it weighs, from 0 to 1, by its rarity in the training sentences.
-
-    A stem that is not listed is rarer and weighs 1.
-    """
+    """Return stem -> weight, by rarity in the training sentences; any other stem weighs 1."""
     lines = files("ragstone.judges.offline").joinpath("rarity.txt").read_text("utf-8").splitlines()
     found: dict[str, float] = {}
     for weight, *stems in map(str.split, lines):
@@ -170,7 +154,6 @@ def _read(file: str) -> Mapping[str, Any]:
 
 
 FIGURE_WORDS = _read("figures.toml")
-"""The factors, bounds and units of all languages."""
 
 
 @cache
@@ -212,7 +195,6 @@ _ANY_SCRIPT = lazy_pattern(f"[{''.join(_SCRIPTS.values())}]")
 _LETTERS = re.compile(r"[^\W\d_]")
 _ESCAPE = re.compile(r"(\\.)")
 SAMPLE = 4000
-"""How many characters of a text are used to guess its language."""
 MIN_SHARE = 0.1
 """The share of a text's words that must be function words of the guessed language."""
 _BITS = SAMPLE.bit_length()
@@ -220,14 +202,9 @@ _BITS = SAMPLE.bit_length()
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What is needed to weigh and compare the words of a language.
+    """The words of a language, by its two-letter code; "" for an unknown language.
 
-    Attributes:
-        name: the two-letter code; "" for an unknown language.
-        function_words: words without a topic.
-        function_stems: the stems of both of these.
-        denial_stems: the stems of other words that may deny.
-        nouns_have_capitals: whether every noun has a capital, so that a capital marks no name.
+    Function words have no topic; their stems include those of the negations.
     """
 
     name: str
@@ -263,11 +240,8 @@ def language_of(name: str) -> Language:
 
 @cache
 def _function_words() -> tuple[list[str], Mapping[str, int]]:
-    """Return the languages with function words, and folded word -> the languages that use it.
-
-    Each language has `_BITS` bits, with a one if it uses the word: the sum over the words of a text
-    contains the counts of all languages.
-    """
+    # Each language has `_BITS` bits of a word's number, with a one if it uses the word: the sum
+    # over the words of a text contains the counts of all languages.
     languages = [name for name, lists in word_lists().items() if "function_words" in lists]
     places: defaultdict[str, int] = defaultdict(int)
     for place, language in enumerate(map(language_of, languages)):
@@ -291,11 +265,9 @@ def guess_language(text: str, forms: Sequence[str]) -> Language:
     if not total:
         return UNKNOWN
     counts = [total >> place * _BITS & (1 << _BITS) - 1 for place in range(len(languages))]
-    most = max(counts)
-    level = [name for name, count in zip(languages, counts, strict=True) if count == most]
-    if most < max(1, MIN_SHARE * len(few)):
+    if max(counts) < max(1, MIN_SHARE * len(few)):
         return UNKNOWN
-    return language_of(level[0])
+    return language_of(languages[counts.index(max(counts))])
 
 
 def phrase_pattern(phrases: Iterable[str], before: str = "", after: str = "") -> re.Pattern[str]:
@@ -305,10 +277,7 @@ def phrase_pattern(phrases: Iterable[str], before: str = "", after: str = "") ->
 
 @cache
 def sentence_pattern(language: str, kind: str) -> re.Pattern[str] | None:
-    """Return how a sentence of a kind begins, in text without commas; None without phrases.
-
-    The kinds are `refusals`, whose author does not know, and `openings`, which offer help.
-    """
+    """Return how `refusals` or `openings` that offer help begin, in text without commas."""
     softeners = "|".join(phrases_of("any", "softeners"))
     before = rf"(?:(?:{softeners})\s*)*" if kind == "refusals" else ""
     phrases = phrases_of(language, kind)
