@@ -46,7 +46,7 @@ def test_all_of_a_plan_is_an_option_and_a_key() -> None:
     said = Plan.model_fields.keys() - {gates, asked_by_default}
     assert {OTHER_KEYS.get(key, key) for key in KEYS} >= said
     has_option = {name for name in said if config.SETTINGS[name].option}
-    assert SETTINGS.keys() >= has_option - {"offline"}
+    assert SETTINGS.keys() >= has_option
     assert not OPTIONS.keys() & (said - has_option)
     for flag in ("fail_under", "fail_over", "preset", "plugin", "model", "api_url"):
         assert flag in OPTIONS.keys() & set(KEYS)

@@ -38,5 +38,5 @@ def test_pytest_has_options_for_settings_alone() -> None:
 
 def test_evaluate_takes_every_field_of_the_plan() -> None:
     arguments = {name for name in Plan.model_fields.keys() & SETTINGS if SETTINGS[name].option}
-    assert arguments - {"offline"} <= Options.__annotations__.keys()
+    assert arguments <= Options.__annotations__.keys()
     assert Plan.model_fields.keys() - SETTINGS.keys() == BY_OTHER_NAMES
