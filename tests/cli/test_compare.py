@@ -10,7 +10,7 @@ import pytest
 from tests.cases import add_run
 
 from ragstone.metrics import get
-from ragstone.results.compare.comparison import compare
+from ragstone.results.comparison import compare
 from ragstone.store import Store, tag
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.config import Manifest, Plan, Source

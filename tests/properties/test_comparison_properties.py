@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from ragstone.errors import Cause
 from ragstone.metrics import get
-from ragstone.results.compare.claim_changes import Kind
-from ragstone.results.compare.comparison import Comparison, compare
-from ragstone.results.compare.metric_change import Finding
+from ragstone.results.comparison import Comparison, Kind, compare
+from ragstone.results.paired import Finding
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.config import Manifest, Plan, Source

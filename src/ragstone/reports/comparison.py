@@ -9,10 +9,15 @@ from ragstone.reports.format import LABELS, NO_VALUE, decimal, interval, signed
 from ragstone.reports.markdown import sections_as_markdown
 from ragstone.reports.terminal import print_line, print_sections
 from ragstone.reports.view import Grid, GridRow, Line, Section, Tone, grouping_lines
-from ragstone.results.compare.claim_changes import ClaimChanges, Kind
-from ragstone.results.compare.comparison import Comparison, Regressions, SampleChange, SampleChanges
-from ragstone.results.compare.metric_change import CorrectedDifference, Finding, MetricChange
-from ragstone.results.compare.pairing import LISTED
+from ragstone.results.comparison import (
+    ClaimChanges,
+    Comparison,
+    Kind,
+    Regressions,
+    SampleChange,
+    SampleChanges,
+)
+from ragstone.results.paired import LISTED, CorrectedDifference, Finding, MetricChange
 from ragstone.results.stats.paired_tests import ALPHA
 
 MIN_P = 0.0001

@@ -22,8 +22,7 @@ from ragstone.results.stats.intervals import (
     histogram,
     mean_interval,
 )
-from ragstone.results.stats.latencies import Latencies
-from ragstone.results.stats.sums import ExactSums
+from ragstone.results.stats.sums import ExactSums, Latencies
 from ragstone.types.claim import Label
 from ragstone.types.rankings import NOTHING_RELEVANT
 from ragstone.types.score import ALL_SUPPORTED, NOTHING, Detail, Score, State, Summary

@@ -9,7 +9,7 @@ import numpy as np
 
 from ragstone.errors import UsageError
 from ragstone.results.calibration import MIN_ROWS, Calibration
-from ragstone.results.compare.comparison import compare
+from ragstone.results.comparison import compare
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Clusters, Numbers
 from ragstone.results.stats.paired_tests import (

@@ -21,8 +21,7 @@ from ragstone.results.metric_summary import (
     commonest_first,
 )
 from ragstone.results.stats.intervals import mean_interval
-from ragstone.results.stats.latencies import Latencies
-from ragstone.results.stats.sums import UNIT, exact
+from ragstone.results.stats.sums import UNIT, Latencies, exact
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.reply import CascadeStats, Failure, Usage, sum_stats
 from ragstone.types.row import Row

@@ -16,8 +16,8 @@ from ragstone.reports.format import brief, finite
 from ragstone.reports.html.charts import Dot, forest, scatter
 from ragstone.reports.html.page import page_context, read_asset, render
 from ragstone.reports.terminal import run_entry
-from ragstone.results.compare.comparison import Comparison, find_regressions
-from ragstone.results.compare.metric_change import MetricChange
+from ragstone.results.comparison import Comparison, find_regressions
+from ragstone.results.paired import MetricChange
 from ragstone.store import RunInfo, RunNotFoundError, Store, StoreError, find_run, running_runs
 from ragstone.store.reader import StoredRows
 from ragstone.store.runs import compare, summarize

@@ -8,8 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.stats.distributions import NORMAL, root_of, t_both_tails, t_quantile
-from ragstone.results.stats.intervals import Clusters, Ends, Labels, Numbers
+from ragstone.results.stats.intervals import (
+    NORMAL,
+    Clusters,
+    Ends,
+    Labels,
+    Numbers,
+    root_of,
+    t_both_tails,
+    t_quantile,
+)
 from ragstone.results.stats.sums import ExactSums
 
 Signs = NDArray[np.uint8]

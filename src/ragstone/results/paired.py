@@ -1,17 +1,21 @@
-"""MetricChange: how one metric changed from run A to run B, and whether by more than chance."""
+"""The pairs of two runs, and how each metric changed over them."""
 
 import math
-from collections.abc import Mapping, Sequence
+import unicodedata
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from hashlib import blake2b
-from typing import Self
+from typing import NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.compare.pairing import MetricColumn, Unscored
-from ragstone.results.metric_summary import SCORED
+from ragstone.results.grouping import RowKeys
+from ragstone.results.metric_summary import FAILED, SCORED, STATES, UNDEFINED
+from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Clusters, Numbers
 from ragstone.results.stats.paired_tests import (
     ALPHA,
@@ -24,7 +28,211 @@ from ragstone.results.stats.paired_tests import (
     smallest_difference,
     wins_losses_ties,
 )
+from ragstone.types.claim import Label
 from ragstone.types.gate import EPSILON
+from ragstone.types.row import LazyRows, Row
+from ragstone.types.sample import with_history
+from ragstone.types.score import Score, State
+
+LISTED = 3
+"""Ids that a report lists."""
+_LABELS = tuple(Label)
+_LABEL_CODES = {label: code for code, label in enumerate(_LABELS)}
+
+
+class Unscored(NamedTuple):
+    """How many rows have no number."""
+
+    undefined: int
+    failed: int
+
+    @classmethod
+    def of(cls, states: NDArray[np.uint8]) -> Self:
+        return cls(int(np.sum(states == UNDEFINED)), int(np.sum(states == FAILED)))
+
+
+@lru_cache(maxsize=10_000)
+def claim_key(text: str, against: str) -> int:
+    """Return a number, valid in this process, of a claim's words and the texts it is about."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return hash((" ".join(plain.split()), against))
+
+
+class MetricColumn:
+    """One metric's scores, row by row; the value of a row without one is 0."""
+
+    def __init__(self) -> None:
+        self.values = array("d")
+        self._states = bytearray()
+        self._keys = array("q")
+        self._labels = bytearray()
+        self._ends = array("q", [0])
+
+    def add(self, score: Score | None) -> None:
+        state = State.UNDEFINED if score is None else score.state
+        self._states.append(STATES.index(state))
+        self.values.append(0.0 if score is None or score.value is None else score.value)
+        for claim in () if score is None else score.claims:
+            self._keys.append(claim_key(claim.text, claim.against))
+            self._labels.append(_LABEL_CODES[claim.label])
+        self._ends.append(len(self._keys))
+
+    def extend(self, values: NDArray[np.float64], states: NDArray[np.int8]) -> None:
+        self._states += states.astype(np.uint8).tobytes()
+        self.values.frombytes(np.where(states == SCORED, values, 0.0).tobytes())
+        self._ends.extend([len(self._keys)] * len(values))
+
+    @property
+    def judged(self) -> bool:
+        return bool(self._keys)
+
+    def take(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        return np.frombuffer(self.values)[rows], np.frombuffer(self._states, np.uint8)[rows]
+
+    def claims(self, row: int) -> dict[int, Label]:
+        start, end = self._ends[row], self._ends[row + 1]
+        found: dict[int, Label] = {}
+        for place in range(start, end):
+            found.setdefault(self._keys[place], _LABELS[self._labels[place]])
+        return found
+
+
+class Columns:
+    """The rows of one run, as a comparison needs them: hashes of ids and queries, and scores."""
+
+    def __init__(self, metrics: Iterable[str], *, cluster: str | None = None) -> None:
+        self.ids, self.queries = array("q"), array("q")
+        self.keys = RowKeys(cluster)
+        self.tags: dict[str, None] = {}
+        self.metrics: Mapping[str, MetricColumn] = {name: MetricColumn() for name in metrics}
+
+    @classmethod
+    def of(cls, run: Run, metrics: Iterable[str], *, cluster: str | None = None) -> "Columns":
+        columns = cls(metrics, cluster=cluster)
+        if (rows := run.columns) is None:
+            whole = run.rows
+            for row in whole.without_exchanges() if isinstance(whole, LazyRows) else whole:
+                columns.add(row)
+            return columns
+        columns.ids.extend(map(hash, rows.ids))
+        columns.queries.extend(hash(query.strip()) for query in rows.queries)
+        for name, column in columns.metrics.items():
+            column.extend(*rows.column(name))
+        return columns
+
+    def add(self, row: Row) -> None:
+        sample = row.sample
+        self.ids.append(hash(sample.id))
+        self.queries.append(hash(sample.query.strip()))
+        self.tags |= dict.fromkeys(sample.tags)
+        self.keys.add(with_history(sample.query, sample.history), sample.contexts, sample.tags)
+        for name, column in self.metrics.items():
+            column.add(row.scores.get(name))
+
+
+Pair = tuple[int, int]
+"""The places of one sample in the rows of A and of B."""
+Places = NDArray[np.int64]
+
+
+class Pairs(Sequence[Pair]):
+    """The pairs of two runs, in the order of A's rows; `places` is int64[pairs, 2]."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Pairs):
+            return np.array_equal(self.places, other.places)
+        return tuple(self) == other if isinstance(other, tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.places.tobytes())
+
+    @overload
+    def __getitem__(self, index: int) -> Pair: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Pairs": ...
+    def __getitem__(self, index: int | slice) -> "Pair | Pairs":
+        if isinstance(index, slice):
+            return Pairs(self.places[index])
+        a, b = self.places[index].tolist()
+        return a, b
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The pairs of two runs, and what could not be paired.
+
+    Attributes:
+        by_id, by_query: pairs with the same id and query, and with the same query only.
+        only_a, only_b: rows of one run with no partner in the other.
+        renamed: number of ids with different queries in the two runs; they are not paired.
+        first_renamed: the first of these ids, LISTED at most.
+        ambiguous: unpaired rows whose query appears twice in their run.
+    """
+
+    pairs: Pairs
+    by_id: int
+    by_query: int
+    only_a: int
+    only_b: int
+    renamed: int
+    ambiguous: int
+    first_renamed: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "pairs": len(self.pairs),
+            "by_id": self.by_id,
+            "by_query": self.by_query,
+            "only_a": self.only_a,
+            "only_b": self.only_b,
+            "other_query": self.renamed,
+            "ambiguous": self.ambiguous,
+        }
+
+
+def pair_samples(a: Columns, b: Columns, id_of: Callable[[int], str]) -> Pairing:
+    ids_a, queries_a, ids_b, queries_b = (
+        np.asarray(hashes, np.int64) for hashes in (a.ids, a.queries, b.ids, b.queries)
+    )
+    order = np.argsort(ids_b, kind="stable")
+    others = np.searchsorted(ids_b, ids_a, sorter=order)
+    others = order[np.minimum(others, ids_b.size - 1)] if ids_b.size else others
+    found = np.flatnonzero(ids_a == ids_b[others]) if ids_b.size else others[:0]
+    others = others[found]
+    is_same = queries_a[found] == queries_b[others]
+    renamed = found[~is_same]
+    same = np.column_stack([found[is_same], others[is_same]])
+
+    left_a = np.delete(np.arange(ids_a.size), same[:, 0])
+    left_b = np.delete(np.arange(ids_b.size), same[:, 1])
+    once_a, once_b = _unique(queries_a, left_a), _unique(queries_b, left_b)
+    _, one, two = np.intersect1d(
+        queries_a[once_a], queries_b[once_b], assume_unique=True, return_indices=True
+    )
+    by_query = np.column_stack([once_a[one], once_b[two]])
+    places = np.concatenate([same, by_query]).astype(np.int64)
+    return Pairing(
+        pairs=Pairs(places[np.argsort(places[:, 0])]),
+        by_id=len(same),
+        by_query=len(by_query),
+        only_a=len(left_a) - len(by_query),
+        only_b=len(left_b) - len(by_query),
+        renamed=len(renamed),
+        ambiguous=len(left_a) - len(once_a) + len(left_b) - len(once_b),
+        first_renamed=tuple(map(id_of, renamed[:LISTED].tolist())),
+    )
+
+
+def _unique(queries: Places, places: NDArray[np.intp]) -> NDArray[np.intp]:
+    _, first, times = np.unique(queries[places], return_index=True, return_counts=True)
+    return places[first[times == 1]]
+
 
 POWER = 0.8
 
@@ -33,11 +241,7 @@ POWER = 0.8
 class PairedScores:
     """One metric's numbers in A and in B, over the pairs that have both.
 
-    Attributes:
-        places: of those that both scored, among all pairs.
-        a, b: their numbers.
-        unscored_a, unscored_b: of all pairs, those without a number on that side.
-        only_a, only_b: pairs with a number on one side only.
+    `places` are those of these pairs among all pairs; the other counts are of all pairs.
     """
 
     places: NDArray[np.int64]
@@ -79,12 +283,9 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class CorrectedDifference:
-    """The difference that people would have found: mean of B less that of A.
+    """The difference that people would have found, by the labels of so many rows of A and of B.
 
-    Attributes:
-        labels: number of labelled rows for A and for B.
-        transported: whether the labels are of another run, for both A and B.
-        problem: why there is no difference; None if there is one.
+    `transported`: the labels are of another run, for both. `problem`: why there is no difference.
     """
 
     mean: float | None = None
@@ -101,26 +302,20 @@ class MetricChange:
     Attributes:
         span: the largest difference that the metric's range allows.
         n: pairs scored on both sides; all figures are over these.
-        unscored_a, unscored_b: paired rows without a number, on each side.
-        only_in_a, only_in_b: pairs scored in A only, and in B only.
         difference: the mean of B less that of A, in the metric's unit.
         interval: of the difference, within what the metric's range allows. It excludes 0 exactly
             if the difference is significant.
         confidence: of the interval: 0.95, or more if Holm's method corrects for several metrics.
-        p: of the paired sign-flip test.
-        p_t: of the paired t-test; with clusters, over clusters.
+        p, p_t: of the paired sign-flip test, and of the paired t-test; over clusters, if any.
         p_adjusted: p, adjusted by Holm's method for the number of metrics with different numbers.
         same_as: an earlier metric with the same numbers, with which it counts as one.
         conclusive: whether any differences of so many pairs (or clusters) could be significant.
         effect: Cohen's d_z.
-        win_loss_tie: pairs that got better, got worse, and stayed the same.
         min_detectable_difference: the smallest true difference that this many pairs would show
             with 80% power; None if it exceeds the metric's range, or the differences do not vary.
-        judged: whether a judge gave the scores, so that people's labels can correct them.
         groups: number of independent differences: pairs, or clusters of them.
         spread: their standard deviation; None for fewer than two.
         correlation: of the groups' means in A and in B; 0 if either side does not vary.
-        corrected: the difference by people's labels; None without labels.
     """
 
     metric: str
@@ -220,10 +415,7 @@ def compare_metric(
     span: float = math.inf,
     clusters: NDArray[np.int64] | None = None,
 ) -> tuple[MetricChange, SignFlips]:
-    """Return how a metric changed, with its test, for which `correct` decides the level.
-
-    `span` is the largest difference that its range allows; `clusters` has one label for each pair.
-    """
+    """Return how a metric changed, with its test, for which `correct` decides the level."""
     differences = scores.b - scores.a
     count = differences.size
     labels = None if clusters is None else clusters[scores.places]

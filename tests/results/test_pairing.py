@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from ragstone.results.compare.comparison import compare
-from ragstone.results.compare.pairing import Pairing
+from ragstone.results.comparison import compare
+from ragstone.results.paired import Pairing
 
 RUNS = Any
 

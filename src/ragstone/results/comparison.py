@@ -4,7 +4,8 @@ import json
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, cast
@@ -13,25 +14,43 @@ import numpy as np
 
 from ragstone._internal.text import count
 from ragstone.errors import UnknownNameError, UsageError
-from ragstone.results.compare.claim_changes import ClaimChanges, claim_changes
-from ragstone.results.compare.metric_change import (
+from ragstone.results.calibration import MIN_ROWS, Calibration, MetricCalibration
+from ragstone.results.grouping import INDEPENDENT, Grouping
+from ragstone.results.paired import (
+    Columns,
+    CorrectedDifference,
     MetricChange,
+    MetricColumn,
+    Pair,
     PairedScores,
+    Pairing,
+    Pairs,
+    claim_key,
     compare_metric,
     correct,
+    pair_samples,
 )
-from ragstone.results.compare.pairing import Columns, Pair, Pairing, Pairs, pair_samples
-from ragstone.results.grouping import INDEPENDENT, Grouping
 from ragstone.results.run import Run
+from ragstone.results.stats.labels import LabelledScores, corrected_difference
 from ragstone.results.stats.paired_tests import SignFlips
-from ragstone.types.config import ClaimPlan, JudgePlan, Manifest
+from ragstone.types.claim import Label
+from ragstone.types.config import ClaimPlan, JudgePlan
 from ragstone.types.gate import EPSILON
+from ragstone.types.label import HumanLabel
 
+TOP = 5
+MIN_PAIRED = 0.9
+"""The default share of A's samples that must have a partner in B."""
+MAX_LOST = 0.1
+"""The share of A's scores, among pairs, that may be missing in B; as --max-failure-rate."""
 NOTHING = "none"
+_DIGITS = 12
+"""Decimals of a difference; further ones come from rounding."""
+_PARAMETERS = re.compile("[@:,]")
 
 
 class About(StrEnum):
-    """The subject of a change."""
+    """The subject of a change of configuration, the most important first."""
 
     JUDGE = "judge"
     DATA = "data"
@@ -62,13 +81,18 @@ _ABOUT: Mapping[str, About] = MappingProxyType(
     | dict.fromkeys(("k", "min_similarity", "threshold"), About.RETRIEVAL)
 )
 """Field of the plan -> its subject; all other fields are settings."""
-
 _REPORTED_ELSEWHERE = ("metrics", "judge", "target", "fallback_target", "sample", "seed")
 """Fields of the plan with a result in the manifest or the list of metrics."""
+_SCOPES = {
+    "mean": "",
+    "interval": "interval of ",
+    "scored": "share scored of ",
+    "corrected": "corrected ",
+}
 
 
-def changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChange, ...]:
-    """Return the differences between two runs, the most important first.
+def config_changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChange, ...]:
+    """Return the differences of configuration, the most important first.
 
     Only what affects the compared `metrics` is a change of the judge: if none of them asks a
     judge, its settings are left out. If it was set up in the same way for each of them, they are
@@ -80,63 +104,54 @@ def changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChange, ...
     setups = [[run.manifest.judge_setups.get(name) for name in judged] for run in (a, b)]
     recorded = all(map(all, setups))
     same = recorded and setups[0] == setups[1]
-    one, two = _facts(a.manifest) | _rules(a, metrics), _facts(b.manifest) | _rules(b, metrics)
+    facts_a, facts_b = _facts(a, metrics), _facts(b, metrics)
     found = [
-        ConfigChange(About.SETTINGS if same and about is About.JUDGE else about, name, value, its)
-        for (about, name), value in one.items()
-        if value != (its := two[about, name]) and (judged or about is not About.JUDGE)
+        ConfigChange(About.SETTINGS if same and about is About.JUDGE else about, name, value, other)
+        for (about, name), value in facts_a.items()
+        if value != (other := facts_b[about, name]) and (judged or about is not About.JUDGE)
     ]
-    names = {change.name for change in found}
-    # it is a hash for the questions of all metrics, so other metrics change it too
+    # the hash is for the questions of all metrics, so other metrics change it too
     others = not recorded and set(a.metrics) != set(b.metrics)
-    implied = {_HASH} if same or others or names & _ASKED else set[str]()
+    if same or others or not _ASKED.isdisjoint(change.name for change in found):
+        found = [change for change in found if change.name != _HASH]
     order = list(About)
-    explicit = (change for change in found if change.name not in implied)
-    return tuple(sorted(explicit, key=lambda change: order.index(change.about)))
+    return tuple(sorted(found, key=lambda change: order.index(change.about)))
 
 
-def _facts(manifest: Manifest) -> dict[tuple[About, str], str]:
+def _facts(run: Run, metrics: Collection[str]) -> dict[tuple[About, str], str]:
     """Return everything that may change, as text."""
-    source, identity = manifest.source, manifest.identity
-    data = source.fingerprint or identity.get("data fingerprint")
+    manifest, source, identity = run.manifest, run.manifest.source, run.manifest.identity
+
+    def digest(value: str | None) -> str | None:
+        return value[:12] if value else None
+
     facts: dict[tuple[About, str], object] = {
         (About.JUDGE, "judge"): manifest.judge,
-        (About.JUDGE, _HASH): _short(identity.get("judge setup")),
+        (About.JUDGE, _HASH): digest(identity.get("judge setup")),
         (About.DATA, "data set"): source.name,
-        (About.DATA, "fingerprint"): _short(data),
+        (About.DATA, "fingerprint"): digest(source.fingerprint or identity.get("data fingerprint")),
         (About.DATA, "rows"): source.rows,
         (About.DATA, "sample"): source.sample,
         (About.DATA, "judgments"): identity.get("judgements"),
-        (About.DATA, "judgments (hash)"): _short(identity.get("judgements fingerprint")),
+        (About.DATA, "judgments (hash)"): digest(identity.get("judgements fingerprint")),
         (About.DATA, "queries not ranked"): identity.get("missing"),
         (About.DATA, "equal scores"): identity.get("ties"),
         (About.TARGET, "target"): manifest.target,
         (About.VERSION, "ragstone"): manifest.version,
+        (About.SETTINGS, "gates"): [
+            f"{_SCOPES[gate.of]}{gate.metric} {gate.op} {gate.threshold:g}"
+            for gate in manifest.plan.gates
+        ],
     }
-    scopes = {"mean": "", "interval": "interval of ", "scored": "share scored of "}
-    scopes["corrected"] = "corrected "
-    facts[About.SETTINGS, "gates"] = [
-        f"{scopes[gate.of]}{gate.metric} {gate.op} {gate.threshold:g}"
-        for gate in manifest.plan.gates
-    ]
     for name, value in manifest.plan.model_dump(mode="json", exclude={"gates"}).items():
         if name not in _REPORTED_ELSEWHERE:
             facts[_ABOUT.get(name, About.SETTINGS), name] = value
+    for name in metrics:
+        info = run.metrics[name]
+        policy = f"policy {info.policy}, " if info.policy else ""
+        rule = f"{policy}{info.low:g} to {info.high:g}, {info.better} is better"
+        facts[About.METRICS, name] = rule
     return {what: _text(value) for what, value in facts.items()}
-
-
-def _rules(run: Run, metrics: Collection[str]) -> dict[tuple[About, str], str]:
-    """Return how each of the metrics is computed."""
-    infos = {name: run.metrics[name] for name in metrics}
-    return {
-        (About.METRICS, name): (f"policy {info.policy}, " if info.policy else "")
-        + f"{info.low:g} to {info.high:g}, {info.better} is better"
-        for name, info in infos.items()
-    }
-
-
-def _short(digest: str | None) -> str | None:
-    return digest[:12] if digest else None
 
 
 def _text(value: object) -> str:
@@ -150,10 +165,109 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-TOP = 5
-_DIGITS = 12
-"""Decimals of a difference; further ones come from rounding."""
-_PARAMETERS = re.compile("[@:,]")
+class Kind(StrEnum):
+    """How a claim changed; the worst first."""
+
+    LOST = "no longer supported"
+    GAINED = "now supported"
+    APPEARED = "appeared"
+    VANISHED = "vanished"
+
+
+@dataclass(frozen=True)
+class ClaimChange:
+    """One claim that changed: the sample's id, and the label in each run that has the claim.
+
+    `reason` is from B's judge, or from A's for a claim that vanished.
+    """
+
+    sample_id: str
+    text: str
+    a: Label | None
+    b: Label | None
+    reason: str | None
+    pair: Pair
+
+
+@dataclass(frozen=True)
+class ClaimChanges:
+    """How the claims of one metric changed, over the pairs that both runs scored.
+
+    Claims are the same if they have the same words, except for width, case and white space, and
+    if both were compared with the same texts. `unchanged` ones are supported in both runs or in
+    neither. `first` has the first few of each kind; of claims that appeared, unsupported ones come
+    first.
+    """
+
+    metric: str
+    unchanged: int
+    counts: Mapping[Kind, int]
+    appeared_unsupported: int
+    first: Mapping[Kind, tuple[ClaimChange, ...]]
+
+    def to_dict(self) -> dict[str, object]:
+        fields = ("sample_id", "text", "a", "b", "reason")
+        return {
+            "kept": self.unchanged,
+            **{kind.name.lower(): self.counts[kind] for kind in Kind},
+            "appeared_unsupported": self.appeared_unsupported,
+            "first": {
+                kind.name.lower(): [
+                    {name: getattr(each, name) for name in fields} for each in self.first[kind]
+                ]
+                for kind in Kind
+            },
+        }
+
+
+def _claim_changes(
+    metric: str,
+    columns: tuple[MetricColumn, MetricColumn],
+    *,
+    runs: tuple[Run, Run],
+    pairs: Sequence[Pair],
+    top: int,
+) -> ClaimChanges:
+    unchanged = appeared_unsupported = 0
+    counts = dict.fromkeys(Kind, 0)
+    found: dict[Kind, list[tuple[Pair, int]]] = {kind: [] for kind in Kind}
+    appeared_supported: list[tuple[Pair, int]] = []
+    for pair in pairs:
+        a, b = columns[0].claims(pair[0]), columns[1].claims(pair[1])
+        changed: list[tuple[Kind, int]] = []
+        for key, label in b.items():
+            supported = label is Label.SUPPORTED
+            if key not in a:
+                changed.append((Kind.APPEARED, key))
+                appeared_unsupported += not supported
+            elif (a[key] is Label.SUPPORTED) == supported:
+                unchanged += 1
+            else:
+                changed.append((Kind.GAINED if supported else Kind.LOST, key))
+        changed += [(Kind.VANISHED, key) for key in a if key not in b]
+        for kind, key in changed:
+            counts[kind] += 1
+            appeared = kind is Kind.APPEARED and b[key] is Label.SUPPORTED
+            some = appeared_supported if appeared else found[kind]
+            if len(some) < top:
+                some.append((pair, key))
+    found[Kind.APPEARED] = [*found[Kind.APPEARED], *appeared_supported][:top]
+    first: dict[Kind, tuple[ClaimChange, ...]] = {}
+    for kind, some in found.items():
+        made: list[ClaimChange] = []
+        for pair, key in some:
+            rows = runs[0].rows[pair[0]], runs[1].rows[pair[1]]
+            claims = [
+                {claim_key(c.text, c.against): c for c in reversed(row.scores[metric].claims)}
+                for row in rows
+            ]
+            a, b = (side.get(key) for side in claims)
+            shown = b or a
+            assert shown is not None
+            labels = a and a.label, b and b.label
+            made.append(ClaimChange(rows[1].sample.id, shown.text, *labels, shown.reason, pair))
+        first[kind] = tuple(made)
+    return ClaimChanges(metric, unchanged, counts, appeared_unsupported, first)
 
 
 @dataclass(frozen=True)
@@ -177,7 +291,6 @@ class SampleChanges:
     best: tuple[SampleChange, ...]
 
     def to_dict(self) -> dict[str, object]:
-        """Return the changes as plain data."""
         fields = ("id_a", "id_b", "query", "a", "b")
         return {
             "worst": [{name: getattr(each, name) for name in fields} for each in self.worst],
@@ -226,7 +339,6 @@ class Comparison:
         return f"<Comparison {self.a} to {self.b}: {pairs}, {found or 'no metrics in common'}>"
 
     def _repr_html_(self) -> str:
-        """Return the differences and the largest drops for a notebook: HTML without scripts."""
         from ragstone.reports import notebook
 
         return notebook.comparison_html(self)
@@ -244,9 +356,9 @@ class Comparison:
         With `corrected`, people's labels decide about judged metrics.
         """
         return tuple(
-            each
-            for each in self.metric_changes
-            if each.is_regression(min_effect, corrected=corrected)
+            change
+            for change in self.metric_changes
+            if change.is_regression(min_effect, corrected=corrected)
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -297,28 +409,27 @@ def compare(
     names = shared = [name for name in b.metrics if name in a.metrics]
     if metrics:
         names = choose_metrics(metrics, shared, "metric of both runs")
-    one = Columns.of(a, names, cluster=cluster)
-    two = Columns.of(b, names, cluster=cluster)
-    tag = None if cluster == INDEPENDENT else cluster
-    if tag is not None and one.ids and not one.tags:
-        raise UsageError(
-            f"cluster {cluster}: the samples of A have no tags; omit --cluster "
-            "(queries of rankings from files never have tags)"
-        )
-    if tag is not None and one.ids and tag not in one.tags:
-        raise UnknownNameError("tag", tag, [INDEPENDENT, *one.tags])
-    pairing = pair_samples(one, two, a.id_at)
+    columns_a = Columns.of(a, names, cluster=cluster)
+    columns_b = Columns.of(b, names, cluster=cluster)
+    if cluster is not None and cluster != INDEPENDENT and columns_a.ids:
+        if not columns_a.tags:
+            raise UsageError(
+                f"cluster {cluster}: the samples of A have no tags; omit --cluster "
+                "(queries of rankings from files never have tags)"
+            )
+        if cluster not in columns_a.tags:
+            raise UnknownNameError("tag", cluster, [INDEPENDENT, *columns_a.tags])
+    pairing = pair_samples(columns_a, columns_b, a.id_at)
     places = pairing.pairs.places
     grouping = Grouping()
     if a.columns is None is b.columns:
-        sides = [one.keys.keys] if cluster else [one.keys.keys, two.keys.keys]
+        keys_a, keys_b = columns_a.keys.keys, {} if cluster else columns_b.keys.keys
         keys = {
             kind: [
-                hashes[places[:, place]]
-                for place, side in enumerate(sides)
-                for hashes in side.get(kind, ())
+                *(hashes[places[:, 0]] for hashes in keys_a.get(kind, ())),
+                *(hashes[places[:, 1]] for hashes in keys_b.get(kind, ())),
             ]
-            for kind in dict.fromkeys(kind for side in sides for kind in side)
+            for kind in (*keys_a, *keys_b)
         }
         grouping = Grouping.of(len(places), keys, explicit=cluster is not None)
     found: dict[bytes, list[tuple[MetricChange, SignFlips]]] = {}
@@ -326,7 +437,7 @@ def compare(
     sample_changes: list[SampleChanges] = []
     claims: list[ClaimChanges] = []
     for name in names:
-        columns = one.metrics[name], two.metrics[name]
+        columns = columns_a.metrics[name], columns_b.metrics[name]
         scores = paired[name] = PairedScores.of(*columns, places)
         infos = a.metrics[name], b.metrics[name]
         higher = infos[1].higher_is_better
@@ -357,13 +468,13 @@ def compare(
         sample_changes.append(SampleChanges(name, worst, best))
         if any(column.judged for column in columns):
             both = Pairs(places[scores.places])
-            claims.append(claim_changes(name, columns, runs=(a, b), pairs=both, top=top))
+            claims.append(_claim_changes(name, columns, runs=(a, b), pairs=both, top=top))
     metric_changes = {change.metric: change for change in correct(found)}
     return Comparison(
         a=a.manifest.run_id,
         b=b.manifest.run_id,
         partial=tuple(run.manifest.run_id for run in (a, b) if run.partial),
-        changes=changes(a, b, names),
+        changes=config_changes(a, b, names),
         pairing=pairing,
         cluster=cluster,
         grouping=grouping,
@@ -385,12 +496,6 @@ def _most_changed(scores: PairedScores, sign: float, top: int) -> list[int]:
         up = up[ways[up] >= limit]
     order: list[int] = up[np.argsort(-ways[up], kind="stable")][:top].tolist()
     return order
-
-
-MIN_PAIRED = 0.9
-"""The default share of A's samples that must have a partner in B."""
-MAX_LOST = 0.1
-"""The share of A's scores, among pairs, that may be missing in B; as --max-failure-rate."""
 
 
 @dataclass(frozen=True)
@@ -424,36 +529,124 @@ def find_regressions(
     `corrected`, people's labels decide about judged metrics, and each must have enough of them.
     """
     doubts = [f"run {run} was stopped before every row was finished" for run in comparison.partial]
-    found = comparison.pairing
-    pairs, of = len(found.pairs), len(found.pairs) + found.only_a
+    pairs = len(comparison.pairing.pairs)
+    samples = pairs + comparison.pairing.only_a
     if not pairs:
         doubts.append("no sample could be paired")
-    elif pairs < (min_paired - EPSILON) * of:
-        share = f"{pairs:,} of {of:,} samples of A ({pairs / of:.0%})"
+    elif pairs < (min_paired - EPSILON) * samples:
+        share = f"{pairs:,} of {samples:,} samples of A ({pairs / samples:.0%})"
         doubts.append(f"only {share} have a partner in B; at least {min_paired:.0%} are needed")
-    if pairs and not any(each.n for each in comparison.metric_changes):
+    if pairs and not any(change.n for change in comparison.metric_changes):
         doubts.append("no metric was scored in both runs")
     else:
         lost: dict[str, list[str]] = {}
-        for each in comparison.metric_changes:
-            number, scored = each.only_in_a, each.n + each.only_in_a
+        for change in comparison.metric_changes:
+            number, scored = change.only_in_a, change.n + change.only_in_a
             if number > (MAX_LOST + EPSILON) * scored:
                 words = f"{number:,} of {count(scored, 'pair')} that A scored"
-                lost.setdefault(f"{words} ({number / scored:.0%})", []).append(each.metric)
+                lost.setdefault(f"{words} ({number / scored:.0%})", []).append(change.metric)
         doubts += (
             f"{', '.join(names)}: B has no score for {words}; at most {MAX_LOST:.0%} may be missing"
             for words, names in lost.items()
         )
     if corrected:
-        problems = [
-            f"{each.metric}: {each.corrected.problem if each.corrected else 'no labels'}"
-            for each in comparison.metric_changes
-            if each.judged and (each.corrected is None or each.corrected.problem)
-        ]
-        if not any(each.judged for each in comparison.metric_changes):
-            problems = ["no compared metric is judged, so labels cannot correct any"]
-        doubts += problems
+        judged = [change for change in comparison.metric_changes if change.judged]
+        doubts += (
+            f"{change.metric}: {change.corrected.problem if change.corrected else 'no labels'}"
+            for change in judged
+            if change.corrected is None or change.corrected.problem
+        )
+        if not judged:
+            doubts.append("no compared metric is judged, so labels cannot correct any")
     beyond = comparison.regressions(min_effect, corrected=corrected)
     drops = comparison.regressions(corrected=corrected)
-    within = tuple(each for each in drops if each not in beyond)
+    within = tuple(change for change in drops if change not in beyond)
     return Regressions(tuple(doubts), beyond, within, corrected)
+
+
+@dataclass(frozen=True)
+class LabelledRun:
+    """A run, its own labels if it has any, and others for its judge."""
+
+    run: Run
+    own: Calibration | None
+    other: Calibration | None
+
+    @classmethod
+    def of(cls, run: Run, labels: Sequence[HumanLabel], other: Calibration | None) -> "LabelledRun":
+        own = None
+        with suppress(UsageError):
+            own = run.calibrate(labels, "") if labels else None
+        return cls(run, own, other)
+
+    def labels(self, metric: str, *, own: bool) -> MetricCalibration | None:
+        calibration = self.own if own else self.other
+        return calibration.find(metric) if calibration else None
+
+    def values(self, metric: str) -> list[float | None]:
+        return [row.scores[metric].value for row in self.run.rows]
+
+    def n_own(self, metric: str) -> int:
+        found = self.labels(metric, own=True)
+        return len(found.rows) if found else 0
+
+    def problem(self, metric: str) -> str | None:
+        name, number = self.run.manifest.run_id, self.n_own(metric)
+        if self.other is None:
+            rows = count(number, "labelled row")
+            enough = number >= MIN_ROWS
+            return None if enough else f"run {name} has {rows}, and {MIN_ROWS} are needed"
+        corrected = self.other.correct(metric, self.run.manifest, self.run.counts)
+        problem = corrected.problem if corrected else f"it has no labels of {metric}"
+        return problem and f"calibration {self.other.name} and run {name}: {problem}"
+
+
+def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> Comparison:
+    """Return the comparison with corrected differences, for judged metrics that have labels.
+
+    If both runs have enough labels of their own, those count; otherwise, the other labels for both.
+    """
+    changes = tuple(
+        replace(change, corrected=_corrected(comparison, change.metric, a, b))
+        if change.judged
+        else change
+        for change in comparison.metric_changes
+    )
+    return replace(comparison, metric_changes=changes)
+
+
+def _corrected(
+    comparison: Comparison, metric: str, a: LabelledRun, b: LabelledRun
+) -> CorrectedDifference | None:
+    sides = a, b
+    if not any(side.labels(metric, own=own) for side in sides for own in (True, False)):
+        return None
+    own = all(side.n_own(metric) >= MIN_ROWS for side in sides)
+    problems = [f"run {run} is partial" for run in comparison.partial]
+    if not own:
+        problems += filter(None, (side.problem(metric) for side in sides))
+    labels = [side.labels(metric, own=own) for side in sides]
+    if len({found.of for found in labels if found}) > 1:
+        problems.append("one run has labels of claims, the other of whole responses")
+    if problems or not comparison.scores[metric].places.size:
+        return CorrectedDifference(problem="; ".join(problems) or "no pair was scored")
+    scored = comparison.scores[metric].places
+    rows = comparison.pairing.pairs.places[scored]
+    groups = comparison.grouping.labels
+    units: list[int] = (scored if groups is None else groups[scored]).tolist()
+    made: list[LabelledScores] = []
+    for side, found, places in zip(sides, labels, rows.T.tolist(), strict=True):
+        assert found is not None
+        values, unit_at = side.values(metric), dict(zip(places, units, strict=True))
+        keys: list[tuple[str, int]] = []
+        for row in found.rows:  # a labelled row of a pair has the unit of the pair
+            at = row.position  # also its place, because the run is complete
+            pair = ("pair", unit_at[at]) if at in unit_at else ("row", at)
+            keys.append(pair if own else ("other", row.group))
+        numbers = np.array([values[place] for place in places], dtype=np.float64)
+        made.append(found.scores(numbers, units, keys=keys, transported=not own))
+    result = corrected_difference(*made)
+    n_labels = [len(found.rows) for found in labels if found]
+    return CorrectedDifference(
+        result.mean, result.interval, (n_labels[0], n_labels[1]), transported=not own
+    )
