@@ -1,4 +1,10 @@
-"""Intervals of means and proportions, and the distributions that they and the tests need."""
+"""Intervals of means and proportions, and the distributions that they and the tests need.
+
+Most scores lie in a range such as 0 to 1, many are exactly 0 or 1, samples are small, and rows come
+in groups. No single method covers well for all of these, so `mean_interval` chooses: the exact
+interval of a proportion for scores of 0 and 1, Gaffke's bound for few values, else the BCa
+bootstrap of whole groups. All draws have a fixed seed: the same scores have the same interval.
+"""
 
 import math
 import sys
@@ -20,6 +26,19 @@ BLOCK = 250_000
 """Numbers drawn at once; this limits the memory of a bootstrap to about 8 MB."""
 LARGE = 500
 """For more groups, resampling is as good as its analytic form, which is instant."""
+FEW = 10
+"""Fewer values (or clusters) are too few to resample."""
+FEW_OFF_THE_END = 3
+"""If fewer values differ from an end of the range, they hardly show how values vary."""
+FEW_TRIALS = 30
+"""For fewer, a proportion's interval is conservative; else exact on average (record 0029)."""
+BINS = 10
+NORMAL = NormalDist()
+TINY, EPSILON = 1e-300, sys.float_info.epsilon
+MANY = 1000
+"""Degrees of freedom above which Student's t is computed from the normal distribution."""
+STEPS = 100_000
+"""More than are ever needed: the continued fraction takes about 3,000 for a and b of 10 million."""
 
 Ends = tuple[float, float]
 Labels = Sequence[Hashable] | NDArray[np.int64]
@@ -28,12 +47,9 @@ Labels = Sequence[Hashable] | NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Clusters:
-    """Independent groups of values, sorted, so that the order of the values does not matter.
+    """The totals and sizes of independent groups of values, and the mean of all values.
 
-    Attributes:
-        totals: the sum of each group's values.
-        sizes: how many values each group has.
-        mean: of all values, with `math.fsum`.
+    They are sorted, so that the order of the values does not matter.
     """
 
     totals: Numbers
@@ -41,23 +57,18 @@ class Clusters:
     mean: float
 
     @classmethod
-    def of(
-        cls,
-        values: Sequence[float] | Numbers,
-        clusters: Labels | None = None,
-    ) -> Self:
-        """Group values by the label of their cluster; None is a cluster of its own.
-
-        Raises:
-            ValueError: there is not one label for each value.
-        """
+    def of(cls, values: Sequence[float] | Numbers, clusters: Labels | None = None) -> Self:
         data = np.asarray(values, dtype=np.float64)
         mean = math.fsum(values) / len(values)
         if clusters is None:
             return cls(np.sort(data), np.ones(data.size), mean)
         if len(clusters) != data.size:
             raise ValueError(f"{data.size} values have {len(clusters)} cluster labels")
-        codes = clusters if isinstance(clusters, np.ndarray) else _codes(clusters)
+        codes = clusters
+        if not isinstance(codes, np.ndarray):
+            numbers: dict[Hashable, int] = {}
+            keys = ((place,) if label is None else label for place, label in enumerate(codes))
+            codes = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
         order = np.lexsort((data, codes))  # so that a sum has one last digit, not several
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         totals = np.add.reduceat(data[order], starts)
@@ -87,15 +98,6 @@ class Clusters:
         return self.mean + (self.totals - self.mean * self.sizes) / size
 
 
-def _codes(labels: Sequence[Hashable]) -> NDArray[np.int64]:
-    numbers: dict[Hashable, int] = {}
-    codes = np.empty(len(labels), dtype=np.int64)
-    for place, label in enumerate(labels):
-        key = (place,) if label is None else label
-        codes[place] = numbers.setdefault(key, len(numbers))
-    return codes
-
-
 def bca(groups: Clusters, level: float) -> Ends:
     """Return the bias-corrected and accelerated bootstrap interval of the mean.
 
@@ -117,8 +119,17 @@ def bca(groups: Clusters, level: float) -> Ends:
     if n > LARGE:
         error = scale * math.sqrt(square) * (n - 1) / n
         return _expanded(groups.mean, error, acceleration, reach)
-    shifts = _bootstrap(groups)
-    bias = _bias(shifts)
+    gains = groups.totals - groups.mean * groups.sizes
+    rng = np.random.default_rng(SEED)
+    shifts = np.empty(RESAMPLES)
+    step = max(1, BLOCK // n)
+    for start in range(0, RESAMPLES, step):
+        drawn = rng.integers(0, n, size=(min(step, RESAMPLES - start), n), dtype=np.int32)
+        weight = n if groups.alone else groups.sizes[drawn].sum(axis=1)
+        shifts[start : start + step] = gains[drawn].sum(axis=1) / weight
+    same = 1e-9 * float(np.abs(shifts).max())  # a tie in all but the last digits is a tie
+    share = float((np.mean(shifts < -same) + np.mean(shifts <= same)) / 2)
+    bias = NORMAL.inv_cdf(min(max(share, 1 / (RESAMPLES + 1)), RESAMPLES / (RESAMPLES + 1)))
     shares = [NORMAL.cdf(_shifted(z, bias, acceleration)) for z in (-reach, reach)]
     low, high = np.quantile(shifts, shares)
     return groups.mean + float(low), groups.mean + float(high)
@@ -184,43 +195,14 @@ def _shifted(z: float, bias: float, acceleration: float) -> float:
     return bias + (bias + z) / narrowed if narrowed > 0 else math.copysign(math.inf, z)
 
 
-def _bootstrap(groups: Clusters) -> Numbers:
-    rng = np.random.default_rng(SEED)
-    gains = groups.totals - groups.mean * groups.sizes
-    shifts = np.empty(RESAMPLES)
-    step = max(1, BLOCK // groups.count)
-    for start in range(0, RESAMPLES, step):
-        size = (min(step, RESAMPLES - start), groups.count)
-        drawn = rng.integers(0, groups.count, size=size, dtype=np.int32)
-        weight = groups.count if groups.alone else groups.sizes[drawn].sum(axis=1)
-        shifts[start : start + step] = gains[drawn].sum(axis=1) / weight
-    return shifts
-
-
-def _bias(shifts: Numbers) -> float:
-    same = 1e-9 * float(np.abs(shifts).max())  # a tie in all but the last digits is a tie
-    share = float((np.mean(shifts < -same) + np.mean(shifts <= same)) / 2)
-    return NORMAL.inv_cdf(min(max(share, 1 / (RESAMPLES + 1)), RESAMPLES / (RESAMPLES + 1)))
-
-
 def _weighted(groups: Distinct, far: float) -> Numbers:
-    """Return means under random weights, including one more group at the far end of the range.
-
-    Groups with equal means are weighted as one, so many values at an end of the range cost nothing.
-    """
+    """Return means under random weights, including one more group at the far end of the range."""
     rng = np.random.default_rng(SEED)
     shapes = np.append(groups.counts, 1.0)
     weights = rng.standard_gamma(shapes, size=(DRAWS, shapes.size))
     average = float(groups.counts @ groups.sizes) / groups.counts.sum()
     weights *= np.append(groups.sizes, average)
     return weights @ np.append(groups.means, far) / weights.sum(axis=1)
-
-
-FEW_TRIALS = 30
-"""For fewer trials the interval is conservative; for more it is exact on average.
-
-Chosen from the exact coverage; decision record 0029 has the figures.
-"""
 
 
 def proportion_interval(right: int, n: int, level: float = 0.95) -> tuple[float, float]:
@@ -270,12 +252,6 @@ class Share:
         return f"{self.seen[:-1]}, 95% interval {self.interval})"
 
 
-FEW = 10
-"""Fewer values (or clusters) are too few to resample."""
-FEW_OFF_THE_END = 3
-"""If fewer values differ from an end of the range, they hardly show how values vary."""
-
-
 def mean_interval(
     values: Sequence[float] | Numbers | ExactSums,
     *,
@@ -310,10 +286,9 @@ def mean_interval(
         return _interval_of_many(values, low, high, level)
     if len(values) < 2:
         return None
-    if clusters is None and len(values) > LARGE:
-        return _interval_of_many(ExactSums.of(values), low, high, level)
-    groups = Clusters.of(values, clusters)
-    if groups.alone and groups.count > LARGE:
+    many = clusters is None and len(values) > LARGE
+    groups = None if many else Clusters.of(values, clusters)
+    if groups is None or (groups.alone and groups.count > LARGE):
         return _interval_of_many(ExactSums.of(values), low, high, level)
     data = np.asarray(values, dtype=np.float64)
     least, most = float(data.min()), float(data.max())
@@ -390,9 +365,6 @@ def bounds(
     return (total + missing * low) / n, (total + missing * high) / n
 
 
-BINS = 10
-
-
 class Histogram(TypedDict):
     """BINS counts of values, and the BINS + 1 rising edges of the bins."""
 
@@ -420,12 +392,7 @@ def histogram(
     return Histogram(edges=edges.tolist(), counts=counts.tolist())
 
 
-NORMAL = NormalDist()
-TINY, EPSILON = 1e-300, sys.float_info.epsilon
-MANY = 1000
-"""Degrees of freedom above which Student's t is computed from the normal distribution."""
-STEPS = 100_000
-"""More than are ever needed: the continued fraction takes about 3,000 for a and b of 10 million."""
+# Distributions: Student's t and beta. Scipy would be a large dependency for these two.
 
 
 def beta_below(x: float, a: float, b: float) -> float:
@@ -449,28 +416,21 @@ def t_both_tails(x: float, freedom: float) -> float:
 def t_quantile(share: float, freedom: float) -> float:
     if share == 0.5:
         return 0.0
-    if freedom >= MANY:
-        return _near_normal(NORMAL.inv_cdf(share), freedom)
+    if freedom >= MANY:  # Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5
+        z = NORMAL.inv_cdf(share)
+        terms = (
+            (z**3 + z) / 4,
+            (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+            (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+            (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92_160,
+        )
+        return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
     tails = 2 * min(share, 1 - share)
     reach = 1.0
     while t_both_tails(reach, freedom) > tails:
         reach *= 2
     found = root_of(lambda x: -t_both_tails(x, freedom), -tails, 0.0, reach)
     return math.copysign(found, share - 0.5)
-
-
-def _near_normal(z: float, freedom: float) -> float:
-    """Return Student's quantile from the normal one, to the last few digits above MANY.
-
-    Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 26.7.5.
-    """
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92_160,
-    )
-    return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
 
 
 def root_of(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:
@@ -495,16 +455,13 @@ def root_of(rising: Callable[[float], float], goal: float, low: float, high: flo
         least = 2 * EPSILON * abs(best) / abs(x2 - x1)
         if least > 0.5 or f1 == 0:
             break
-        share = min(max(_share(x1, f1, x2, f2, x3, f3), least), 1 - least)
+        width, height = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+        share = 0.5
+        if height**2 < width and (1 - height) ** 2 < 1 - width:
+            along = f1 / (f2 - f1) * f3 / (f2 - f3)
+            share = along + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
+        share = min(max(share, least), 1 - least)
     return best
-
-
-def _share(x1: float, f1: float, x2: float, f2: float, x3: float, f3: float) -> float:
-    width, height = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
-    if height**2 >= width or (1 - height) ** 2 >= 1 - width:
-        return 0.5
-    along = f1 / (f2 - f1) * f3 / (f2 - f3)
-    return along + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
 
 
 def _below(x: float, rest: float, a: float, b: float) -> float:
@@ -518,10 +475,6 @@ def _below(x: float, rest: float, a: float, b: float) -> float:
 
 def _below_its_middle(x: float, rest: float, a: float, b: float) -> float:
     ways = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    return math.exp(ways + a * math.log(x) + b * math.log(rest)) / a * _fraction(x, a, b)
-
-
-def _fraction(x: float, a: float, b: float) -> float:
     c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or TINY)
     value = d
     for m in range(1, STEPS):
@@ -533,4 +486,4 @@ def _fraction(x: float, a: float, b: float) -> float:
             value *= c * d
         if abs(c * d - 1) < 1e-15:
             break
-    return value
+    return math.exp(ways + a * math.log(x) + b * math.log(rest)) / a * value
