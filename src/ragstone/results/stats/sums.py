@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations_with_replacement
-from math import ldexp
 from typing import Self
 
 import numpy as np
@@ -25,21 +24,22 @@ BLOCK = 1 << 11
 """Values whose powers are computed at once; too few to occupy several cores."""
 EXACT = 1 << 17
 """Values whose cubes of digits add up to at most 2**53, so that doubles are exact."""
+FEW = 10_000
+"""Latencies that are all stored; of more, only their numbers in bins are."""
+PARTS = 128
+"""Bins from one power of two to the next: each is at most 0.8% wide."""
+LEAST = 2.0**-20
+"""Shorter durations, in ms, count as this."""
 _PAIRS = tuple(combinations_with_replacement(range(DIGITS), 2))
 
 
 @dataclass(frozen=True)
 class ExactSums:
-    """The count of values, the exact sums of their powers, and their ends.
+    """The count of values, the exact sums of their powers, and how many are at which end.
 
     Adding two of these is exact too. So parts may be counted anywhere and added in any order: the
-    mean and its interval have the same last digit.
-
-    Attributes:
-        first, second, third: sums of the values, their squares and their cubes, in units of
-            2**-UNIT, 2**-(2 UNIT) and 2**-(3 UNIT).
-        least, most: the ends of the values; infinite without values.
-        n_least, n_most: how many values are equal to each end.
+    mean and its interval have the same last digit. `first`, `second` and `third` are the sums of
+    the values, squares and cubes, in units of 2**-UNIT, 2**-(2 UNIT) and 2**-(3 UNIT).
     """
 
     n: int = 0
@@ -116,11 +116,8 @@ def _root(numerator: int, denominator: int) -> float:
 
 
 def _power_sums(data: Numbers) -> tuple[int, int, int]:
-    """Return the exact sums of values, squares and cubes, in units of powers of 2**-UNIT.
-
-    Values of similar size are cut into digits. Products of digits are small whole numbers, whose
-    sums are exact in doubles, so that matrices can be multiplied.
-    """
+    # Values of similar size are cut into digits. Products of digits are small whole numbers,
+    # whose sums are exact in doubles, so that matrices can be multiplied.
     groups = (np.frexp(data)[1] - 2) // BINADES  # 1 and most of what is below share one
     some = np.sort(data[:BLOCK])  # numpy.unique would import numpy.ma
     few = np.count_nonzero(some[1:] != some[:-1]) * 4 < some.size
@@ -142,10 +139,7 @@ def _power_sums(data: Numbers) -> tuple[int, int, int]:
 
 
 def _digit_sums(scaled: Numbers, times: NDArray[np.int64] | None) -> list[int]:
-    """Return the sums of three powers of at most EXACT values, in units of the last digit.
-
-    Values are at most half of 2**WIDTH; each counts as many `times`.
-    """
+    """Return the sums of three powers of at most EXACT values, in units of the last digit."""
     ones, products = np.zeros(DIGITS), np.zeros((len(_PAIRS), DIGITS + 1))
     memory = np.empty((len(_PAIRS) + DIGITS + 2, min(BLOCK, scaled.size)))
     for start in range(0, scaled.size, BLOCK):
@@ -175,14 +169,6 @@ def _digit_sums(scaled: Numbers, times: NDArray[np.int64] | None) -> list[int]:
     return [first, second, third]
 
 
-FEW = 10_000
-"""Values that are all stored; of more, only their numbers in bins are."""
-PARTS = 128
-"""Bins from one power of two to the next: each is at most 0.8% wide."""
-LEAST = 2.0**-20
-"""Shorter durations, in ms, count as this."""
-
-
 class Latencies:
     """Durations in ms, in about 100 kB at most; several may be merged in any order."""
 
@@ -206,24 +192,21 @@ class Latencies:
         return self
 
     def percentiles(self) -> dict[str, float | None]:
-        """Return the median and the 95th percentile by name; None without values.
-
-        Those of more than FEW values are the middle of a bin.
-        """
+        """Return the median and the 95th percentile; of many values, the middle of a bin."""
         shares = {"p50_ms": 0.5, "p95_ms": 0.95}
-        if not self._bins:
-            values = np.frombuffer(self._values) if self._values else None
-            return {
-                name: None if values is None else float(np.quantile(values, share))
-                for name, share in shares.items()
-            }
-        self._fill_bins()
-        bins = sorted(self._bins)
-        ends = list(accumulate(self._bins[each] for each in bins))
-        return {
-            name: _middle(bins[bisect_right(ends, share * (ends[-1] - 1))])
-            for name, share in shares.items()
-        }
+        found: dict[str, float | None] = dict.fromkeys(shares)
+        if self._bins:
+            self._fill_bins()
+            bins = sorted(self._bins)
+            ends = list(accumulate(self._bins[number] for number in bins))
+            for name, share in shares.items():
+                number = bins[bisect_right(ends, share * (ends[-1] - 1))]
+                exponent, part = divmod(number, PARTS)
+                found[name] = math.ldexp(1 + (part + 0.5) / PARTS, exponent - 1)
+        elif self._values:
+            values = np.frombuffer(self._values)
+            found |= {name: float(np.quantile(values, share)) for name, share in shares.items()}
+        return found
 
     def _fill_bins(self) -> None:
         fractions, exponents = np.frexp(np.maximum(np.frombuffer(self._values), LEAST))
@@ -231,8 +214,3 @@ class Latencies:
         found, times = np.unique(exponents * PARTS + parts, return_counts=True)
         self._bins.update(dict(zip(found.tolist(), times.tolist(), strict=True)))
         self._values = array("d")
-
-
-def _middle(number: int) -> float:
-    exponent, part = divmod(number, PARTS)
-    return ldexp(1 + (part + 0.5) / PARTS, exponent - 1)
