@@ -410,7 +410,7 @@ class RegressionLimits:
         return cls(given["fail_on_regression"], effect, paired, corrected)
 
     def found(self, comparison: "Comparison") -> "Regressions | None":
-        if not comparison.pairing.pairs:
+        if not len(comparison.pairing.pairs):
             raise UsageError(
                 f"runs {comparison.a} and {comparison.b} have no samples in common: no id has the "
                 "same query in both, and no query appears exactly once in each; compare runs of "

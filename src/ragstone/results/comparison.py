@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ragstone._internal.text import count
 from ragstone.errors import UnknownNameError, UsageError
@@ -21,10 +22,8 @@ from ragstone.results.paired import (
     CorrectedDifference,
     MetricChange,
     MetricColumn,
-    Pair,
     PairedScores,
     Pairing,
-    Pairs,
     claim_key,
     compare_metric,
     correct,
@@ -178,7 +177,7 @@ class Kind(StrEnum):
 class ClaimChange:
     """One claim that changed: the sample's id, and the label in each run that has the claim.
 
-    `reason` is from B's judge, or from A's for a claim that vanished.
+    `reason` is from B's judge, or from A's for a claim that vanished; `row_a` is a place in A.
     """
 
     sample_id: str
@@ -186,7 +185,7 @@ class ClaimChange:
     a: Label | None
     b: Label | None
     reason: str | None
-    pair: Pair
+    row_a: int
 
 
 @dataclass(frozen=True)
@@ -225,15 +224,16 @@ def _claim_changes(
     columns: tuple[MetricColumn, MetricColumn],
     *,
     runs: tuple[Run, Run],
-    pairs: Sequence[Pair],
+    pairs: NDArray[np.int64],
     top: int,
 ) -> ClaimChanges:
     unchanged = appeared_unsupported = 0
     counts = dict.fromkeys(Kind, 0)
-    found: dict[Kind, list[tuple[Pair, int]]] = {kind: [] for kind in Kind}
-    appeared_supported: list[tuple[Pair, int]] = []
+    found: dict[Kind, list[tuple[int, int, int]]] = {kind: [] for kind in Kind}
+    appeared_supported: list[tuple[int, int, int]] = []
     for pair in pairs:
-        a, b = columns[0].claims(pair[0]), columns[1].claims(pair[1])
+        row_a, row_b = map(int, pair)
+        a, b = columns[0].claims(row_a), columns[1].claims(row_b)
         changed: list[tuple[Kind, int]] = []
         for key, label in b.items():
             supported = label is Label.SUPPORTED
@@ -250,13 +250,13 @@ def _claim_changes(
             appeared = kind is Kind.APPEARED and b[key] is Label.SUPPORTED
             some = appeared_supported if appeared else found[kind]
             if len(some) < top:
-                some.append((pair, key))
+                some.append((row_a, row_b, key))
     found[Kind.APPEARED] = [*found[Kind.APPEARED], *appeared_supported][:top]
     first: dict[Kind, tuple[ClaimChange, ...]] = {}
     for kind, some in found.items():
         made: list[ClaimChange] = []
-        for pair, key in some:
-            rows = runs[0].rows[pair[0]], runs[1].rows[pair[1]]
+        for row_a, row_b, key in some:
+            rows = runs[0].rows[row_a], runs[1].rows[row_b]
             claims = [
                 {claim_key(c.text, c.against): c for c in reversed(row.scores[metric].claims)}
                 for row in rows
@@ -265,21 +265,21 @@ def _claim_changes(
             shown = b or a
             assert shown is not None
             labels = a and a.label, b and b.label
-            made.append(ClaimChange(rows[1].sample.id, shown.text, *labels, shown.reason, pair))
+            made.append(ClaimChange(rows[1].sample.id, shown.text, *labels, shown.reason, row_a))
         first[kind] = tuple(made)
     return ClaimChanges(metric, unchanged, counts, appeared_unsupported, first)
 
 
 @dataclass(frozen=True)
 class SampleChange:
-    """One sample's scores by one metric in both runs, and its places in their rows."""
+    """One sample's scores by one metric in both runs, and its place in the rows of A."""
 
     id_a: str
     id_b: str
     query: str
     a: float
     b: float
-    pair: Pair
+    row_a: int
 
 
 @dataclass(frozen=True)
@@ -420,7 +420,7 @@ def compare(
         if cluster not in columns_a.tags:
             raise UnknownNameError("tag", cluster, [INDEPENDENT, *columns_a.tags])
     pairing = pair_samples(columns_a, columns_b, a.id_at)
-    places = pairing.pairs.places
+    places = pairing.pairs
     grouping = Grouping()
     if a.columns is None is b.columns:
         keys_a, keys_b = columns_a.keys.keys, {} if cluster else columns_b.keys.keys
@@ -458,16 +458,16 @@ def compare(
                     query=b.query_at(row_b),
                     a=float(scores.a[place]),
                     b=float(scores.b[place]),
-                    pair=(row_a, row_b),
+                    row_a=row_a,
                 )
                 for place in _most_changed(scores, sign, top)
-                for row_a, row_b in [pairing.pairs[int(scores.places[place])]]
+                for row_a, row_b in [places[scores.places[place]].tolist()]
             )
             for sign in ((-1.0, 1.0) if higher else (1.0, -1.0))
         )
         sample_changes.append(SampleChanges(name, worst, best))
         if any(column.judged for column in columns):
-            both = Pairs(places[scores.places])
+            both = places[scores.places]
             claims.append(_claim_changes(name, columns, runs=(a, b), pairs=both, top=top))
     metric_changes = {change.metric: change for change in correct(found)}
     return Comparison(
@@ -631,7 +631,7 @@ def _corrected(
     if problems or not comparison.scores[metric].places.size:
         return CorrectedDifference(problem="; ".join(problems) or "no pair was scored")
     scored = comparison.scores[metric].places
-    rows = comparison.pairing.pairs.places[scored]
+    rows = comparison.pairing.pairs[scored]
     groups = comparison.grouping.labels
     units: list[int] = (scored if groups is None else groups[scored]).tolist()
     made: list[LabelledScores] = []

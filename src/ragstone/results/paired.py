@@ -4,11 +4,11 @@ import math
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple, Self, overload
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,37 +130,7 @@ class Columns:
             column.add(row.scores.get(name))
 
 
-Pair = tuple[int, int]
-"""The places of one sample in the rows of A and of B."""
 Places = NDArray[np.int64]
-
-
-class Pairs(Sequence[Pair]):
-    """The pairs of two runs, in the order of A's rows; `places` is int64[pairs, 2]."""
-
-    def __init__(self, places: Places) -> None:
-        self.places = places
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Pairs):
-            return np.array_equal(self.places, other.places)
-        return tuple(self) == other if isinstance(other, tuple) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.places.tobytes())
-
-    @overload
-    def __getitem__(self, index: int) -> Pair: ...
-    @overload
-    def __getitem__(self, index: slice) -> "Pairs": ...
-    def __getitem__(self, index: int | slice) -> "Pair | Pairs":
-        if isinstance(index, slice):
-            return Pairs(self.places[index])
-        a, b = self.places[index].tolist()
-        return a, b
 
 
 @dataclass(frozen=True)
@@ -168,6 +138,7 @@ class Pairing:
     """The pairs of two runs, and what could not be paired.
 
     Attributes:
+        pairs: int64[pairs, 2], their places in the rows of A and of B, in the order of A.
         by_id, by_query: pairs with the same id and query, and with the same query only.
         only_a, only_b: rows of one run with no partner in the other.
         renamed: number of ids with different queries in the two runs; they are not paired.
@@ -175,7 +146,7 @@ class Pairing:
         ambiguous: unpaired rows whose query appears twice in their run.
     """
 
-    pairs: Pairs
+    pairs: Places = field(compare=False)
     by_id: int
     by_query: int
     only_a: int
@@ -218,7 +189,7 @@ def pair_samples(a: Columns, b: Columns, id_of: Callable[[int], str]) -> Pairing
     by_query = np.column_stack([once_a[one], once_b[two]])
     places = np.concatenate([same, by_query]).astype(np.int64)
     return Pairing(
-        pairs=Pairs(places[np.argsort(places[:, 0])]),
+        pairs=places[np.argsort(places[:, 0])],
         by_id=len(same),
         by_query=len(by_query),
         only_a=len(left_a) - len(by_query),

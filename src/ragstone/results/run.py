@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
 
 REASONS = 5
-"""The number of most common reasons for undefined scores in a summary."""
+"""The most common reasons for undefined scores that a summary has."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,7 +98,6 @@ class Run:
         return f"<Run {self.manifest.run_id}: {state}{len(self.rows)} rows, {', '.join(means)}>"
 
     def _repr_html_(self) -> str:
-        """Return the scores, gates and worst samples for a notebook: HTML without scripts."""
         from ragstone.reports import notebook
 
         return notebook.run_html(self)
@@ -181,7 +180,6 @@ class Run:
 
     @cached_property
     def _summary(self) -> Mapping[str, Summary]:
-        """Computed once: the intervals of a long run take seconds."""
         summaries: dict[str, Summary] = {}
         for name, info in self.metrics.items():
             extra = self.extras.get(name, NOTHING)
@@ -192,7 +190,6 @@ class Run:
         return MappingProxyType(summaries)
 
     def _corrected(self, metric: str) -> Correction | None:
-        """Return the mean corrected with the plan's calibration, if it has one."""
         name, manifest = self.manifest.plan.calibration, self.manifest
         if name is None or not self.metrics[metric].calls:
             return None
@@ -314,7 +311,6 @@ class Run:
         }
 
     def _described(self, name: str) -> dict[str, object]:
-        """Return the description of a metric for readers of its figures."""
         info, counts = self.metrics[name], self.counts.scores[name]
         return {
             "label": info.label,

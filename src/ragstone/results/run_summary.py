@@ -37,8 +37,6 @@ _NONE = -1
 
 
 class SliceScore(TypedDict):
-    """The scores of one metric in one slice."""
-
     mean: float | None
     interval: tuple[float, float] | None
     scored: int
@@ -55,8 +53,6 @@ class Slice(TypedDict):
 
 
 class Slices(TypedDict):
-    """A tag and its slices, sorted by value."""
-
     tag: str
     values: list[Slice]
 
@@ -138,11 +134,7 @@ class TagBreakdown:
         tags: Iterable[str],
         groups: NDArray[np.int64] | None,
     ) -> list[Slices]:
-        """Return the slices by each of the tags, sorted by value.
-
-        The builders counted the same rows, in the same order. A tag with one value, or with a
-        different value for each row, has no slices.
-        """
+        """Return the slices by each of the tags that has several values, and rows with the same."""
         found: list[Slices] = []
         for tag in tags:
             values = self._known.get(tag, {})
@@ -203,16 +195,11 @@ class RunSummaryBuilder:
     """Counts rows, in any order, without storing them; several may be merged.
 
     Any split of the rows and any order of adding and merging gives the same summary. A builder can
-    be pickled, and has about 9 bytes per row and metric, and 30 bytes per row.
-
-    `cluster` is the tag that groups rows for the intervals; `id` groups none. By default, rows that
-    share a query, contexts, a source or a conversation are grouped.
+    be pickled, and has about 9 bytes per row and metric, and 30 bytes per row. `cluster` is the tag
+    that groups rows for the intervals (`Grouping`).
 
     Attributes:
-        scores: metric name -> the counts of its scores.
         calls_saved: calls that were not made because several metrics asked the same question.
-        over_budget: whether a question was not asked because the budget was spent.
-        cascade: counts of a cascade of two judges; None without one.
         failed_before: cause -> number of scores that failed because calls failed before the run.
         judged_rankings: number of rows with retrieved ids and relevant ids.
         judge_latencies: of replies that are not from the cache.
@@ -257,12 +244,7 @@ class RunSummaryBuilder:
         self._keys.add(row.sample.asked, row.sample.contexts, row.sample.tags)
         self._grouping = None
         for name, counts in self.scores.items():
-            counts.add(
-                row.scores[name],
-                place=row.index,
-                sample_id=row.sample.id,
-                ranked=ranked,
-            )
+            counts.add(row.scores[name], place=row.index, sample_id=row.sample.id, ranked=ranked)
         relevance, ids = row.sample.relevance, row.sample.ranked_ids
         if relevance and ids:
             self.judged_rankings += 1
@@ -300,10 +282,7 @@ class RunSummaryBuilder:
         self._cost = None if cost is None or self._cost is None else self._cost + cost
 
     def merge(self, other: "RunSummaryBuilder", *, after: int = 0) -> None:
-        """Add the rows that another counted; its metrics and `cluster` are the same.
-
-        With `after`, both have only scores of rankings, and the other's places are counted from it.
-        """
+        """Add the rows that another counted; those of rankings have places from `after`."""
         for name, counts in self.scores.items():
             counts.merge(other.scores[name], after=after)
         self._keys.merge(other._keys)
@@ -353,10 +332,7 @@ class RunSummaryBuilder:
 
     @property
     def grouping(self) -> Grouping:
-        """How the rows are grouped for the intervals; computed once for the same rows.
-
-        The rows are now in the order of the data set, and so are the labels of their groups.
-        """
+        """How the rows are grouped, which are put in the order of the data set; computed once."""
         if self._grouping is None:
             places = np.frombuffer(self._places, np.int64)
             if np.any(places[1:] < places[:-1]):
