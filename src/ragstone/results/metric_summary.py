@@ -34,14 +34,10 @@ MOST = 1000
 OTHERS = "for other reasons"
 _DIGIT = re.compile(r"\d")
 STATES = tuple(State)
-SCORED, UNDEFINED, FAILED = (
-    STATES.index(state) for state in (State.SCORED, State.UNDEFINED, State.FAILED)
-)
+SCORED, UNDEFINED, FAILED = map(STATES.index, (State.SCORED, State.UNDEFINED, State.FAILED))
 """Numbers of the states in arrays."""
 N_WORST = 5
 """Lowest, and highest, scores whose rows are stored."""
-
-
 T = TypeVar("T", bound=str)
 
 

@@ -36,6 +36,7 @@ from ragstone.types.score import Score, State
 
 LISTED = 3
 """Ids that a report lists."""
+POWER = 0.8
 _LABELS = tuple(Label)
 _LABEL_CODES = {label: code for code, label in enumerate(_LABELS)}
 
@@ -171,11 +172,9 @@ def pair_samples(a: Columns, b: Columns, id_of: Callable[[int], str]) -> Pairing
     ids_a, queries_a, ids_b, queries_b = (
         np.asarray(hashes, np.int64) for hashes in (a.ids, a.queries, b.ids, b.queries)
     )
-    order = np.argsort(ids_b, kind="stable")
-    others = np.searchsorted(ids_b, ids_a, sorter=order)
-    others = order[np.minimum(others, ids_b.size - 1)] if ids_b.size else others
-    found = np.flatnonzero(ids_a == ids_b[others]) if ids_b.size else others[:0]
-    others = others[found]
+    _, found, others = np.intersect1d(ids_a, ids_b, return_indices=True)
+    order = np.argsort(found)
+    found, others = found[order], others[order]
     is_same = queries_a[found] == queries_b[others]
     renamed = found[~is_same]
     same = np.column_stack([found[is_same], others[is_same]])
@@ -203,9 +202,6 @@ def pair_samples(a: Columns, b: Columns, id_of: Callable[[int], str]) -> Pairing
 def _unique(queries: Places, places: NDArray[np.intp]) -> NDArray[np.intp]:
     _, first, times = np.unique(queries[places], return_index=True, return_counts=True)
     return places[first[times == 1]]
-
-
-POWER = 0.8
 
 
 @dataclass(frozen=True, eq=False)

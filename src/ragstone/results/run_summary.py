@@ -14,8 +14,10 @@ from ragstone._internal.fields import tag_text
 from ragstone.errors import Cause
 from ragstone.results.grouping import Grouping, RowKeys
 from ragstone.results.metric_summary import (
+    FAILED,
     SCORED,
     STATES,
+    UNDEFINED,
     MetricSummaryBuilder,
     Reasons,
     commonest_first,
@@ -25,7 +27,7 @@ from ragstone.results.stats.sums import UNIT, Latencies, exact
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.reply import CascadeStats, Failure, Usage, sum_stats
 from ragstone.types.row import Row
-from ragstone.types.score import MetricInfo, State
+from ragstone.types.score import MetricInfo
 
 MOST = 20
 """Different values of a tag; a tag with more values distinguishes rows, not kinds of rows."""
@@ -163,20 +165,16 @@ def _score_slice(
     groups: NDArray[np.int64] | None,
 ) -> SliceScore:
     states = np.frombuffer(builder.row_states, dtype=np.int8)
-    scored_rows = rows[states == SCORED]
-    places = np.flatnonzero(scored_rows)
-    values: list[float] = np.frombuffer(builder.values, dtype=np.float64)[places].tolist()
-    clusters = None if groups is None else groups[states == SCORED][places]
-    counts: list[int] = np.bincount(states[rows], minlength=len(State)).tolist()
-    scored, undefined, failed = (
-        counts[STATES.index(state)] for state in (State.SCORED, State.UNDEFINED, State.FAILED)
-    )
+    scored = states == SCORED
+    values: list[float] = np.frombuffer(builder.values)[rows[scored]].tolist()
+    clusters = None if groups is None else groups[scored & rows]
+    counts: list[int] = np.bincount(states[rows], minlength=len(STATES)).tolist()
     return SliceScore(
         mean=math.fsum(values) / len(values) if values else None,
         interval=mean_interval(values, low=info.low, high=info.high, clusters=clusters),
-        scored=scored,
-        undefined=undefined,
-        failed=failed,
+        scored=counts[SCORED],
+        undefined=counts[UNDEFINED],
+        failed=counts[FAILED],
     )
 
 
