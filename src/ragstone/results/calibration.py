@@ -61,11 +61,7 @@ class LabelledClaim(FrozenModel):
 
 
 class LabelledRow(FrozenModel):
-    """A row that people labelled: the score by the judge and by the labels, and its chance.
-
-    `group` is equal for rows that are not independent; `support` is the judge's probability that
-    all claims are supported.
-    """
+    """A row that people labelled: the score by the judge and by the labels, and its chance."""
 
     position: int
     judged: _Share
@@ -77,13 +73,10 @@ class LabelledRow(FrozenModel):
 
 
 class MetricCalibration(FrozenModel):
-    """The labels of one metric, and what they are bound to.
+    """The labels of one metric, and a hash of the judge, its prompts and its settings.
 
-    Attributes:
-        of: what was labelled; for responses, the corrected mean is the share of faithful ones.
-        shares: whether each score is the share of the row's claims that the judge supports.
-        setup: a hash of the judge, its prompts and its settings.
-        not_blind: number of labels given by people who could see the judge's verdict.
+    `of` is what was labelled: for responses, the corrected mean is the share of faithful ones. With
+    `shares`, each score is the share of the row's claims that the judge supports.
     """
 
     of: Literal["claims", "responses"]
@@ -175,8 +168,7 @@ class MetricCalibration(FrozenModel):
     def share(self, *, of_human: bool) -> tuple[float, Ends, int] | None:
         """Return sensitivity (`of_human` is True) or specificity, its interval and its n.
 
-        Claims of rows drawn more often count less; the interval is exact for the effective
-        number of claims (Kish). None if people gave no such label.
+        Claims of rows drawn more often count less: the effective number of claims counts (Kish).
         """
         found = [(c.judge == of_human, weight) for c, weight in self.claims if c.human is of_human]
         if not found:
@@ -218,10 +210,7 @@ class MetricCalibration(FrozenModel):
         keys: Sequence[Hashable] | None = None,
         transported: bool = False,
     ) -> LabelledScores:
-        """Return a run's scores and these labels: of claims if scores are shares of them.
-
-        `keys` are the units of the labelled rows, by default their groups.
-        """
+        """Return a run's scores and these labels; `keys` are the units of the labelled rows."""
         columns: list[tuple[float, float, float]] = []
         groups: list[Hashable] = []
         for row, key in zip(self.rows, keys or [row.group for row in self.rows], strict=True):
@@ -235,10 +224,7 @@ class MetricCalibration(FrozenModel):
 
 
 class Calibration(FrozenModel):
-    """Labels of a run by name, with what a report needs to correct the means of other runs.
-
-    `fingerprint` is a hash of the data set and of how it was read, or None (`_answers`).
-    """
+    """Labels of a run by name, with what a report needs to correct the means of other runs."""
 
     name: str
     run: str

@@ -93,10 +93,9 @@ _SCOPES = {
 def config_changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChange, ...]:
     """Return the differences of configuration, the most important first.
 
-    Only what affects the compared `metrics` is a change of the judge: if none of them asks a
-    judge, its settings are left out. If it was set up in the same way for each of them, they are
-    settings like others. Changes that follow from others are left out too: another judge has
-    another note, and another hash.
+    Settings of a judge that no compared metric asks are left out, and changes that follow from
+    others: another judge has another note, and another hash. If the judge was set up in the same way
+    for each of the metrics, its settings are like others.
     """
     known = a.manifest.judge_setups.keys() | b.manifest.judge_setups.keys()
     judged = [name for name in metrics if a.metrics[name].calls or name in known]
@@ -175,10 +174,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class ClaimChange:
-    """One claim that changed: the sample's id, and the label in each run that has the claim.
-
-    `reason` is from B's judge, or from A's for a claim that vanished; `row_a` is a place in A.
-    """
+    """A claim that changed, with the reason of B's judge, or of A's for a claim that vanished."""
 
     sample_id: str
     text: str
@@ -194,8 +190,7 @@ class ClaimChanges:
 
     Claims are the same if they have the same words, except for width, case and white space, and
     if both were compared with the same texts. `unchanged` ones are supported in both runs or in
-    neither. `first` has the first few of each kind; of claims that appeared, unsupported ones come
-    first.
+    neither.
     """
 
     metric: str
@@ -307,11 +302,8 @@ class Comparison:
         partial: the ids of those that were stopped before every row was finished.
         changes: differences between the configurations, the most important first.
         cluster: the tag that groups rows, if the user named one.
-        grouping: how pairs are grouped.
         only_a, only_b: metrics of one run only.
         metric_changes: metrics of both runs, in B's order.
-        sample_changes: the samples that changed most, by metric.
-        claims: how claims changed, by metric that has any.
         scores: by metric, the numbers of all pairs that both runs scored.
     """
 
@@ -500,13 +492,10 @@ def _most_changed(scores: PairedScores, sign: float, top: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Regressions:
-    """Whether B is worse than A.
+    """Whether B is worse than A, or the doubts for which this cannot be decided.
 
-    Attributes:
-        doubts: why this cannot be decided; empty if it can.
-        beyond: metrics that got worse, significantly, by more than the minimum effect.
-        within: metrics that got worse, significantly, by no more than that.
-        corrected: whether people's labels decided about judged metrics.
+    `beyond` and `within` have the metrics that got worse, significantly, by more than the minimum
+    effect and by less. With `corrected`, people's labels decided about judged metrics.
     """
 
     doubts: tuple[str, ...]

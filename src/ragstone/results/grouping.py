@@ -27,10 +27,7 @@ _Link = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 class RowKeys:
-    """Stores hashes of what each row may share with others, which are the same in any process.
-
-    With `cluster`, only the values of that tag are shared.
-    """
+    """Stores hashes of what each row may share; with `cluster`, only the values of that tag."""
 
     def __init__(self, cluster: str | None = None) -> None:
         self.cluster = cluster
@@ -105,12 +102,10 @@ class Fixed(NamedTuple):
 
 @dataclass(frozen=True)
 class Grouping:
-    """How rows are grouped for intervals and tests: by what they share.
+    """How rows are grouped for intervals and tests, by what they share.
 
-    Attributes:
-        fixed: kind -> values that do not group rows, because they are too few.
-        explicit: whether the user named the tag.
-        labels: int64[rows], equal for rows of one group; None if every row is independent.
+    `fixed` has values that do not group rows, because they are too few; `labels` is equal for rows
+    of one group, and None if every row is independent.
     """
 
     rows: int = 0

@@ -52,10 +52,7 @@ class KindResult(FrozenModel):
 
 
 class TrialResult(FrozenModel):
-    """A claim before and after the change, with verdicts; None if the judge gave none.
-
-    If only the surroundings of the claim changed, `was` equals `claim`.
-    """
+    """A claim before (`was`) and after the change, with verdicts; None if the judge gave none."""
 
     kind: str
     sample: str
@@ -67,14 +64,10 @@ class TrialResult(FrozenModel):
 
 
 class JudgeTest(FrozenModel):
-    """The result of testing a judge.
+    """The result of testing a judge with the claims that it called supported.
 
-    Attributes:
-        fingerprint: of the data file.
-        asked, failed, unasked: questions; `why` is the first failure's, `unasked` the budget's.
-        planned: claims to test; `claims` were tested, from `samples` samples.
-        supported: claims the judge called supported; only these are changed.
-        tried: every tested claim, by kind; not stored.
+    `planned` claims were to be tested, `claims` were: `tried` has them, and is not stored. `why` is
+    the first failure; `unasked` questions were left out because the budget was spent.
     """
 
     judge: str

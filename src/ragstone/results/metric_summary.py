@@ -48,8 +48,7 @@ def commonest_first(counts: Mapping[T, int]) -> Counter[T]:
 class Reasons:
     """Counts of different texts, in little memory; the same for any split and order of the texts.
 
-    Of more than MOST texts, those without digits are counted, which name no single row, then the
-    first in alphabetical order.
+    Of too many, those without digits are preferred, which name no single row.
     """
 
     def __init__(self, counts: Mapping[str, int] | None = None) -> None:
@@ -108,10 +107,8 @@ class MetricSummaryBuilder:
         row_states: the state of each row, in the order they were counted, as an index of STATES.
         failed: cause -> the first row that failed for it.
         whole: the probability that all claims are supported, of the scores that have it.
-        quotes, quotes_not_found: of the judge, and those that no judged text contains.
         threshold: the greatest threshold that sets `passed`; None if no score has one.
         imputed: the first row whose number was imputed by a policy.
-        noted, note: the number of scores with a note, and the first note.
         unranked: scored rows without a ranking, for which the contexts were used.
     """
 
@@ -149,9 +146,8 @@ class MetricSummaryBuilder:
     ) -> "MetricSummaryBuilder":
         """Count the numbers of many rows at once, whose states are indices of STATES.
 
-        `undefined` is the number of undefined rows for each reason, `failed` has the places where
-        the metric itself failed, with its messages. With `summed`, the finite range of the metric,
-        more than LARGE values are summed instead of stored.
+        `failed` has the places where the metric itself failed. With `summed`, the finite range of
+        the metric, more than LARGE values are summed instead of stored.
         """
         builder = cls()
         places = np.flatnonzero(states == SCORED)
@@ -305,10 +301,7 @@ class MetricSummaryBuilder:
         high: float = 1.0,
         groups: NDArray[np.int64] | None = None,
     ) -> Summary:
-        """Return the mean of the scored rows, its interval, and the counts.
-
-        `groups` has a label for each row, in the order they were counted.
-        """
+        """Return the mean of the scored rows, its interval, and the counts."""
         sums = self._summed[0] if self._summed else ExactSums.of(self.values)
         clusters = self.scored_groups(groups)
         many = clusters is None and sums.n > LARGE

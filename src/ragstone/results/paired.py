@@ -141,9 +141,7 @@ class Pairing:
     Attributes:
         pairs: int64[pairs, 2], their places in the rows of A and of B, in the order of A.
         by_id, by_query: pairs with the same id and query, and with the same query only.
-        only_a, only_b: rows of one run with no partner in the other.
         renamed: number of ids with different queries in the two runs; they are not paired.
-        first_renamed: the first of these ids, LISTED at most.
         ambiguous: unpaired rows whose query appears twice in their run.
     """
 
@@ -206,10 +204,7 @@ def _unique(queries: Places, places: NDArray[np.intp]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class PairedScores:
-    """One metric's numbers in A and in B, over the pairs that have both.
-
-    `places` are those of these pairs among all pairs; the other counts are of all pairs.
-    """
+    """One metric's numbers in A and in B, over the pairs that have both, at these `places`."""
 
     places: NDArray[np.int64]
     a: Numbers
@@ -250,10 +245,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class CorrectedDifference:
-    """The difference that people would have found, by the labels of so many rows of A and of B.
-
-    `transported`: the labels are of another run, for both. `problem`: why there is no difference.
-    """
+    """The difference by people's labels of so many rows of A and of B, or the problem."""
 
     mean: float | None = None
     interval: tuple[float, float] | None = None
@@ -268,10 +260,8 @@ class MetricChange:
 
     Attributes:
         span: the largest difference that the metric's range allows.
-        n: pairs scored on both sides; all figures are over these.
         difference: the mean of B less that of A, in the metric's unit.
-        interval: of the difference, within what the metric's range allows. It excludes 0 exactly
-            if the difference is significant.
+        interval: of the difference; it excludes 0 exactly if the difference is significant.
         confidence: of the interval: 0.95, or more if Holm's method corrects for several metrics.
         p, p_t: of the paired sign-flip test, and of the paired t-test; over clusters, if any.
         p_adjusted: p, adjusted by Holm's method for the number of metrics with different numbers.
@@ -280,8 +270,7 @@ class MetricChange:
         effect: Cohen's d_z.
         min_detectable_difference: the smallest true difference that this many pairs would show
             with 80% power; None if it exceeds the metric's range, or the differences do not vary.
-        groups: number of independent differences: pairs, or clusters of them.
-        spread: their standard deviation; None for fewer than two.
+        groups, spread: number of independent differences, and their standard deviation.
         correlation: of the groups' means in A and in B; 0 if either side does not vary.
     """
 
@@ -332,11 +321,7 @@ class MetricChange:
         return Finding.BETTER if self.gain > 0 else Finding.WORSE
 
     def is_regression(self, min_effect: float = 0.0, *, corrected: bool = False) -> bool:
-        """Return whether it got worse, significantly, by more than `min_effect`.
-
-        With `corrected`, people's labels decide if it is judged: the corrected interval must
-        exclude 0.
-        """
+        """Whether it got worse; with `corrected`, by the interval of people's labels, if judged."""
         found = self.corrected
         if corrected and self.judged:
             if found is None or found.mean is None or found.interval is None:
@@ -435,9 +420,8 @@ def compare_metric(
 def correct(found: Mapping[bytes, Sequence[tuple[MetricChange, SignFlips]]]) -> list[MetricChange]:
     """Return the changes corrected for their number by Holm's method: p, interval and finding.
 
-    `found` has the changes by the key of their scores: metrics with equal keys are one test. Holm
-    tests each p at the level ALPHA / `tests`, and stops at the first that is not below it. The
-    interval has that level too, so it excludes 0 exactly when the difference is significant.
+    Metrics with equal keys of their scores are one test. Holm tests each p at the level ALPHA /
+    `tests`, and stops at the first that is not below it; the interval has that level too.
     """
     ps = {key: same[0][0].p for key, same in found.items()}
     tested = {key: p for key, p in ps.items() if p is not None}

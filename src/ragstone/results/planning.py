@@ -59,10 +59,7 @@ class PilotEstimate:
 
 @dataclass(frozen=True)
 class SampleSize:
-    """What one metric needs: questions, with so many repeated judgments of each response.
-
-    Of `judged` questions, `labels` must be labelled in both runs; None if the metric asks no judge.
-    """
+    """Questions, with so many judgments of each, and labels among `judged` ones, in both runs."""
 
     spread: float
     judge_variance: float | None
@@ -124,10 +121,7 @@ def binomial_variance_share(scores: Numbers) -> float:
 
 
 def human_correlations(run: Run, labels: Sequence[HumanLabel]) -> dict[str, float]:
-    """Return metric -> the correlation of the judge's scores with people's, over labelled rows.
-
-    Metrics with fewer than MIN_ROWS labelled rows, or without variation, are left out.
-    """
+    """Return the correlation of the judge's scores with people's, of metrics with enough labels."""
     correlations: dict[str, float] = {}
     with suppress(UsageError):  # no labels, or none that can be compared
         for metric, calibration in run.calibrate(labels, "").metrics.items():

@@ -26,10 +26,7 @@ BLOCK = 10_000
 
 
 class RankingRows(LazyRows):
-    """The rows of a ranking's run; a subclass has the scores in memory, or reads them.
-
-    `texts` has the texts of the query ids that have one; `why` is COUNTED, SKIPPED or UNKNOWN.
-    """
+    """The rows of a ranking's run; a subclass has the scores in memory, or reads them."""
 
     ids: Sequence[str]
     texts: Mapping[str, str]

@@ -62,8 +62,8 @@ class Slices(TypedDict):
 class TagBreakdown:
     """Stores each row's value of each tag, as a small number.
 
-    Tags with too many values are dropped. Of more than TAGS tags, the first in alphabetical order
-    are counted, so that the order of the rows does not matter.
+    Tags with too many values are dropped. Of too many tags, the first in alphabetical order are
+    counted, so that the order of the rows does not matter.
     """
 
     def __init__(self) -> None:
@@ -193,8 +193,7 @@ class RunSummaryBuilder:
     """Counts rows, in any order, without storing them; several may be merged.
 
     Any split of the rows and any order of adding and merging gives the same summary. A builder can
-    be pickled, and has about 9 bytes per row and metric, and 30 bytes per row. `cluster` is the tag
-    that groups rows for the intervals (`Grouping`).
+    be pickled, and has about 9 bytes per row and metric, and 30 bytes per row.
 
     Attributes:
         calls_saved: calls that were not made because several metrics asked the same question.

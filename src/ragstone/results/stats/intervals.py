@@ -47,10 +47,7 @@ Labels = Sequence[Hashable] | NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Clusters:
-    """The totals and sizes of independent groups of values, and the mean of all values.
-
-    They are sorted, so that the order of the values does not matter.
-    """
+    """The totals and sizes of independent groups, sorted, and the mean of all values."""
 
     totals: Numbers
     sizes: Numbers
@@ -90,10 +87,7 @@ class Clusters:
 
     @property
     def linearized(self) -> Numbers:
-        """One number per group, with the mean of all values and an unbiased spread.
-
-        These are residuals of a ratio estimator, in groups of the average size.
-        """
+        """One number per group: residuals of a ratio estimator, around the mean of all values."""
         size = self.sizes.sum() / self.count
         return self.mean + (self.totals - self.mean * self.sizes) / size
 
@@ -353,8 +347,6 @@ def bounds(
 ) -> tuple[float, float] | None:
     """Return the mean if all `missing` unscored rows had scored `low`, and if all `high`.
 
-    The mean of all rows lies between the two, whatever the missing rows would have scored. None
-    without any rows.
     Source: Manski, Nonparametric Bounds on Treatment Effects (1990).
     """
     n, total = sums.n + missing, sums.total
@@ -377,8 +369,7 @@ def histogram(
 ) -> Histogram | None:
     """Return how many values lie in each tenth of the range low to high; None without values.
 
-    An infinite range is narrowed to the values, and a range is widened to values outside it. The
-    last bin includes its upper edge.
+    An infinite range is narrowed to the values, and a range is widened to values outside it.
     """
     if not len(values):
         return None
@@ -396,10 +387,9 @@ def histogram(
 
 
 def beta_below(x: float, a: float, b: float) -> float:
-    """Return the share of the beta distribution of `a` and `b` that lies below x.
+    """Return the share of the beta distribution below x: the incomplete beta function.
 
-    That is the regularised incomplete beta function. Source: NIST Digital Library of
-    Mathematical Functions, 8.17.22 (continued fraction) and 8.17.4 (symmetry).
+    Source: NIST Digital Library of Mathematical Functions, 8.17.22 and 8.17.4.
     """
     return _below(x, 1 - x, a, b)
 
@@ -436,8 +426,7 @@ def t_quantile(share: float, freedom: float) -> float:
 def root_of(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:
     """Return where a rising function reaches the goal between low and high, to the last digits.
 
-    Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997). Bisection alone calls
-    the function about four times as often, unless the root is close to 0.
+    Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997): a quarter of the calls.
     """
     (x1, f1), (x2, f2) = (high, rising(high) - goal), (low, rising(low) - goal)
     if f2 >= 0 or f1 <= 0:

@@ -26,10 +26,7 @@ MIN_OF_EACH_KIND = 5
 
 @dataclass(frozen=True)
 class Stratum:
-    """Rows that are drawn with the same probability, and how many claims they have together.
-
-    `rate` is the expected share of claims that a person calls supported, inside 0 to 1.
-    """
+    """Rows drawn with the same probability; `rate` is the expected share of supported claims."""
 
     name: str
     rows: int
@@ -41,10 +38,9 @@ class Stratum:
 class SamplingPlan:
     """A stratified draw of rows, one by one.
 
-    Each stratum first gets rows with MIN_CLAIMS claims. Each further row comes from the stratum
-    where it lowers the variance of the estimated mean most. So the first rows of a plan, from the
-    minimum on, are a stratified draw of their own: labelling may stop anywhere.
-    `order` has the index of each drawn row's stratum; the first `minimum` are the minimum of all.
+    Each stratum first gets rows with MIN_CLAIMS claims: the first `minimum` of `order`. Each further
+    row comes from the stratum where it lowers the variance of the estimated mean most. So the first
+    rows from then on are a stratified draw of their own: labelling may stop anywhere.
     Source: Neyman (1934); Wright, The American Statistician 66 (2012), for whole numbers.
     """
 
@@ -78,10 +74,7 @@ class SamplingPlan:
         return [first.count(code) / each.rows for code, each in enumerate(self.strata)]
 
     def draw(self, codes: Sequence[int], *, seed: int) -> list[int]:
-        """Return the drawn rows' numbers, in order; `codes` has each row's stratum.
-
-        With the same seed, a larger plan begins with the rows of a smaller one.
-        """
+        """Return the drawn rows; with the same seed, a larger plan begins like a smaller one."""
         rng = np.random.default_rng(seed)
         shuffled = rng.permutation(len(codes)).tolist()
         members = [
@@ -97,11 +90,9 @@ class LabelledScores:
     """Scores of a judge in [0, 1] of all rows, and the labels of some of the rows.
 
     Attributes:
-        units: keys of all rows; rows with an equal key are not independent.
-        judged: the judge's scores of the labelled rows.
-        human: the scores of the same rows by their labels, in [0, 1].
+        units: keys of all rows, and `labelled` of the labelled; those of dependent rows are equal.
+        judged, human: the scores of the labelled rows, by the judge and by their labels.
         chances: the chance with which each labelled row was drawn, in (0, 1].
-        labelled: keys of the labelled rows, like `units`.
         transported: whether the labels are of other rows than the scores.
     """
 
@@ -221,10 +212,9 @@ class _Prior(NamedTuple):
 
     A pseudo-row weighs as many labelled rows as vary like one trial: their design effect (Kish),
     smoothed by the pseudo-rows, and at most that of units whose labels are all equal. It is 1 for
-    independent labels of 0 and 1, and less for graded ones. `corners` has weighted moments of the
-    pseudo-rows. `trials` is the share of the largest design effect; if it is 1, the variance of the
-    labels follows from their mean. `freedom` is that of an estimated variance, from the units near
-    either extreme.
+    independent labels of 0 and 1, and less for graded ones. `trials` is the share of the largest
+    design effect; if it is 1, the variance of the labels follows from their mean. `freedom` is that
+    of an estimated variance, from the units near either extreme.
     """
 
     corners: Numbers
@@ -320,10 +310,7 @@ class Agreement:
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's kappa, from -1 to 1; None if both only gave one and the same label.
-
-        Source: Cohen, A Coefficient of Agreement for Nominal Scales (1960).
-        """
+        """Cohen, A Coefficient of Agreement for Nominal Scales (1960); None for only one label."""
         first, second = self.both + self.first_only, self.both + self.second_only
         by_chance = first * second + (self.n - first) * (self.n - second)
         if by_chance == self.n**2:
@@ -332,9 +319,8 @@ class Agreement:
 
     @property
     def ac1(self) -> float | None:
-        """Gwet's AC1, from -1 to 1; None without items.
+        """Gwet's AC1, which stays high if nearly all items have one label, where kappa falls to 0.
 
-        It stays high if nearly all items have one label, where kappa falls to 0.
         Source: Gwet, Computing inter-rater reliability in the presence of high agreement (2008).
         """
         if not self.n:
@@ -348,8 +334,7 @@ class Agreement:
 class Threshold:
     """The best threshold, and by how much it raises balanced accuracy on labels left out.
 
-    `accuracy` is that of the judge's own verdicts: the mean of sensitivity and specificity. The
-    95% interval of the gain is of whole units.
+    `accuracy` is that of the judge's own verdicts: the mean of sensitivity and specificity.
     """
 
     value: float

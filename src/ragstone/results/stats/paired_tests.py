@@ -56,11 +56,7 @@ class WinLossTie(NamedTuple):
 
 @dataclass(frozen=True)
 class SignFlips:
-    """The two-sided p of the paired sign-flip test, and the intervals that agree with it.
-
-    `groups` is the number of independent differences, ties included; `ends` has the ends of the
-    interval for a number of tests, infinite if it has none.
-    """
+    """The two-sided p of the sign-flip test, and the ends of the interval for a number of tests."""
 
     p: float
     groups: int
@@ -70,10 +66,9 @@ class SignFlips:
         return 2.0 ** (1 - self.groups) * tests < ALPHA
 
     def interval(self, tests: int = 1) -> Ends | None:
-        """Return the mean differences that the test does not reject at the level ALPHA / `tests`.
+        """Return the differences not rejected at the level ALPHA / `tests`, or None.
 
-        It excludes 0 exactly when p times `tests` is below ALPHA. None for groups too few to reject
-        anything, and if all differences are equal.
+        It excludes 0 exactly when p times `tests` is below ALPHA.
         """
         low, high = self.ends(tests)
         return (low, high) if low < high and math.isfinite(high - low) else None
@@ -175,8 +170,7 @@ def paired_t(differences: Sequence[float] | Numbers) -> float | None:
 def effect_size(differences: Sequence[float] | Numbers) -> float | None:
     """Return Cohen's d_z: the mean difference in units of the differences' standard deviation.
 
-    0.2 is commonly called small, 0.5 medium, 0.8 large. None for fewer than two pairs, or if all
-    differences are equal. Source: Cohen, Statistical Power Analysis (1988), 2.3.
+    Source: Cohen, Statistical Power Analysis (1988), 2.3, where 0.2 is small and 0.8 large.
     """
     data = _with_ties(differences)
     if data.size < 2 or np.ptp(data) <= NOTHING:
@@ -188,8 +182,7 @@ def effect_size(differences: Sequence[float] | Numbers) -> float | None:
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return the p values adjusted for their number, in the same order.
 
-    If those up to 0.05 are called significant, at least one is a false alarm in at most 5% of
-    cases. Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure (1979).
+    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure (1979).
     """
     adjusted = [0.0] * len(p_values)
     worst = 0.0
@@ -226,8 +219,7 @@ def smallest_difference(
 ) -> float | None:
     """Return the smallest true mean difference that the t-test of n pairs shows with that power.
 
-    `spread` is the standard deviation of the paired differences; without any there is none. Source:
-    Cohen, Statistical Power Analysis (1988), chapter 2, with the noncentral t distribution.
+    Source: Cohen, Statistical Power Analysis (1988), chapter 2, with the noncentral t distribution.
     """
     if n < 2 or spread <= 0:
         return None
@@ -277,10 +269,9 @@ def questions_needed(
 
 
 def spread_of_repeats(spread: float, judge: float, repeats: int) -> float:
-    """Return the standard deviation of paired differences if each response is judged repeatedly.
+    """Return the standard deviation of differences if each response is judged repeatedly.
 
-    `spread` is that of single judgments, `judge` the variance of judgments of one response, which
-    is divided by `repeats` as by taking the mean. Source: Miller (2024), section 3.2.
+    `judge` is the variance of judgments of one response. Source: Miller (2024), section 3.2.
     """
     saved = 2 * judge * (1 - 1 / repeats)
     return math.sqrt(max(spread**2, 2 * judge) - saved)
@@ -297,16 +288,13 @@ def labels_needed(
 ) -> int:
     """Return how many of the `judged` questions must be labelled, instead of judging `questions`.
 
-    Without a judge, `questions` labelled pairs show the difference; with labels of a part of the
-    `judged` pairs (at least as many), the corrected difference does. `correlation` is that of the
-    judge's scores (0 to 1) with people's, `systems` that of two systems' scores, `spread` the
-    standard deviation of their differences, and `trial` the variance of scores as a share of the
-    largest with their mean. With R² = `correlation`² and errors of the judge that are independent
-    between systems, the differences have R²(1 - systems) / (1 - systems R²). The variance is
-    s² ((1 - R²) / labels + R² / judged). The prior of `corrected_difference`, four pseudo-rows of
-    half a trial in each run with squared residuals of about 1/4, adds (trial / labels)², and
-    shrinks the difference by 2 trial / labels. Source: Cochran, Sampling Techniques (1977), 12.6,
-    regression estimators in double sampling.
+    `correlation` is that of the judge's scores with people's, `systems` that of the two systems, and
+    `trial` the variance of scores as a share of the largest with their mean. With R² =
+    `correlation`² and independent errors, the differences have R²(1 - systems) / (1 - systems R²).
+    The variance is s² ((1 - R²) / labels + R² / judged). The prior of `corrected_difference`, four
+    pseudo-rows of half a trial in each run with squared residuals of about 1/4, adds
+    (trial / labels)², and shrinks the difference by 2 trial / labels. Source: Cochran, Sampling
+    Techniques (1977), 12.6, regression estimators in double sampling.
     """
     square = correlation**2 * (1 - systems) / (1 - systems * correlation**2)
     goal = 1 / questions - square / judged
