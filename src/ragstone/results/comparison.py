@@ -94,8 +94,8 @@ def config_changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChan
     """Return the differences of configuration, the most important first.
 
     Settings of a judge that no compared metric asks are left out, and changes that follow from
-    others: another judge has another note, and another hash. If the judge was set up in the same way
-    for each of the metrics, its settings are like others.
+    others: another judge has another note, and another hash. If the judge was set up in the same
+    way for each of the metrics, its settings are like others.
     """
     known = a.manifest.judge_setups.keys() | b.manifest.judge_setups.keys()
     judged = [name for name in metrics if a.metrics[name].calls or name in known]
@@ -200,15 +200,12 @@ class ClaimChanges:
     first: Mapping[Kind, tuple[ClaimChange, ...]]
 
     def to_dict(self) -> dict[str, object]:
-        fields = ("sample_id", "text", "a", "b", "reason")
         return {
             "kept": self.unchanged,
             **{kind.name.lower(): self.counts[kind] for kind in Kind},
             "appeared_unsupported": self.appeared_unsupported,
             "first": {
-                kind.name.lower(): [
-                    {name: getattr(each, name) for name in fields} for each in self.first[kind]
-                ]
+                kind.name.lower(): [_without_row(change) for change in self.first[kind]]
                 for kind in Kind
             },
         }
@@ -286,11 +283,14 @@ class SampleChanges:
     best: tuple[SampleChange, ...]
 
     def to_dict(self) -> dict[str, object]:
-        fields = ("id_a", "id_b", "query", "a", "b")
         return {
-            "worst": [{name: getattr(each, name) for name in fields} for each in self.worst],
-            "best": [{name: getattr(each, name) for name in fields} for each in self.best],
+            "worst": [_without_row(change) for change in self.worst],
+            "best": [_without_row(change) for change in self.best],
         }
+
+
+def _without_row(change: ClaimChange | SampleChange) -> dict[str, object]:
+    return {name: value for name, value in vars(change).items() if name != "row_a"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -411,18 +411,15 @@ def compare(
             )
         if cluster not in columns_a.tags:
             raise UnknownNameError("tag", cluster, [INDEPENDENT, *columns_a.tags])
-    pairing = pair_samples(columns_a, columns_b, a.id_at)
+    pairing = pair_samples(columns_a, columns_b, a)
     places = pairing.pairs
     grouping = Grouping()
     if a.columns is None is b.columns:
-        keys_a, keys_b = columns_a.keys.keys, {} if cluster else columns_b.keys.keys
-        keys = {
-            kind: [
-                *(hashes[places[:, 0]] for hashes in keys_a.get(kind, ())),
-                *(hashes[places[:, 1]] for hashes in keys_b.get(kind, ())),
-            ]
-            for kind in (*keys_a, *keys_b)
-        }
+        keys: dict[str, list[NDArray[np.int64]]] = {}
+        for side, column in ((columns_a, 0),) if cluster else ((columns_a, 0), (columns_b, 1)):
+            for kind, several in side.keys.keys.items():
+                rows = places[:, column]
+                keys.setdefault(kind, []).extend(hashes[rows] for hashes in several)
         grouping = Grouping.of(len(places), keys, explicit=cluster is not None)
     found: dict[bytes, list[tuple[MetricChange, SignFlips]]] = {}
     paired: dict[str, PairedScores] = {}
@@ -445,9 +442,8 @@ def compare(
         worst, best = (
             tuple(
                 SampleChange(
-                    id_a=a.id_at(row_a),
-                    id_b=b.id_at(row_b),
-                    query=b.query_at(row_b),
+                    a.id_and_query(row_a)[0],
+                    *b.id_and_query(row_b),
                     a=float(scores.a[place]),
                     b=float(scores.b[place]),
                     row_a=row_a,

@@ -3,7 +3,7 @@
 import math
 import unicodedata
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -166,7 +166,7 @@ class Pairing:
         }
 
 
-def pair_samples(a: Columns, b: Columns, id_of: Callable[[int], str]) -> Pairing:
+def pair_samples(a: Columns, b: Columns, run_a: Run) -> Pairing:
     ids_a, queries_a, ids_b, queries_b = (
         np.asarray(hashes, np.int64) for hashes in (a.ids, a.queries, b.ids, b.queries)
     )
@@ -193,7 +193,7 @@ def pair_samples(a: Columns, b: Columns, id_of: Callable[[int], str]) -> Pairing
         only_b=len(left_b) - len(by_query),
         renamed=len(renamed),
         ambiguous=len(left_a) - len(once_a) + len(left_b) - len(once_b),
-        first_renamed=tuple(map(id_of, renamed[:LISTED].tolist())),
+        first_renamed=tuple(run_a.id_and_query(place)[0] for place in renamed[:LISTED].tolist()),
     )
 
 

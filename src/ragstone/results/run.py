@@ -58,15 +58,12 @@ class Run:
         """The columns that the rows are made of, if the run is of a ranking; else None."""
         return self.rows if isinstance(self.rows, RankingRows) else None
 
-    def id_at(self, place: int) -> str:
-        """Return the id of the row at a place, without making the row if that is possible."""
-        columns = self.columns
-        return self.rows[place].sample.id if columns is None else columns.ids[place]
-
-    def query_at(self, place: int) -> str:
-        """Return the query of the row at a place, without making the row if that is possible."""
-        columns = self.columns
-        return self.rows[place].sample.query if columns is None else columns.queries[place]
+    def id_and_query(self, place: int) -> tuple[str, str]:
+        """Return those of the row at a place, without making the row if that is possible."""
+        if (columns := self.columns) is not None:
+            return columns.ids[place], columns.queries[place]
+        sample = self.rows[place].sample
+        return sample.id, sample.query
 
     def with_plan(self, plan: Plan) -> "Run":
         """Return the run with another plan, such as one with a calibration."""
@@ -215,21 +212,16 @@ class Run:
 
     def gates(self) -> tuple[GateResult, ...]:
         """Check the gates of the plan; those on a corrected mean need a metric that is judged."""
-        summary, counts = self.summary(), self.counts
-        unjudged = {name for name, info in self.metrics.items() if not info.calls}
-        return tuple(
-            (
-                gate.model_copy(update={"of": "mean"})
-                if gate.of == "corrected" and gate.metric in unjudged
-                else gate
-            ).check(
-                summary,
-                clusters=counts.scores[gate.metric].clusters(counts.grouping.labels)
-                if gate.metric in summary
-                else None,
-            )
-            for gate in self.manifest.plan.gates
-        )
+        results: list[GateResult] = []
+        for gate in self.manifest.plan.gates:
+            clusters = None
+            if info := self.metrics.get(gate.metric):
+                scores = self.counts.scores[gate.metric]
+                clusters = scores.clusters(self.counts.grouping.labels)
+                if gate.of == "corrected" and not info.calls:
+                    gate = gate.model_copy(update={"of": "mean"})
+            results.append(gate.check(self.summary(), clusters=clusters))
+        return tuple(results)
 
     @cached_property
     def troubles(self) -> tuple[str, ...]:

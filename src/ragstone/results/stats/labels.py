@@ -38,9 +38,9 @@ class Stratum:
 class SamplingPlan:
     """A stratified draw of rows, one by one.
 
-    Each stratum first gets rows with MIN_CLAIMS claims: the first `minimum` of `order`. Each further
-    row comes from the stratum where it lowers the variance of the estimated mean most. So the first
-    rows from then on are a stratified draw of their own: labelling may stop anywhere.
+    Each stratum first gets rows with MIN_CLAIMS claims: the first `minimum` of `order`. Each
+    further row comes from the stratum where it lowers the variance of the estimated mean most. So
+    the first rows from then on are a stratified draw of their own: labelling may stop anywhere.
     Source: Neyman (1934); Wright, The American Statistician 66 (2012), for whole numbers.
     """
 

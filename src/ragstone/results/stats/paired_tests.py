@@ -288,8 +288,8 @@ def labels_needed(
 ) -> int:
     """Return how many of the `judged` questions must be labelled, instead of judging `questions`.
 
-    `correlation` is that of the judge's scores with people's, `systems` that of the two systems, and
-    `trial` the variance of scores as a share of the largest with their mean. With R² =
+    `correlation` is that of the judge's scores with people's, `systems` that of the two systems,
+    and `trial` the variance of scores as a share of the largest with their mean. With R² =
     `correlation`² and independent errors, the differences have R²(1 - systems) / (1 - systems R²).
     The variance is s² ((1 - R²) / labels + R² / judged). The prior of `corrected_difference`, four
     pseudo-rows of half a trial in each run with squared residuals of about 1/4, adds
