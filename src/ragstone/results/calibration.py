@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AwareDatetime, Field, ValidationError, model_validator
 
-from ragstone._internal.fields import FrozenMap, FrozenModel
+from ragstone._internal.fields import FrozenMap, FrozenModel, split_threshold
 from ragstone._internal.files import check_file, write_text
 from ragstone._internal.text import count
 from ragstone.errors import UsageError
@@ -315,8 +315,8 @@ class Calibration(FrozenModel):
     ) -> Correction | None:
         found, scores, problem = self.find(metric), counts.scores[metric], None
         if found is None:
-            kind = re.split("[:,@]", metric)[0]
-            same = [name for name in self.metrics if re.split("[:,@]", name)[0] == kind]
+            kind, _ = split_threshold(metric)
+            same = [name for name in self.metrics if split_threshold(name)[0] == kind]
             if not same:
                 return None
             problem = f"it is for {same[0]}, with another policy or claim mode"

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone._internal.fields import split_threshold
 from ragstone._internal.text import count
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.results.calibration import MIN_ROWS, Calibration, MetricCalibration
@@ -45,7 +45,6 @@ MAX_LOST = 0.1
 NOTHING = "none"
 _DIGITS = 12
 """Decimals of a difference; further ones come from rounding."""
-_PARAMETERS = re.compile("[@:,]")
 
 
 class About(StrEnum):
@@ -376,7 +375,7 @@ def choose_metrics(wanted: Sequence[str], known: Sequence[str], what: str) -> li
     """Return the known metrics with these names; parameters may be left out."""
     chosen: dict[str, None] = {}
     for name in wanted:
-        same = [each for each in known if name in (each, _PARAMETERS.split(each)[0])]
+        same = [each for each in known if name in (each, split_threshold(each)[0])]
         if not same:
             raise UnknownNameError(what, name, known)
         chosen |= dict.fromkeys(same)

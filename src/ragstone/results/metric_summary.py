@@ -161,7 +161,16 @@ class MetricSummaryBuilder:
             words = one_line(failed[first], LONGEST)
             builder.failed = {Cause.METRIC_ERROR: First(first_place + first, ids[first], words)}
         for sign, few in builder._ends.items():
-            few += _lowest(sign * scored, places, ids, first_place)
+            signed = sign * scored
+            lowest = np.arange(len(signed))
+            if len(signed) > N_WORST:  # of equal ones the first, without sorting all
+                limit = np.partition(signed, N_WORST - 1)[N_WORST - 1]
+                below = np.flatnonzero(signed < limit)
+                equal = np.flatnonzero(signed == limit)[: N_WORST - len(below)]
+                lowest = np.append(below, equal)
+            for one in lowest[np.lexsort((lowest, signed[lowest]))].tolist():
+                value, place = float(signed[one]), int(places[one])
+                few.append(Placed(value, value, first_place + place, ids[place]))
         if summed is None:
             builder.row_states = array("b", states.astype(np.int8).tobytes())
         else:
@@ -334,20 +343,6 @@ class MetricSummaryBuilder:
 
 def _greatest(one: float | None, other: float | None) -> float | None:
     return max((each for each in (one, other) if each is not None), default=None)
-
-
-def _lowest(
-    scored: NDArray[np.float64], places: NDArray[np.intp], ids: Sequence[str], first_place: int
-) -> list[Placed]:
-    candidates = np.arange(len(scored))
-    if len(scored) > N_WORST:
-        limit = np.partition(scored, N_WORST - 1)[N_WORST - 1]
-        below = np.flatnonzero(scored < limit)
-        equal = np.flatnonzero(scored == limit)[: N_WORST - len(below)]
-        candidates = np.append(below, equal)
-    few: list[int] = candidates[np.lexsort((candidates, scored[candidates]))].tolist()
-    found = [(float(scored[one]), int(places[one])) for one in few]
-    return [Placed(value, value, first_place + place, ids[place]) for value, place in found]
 
 
 class ScoreColumn:

@@ -286,19 +286,19 @@ class MetricChange:
     mean_a: float | None
     mean_b: float | None
     difference: float | None
-    interval: tuple[float, float] | None
-    confidence: float | None
     p: float | None
     p_t: float | None
-    p_adjusted: float | None
-    same_as: str | None
-    conclusive: bool
     effect: float | None
     win_loss_tie: WinLossTie
     min_detectable_difference: float | None
     groups: int
     spread: float | None
     correlation: float
+    interval: tuple[float, float] | None = None
+    confidence: float | None = None
+    p_adjusted: float | None = None
+    same_as: str | None = None
+    conclusive: bool = False
     corrected: CorrectedDifference | None = None
 
     @property
@@ -333,20 +333,12 @@ class MetricChange:
         return self.finding is Finding.WORSE and drop > min_effect + EPSILON
 
     def to_dict(self) -> dict[str, object]:
+        same = ["higher_is_better", "n", "mean_a", "mean_b", "difference", "interval"]
+        same += ["confidence", "p", "p_t", "p_adjusted", "same_as"]
         return {
             "finding": self.finding.value,
             "significant": self.significant,
-            "higher_is_better": self.higher_is_better,
-            "n": self.n,
-            "mean_a": self.mean_a,
-            "mean_b": self.mean_b,
-            "difference": self.difference,
-            "interval": self.interval,
-            "confidence": self.confidence,
-            "p": self.p,
-            "p_t": self.p_t,
-            "p_adjusted": self.p_adjusted,
-            "same_as": self.same_as,
+            **{name: getattr(self, name) for name in same},
             "effect_size": self.effect,
             **self.win_loss_tie._asdict(),
             "smallest_difference": self.min_detectable_difference,
@@ -362,10 +354,10 @@ def compare_metric(
     metric: str,
     scores: PairedScores,
     *,
-    higher_is_better: bool = True,
-    judged: bool = False,
-    span: float = math.inf,
-    clusters: NDArray[np.int64] | None = None,
+    higher_is_better: bool,
+    judged: bool,
+    span: float,
+    clusters: NDArray[np.int64] | None,
 ) -> tuple[MetricChange, SignFlips]:
     """Return how a metric changed, with its test, for which `correct` decides the level."""
     differences = scores.b - scores.a
@@ -400,13 +392,8 @@ def compare_metric(
         mean_a=math.fsum(scores.a) / count if count else None,
         mean_b=math.fsum(scores.b) / count if count else None,
         difference=math.fsum(differences) / count if count else None,
-        interval=None,
-        confidence=None,
         p=test.p if enough else None,
         p_t=paired_t(independent) if enough else None,
-        p_adjusted=None,
-        same_as=None,
-        conclusive=False,
         effect=effect_size(differences),
         win_loss_tie=wins_losses_ties(differences, higher_is_better=higher_is_better),
         min_detectable_difference=None if detectable is None or detectable > span else detectable,

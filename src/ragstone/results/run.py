@@ -183,17 +183,15 @@ class Run:
             summary = self.counts.scores[name].summary(
                 extra, low=info.low, high=info.high, groups=self.counts.grouping.labels
             )
-            summaries[name] = summary.model_copy(update={"corrected": self._corrected(name)})
+            corrected, chosen = None, self.manifest.plan.calibration
+            if chosen is not None and info.calls:
+                try:
+                    labels = load_calibration(chosen)
+                    corrected = labels.correct(name, self.manifest, self.counts)
+                except UsageError as error:  # a stored run, reported elsewhere
+                    corrected = Correction(calibration=chosen, problem=str(error))
+            summaries[name] = summary.model_copy(update={"corrected": corrected})
         return MappingProxyType(summaries)
-
-    def _corrected(self, metric: str) -> Correction | None:
-        name, manifest = self.manifest.plan.calibration, self.manifest
-        if name is None or not self.metrics[metric].calls:
-            return None
-        try:
-            return load_calibration(name).correct(metric, manifest, self.counts)
-        except UsageError as error:  # a stored run, reported elsewhere
-            return Correction(calibration=name, problem=str(error))
 
     @cached_property
     def slices(self) -> list[Slices]:

@@ -7,7 +7,7 @@ beside it, and plans its power.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -133,7 +133,12 @@ def sign_flip(
         signs = np.unpackbits(rows.view(np.uint8), axis=1)[:, 16 - moves.size :]
         blocks = [np.tile(signs, (repeats, 1))]
     else:
-        blocks = _random_signs(rng, moves.size, resamples)
+        n, step = moves.size, max(1, BLOCK // moves.size)
+        shapes = ((min(step, resamples - start), -(-n // 8)) for start in range(0, resamples, step))
+        blocks = (
+            np.unpackbits(rng.integers(0, 256, size=size, dtype=np.uint8), axis=1, count=n)
+            for size in shapes
+        )
     columns = np.column_stack([steps, -np.sign(moves) * sizes])
     drawn: Numbers = np.concatenate([signs.astype(np.float64) @ columns for signs in blocks])
     flipped = 2 * drawn[:, 0] - steps.sum()
@@ -205,13 +210,6 @@ def wins_losses_ties(
 def _with_ties(differences: Sequence[float] | Numbers) -> Numbers:
     data = np.asarray(differences, dtype=np.float64)
     return np.where(np.abs(data) > NOTHING, data, 0.0)
-
-
-def _random_signs(rng: np.random.Generator, n: int, resamples: int) -> Iterator[Signs]:
-    step = max(1, BLOCK // n)
-    for start in range(0, resamples, step):
-        size = (min(step, resamples - start), -(-n // 8))
-        yield np.unpackbits(rng.integers(0, 256, size=size, dtype=np.uint8), axis=1, count=n)
 
 
 def smallest_difference(
