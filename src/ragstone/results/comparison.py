@@ -567,9 +567,6 @@ class LabelledRun:
         calibration = self.own if own else self.other
         return calibration.find(metric) if calibration else None
 
-    def values(self, metric: str) -> list[float | None]:
-        return [row.scores[metric].value for row in self.run.rows]
-
     def n_own(self, metric: str) -> int:
         found = self.labels(metric, own=True)
         return len(found.rows) if found else 0
@@ -590,13 +587,12 @@ def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> C
 
     If both runs have enough labels of their own, those count; otherwise, the other labels for both.
     """
-    changes = tuple(
-        replace(change, corrected=_corrected(comparison, change.metric, a, b))
-        if change.judged
-        else change
-        for change in comparison.metric_changes
-    )
-    return replace(comparison, metric_changes=changes)
+    changes = list(comparison.metric_changes)
+    for place, change in enumerate(changes):
+        if change.judged:
+            corrected = _corrected(comparison, change.metric, a, b)
+            changes[place] = replace(change, corrected=corrected)
+    return replace(comparison, metric_changes=tuple(changes))
 
 
 def _corrected(
@@ -612,25 +608,22 @@ def _corrected(
     labels = [side.labels(metric, own=own) for side in sides]
     if len({found.of for found in labels if found}) > 1:
         problems.append("one run has labels of claims, the other of whole responses")
-    if problems or not comparison.scores[metric].places.size:
+    scores, groups = comparison.scores[metric], comparison.grouping.labels
+    scored = scores.places
+    if problems or not scored.size:
         return CorrectedDifference(problem="; ".join(problems) or "no pair was scored")
-    scored = comparison.scores[metric].places
-    rows = comparison.pairing.pairs[scored]
-    groups = comparison.grouping.labels
+    rows: list[list[int]] = comparison.pairing.pairs[scored].T.tolist()
     units: list[int] = (scored if groups is None else groups[scored]).tolist()
     made: list[LabelledScores] = []
-    for side, found, places in zip(sides, labels, rows.T.tolist(), strict=True):
+    for found, places, numbers in zip(labels, rows, (scores.a, scores.b), strict=True):
         assert found is not None
-        values, unit_at = side.values(metric), dict(zip(places, units, strict=True))
+        unit_at = dict(zip(places, units, strict=True))
         keys: list[tuple[str, int]] = []
         for row in found.rows:  # a labelled row of a pair has the unit of the pair
             at = row.position  # also its place, because the run is complete
             pair = ("pair", unit_at[at]) if at in unit_at else ("row", at)
             keys.append(pair if own else ("other", row.group))
-        numbers = np.array([values[place] for place in places], dtype=np.float64)
         made.append(found.scores(numbers, units, keys=keys, transported=not own))
     result = corrected_difference(*made)
-    n_labels = [len(found.rows) for found in labels if found]
-    return CorrectedDifference(
-        result.mean, result.interval, (n_labels[0], n_labels[1]), transported=not own
-    )
+    of_a, of_b = (len(found.rows) for found in labels if found)
+    return CorrectedDifference(result.mean, result.interval, (of_a, of_b), transported=not own)
