@@ -173,10 +173,14 @@ def bounded(groups: Distinct, low: float, high: float, level: float) -> Ends:
     and Thomas, A New Confidence Interval for the Mean of a Bounded Random Variable (2019).
     """
     tail = (1 - level) / 2
-    return (
-        float(np.quantile(_weighted(groups, low), tail)),
-        float(np.quantile(_weighted(groups, high), 1 - tail)),
-    )
+    shapes = np.append(groups.counts, 1.0)
+    weights = np.random.default_rng(SEED).standard_gamma(shapes, size=(DRAWS, shapes.size))
+    average = float(groups.counts @ groups.sizes) / groups.counts.sum()
+    weights *= np.append(groups.sizes, average)
+    totals = weights.sum(axis=1)
+    below = weights @ np.append(groups.means, low) / totals
+    above = weights @ np.append(groups.means, high) / totals
+    return float(np.quantile(below, tail)), float(np.quantile(above, 1 - tail))
 
 
 def _without_each(groups: Clusters) -> Numbers:
@@ -187,16 +191,6 @@ def _without_each(groups: Clusters) -> Numbers:
 def _shifted(z: float, bias: float, acceleration: float) -> float:
     narrowed = 1 - acceleration * (bias + z)
     return bias + (bias + z) / narrowed if narrowed > 0 else math.copysign(math.inf, z)
-
-
-def _weighted(groups: Distinct, far: float) -> Numbers:
-    """Return means under random weights, including one more group at the far end of the range."""
-    rng = np.random.default_rng(SEED)
-    shapes = np.append(groups.counts, 1.0)
-    weights = rng.standard_gamma(shapes, size=(DRAWS, shapes.size))
-    average = float(groups.counts @ groups.sizes) / groups.counts.sum()
-    weights *= np.append(groups.sizes, average)
-    return weights @ np.append(groups.means, far) / weights.sum(axis=1)
 
 
 def proportion_interval(right: int, n: int, level: float = 0.95) -> tuple[float, float]:
@@ -263,16 +257,11 @@ def mean_interval(
     Otherwise the bootstrap, BCa. Without a finite range, few values have Student's interval.
 
     With clusters, one label per value (None: a cluster of its own), whole clusters are drawn, and
-    "values" above means clusters. None for fewer than two values or clusters, and if all values (or
-    the means of all clusters) are equal and inside the range, because every resample would be
-    equal too.
+    "values" above means clusters. None for fewer than two, and if all are equal and inside the
+    range, because every resample would be equal too.
 
-    The interval contains the mean and stays in the range, which is widened to the values. It does
-    not depend on the order of the values. More than LARGE independent values are only summed, so
-    their sums give the same interval as the values.
-
-    Raises:
-        ValueError: sums of at most LARGE values, whose interval needs the values.
+    The interval contains the mean and stays in the range, which is widened to the values. More than
+    LARGE independent values are only summed: their sums give the same interval as the values.
     """
     if isinstance(values, ExactSums):
         if values.n <= LARGE:

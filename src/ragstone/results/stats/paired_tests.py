@@ -82,11 +82,9 @@ def sign_flip(
 ) -> SignFlips:
     """Test whether the mean of paired differences is 0, by flipping their signs.
 
-    If both systems are equally good, each difference could as well have the other sign. If there
-    are at most `resamples` flips, all are counted (c / all). Otherwise that many are drawn, always
-    the same ones, and p is (c + 1) / (resamples + 1). For more than LARGE differences the normal
-    limit of the sum is used. Ties do not count; without any difference p is 1. With clusters, one
-    label per pair, whole clusters are flipped.
+    If there are at most `resamples` flips, all are counted (c / all). Otherwise that many are
+    drawn, always the same ones, and p is (c + 1) / (resamples + 1). For more than LARGE differences
+    the normal limit of the sum is used. Ties do not count. Whole clusters are flipped, if any.
 
     A flip reaches the observed sum if the groups that it flips have a mean of 0 or less. So the
     means of random halves of the groups are the ends of the intervals. Sources: Fisher, The Design
