@@ -1,7 +1,6 @@
 """Comparison: what changed between two runs, and whether by more than chance."""
 
 import json
-import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from ragstone._internal.text import count
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.results.calibration import MIN_ROWS, Calibration, MetricCalibration
 from ragstone.results.grouping import INDEPENDENT, Grouping
+from ragstone.results.metric_summary import lowest
 from ragstone.results.paired import (
     Columns,
     CorrectedDifference,
@@ -30,6 +30,7 @@ from ragstone.results.paired import (
     pair_samples,
 )
 from ragstone.results.run import Run
+from ragstone.results.stats.intervals import Numbers
 from ragstone.results.stats.labels import LabelledScores, corrected_difference
 from ragstone.results.stats.paired_tests import SignFlips
 from ragstone.types.claim import Label
@@ -429,7 +430,7 @@ def compare(
         scores = paired[name] = PairedScores.of(*columns, places)
         infos = a.metrics[name], b.metrics[name]
         higher = infos[1].higher_is_better
-        changed = compare_metric(
+        change = compare_metric(
             name,
             scores,
             higher_is_better=higher,
@@ -437,24 +438,15 @@ def compare(
             span=max(info.high for info in infos) - min(info.low for info in infos),
             clusters=grouping.labels,
         )
-        found.setdefault(scores.key, []).append(changed)
+        found.setdefault(scores.key, []).append(change)
+        steps = np.round(scores.b - scores.a, _DIGITS)
+        both = places[scores.places]
         worst, best = (
-            tuple(
-                SampleChange(
-                    a.id_and_query(row_a)[0],
-                    *b.id_and_query(row_b),
-                    a=float(scores.a[place]),
-                    b=float(scores.b[place]),
-                    row_a=row_a,
-                )
-                for place in _most_changed(scores, sign, top)
-                for row_a, row_b in [places[scores.places[place]].tolist()]
-            )
-            for sign in ((-1.0, 1.0) if higher else (1.0, -1.0))
+            _most_changed((a, b), both, scores, ways, top)
+            for ways in ((steps, -steps) if higher else (-steps, steps))
         )
         sample_changes.append(SampleChanges(name, worst, best))
         if any(column.judged for column in columns):
-            both = places[scores.places]
             claims.append(_claim_changes(name, columns, runs=(a, b), pairs=both, top=top))
     metric_changes = {change.metric: change for change in correct(found)}
     return Comparison(
@@ -474,15 +466,18 @@ def compare(
     )
 
 
-def _most_changed(scores: PairedScores, sign: float, top: int) -> list[int]:
-    """Return the places of the pairs that went up most, or with a sign of -1 down."""
-    ways = sign * np.round(scores.b - scores.a, _DIGITS)
-    up = np.flatnonzero(ways > 0)
-    if up.size > top:  # of equal ones the first, without sorting all
-        limit = np.partition(ways[up], -top)[-top] if top else math.inf
-        up = up[ways[up] >= limit]
-    order: list[int] = up[np.argsort(-ways[up], kind="stable")][:top].tolist()
-    return order
+def _most_changed(
+    runs: tuple[Run, Run], pairs: NDArray[np.int64], scores: PairedScores, ways: Numbers, top: int
+) -> tuple[SampleChange, ...]:
+    """Return the samples whose `ways` are lowest, if below 0."""
+    found: list[SampleChange] = []
+    changed = np.flatnonzero(ways < 0)
+    for place in changed[lowest(ways[changed], top)].tolist():
+        row_a, row_b = pairs[place].tolist()
+        (id_a, _), (id_b, query) = runs[0].id_and_query(row_a), runs[1].id_and_query(row_b)
+        a, b = float(scores.a[place]), float(scores.b[place])
+        found.append(SampleChange(id_a, id_b, query, a, b, row_a))
+    return tuple(found)
 
 
 @dataclass(frozen=True)

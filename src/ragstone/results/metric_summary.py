@@ -45,6 +45,15 @@ def commonest_first(counts: Mapping[T, int]) -> Counter[T]:
     return Counter(dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))))
 
 
+def lowest(values: NDArray[np.float64], number: int) -> list[int]:
+    """Return the places of the lowest values, of equal ones the first, without sorting all."""
+    few = np.arange(values.size)
+    if 0 < number < values.size:
+        few = np.flatnonzero(values <= np.partition(values, number - 1)[number - 1])
+    places: list[int] = few[np.argsort(values[few], kind="stable")][:number].tolist()
+    return places
+
+
 class Reasons:
     """Counts of different texts, in little memory; the same for any split and order of the texts.
 
@@ -161,15 +170,8 @@ class MetricSummaryBuilder:
             words = one_line(failed[first], LONGEST)
             builder.failed = {Cause.METRIC_ERROR: First(first_place + first, ids[first], words)}
         for sign, few in builder._ends.items():
-            signed = sign * scored
-            lowest = np.arange(len(signed))
-            if len(signed) > N_WORST:  # of equal ones the first, without sorting all
-                limit = np.partition(signed, N_WORST - 1)[N_WORST - 1]
-                below = np.flatnonzero(signed < limit)
-                equal = np.flatnonzero(signed == limit)[: N_WORST - len(below)]
-                lowest = np.append(below, equal)
-            for one in lowest[np.lexsort((lowest, signed[lowest]))].tolist():
-                value, place = float(signed[one]), int(places[one])
+            for one in lowest(sign * scored, N_WORST):
+                value, place = sign * float(scored[one]), int(places[one])
                 few.append(Placed(value, value, first_place + place, ids[place]))
         if summed is None:
             builder.row_states = array("b", states.astype(np.int8).tobytes())
