@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from ragstone.results.stats import intervals
 from ragstone.results.stats import labels as label_statistics
-from ragstone.results.stats.distributions import NORMAL
-from ragstone.results.stats.intervals import effective, mean_interval
+from ragstone.results.stats.intervals import NORMAL, effective, mean_interval
 from ragstone.results.stats.labels import LabelledScores, corrected_difference, corrected_mean
 
 Numbers = NDArray[np.float64]

@@ -10,7 +10,7 @@ import pytest
 from tests.cases import add_run
 
 from ragstone.metrics import get
-from ragstone.results.compare.comparison import compare
+from ragstone.results.comparison import compare
 from ragstone.store import Store, tag
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.config import Manifest, Plan, Source
@@ -262,4 +262,5 @@ def test_what_is_read_of_stored_rows_tells_the_same_as_the_rows(stored: Command)
     with Store.open(PLACE) as store:
         a, b = store.load("run-a"), store.load("run-b")
         whole = [replace(run, rows=list(run.rows)) for run in (a, b)]
-        assert compare(a, b) == compare(*whole)
+        assert (found := compare(a, b)) == (wanted := compare(*whole))
+        assert found.pairing.pairs.tolist() == wanted.pairing.pairs.tolist()

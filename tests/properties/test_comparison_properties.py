@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from ragstone.errors import Cause
 from ragstone.metrics import get
-from ragstone.results.compare.claim_changes import Kind
-from ragstone.results.compare.comparison import Comparison, compare
-from ragstone.results.compare.metric_change import Finding
+from ragstone.results.comparison import Comparison, Kind, compare
+from ragstone.results.paired import Finding
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.config import Manifest, Plan, Source
@@ -86,7 +85,9 @@ def test_swapping_the_runs_mirrors_everything(
     a, b = run_of(one, "a"), run_of(two, "b")
     there, back = compare(a, b, top=99), compare(b, a, top=99)
     assert len(there.pairing.pairs) == there.pairing.by_id + there.pairing.by_query
-    assert {(y, x) for x, y in back.pairing.pairs} == set(there.pairing.pairs)
+    assert {(y, x) for x, y in back.pairing.pairs.tolist()} == set(
+        map(tuple, there.pairing.pairs.tolist())
+    )
     assert (there.pairing.only_a, there.pairing.only_b) == (
         back.pairing.only_b,
         back.pairing.only_a,

@@ -26,7 +26,7 @@ from ragstone.results.metric_summary import OTHERS, Reasons, ScoreColumn
 from ragstone.results.ranking_run import RankingScores
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
-from ragstone.results.stats import intervals, latencies
+from ragstone.results.stats import intervals, sums
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.gate import gate
@@ -133,7 +133,7 @@ def test_any_split_and_any_order_give_the_same_summary(
         patched.setattr(metric_summary, "MOST", 2)
         patched.setattr(run_summary, "MOST", 2)
         patched.setattr(run_summary, "TAGS", 3)
-        patched.setattr(latencies, "FEW", 5)
+        patched.setattr(sums, "FEW", 5)
         expected = summary(RunSummaryBuilder.of(numbered, METRICS, cluster=cluster), in_order)
         shuffled.shuffle(numbered)
         split = [RunSummaryBuilder(METRICS, cluster=cluster) for _ in range(parts)]

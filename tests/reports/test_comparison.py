@@ -12,7 +12,7 @@ from rich.console import Console
 from tests.cases import each_case
 
 from ragstone.reports.comparison import as_markdown, print_comparison
-from ragstone.results.compare.comparison import Comparison, compare
+from ragstone.results.comparison import Comparison, compare
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.score import Score

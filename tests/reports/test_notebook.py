@@ -17,7 +17,7 @@ import ragstone
 from ragstone._internal import notebook as progress
 from ragstone.errors import Cause
 from ragstone.reports.notebook import MAX_ROWS
-from ragstone.results.compare.comparison import compare
+from ragstone.results.comparison import compare
 from ragstone.results.run import Run
 from ragstone.store import Store
 from ragstone.types.gate import Gate

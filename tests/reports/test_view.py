@@ -28,7 +28,7 @@ from ragstone.reports.view import (
     why_no_mean,
     why_undefined,
 )
-from ragstone.results.compare.comparison import compare
+from ragstone.results.comparison import compare
 from ragstone.results.run import Run
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.config import Plan

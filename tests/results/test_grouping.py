@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ragstone.reports.view import grouping_lines
-from ragstone.results.compare.comparison import compare
+from ragstone.results.comparison import compare
 from ragstone.results.grouping import Grouping, RowKeys
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.results.stats.intervals import mean_interval

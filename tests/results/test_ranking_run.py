@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reports.ranked import ranked_run
 
-from ragstone.results.compare.pairing import Columns
 from ragstone.results.metric_summary import SCORED, MetricSummaryBuilder
+from ragstone.results.paired import Columns
 from ragstone.results.ranking_run import REASONS, RankingScores
 from ragstone.results.run_summary import RunSummaryBuilder
 

@@ -33,7 +33,7 @@ from ragstone.types.row import Row
 
 if TYPE_CHECKING:
     from ragstone.evaluation.dry_run import Estimate
-    from ragstone.results.compare.comparison import Comparison, Regressions
+    from ragstone.results.comparison import Comparison, Regressions
 
 # Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.
 
@@ -410,7 +410,7 @@ class RegressionLimits:
         return cls(given["fail_on_regression"], effect, paired, corrected)
 
     def found(self, comparison: "Comparison") -> "Regressions | None":
-        if not comparison.pairing.pairs:
+        if not len(comparison.pairing.pairs):
             raise UsageError(
                 f"runs {comparison.a} and {comparison.b} have no samples in common: no id has the "
                 "same query in both, and no query appears exactly once in each; compare runs of "
@@ -424,7 +424,7 @@ class RegressionLimits:
                 f"--min-effect {self.min_effect:g} accepts every drop: no metric can fall by more "
                 f"than {widest:g}; write 0.02 or 2%"
             )
-        return load("results.compare.comparison").find_regressions(
+        return load("results.comparison").find_regressions(
             comparison,
             min_effect=self.min_effect,
             min_paired=self.min_paired,

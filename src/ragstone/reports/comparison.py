@@ -9,10 +9,15 @@ from ragstone.reports.format import LABELS, NO_VALUE, decimal, interval, signed
 from ragstone.reports.markdown import sections_as_markdown
 from ragstone.reports.terminal import print_line, print_sections
 from ragstone.reports.view import Grid, GridRow, Line, Section, Tone, grouping_lines
-from ragstone.results.compare.claim_changes import ClaimChanges, Kind
-from ragstone.results.compare.comparison import Comparison, Regressions, SampleChange, SampleChanges
-from ragstone.results.compare.metric_change import CorrectedDifference, Finding, MetricChange
-from ragstone.results.compare.pairing import LISTED
+from ragstone.results.comparison import (
+    ClaimChanges,
+    Comparison,
+    Kind,
+    Regressions,
+    SampleChange,
+    SampleChanges,
+)
+from ragstone.results.paired import LISTED, CorrectedDifference, Finding, MetricChange
 from ragstone.results.stats.paired_tests import ALPHA
 
 MIN_P = 0.0001
@@ -54,7 +59,7 @@ def _samples(comparison: Comparison) -> Iterator[Line]:
     found = comparison.pairing
     pairs = count(len(found.pairs), "pair")
     words = f"{pairs}: {found.by_id:,} by id, {found.by_query:,} by query"
-    yield Line(words, Tone.PLAIN if found.pairs else Tone.BAD)
+    yield Line(words, Tone.PLAIN if len(found.pairs) else Tone.BAD)
     if found.only_a or found.only_b:
         yield Line(f"unpaired: {found.only_a:,} in A, {found.only_b:,} in B")
     if found.renamed:
@@ -181,7 +186,7 @@ def _largest(
     for change, names in merged.items():
         ids = change.id_b if change.id_a == change.id_b else f"{change.id_a} / {change.id_b}"
         cells = (_list(names), ids, decimal(change.a), decimal(change.b), change.query)
-        rows.append(GridRow(cells, sample=(names[0], change.pair[0])))
+        rows.append(GridRow(cells, sample=(names[0], change.row_a)))
     if rows:
         heads = ("metric", "sample", "A", "B", "query")
         prose = frozenset({"metric", "query"})
@@ -211,7 +216,7 @@ def _claims(found: Sequence[ClaimChanges]) -> Iterator[Line | Grid]:
             verdicts = [LABELS[label] for label in (change.a, change.b) if label is not None]
             cells = (kind.value, change.sample_id, ", now ".join(verdicts), change.text)
             cells = (*cells, change.reason or "")[:columns]
-            rows.append(GridRow(cells, sample=(names[0], change.pair[0])))
+            rows.append(GridRow(cells, sample=(names[0], change.row_a)))
         yield Grid(heads[:columns], tuple(rows), prose=frozenset({"claim", "reason"}))
 
 

@@ -26,7 +26,7 @@ from ragstone.reports.markdown import write_markdown
 from ragstone.reports.tables import as_frame, claims_table, samples_table
 from ragstone.reports.view import Grid, GridRow, Line, Tone, decisions, notices, scores
 from ragstone.reports.worst import focus_metric, worst_samples
-from ragstone.results.compare.comparison import Comparison, find_regressions
+from ragstone.results.comparison import Comparison, find_regressions
 from ragstone.results.run import Run
 
 

@@ -1,4 +1,9 @@
-"""Calibration: people's labels of a run, and the means that they correct."""
+"""Calibration: people's labels of a run, and the means that they correct.
+
+A judge errs, and more often in one direction. People label some rows, drawn with known chances, and
+`stats.labels` estimates the mean that they would have given all of them. Labels of another run
+count only if the judge and its prompts are the same; then they are "transported".
+"""
 
 import json
 import re
@@ -12,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AwareDatetime, Field, ValidationError, model_validator
 
-from ragstone._internal.fields import FrozenMap, FrozenModel
+from ragstone._internal.fields import FrozenMap, FrozenModel, split_threshold
 from ragstone._internal.files import check_file, write_text
 from ragstone._internal.text import count
 from ragstone.errors import UsageError
@@ -56,15 +61,7 @@ class LabelledClaim(FrozenModel):
 
 
 class LabelledRow(FrozenModel):
-    """A row that people labelled.
-
-    Attributes:
-        judged: the judge's score.
-        human: the score by the labels: the share of labelled claims that are supported.
-        probability: the chance with which the row was drawn.
-        group: equal for rows that are not independent.
-        support: the judge's probability that all claims are supported, if it has one.
-    """
+    """A row that people labelled: the score by the judge and by the labels, and its chance."""
 
     position: int
     judged: _Share
@@ -76,14 +73,10 @@ class LabelledRow(FrozenModel):
 
 
 class MetricCalibration(FrozenModel):
-    """The labels of one metric, and what they are bound to.
+    """The labels of one metric, and a hash of the judge, its prompts and its settings.
 
-    Attributes:
-        of: what was labelled; for responses, the corrected mean is the share of faithful ones.
-        shares: whether each score is the share of the row's claims that the judge supports.
-        setup: a hash of the judge, its prompts and its settings.
-        not_blind: number of labels given by people who could see the judge's verdict.
-        labelled_at: the time of the newest label.
+    `of` is what was labelled: for responses, the corrected mean is the share of faithful ones. With
+    `shares`, each score is the share of the row's claims that the judge supports.
     """
 
     of: Literal["claims", "responses"]
@@ -111,9 +104,8 @@ class MetricCalibration(FrozenModel):
     ) -> tuple[Self | None, bool]:
         """Return the labels of a metric, of claims if there are any; None if none decides.
 
-        `rows` are places in the run, rows and their labels; `groups` has a group for each place.
         Also returns whether each score is the share of supported claims, with or without those
-        supported partially.
+        supported partially. `rows` are places in the run, rows and their labels.
         """
         of_claims = any(label.claim is not None for *_, labels in rows for label in labels)
         used: list[HumanLabel] = []
@@ -123,7 +115,17 @@ class MetricCalibration(FrozenModel):
             of_row = [label for label in labels if (label.claim is not None) == of_claims]
             used += of_row
             score = row.scores[metric]
-            claims = _labelled_claims(score, of_row)
+            support = score.detail.get(ALL_SUPPORTED)
+            support = support if isinstance(support, float) else None
+            claims = tuple(
+                LabelledClaim(
+                    judge=judge,
+                    support=support if claim is None else score.claims[claim].support,
+                    human=human,
+                )
+                for (_, _, claim), human in majority(of_row).items()
+                if (judge := verdict_of(score, claim)) is not None
+            )
             if score.value is None or not claims:
                 continue
             verdicts = [claim.label for claim in score.claims]
@@ -131,7 +133,6 @@ class MetricCalibration(FrozenModel):
             low, high = whole / max(1, len(verdicts)), (whole + partly) / max(1, len(verdicts))
             shares = shares and abs(score.value - low) < EPSILON
             fits = fits and low - EPSILON < score.value < high + EPSILON
-            support = score.detail.get(ALL_SUPPORTED)
             labelled.append(
                 LabelledRow(
                     position=row.index,
@@ -139,8 +140,8 @@ class MetricCalibration(FrozenModel):
                     human=sum(claim.human for claim in claims) / len(claims),
                     probability=max(label.probability for label in of_row),
                     group=place if groups is None else int(groups[place]),
-                    support=support if isinstance(support, float) else None,
-                    claims=tuple(claims),
+                    support=support,
+                    claims=claims,
                 )
             )
         if not labelled:
@@ -167,12 +168,9 @@ class MetricCalibration(FrozenModel):
     def share(self, *, of_human: bool) -> tuple[float, Ends, int] | None:
         """Return sensitivity (`of_human` is True) or specificity, its interval and its n.
 
-        Claims of rows drawn more often count less; the interval is exact for the effective
-        number of claims (Kish). None if people gave no such label.
+        Claims of rows drawn more often count less: the effective number of claims counts (Kish).
         """
-        found = [
-            (claim.judge == of_human, w) for claim, w in self.claims if claim.human is of_human
-        ]
+        found = [(c.judge == of_human, weight) for c, weight in self.claims if c.human is of_human]
         if not found:
             return None
         right, weights = (np.array(column, dtype=float) for column in zip(*found, strict=True))
@@ -180,10 +178,11 @@ class MetricCalibration(FrozenModel):
         return share, proportion_interval(round(share * n), n), len(found)
 
     def reliability(self) -> list[tuple[float, float, int, int]]:
-        known = [(c.support, c.human) for c, _ in self.claims if c.support is not None]
+        """Return, by bins of the judge's support, the edges, and how many labels and True ones."""
         bins: list[list[bool]] = [[] for _ in range(BINS)]
-        for support, human in known:
-            bins[min(BINS - 1, int(support * BINS))].append(human)
+        for claim, _ in self.claims:
+            if claim.support is not None:
+                bins[min(BINS - 1, int(claim.support * BINS))].append(claim.human)
         return [
             (place / BINS, (place + 1) / BINS, len(labels), sum(labels))
             for place, labels in enumerate(bins)
@@ -211,10 +210,7 @@ class MetricCalibration(FrozenModel):
         keys: Sequence[Hashable] | None = None,
         transported: bool = False,
     ) -> LabelledScores:
-        """Return a run's scores and these labels: of claims if scores are shares of them.
-
-        `keys` are the units of the labelled rows, by default their groups.
-        """
+        """Return a run's scores and these labels; `keys` are the units of the labelled rows."""
         columns: list[tuple[float, float, float]] = []
         groups: list[Hashable] = []
         for row, key in zip(self.rows, keys or [row.group for row in self.rows], strict=True):
@@ -226,19 +222,9 @@ class MetricCalibration(FrozenModel):
         judged, human, chances = np.array(columns, dtype=np.float64).T
         return LabelledScores(scores, units, judged, human, chances, groups, transported)
 
-    def judge_alone(self, scores: Numbers) -> float:
-        if self.of == "claims":
-            return float(scores.mean())
-        return float((scores == 1).mean())
-
 
 class Calibration(FrozenModel):
-    """Labels of a run by name, with what a report needs to correct the means of other runs.
-
-    Attributes:
-        fingerprint: a hash of the data set and of how it was read; None if its answers were not in
-            it, or only its first rows were read.
-    """
+    """Labels of a run by name, with what a report needs to correct the means of other runs."""
 
     name: str
     run: str
@@ -259,10 +245,6 @@ class Calibration(FrozenModel):
         labels: Iterable[HumanLabel],
         name: str,
     ) -> "Calibration":
-        """Collect the labels of the run that has these parts.
-
-        Several labels of one claim count as their majority; "cannot tell" and ties do not count.
-        """
         given: dict[str, dict[int, list[HumanLabel]]] = {}
         for label in labels:
             if label.value is not None:
@@ -278,10 +260,8 @@ class Calibration(FrozenModel):
         unclaimed: set[str] = set()
         for place, row in enumerate(rows):
             counts.add(row)
-            scored = ((name, row.scores[name]) for name in given if name in row.scores)
-            unclaimed |= {
-                name for name, score in scored if score.value is not None and not score.claims
-            }
+            scored = {key: score for key, score in row.scores.items() if score.value is not None}
+            unclaimed |= {key for key, score in scored.items() if not score.claims}
             if row.index in wanted:
                 judged[row.index] = place, row
         groups = counts.grouping.labels
@@ -330,18 +310,13 @@ class Calibration(FrozenModel):
         labelled = {_PASS_MARK.sub("", name): each for name, each in self.metrics.items()}
         return labelled.get(_PASS_MARK.sub("", metric))
 
-    def is_of(self, manifest: Manifest) -> bool:
-        """Return whether the labels are of the rows of that run, so that nothing is transported."""
-        same = self.fingerprint is not None and self.fingerprint == _answers(manifest)
-        return same or self.run == manifest.run_id
-
     def correct(
         self, metric: str, manifest: Manifest, counts: RunSummaryBuilder
     ) -> Correction | None:
         found, scores, problem = self.find(metric), counts.scores[metric], None
         if found is None:
-            kind = re.split("[:,@]", metric)[0]
-            same = [name for name in self.metrics if re.split("[:,@]", name)[0] == kind]
+            kind, _ = split_threshold(metric)
+            same = [name for name in self.metrics if split_threshold(name)[0] == kind]
             if not same:
                 return None
             problem = f"it is for {same[0]}, with another policy or claim mode"
@@ -350,11 +325,14 @@ class Calibration(FrozenModel):
         elif found.setup != manifest.judge_setups.get(metric, ""):
             problem = f"it is for other prompts or settings of the judge {self.judge}"
         if found is None or problem:
-            advice = "label a run like this one"
-            return Correction(calibration=self.name, problem=f"{problem}; {advice}")
+            return Correction(
+                calibration=self.name, problem=f"{problem}; label a run like this one"
+            )
         if not scores.values:
             return Correction(calibration=self.name, problem="no row was scored")
-        own, groups = self.is_of(manifest), scores.scored_groups(counts.grouping.labels)
+        same_data = self.fingerprint is not None and self.fingerprint == _answers(manifest)
+        own = same_data or self.run == manifest.run_id
+        groups = scores.scored_groups(counts.grouping.labels)
         units = range(len(scores.values)) if groups is None else groups.tolist()
         values = np.frombuffer(scores.values)
         result = corrected_mean(found.scores(values, units, transported=not own))
@@ -362,7 +340,7 @@ class Calibration(FrozenModel):
             calibration=self.name,
             mean=result.mean,
             interval=result.interval,
-            judge=found.judge_alone(values),
+            judge=float((values if found.of == "claims" else values == 1).mean()),
             labels=len(found.rows),
             method="labels of these rows" if own else "transported",
             of=found.of,
@@ -427,6 +405,7 @@ def load_calibration(name: str) -> Calibration:
 
 
 def _answers(manifest: Manifest) -> str | None:
+    """Return a hash of the file with the answers; None if they were not in it, or not all read."""
     plan, file = manifest.plan, manifest.source.fingerprint
     if manifest.target or plan.limit or manifest.source.sample or file is None:
         return None
@@ -453,24 +432,10 @@ def majority(labels: Iterable[HumanLabel]) -> dict[Unit, bool]:
 
 
 def verdict_of(score: Score | None, claim: int | None) -> bool | None:
-    """Return whether the judge found a claim, or the whole response, supported; None if unknown.
-
-    A response is supported if its score is 1.
-    """
+    """Return whether the judge found a claim, or else the whole response, supported."""
     if score is None or score.value is None:
         return None
     if claim is None:
         return score.value == 1
     known = claim < len(score.claims)
     return score.claims[claim].label is Verdict.SUPPORTED if known else None
-
-
-def _labelled_claims(score: Score, labels: Iterable[HumanLabel]) -> list[LabelledClaim]:
-    whole = score.detail.get(ALL_SUPPORTED)
-    found: list[LabelledClaim] = []
-    for (_, _, claim), human in majority(labels).items():
-        if (judge := verdict_of(score, claim)) is not None:
-            support = whole if isinstance(whole, float) else None
-            support = support if claim is None else score.claims[claim].support
-            found.append(LabelledClaim(judge=judge, support=support, human=human))
-    return found

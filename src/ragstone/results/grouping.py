@@ -22,20 +22,12 @@ CONVERSATIONS = frozenset("conversationid threadid".split())
 """Tags that name the conversation of a row."""
 Keys = NDArray[np.int64]
 """A hash for each row of what it may share with others; 0 if it has none."""
-
-
 _Link = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Rows that share a value with others, and the number of that value."""
 
 
 class RowKeys:
-    """Stores what each row may share with others, in 8 bytes for each kind and source tag.
-
-    With `cluster`, only the values of that tag are shared.
-
-    Attributes:
-        keys: kind -> hashes of each row, of sources for each tag; the same in any process.
-    """
+    """Stores hashes of what each row may share; with `cluster`, only the values of that tag."""
 
     def __init__(self, cluster: str | None = None) -> None:
         self.cluster = cluster
@@ -110,14 +102,10 @@ class Fixed(NamedTuple):
 
 @dataclass(frozen=True)
 class Grouping:
-    """How rows are grouped for intervals and tests.
+    """How rows are grouped for intervals and tests, by what they share.
 
-    Attributes:
-        rows, groups: their numbers; equal if every row is independent.
-        by: what the rows of a group share.
-        fixed: kind -> values that do not group rows, because they are too few.
-        explicit: whether the user named the tag.
-        labels: int64[rows], equal for rows of one group; None if every row is independent.
+    `fixed` has values that do not group rows, because they are too few; `labels` is equal for rows
+    of one group, and None if every row is independent.
     """
 
     rows: int = 0
@@ -148,15 +136,11 @@ class Grouping:
                 shared = (counts > 1) & (values != 0)
                 alone = rows - int(counts[shared].sum())
                 groups = int(shared.sum()) + alone
-                sizes = np.append(counts[shared], np.ones(alone, np.int64))
-                few = (
-                    kind not in ("query", "conversation")
-                    and 2 * groups <= rows
-                    and effective(sizes) < FEW
-                )
                 wide = shared & (groups == 1)
-                if few:
-                    wide = shared & (counts * 2 * FEW > rows)
+                if kind not in ("query", "conversation") and 2 * groups <= rows:
+                    sizes = np.append(counts[shared], np.ones(alone, np.int64))
+                    if effective(sizes) < FEW:
+                        wide = shared & (counts * 2 * FEW > rows)
                 if not explicit and wide.any():
                     fixed.setdefault(kind, Fixed(int(counts[wide].sum()), int(wide.sum())))
                     shared &= ~wide

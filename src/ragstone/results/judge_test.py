@@ -19,12 +19,8 @@ from ragstone.results.stats.intervals import Share, proportion_interval
 from ragstone.types.claim import Label
 
 Expectation = Literal["rejected", "injection_ignored", "accepted", "unchanged"]
-"""The expected behavior: reject the claim; reject it despite an injected order; support it; give
-the same verdict as before."""
-
 MAX_FAILURES = 0.1
 """The share of questions that may fail before a test is inconclusive."""
-
 WORDS: Mapping[Expectation, str] = MappingProxyType(
     {
         "rejected": "errors detected",
@@ -36,12 +32,7 @@ WORDS: Mapping[Expectation, str] = MappingProxyType(
 
 
 class KindResult(FrozenModel):
-    """The results of one kind of perturbation.
-
-    Attributes:
-        right: correct answers, out of `answered`.
-        applied: claims the perturbation applied to, out of `of`.
-    """
+    """The correct answers for one kind of perturbation, which applied to some of the claims."""
 
     kind: str
     expected: Expectation
@@ -61,13 +52,7 @@ class KindResult(FrozenModel):
 
 
 class TrialResult(FrozenModel):
-    """One tested claim and the verdict on it.
-
-    Attributes:
-        was: the claim before the change; equal to `claim` if only its surroundings changed.
-        label_before: the verdict before the change; None if the judge was not asked.
-        label: the verdict on `claim`; None if the judge did not answer.
-    """
+    """A claim before (`was`) and after the change, with verdicts; None if the judge gave none."""
 
     kind: str
     sample: str
@@ -79,16 +64,10 @@ class TrialResult(FrozenModel):
 
 
 class JudgeTest(FrozenModel):
-    """The result of testing a judge.
+    """The result of testing a judge with the claims that it called supported.
 
-    Attributes:
-        fingerprint: of the data file.
-        asked: questions; `failed` of them got no answer, and `why` is the first reason.
-        unasked: questions not asked because the budget was spent.
-        planned: claims to test; `claims` were tested, from `samples` samples.
-        supported: claims the judge called supported; only these are changed.
-        tried: every tested claim, by kind; not stored.
-        calls: calls to services; `cost_usd` is None if the price is unknown.
+    `planned` claims were to be tested, `claims` were: `tried` has them, and is not stored. `why` is
+    the first failure; `unasked` questions were left out because the budget was spent.
     """
 
     judge: str
@@ -150,13 +129,10 @@ class JudgeTest(FrozenModel):
 
 
 FILE = Path(".ragstone") / "judge-tests.json"
-
 _BETWEEN = " "
 """Separates the judge's key from the data's name."""
-
 LOCK_TIMEOUT = 10.0
 """Seconds to wait for another process that saves a test."""
-
 _TESTS: TypeAdapter[dict[str, JudgeTest]] = TypeAdapter(dict[str, JudgeTest])
 
 

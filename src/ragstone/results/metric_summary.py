@@ -22,8 +22,7 @@ from ragstone.results.stats.intervals import (
     histogram,
     mean_interval,
 )
-from ragstone.results.stats.latencies import Latencies
-from ragstone.results.stats.sums import ExactSums
+from ragstone.results.stats.sums import ExactSums, Latencies
 from ragstone.types.claim import Label
 from ragstone.types.rankings import NOTHING_RELEVANT
 from ragstone.types.score import ALL_SUPPORTED, NOTHING, Detail, Score, State, Summary
@@ -35,14 +34,10 @@ MOST = 1000
 OTHERS = "for other reasons"
 _DIGIT = re.compile(r"\d")
 STATES = tuple(State)
-SCORED, UNDEFINED, FAILED = (
-    STATES.index(state) for state in (State.SCORED, State.UNDEFINED, State.FAILED)
-)
+SCORED, UNDEFINED, FAILED = map(STATES.index, (State.SCORED, State.UNDEFINED, State.FAILED))
 """Numbers of the states in arrays."""
 N_WORST = 5
 """Lowest, and highest, scores whose rows are stored."""
-
-
 T = TypeVar("T", bound=str)
 
 
@@ -50,11 +45,19 @@ def commonest_first(counts: Mapping[T, int]) -> Counter[T]:
     return Counter(dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))))
 
 
+def lowest(values: NDArray[np.float64], number: int) -> list[int]:
+    """Return the places of the lowest values, of equal ones the first, without sorting all."""
+    few = np.arange(values.size)
+    if 0 < number < values.size:
+        few = np.flatnonzero(values <= np.partition(values, number - 1)[number - 1])
+    places: list[int] = few[np.argsort(values[few], kind="stable")][:number].tolist()
+    return places
+
+
 class Reasons:
     """Counts of different texts, in little memory; the same for any split and order of the texts.
 
-    Of more than MOST texts, those without digits are counted, which name no single row, then the
-    first in alphabetical order. All others are counted as OTHERS.
+    Of too many, those without digits are preferred, which name no single row.
     """
 
     def __init__(self, counts: Mapping[str, int] | None = None) -> None:
@@ -97,26 +100,12 @@ class First:
 
 
 class Placed(NamedTuple):
-    """A score's number, and its row: the place in the data set, and the id.
-
-    `rank` orders scores, the worst first.
-    """
+    """A score's number, its place in the data set, and its rank among others, the worst first."""
 
     rank: float
     value: float
     place: int
     sample_id: str
-
-
-def _rank(score: Score, value: float) -> float:
-    """Return the order of a score: its value, or the probability that all claims are supported.
-
-    A response whose verdicts are all good comes after those with a bad one.
-    """
-    whole = score.detail.get(ALL_SUPPORTED)
-    if not isinstance(whole, float):
-        return value
-    return whole + all(claim.label is Label.SUPPORTED for claim in score.claims)
 
 
 class MetricSummaryBuilder:
@@ -127,14 +116,8 @@ class MetricSummaryBuilder:
         row_states: the state of each row, in the order they were counted, as an index of STATES.
         failed: cause -> the first row that failed for it.
         whole: the probability that all claims are supported, of the scores that have it.
-        quotes: the number of quotes that the judge gave as evidence.
-        quotes_not_found: those of them that no judged text contains.
         threshold: the greatest threshold that sets `passed`; None if no score has one.
         imputed: the first row whose number was imputed by a policy.
-        noted, note: the number of scores with a note, and the first note.
-        labels: how many claims were given each label.
-        has_truths: whether any score has extracted facts.
-        latencies: ms per score that asked questions.
         unranked: scored rows without a ranking, for which the contexts were used.
     """
 
@@ -170,12 +153,10 @@ class MetricSummaryBuilder:
         first_place: int = 0,
         summed: tuple[float, float] | None = None,
     ) -> "MetricSummaryBuilder":
-        """Count the numbers of many rows at once.
+        """Count the numbers of many rows at once, whose states are indices of STATES.
 
-        `states` are indices of STATES, `ids` those of the samples. `undefined` is the number of
-        undefined rows for each reason. `failed` has the places where the metric itself failed,
-        with its messages. The places of the rows are counted from `first_place`. With `summed`,
-        the finite range of the metric, more than LARGE values are summed instead of stored.
+        `failed` has the places where the metric itself failed. With `summed`, the finite range of
+        the metric, more than LARGE values are summed instead of stored.
         """
         builder = cls()
         places = np.flatnonzero(states == SCORED)
@@ -189,7 +170,9 @@ class MetricSummaryBuilder:
             words = one_line(failed[first], LONGEST)
             builder.failed = {Cause.METRIC_ERROR: First(first_place + first, ids[first], words)}
         for sign, few in builder._ends.items():
-            few += _lowest(sign * scored, places, ids, first_place)
+            for one in lowest(sign * scored, N_WORST):
+                value, place = sign * float(scored[one]), int(places[one])
+                few.append(Placed(value, value, first_place + place, ids[place]))
         if summed is None:
             builder.row_states = array("b", states.astype(np.int8).tobytes())
         else:
@@ -212,14 +195,7 @@ class MetricSummaryBuilder:
     def causes(self) -> Counter[Cause]:
         return commonest_first(self._causes)
 
-    def add(
-        self,
-        score: Score,
-        *,
-        place: int,
-        sample_id: str = "",
-        ranked: bool = True,
-    ) -> None:
+    def add(self, score: Score, *, place: int, sample_id: str = "", ranked: bool = True) -> None:
         def first(known: First | None, words: str | None) -> First:
             one = First(place, sample_id, one_line(words or "", LONGEST))
             return one if known is None else min(known, one)
@@ -228,19 +204,15 @@ class MetricSummaryBuilder:
         self.row_states.append(STATES.index(score.state))
         if score.value is not None:
             self.values.append(score.value)
-            for sign, few in self._ends.items() if score.reason != NOTHING_RELEVANT else ():
-                rank = _rank(score, sign * score.value)
-                if len(few) < N_WORST or (rank, sign * score.value, place) < few[-1]:
-                    insort(few, Placed(rank, sign * score.value, place, sample_id))
-                    del few[N_WORST:]
+            if score.reason != NOTHING_RELEVANT:
+                self._add_to_ends(score, score.value, place, sample_id)
             self.unranked += not ranked or score.detail.get("graded") == "contexts"
         elif score.cause is not None:
             self._causes[score.cause] += 1
             self.failed[score.cause] = first(self.failed.get(score.cause), score.reason)
         else:
             self._undefined.add(one_line(score.reason or "no reason was given", LONGEST))
-        if score.threshold is not None:
-            self.threshold = _greatest(self.threshold, score.threshold)
+        self.threshold = _greatest(self.threshold, score.threshold)
         if score.passed is not None:
             self.marked += 1
             self.passed += score.passed
@@ -250,26 +222,31 @@ class MetricSummaryBuilder:
         if note := score.detail.get("note"):
             self.noted += 1
             self.note = first(self.note, str(note))
-        self._add_claims(score)
+        if isinstance(whole := score.detail.get(ALL_SUPPORTED), float):
+            self.whole.append(whole)
+        for claim in score.claims:
+            self.labels[claim.label] += 1
+            self.quotes += len(claim.evidence)
+            self.quotes_not_found += sum(not item.verified for item in claim.evidence)
         if score.latency_ms is not None:
             self.latencies.append(score.latency_ms)
         self.has_truths = self.has_truths or bool(score.truths)
         for number, key in enumerate(score.detail):
             self._details[key] = min((place, number), self._details.get(key, (place, number)))
 
-    def _add_claims(self, score: Score) -> None:
-        self.labels.update(claim.label for claim in score.claims)
-        if isinstance(whole := score.detail.get(ALL_SUPPORTED), float):
-            self.whole.append(whole)
-        verified = [item.verified for claim in score.claims for item in claim.evidence]
-        self.quotes += len(verified)
-        self.quotes_not_found += verified.count(False)
+    def _add_to_ends(self, score: Score, number: float, place: int, sample_id: str) -> None:
+        whole = score.detail.get(ALL_SUPPORTED)
+        good = all(claim.label is Label.SUPPORTED for claim in score.claims)
+        for sign, few in self._ends.items():
+            value = sign * number
+            # by probability; a response whose verdicts are all good comes after the others
+            rank = whole + good if isinstance(whole, float) else value
+            if len(few) < N_WORST or (rank, value, place) < few[-1]:
+                insort(few, Placed(rank, value, place, sample_id))
+                del few[N_WORST:]
 
     def merge(self, other: "MetricSummaryBuilder", *, after: int = 0) -> None:
-        """Add what another counted, of other rows; builders may be merged in any order.
-
-        The other's places are counted from `after`.
-        """
+        """Add what another counted, of other rows, whose places are counted from `after`."""
         if self._summed and other._summed:
             (sums, bins), (more_sums, more_bins) = self._summed, other._summed
             self._summed = sums + more_sums, bins + more_bins
@@ -313,10 +290,7 @@ class MetricSummaryBuilder:
         self.row_states = array("b", states[order].tobytes())
 
     def worst(self, *, higher_is_better: bool) -> tuple[Placed, ...]:
-        """Return the rows that scored worst, at most N_WORST: the worst first, then by place.
-
-        Judged scores with probabilities are ordered by that of the whole response.
-        """
+        """Return at most N_WORST rows that scored worst: the worst first, then by place."""
         sign = 1 if higher_is_better else -1
         return tuple(one._replace(value=sign * one.value) for one in self._ends[sign])
 
@@ -338,11 +312,7 @@ class MetricSummaryBuilder:
         high: float = 1.0,
         groups: NDArray[np.int64] | None = None,
     ) -> Summary:
-        """Return the mean of the scored rows, its interval, and the counts.
-
-        `low` and `high` are the lowest and the highest possible score. `groups` has a label for
-        each row, in the order they were counted, that is equal for rows that are not independent.
-        """
+        """Return the mean of the scored rows, its interval, and the counts."""
         sums = self._summed[0] if self._summed else ExactSums.of(self.values)
         clusters = self.scored_groups(groups)
         many = clusters is None and sums.n > LARGE
@@ -377,25 +347,8 @@ def _greatest(one: float | None, other: float | None) -> float | None:
     return max((each for each in (one, other) if each is not None), default=None)
 
 
-def _lowest(
-    scored: NDArray[np.float64], places: NDArray[np.intp], ids: Sequence[str], first_place: int
-) -> list[Placed]:
-    candidates = np.arange(len(scored))
-    if len(scored) > N_WORST:
-        limit = np.partition(scored, N_WORST - 1)[N_WORST - 1]
-        below = np.flatnonzero(scored < limit)
-        equal = np.flatnonzero(scored == limit)[: N_WORST - len(below)]
-        candidates = np.append(below, equal)
-    few: list[int] = candidates[np.lexsort((candidates, scored[candidates]))].tolist()
-    found = [(float(scored[one]), int(places[one])) for one in few]
-    return [Placed(value, value, first_place + place, ids[place]) for value, place in found]
-
-
 class ScoreColumn:
-    """Stores one metric's scores by place, without their claims; equal scores are stored once.
-
-    Ranking metrics and rubrics have few different scores, so a million take about 12 MB.
-    """
+    """Stores one metric's scores by place, without their claims; equal scores are stored once."""
 
     def __init__(self) -> None:
         self._places = array("q")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragstone.errors import UsageError
-from ragstone.results.calibration import MIN_ROWS, Calibration
-from ragstone.results.compare.comparison import compare
+from ragstone.results.calibration import MIN_ROWS
+from ragstone.results.comparison import compare
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Clusters, Numbers
 from ragstone.results.stats.paired_tests import (
@@ -38,17 +38,12 @@ class PilotEstimate:
     """What is known of a metric before a comparison; the defaults are assumed without a run.
 
     Attributes:
-        spread: standard deviation of paired differences, one per group of rows that are not
-            independent.
+        spread: standard deviation of paired differences, one per group of dependent rows.
         rows: mean number of rows in a group.
         score_step: scores are multiples of it; 1 for scores of 0 and 1, next to nothing for most.
-        binomial_variance_share: variance of scores, as a share of the largest with their mean; 1
-            for 0 and 1.
+        binomial_variance_share: variance of scores, as a share of the largest with their mean.
         judge_variance: of repeated judgments of one response; None if it was not measured.
         human_correlation: of the judge's scores with people's; None if it was not measured.
-        system_correlation: of the two systems' scores.
-        judged: whether a judge is asked, so that labels correct its scores.
-        max_difference: the largest possible difference of two scores.
     """
 
     spread: float = SPREAD * math.sqrt(2 * (1 - CORRELATION))
@@ -64,14 +59,7 @@ class PilotEstimate:
 
 @dataclass(frozen=True)
 class SampleSize:
-    """What one metric needs.
-
-    Attributes:
-        questions: with `repeats` judgments of each response.
-        by_repeats: number of judgments of each response -> questions.
-        judged, labels: of `judged` questions, the number to label in both runs; None if the metric
-            asks no judge.
-    """
+    """Questions, with so many judgments of each, and labels among `judged` ones, in both runs."""
 
     spread: float
     judge_variance: float | None
@@ -133,15 +121,10 @@ def binomial_variance_share(scores: Numbers) -> float:
 
 
 def human_correlations(run: Run, labels: Sequence[HumanLabel]) -> dict[str, float]:
-    """Return metric -> the correlation of the judge's scores with people's, over labelled rows.
-
-    Rows are weighted by 1 / their probability to be labelled. Metrics with fewer than MIN_ROWS
-    labelled rows, or without variation, are left out.
-    """
+    """Return the correlation of the judge's scores with people's, of metrics with enough labels."""
     correlations: dict[str, float] = {}
     with suppress(UsageError):  # no labels, or none that can be compared
-        known = Calibration.from_labels(run.manifest, run.metrics, run.rows, labels=labels, name="")
-        for metric, calibration in known.metrics.items():
+        for metric, calibration in run.calibrate(labels, "").metrics.items():
             scores = np.array([[row.judged, row.human] for row in calibration.rows]).T
             weights = [1 / row.probability for row in calibration.rows]
             if len(weights) >= MIN_ROWS and all(np.ptp(scores, axis=1) > 0):
@@ -153,10 +136,7 @@ def human_correlations(run: Run, labels: Sequence[HumanLabel]) -> dict[str, floa
 def estimate_pilots(
     runs: Sequence[Run], labels: Sequence[HumanLabel], judge_variances: Mapping[str, float]
 ) -> dict[str, PilotEstimate]:
-    """Return what one run, or two runs of the same questions, show of their metrics.
-
-    `labels` are those of the first run, `judge_variances` are by metric.
-    """
+    """Return what one run, or two runs of the same questions, show; labels are of the first."""
     spreads: dict[str, tuple[float, float, float]] = {}
     scores = runs[0].counts.scores
     if len(runs) == 2:

@@ -26,12 +26,7 @@ BLOCK = 10_000
 
 
 class RankingRows(LazyRows):
-    """The rows of a ranking's run; a subclass has the scores in memory, or reads them.
-
-    Attributes:
-        texts: query id -> its text; ids without a text are left out.
-        why: uint8[Q], COUNTED, SKIPPED or UNKNOWN.
-    """
+    """The rows of a ranking's run; a subclass has the scores in memory, or reads them."""
 
     ids: Sequence[str]
     texts: Mapping[str, str]
@@ -40,11 +35,11 @@ class RankingRows(LazyRows):
 
     @abstractmethod
     def numbers(self, metric: str) -> NDArray[np.float64]:
-        """Return float64[Q], each query's score by one metric; 0 if it has none."""
+        """Return each query's score by one metric; 0 if it has none."""
 
     @abstractmethod
     def failures(self, metric: str) -> Mapping[int, str]:
-        """Return place of a query -> why the metric failed on it; third-party metrics may."""
+        """Return place of a query -> why the metric failed on it."""
 
     @abstractmethod
     def blocks(self) -> Iterator["RankingScores"]:
@@ -75,10 +70,7 @@ class RankingRows(LazyRows):
     def count_rows(
         self, *, first_place: int = 0, ranges: Mapping[str, tuple[float, float]] | None = None
     ) -> RunSummaryBuilder:
-        """Return the counts of the rows, whose places are counted from `first_place`.
-
-        With `ranges`, the finite range of each metric, values are summed instead of stored.
-        """
+        """Count the rows; with the finite `ranges` of the metrics, values are only summed."""
         counts = RunSummaryBuilder(())
         counts.rows = len(self)
         numbers: list[int] = np.bincount(self.why, minlength=len(REASONS) + 1).tolist()
@@ -99,12 +91,7 @@ class RankingRows(LazyRows):
 
 @dataclass(frozen=True)
 class RankingScores(RankingRows):
-    """The scores of Q queries by M metrics, in memory.
-
-    Attributes:
-        values: float64[Q, M]; 0 if a query has no score.
-        failed: metric -> its failures; metrics without any may be left out.
-    """
+    """The scores of Q queries by M metrics, in memory, as float64[Q, M]; 0 without a score."""
 
     ids: Sequence[str]
     texts: Mapping[str, str]
@@ -133,7 +120,6 @@ class RankingScores(RankingRows):
         return self.failed.get(metric, {})
 
     def blocks(self) -> Iterator["RankingScores"]:
-        """Yield the queries in order, at most BLOCK at a time."""
         for start in range(0, len(self), BLOCK):
             some = slice(start, start + BLOCK)
             yield RankingScores(
@@ -159,11 +145,7 @@ class RankingSummary(LazyRows):
         return self._counts.rows
 
     def at(self, place: int) -> Row:
-        """Return a row with the scores that are known.
-
-        Raises:
-            LookupError: none is.
-        """
+        """Return a row with the scores that are known, or raise LookupError."""
         scores: dict[str, Score] = {}
         query = ""
         for name, counted in self._counts.scores.items():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
 
 REASONS = 5
-"""The number of most common reasons for undefined scores in a summary."""
+"""The most common reasons for undefined scores that a summary has."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,15 +58,12 @@ class Run:
         """The columns that the rows are made of, if the run is of a ranking; else None."""
         return self.rows if isinstance(self.rows, RankingRows) else None
 
-    def id_at(self, place: int) -> str:
-        """Return the id of the row at a place, without making the row if that is possible."""
-        columns = self.columns
-        return self.rows[place].sample.id if columns is None else columns.ids[place]
-
-    def query_at(self, place: int) -> str:
-        """Return the query of the row at a place, without making the row if that is possible."""
-        columns = self.columns
-        return self.rows[place].sample.query if columns is None else columns.queries[place]
+    def id_and_query(self, place: int) -> tuple[str, str]:
+        """Return those of the row at a place, without making the row if that is possible."""
+        if (columns := self.columns) is not None:
+            return columns.ids[place], columns.queries[place]
+        sample = self.rows[place].sample
+        return sample.id, sample.query
 
     def with_plan(self, plan: Plan) -> "Run":
         """Return the run with another plan, such as one with a calibration."""
@@ -98,7 +95,6 @@ class Run:
         return f"<Run {self.manifest.run_id}: {state}{len(self.rows)} rows, {', '.join(means)}>"
 
     def _repr_html_(self) -> str:
-        """Return the scores, gates and worst samples for a notebook: HTML without scripts."""
         from ragstone.reports import notebook
 
         return notebook.run_html(self)
@@ -181,25 +177,21 @@ class Run:
 
     @cached_property
     def _summary(self) -> Mapping[str, Summary]:
-        """Computed once: the intervals of a long run take seconds."""
         summaries: dict[str, Summary] = {}
         for name, info in self.metrics.items():
             extra = self.extras.get(name, NOTHING)
             summary = self.counts.scores[name].summary(
                 extra, low=info.low, high=info.high, groups=self.counts.grouping.labels
             )
-            summaries[name] = summary.model_copy(update={"corrected": self._corrected(name)})
+            corrected, chosen = None, self.manifest.plan.calibration
+            if chosen is not None and info.calls:
+                try:
+                    labels = load_calibration(chosen)
+                    corrected = labels.correct(name, self.manifest, self.counts)
+                except UsageError as error:  # a stored run, reported elsewhere
+                    corrected = Correction(calibration=chosen, problem=str(error))
+            summaries[name] = summary.model_copy(update={"corrected": corrected})
         return MappingProxyType(summaries)
-
-    def _corrected(self, metric: str) -> Correction | None:
-        """Return the mean corrected with the plan's calibration, if it has one."""
-        name, manifest = self.manifest.plan.calibration, self.manifest
-        if name is None or not self.metrics[metric].calls:
-            return None
-        try:
-            return load_calibration(name).correct(metric, manifest, self.counts)
-        except UsageError as error:  # a stored run, reported elsewhere
-            return Correction(calibration=name, problem=str(error))
 
     @cached_property
     def slices(self) -> list[Slices]:
@@ -218,21 +210,16 @@ class Run:
 
     def gates(self) -> tuple[GateResult, ...]:
         """Check the gates of the plan; those on a corrected mean need a metric that is judged."""
-        summary, counts = self.summary(), self.counts
-        unjudged = {name for name, info in self.metrics.items() if not info.calls}
-        return tuple(
-            (
-                gate.model_copy(update={"of": "mean"})
-                if gate.of == "corrected" and gate.metric in unjudged
-                else gate
-            ).check(
-                summary,
-                clusters=counts.scores[gate.metric].clusters(counts.grouping.labels)
-                if gate.metric in summary
-                else None,
-            )
-            for gate in self.manifest.plan.gates
-        )
+        results: list[GateResult] = []
+        for gate in self.manifest.plan.gates:
+            clusters = None
+            if info := self.metrics.get(gate.metric):
+                scores = self.counts.scores[gate.metric]
+                clusters = scores.clusters(self.counts.grouping.labels)
+                if gate.of == "corrected" and not info.calls:
+                    gate = gate.model_copy(update={"of": "mean"})
+            results.append(gate.check(self.summary(), clusters=clusters))
+        return tuple(results)
 
     @cached_property
     def troubles(self) -> tuple[str, ...]:
@@ -314,7 +301,6 @@ class Run:
         }
 
     def _described(self, name: str) -> dict[str, object]:
-        """Return the description of a metric for readers of its figures."""
         info, counts = self.metrics[name], self.counts.scores[name]
         return {
             "label": info.label,

@@ -14,19 +14,20 @@ from ragstone._internal.fields import tag_text
 from ragstone.errors import Cause
 from ragstone.results.grouping import Grouping, RowKeys
 from ragstone.results.metric_summary import (
+    FAILED,
     SCORED,
     STATES,
+    UNDEFINED,
     MetricSummaryBuilder,
     Reasons,
     commonest_first,
 )
 from ragstone.results.stats.intervals import mean_interval
-from ragstone.results.stats.latencies import Latencies
-from ragstone.results.stats.sums import UNIT, exact
+from ragstone.results.stats.sums import UNIT, Latencies, exact
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.reply import CascadeStats, Failure, Usage, sum_stats
 from ragstone.types.row import Row
-from ragstone.types.score import MetricInfo, State
+from ragstone.types.score import MetricInfo
 
 MOST = 20
 """Different values of a tag; a tag with more values distinguishes rows, not kinds of rows."""
@@ -38,8 +39,6 @@ _NONE = -1
 
 
 class SliceScore(TypedDict):
-    """The scores of one metric in one slice."""
-
     mean: float | None
     interval: tuple[float, float] | None
     scored: int
@@ -56,8 +55,6 @@ class Slice(TypedDict):
 
 
 class Slices(TypedDict):
-    """A tag and its slices, sorted by value."""
-
     tag: str
     values: list[Slice]
 
@@ -65,8 +62,8 @@ class Slices(TypedDict):
 class TagBreakdown:
     """Stores each row's value of each tag, as a small number.
 
-    Tags with too many values are dropped. Of more than TAGS tags, the first in alphabetical order
-    are counted, so that the order of the rows does not matter.
+    Tags with too many values are dropped. Of too many tags, the first in alphabetical order are
+    counted, so that the order of the rows does not matter.
     """
 
     def __init__(self) -> None:
@@ -139,11 +136,7 @@ class TagBreakdown:
         tags: Iterable[str],
         groups: NDArray[np.int64] | None,
     ) -> list[Slices]:
-        """Return the slices by each of the tags, sorted by value.
-
-        The builders counted the same rows, in the same order. A tag with one value, or with a
-        different value for each row, has no slices.
-        """
+        """Return the slices by each of the tags that has several values, and rows with the same."""
         found: list[Slices] = []
         for tag in tags:
             values = self._known.get(tag, {})
@@ -172,20 +165,16 @@ def _score_slice(
     groups: NDArray[np.int64] | None,
 ) -> SliceScore:
     states = np.frombuffer(builder.row_states, dtype=np.int8)
-    scored_rows = rows[states == SCORED]
-    places = np.flatnonzero(scored_rows)
-    values: list[float] = np.frombuffer(builder.values, dtype=np.float64)[places].tolist()
-    clusters = None if groups is None else groups[states == SCORED][places]
-    counts: list[int] = np.bincount(states[rows], minlength=len(State)).tolist()
-    scored, undefined, failed = (
-        counts[STATES.index(state)] for state in (State.SCORED, State.UNDEFINED, State.FAILED)
-    )
+    scored = states == SCORED
+    values: list[float] = np.frombuffer(builder.values)[rows[scored]].tolist()
+    clusters = None if groups is None else groups[scored & rows]
+    counts: list[int] = np.bincount(states[rows], minlength=len(STATES)).tolist()
     return SliceScore(
         mean=math.fsum(values) / len(values) if values else None,
         interval=mean_interval(values, low=info.low, high=info.high, clusters=clusters),
-        scored=scored,
-        undefined=undefined,
-        failed=failed,
+        scored=counts[SCORED],
+        undefined=counts[UNDEFINED],
+        failed=counts[FAILED],
     )
 
 
@@ -206,14 +195,8 @@ class RunSummaryBuilder:
     Any split of the rows and any order of adding and merging gives the same summary. A builder can
     be pickled, and has about 9 bytes per row and metric, and 30 bytes per row.
 
-    `cluster` is the tag that groups rows for the intervals; `id` groups none. By default, rows that
-    share a query, contexts, a source or a conversation are grouped.
-
     Attributes:
-        scores: metric name -> the counts of its scores.
         calls_saved: calls that were not made because several metrics asked the same question.
-        over_budget: whether a question was not asked because the budget was spent.
-        cascade: counts of a cascade of two judges; None without one.
         failed_before: cause -> number of scores that failed because calls failed before the run.
         judged_rankings: number of rows with retrieved ids and relevant ids.
         judge_latencies: of replies that are not from the cache.
@@ -258,12 +241,7 @@ class RunSummaryBuilder:
         self._keys.add(row.sample.query_with_history, row.sample.contexts, row.sample.tags)
         self._grouping = None
         for name, counts in self.scores.items():
-            counts.add(
-                row.scores[name],
-                place=row.index,
-                sample_id=row.sample.id,
-                ranked=ranked,
-            )
+            counts.add(row.scores[name], place=row.index, sample_id=row.sample.id, ranked=ranked)
         relevance, ids = row.sample.relevance, row.sample.ranked_ids
         if relevance and ids:
             self.judged_rankings += 1
@@ -301,10 +279,7 @@ class RunSummaryBuilder:
         self._cost = None if cost is None or self._cost is None else self._cost + cost
 
     def merge(self, other: "RunSummaryBuilder", *, after: int = 0) -> None:
-        """Add the rows that another counted; its metrics and `cluster` are the same.
-
-        With `after`, both have only scores of rankings, and the other's places are counted from it.
-        """
+        """Add the rows that another counted; those of rankings have places from `after`."""
         for name, counts in self.scores.items():
             counts.merge(other.scores[name], after=after)
         self._keys.merge(other._keys)
@@ -354,10 +329,7 @@ class RunSummaryBuilder:
 
     @property
     def grouping(self) -> Grouping:
-        """How the rows are grouped for the intervals; computed once for the same rows.
-
-        The rows are now in the order of the data set, and so are the labels of their groups.
-        """
+        """How the rows are grouped, which are put in the order of the data set; computed once."""
         if self._grouping is None:
             places = np.frombuffer(self._places, np.int64)
             if np.any(places[1:] < places[:-1]):

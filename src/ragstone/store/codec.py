@@ -23,7 +23,7 @@ from ragstone.errors import Cause, UnknownNameError
 from ragstone.results.grouping import Grouping, RowKeys
 from ragstone.results.metric_summary import First, MetricSummaryBuilder, Placed, Reasons
 from ragstone.results.run_summary import RunSummaryBuilder, TagBreakdown
-from ragstone.results.stats.latencies import Latencies
+from ragstone.results.stats.sums import Latencies
 from ragstone.types.claim import ClaimIssue, Label
 from ragstone.types.questions import adapter_of
 from ragstone.types.reply import NOTHING_SPENT, CascadeStats, Exchange, Reply, Usage

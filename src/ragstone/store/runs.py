@@ -20,9 +20,8 @@ from ragstone._internal.files import check_file, write_file
 from ragstone._internal.text import quoted
 from ragstone.errors import UsageError, nearest
 from ragstone.results.calibration import load_calibration
-from ragstone.results.compare.comparison import TOP, Comparison
-from ragstone.results.compare.comparison import compare as compare_runs
-from ragstone.results.compare.corrected_change import LabelledRun, correct_changes
+from ragstone.results.comparison import TOP, Comparison, LabelledRun, correct_changes
+from ragstone.results.comparison import compare as compare_runs
 from ragstone.results.run import Run
 from ragstone.store.codec import Record, to_text
 from ragstone.store.engine import WRITING, locked_runs, run_lock

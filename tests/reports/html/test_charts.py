@@ -22,8 +22,7 @@ from ragstone.reports.html.charts import (
     scatter,
 )
 from ragstone.reports.html.page import read_asset
-from ragstone.results.compare.metric_change import MetricChange
-from ragstone.results.compare.pairing import Unscored
+from ragstone.results.paired import MetricChange, Unscored
 from ragstone.results.stats.paired_tests import WinLossTie
 
 EDGES = [0.0, 0.25, 0.5, 0.75, 1.0]

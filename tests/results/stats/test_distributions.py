@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.results.stats.distributions import (
+from ragstone.results.stats.intervals import (
     NORMAL,
     beta_below,
     root_of,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.results.stats import latencies
-from ragstone.results.stats.latencies import Latencies
+from ragstone.results.stats import sums
+from ragstone.results.stats.sums import Latencies
 
 
 def of(values: list[float]) -> Latencies:
@@ -43,7 +43,7 @@ def test_any_split_and_any_order_give_the_same_percentiles(
     values: list[float], parts: int, shuffled: Random
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(latencies, "FEW", 6)
+        patched.setattr(sums, "FEW", 6)
         expected = of(values).percentiles()
         shuffled.shuffle(values)
         split = [Latencies() for _ in range(parts)]

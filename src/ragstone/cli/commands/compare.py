@@ -17,8 +17,7 @@ from ragstone.reports.comparison import as_markdown, print_comparison, print_reg
 from ragstone.reports.format import finite
 from ragstone.reports.tables import STDOUT
 from ragstone.results.calibration import load_calibration
-from ragstone.results.compare.comparison import TOP, compare
-from ragstone.results.compare.corrected_change import LabelledRun, correct_changes
+from ragstone.results.comparison import TOP, LabelledRun, compare, correct_changes
 from ragstone.store import Store, find_run
 
 EPILOG = (

@@ -16,7 +16,7 @@ from ragstone.reports.format import NO_VALUE
 from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_table
 from ragstone.results.calibration import MIN_ROWS
-from ragstone.results.compare.comparison import choose_metrics
+from ragstone.results.comparison import choose_metrics
 from ragstone.results.planning import (
     CORRELATION,
     HUMAN_CORRELATION,

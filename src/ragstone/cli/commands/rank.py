@@ -45,7 +45,7 @@ from ragstone.results.run import Run
 from ragstone.types.config import Plan
 
 if TYPE_CHECKING:
-    from ragstone.results.compare.comparison import Comparison, Regressions
+    from ragstone.results.comparison import Comparison, Regressions
     from ragstone.store import Store
 
 _FILES = (
@@ -225,7 +225,7 @@ def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Stor
     evaluated = runs[-len(given["ranking"]) :]
     compared: list[Compared] = []
     for run in runs[1:]:
-        comparison = load("results.compare.comparison").compare(runs[0], run)
+        comparison = load("results.comparison").compare(runs[0], run)
         compared.append(Compared(runs[0], run, comparison, limits.found(comparison)))
     saved: list[str] = []
     if store is not None and given["store"] is not None:

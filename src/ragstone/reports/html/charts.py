@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from ragstone._internal.text import count, one_line, strip_controls
 from ragstone.reports.format import LABELS, decimal, interval, signed
-from ragstone.results.compare.metric_change import Finding, MetricChange
+from ragstone.results.paired import Finding, MetricChange
 from ragstone.results.stats import intervals
 from ragstone.results.stats.intervals import Share, proportion_interval
 from ragstone.types.claim import Label

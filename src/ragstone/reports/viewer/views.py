@@ -16,8 +16,8 @@ from ragstone.reports.format import brief, finite
 from ragstone.reports.html.charts import Dot, forest, scatter
 from ragstone.reports.html.page import page_context, read_asset, render
 from ragstone.reports.terminal import run_entry
-from ragstone.results.compare.comparison import Comparison, find_regressions
-from ragstone.results.compare.metric_change import MetricChange
+from ragstone.results.comparison import Comparison, find_regressions
+from ragstone.results.paired import MetricChange
 from ragstone.store import RunInfo, RunNotFoundError, Store, StoreError, find_run, running_runs
 from ragstone.store.reader import StoredRows
 from ragstone.store.runs import compare, summarize
@@ -87,7 +87,7 @@ class Views:
         )
         run_b = self._store.load(b.id)
         page = request.url_for("run", run=b.id).path
-        in_b: dict[int, int] = dict(comparison.pairing.pairs.places.tolist())
+        in_b: dict[int, int] = dict(comparison.pairing.pairs.tolist())
 
         def sample_url(row_of_a: int) -> str:
             position, rows = in_b[row_of_a], run_b.rows
@@ -143,7 +143,7 @@ def _dots(
     signs = np.sign(np.round(values[:, 1] - values[:, 0], 12))
     cells = np.column_stack((np.round(values / span * CELLS), signs))
     _, firsts, numbers = np.unique(cells, axis=0, return_index=True, return_counts=True)
-    rows = comparison.pairing.pairs.places[scores.places[order[firsts]], 0]
+    rows = comparison.pairing.pairs[scores.places[order[firsts]], 0]
     for (a, b), number, row in zip(
         values[firsts].tolist(), numbers.tolist(), rows.tolist(), strict=True
     ):

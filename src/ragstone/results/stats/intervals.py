@@ -1,14 +1,22 @@
-"""Intervals of means and proportions; histograms and quantiles."""
+"""Intervals of means and proportions, and the distributions that they and the tests need.
+
+Most scores lie in a range such as 0 to 1, many are exactly 0 or 1, samples are small, and rows come
+in groups. No single method covers well for all of these, so `mean_interval` chooses: the exact
+interval of a proportion for scores of 0 and 1, Gaffke's bound for few values, else the BCa
+bootstrap of whole groups. All draws have a fixed seed: the same scores have the same interval.
+"""
 
 import math
-from collections.abc import Hashable, Sequence
+import sys
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
 from typing import NamedTuple, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.stats.distributions import NORMAL, beta_below, root_of, t_quantile
 from ragstone.results.stats.sums import UNIT, ExactSums, Numbers, exact
 
 RESAMPLES = 2000
@@ -18,6 +26,19 @@ BLOCK = 250_000
 """Numbers drawn at once; this limits the memory of a bootstrap to about 8 MB."""
 LARGE = 500
 """For more groups, resampling is as good as its analytic form, which is instant."""
+FEW = 10
+"""Fewer values (or clusters) are too few to resample."""
+FEW_OFF_THE_END = 3
+"""If fewer values differ from an end of the range, they hardly show how values vary."""
+FEW_TRIALS = 30
+"""For fewer, a proportion's interval is conservative; else exact on average (record 0029)."""
+BINS = 10
+NORMAL = NormalDist()
+TINY, EPSILON = 1e-300, sys.float_info.epsilon
+MANY = 1000
+"""Degrees of freedom above which Student's t is computed from the normal distribution."""
+STEPS = 100_000
+"""More than are ever needed: the continued fraction takes about 3,000 for a and b of 10 million."""
 
 Ends = tuple[float, float]
 Labels = Sequence[Hashable] | NDArray[np.int64]
@@ -26,36 +47,25 @@ Labels = Sequence[Hashable] | NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Clusters:
-    """Independent groups of values, sorted, so that the order of the values does not matter.
-
-    Attributes:
-        totals: the sum of each group's values.
-        sizes: how many values each group has.
-        mean: of all values, with `math.fsum`.
-    """
+    """The totals and sizes of independent groups, sorted, and the mean of all values."""
 
     totals: Numbers
     sizes: Numbers
     mean: float
 
     @classmethod
-    def of(
-        cls,
-        values: Sequence[float] | Numbers,
-        clusters: Labels | None = None,
-    ) -> Self:
-        """Group values by the label of their cluster; None is a cluster of its own.
-
-        Raises:
-            ValueError: there is not one label for each value.
-        """
+    def of(cls, values: Sequence[float] | Numbers, clusters: Labels | None = None) -> Self:
         data = np.asarray(values, dtype=np.float64)
         mean = math.fsum(values) / len(values)
         if clusters is None:
             return cls(np.sort(data), np.ones(data.size), mean)
         if len(clusters) != data.size:
             raise ValueError(f"{data.size} values have {len(clusters)} cluster labels")
-        codes = clusters if isinstance(clusters, np.ndarray) else _codes(clusters)
+        codes = clusters
+        if not isinstance(codes, np.ndarray):
+            numbers: dict[Hashable, int] = {}
+            keys = ((place,) if label is None else label for place, label in enumerate(codes))
+            codes = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
         order = np.lexsort((data, codes))  # so that a sum has one last digit, not several
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         totals = np.add.reduceat(data[order], starts)
@@ -77,21 +87,9 @@ class Clusters:
 
     @property
     def linearized(self) -> Numbers:
-        """One number per group, with the mean of all values and an unbiased spread.
-
-        These are residuals of a ratio estimator, in groups of the average size.
-        """
+        """One number per group: residuals of a ratio estimator, around the mean of all values."""
         size = self.sizes.sum() / self.count
         return self.mean + (self.totals - self.mean * self.sizes) / size
-
-
-def _codes(labels: Sequence[Hashable]) -> NDArray[np.int64]:
-    numbers: dict[Hashable, int] = {}
-    codes = np.empty(len(labels), dtype=np.int64)
-    for place, label in enumerate(labels):
-        key = (place,) if label is None else label
-        codes[place] = numbers.setdefault(key, len(numbers))
-    return codes
 
 
 def bca(groups: Clusters, level: float) -> Ends:
@@ -115,8 +113,17 @@ def bca(groups: Clusters, level: float) -> Ends:
     if n > LARGE:
         error = scale * math.sqrt(square) * (n - 1) / n
         return _expanded(groups.mean, error, acceleration, reach)
-    shifts = _bootstrap(groups)
-    bias = _bias(shifts)
+    gains = groups.totals - groups.mean * groups.sizes
+    rng = np.random.default_rng(SEED)
+    shifts = np.empty(RESAMPLES)
+    step = max(1, BLOCK // n)
+    for start in range(0, RESAMPLES, step):
+        drawn = rng.integers(0, n, size=(min(step, RESAMPLES - start), n), dtype=np.int32)
+        weight = n if groups.alone else groups.sizes[drawn].sum(axis=1)
+        shifts[start : start + step] = gains[drawn].sum(axis=1) / weight
+    same = 1e-9 * float(np.abs(shifts).max())  # a tie in all but the last digits is a tie
+    share = float((np.mean(shifts < -same) + np.mean(shifts <= same)) / 2)
+    bias = NORMAL.inv_cdf(min(max(share, 1 / (RESAMPLES + 1)), RESAMPLES / (RESAMPLES + 1)))
     shares = [NORMAL.cdf(_shifted(z, bias, acceleration)) for z in (-reach, reach)]
     low, high = np.quantile(shifts, shares)
     return groups.mean + float(low), groups.mean + float(high)
@@ -166,10 +173,14 @@ def bounded(groups: Distinct, low: float, high: float, level: float) -> Ends:
     and Thomas, A New Confidence Interval for the Mean of a Bounded Random Variable (2019).
     """
     tail = (1 - level) / 2
-    return (
-        float(np.quantile(_weighted(groups, low), tail)),
-        float(np.quantile(_weighted(groups, high), 1 - tail)),
-    )
+    shapes = np.append(groups.counts, 1.0)
+    weights = np.random.default_rng(SEED).standard_gamma(shapes, size=(DRAWS, shapes.size))
+    average = float(groups.counts @ groups.sizes) / groups.counts.sum()
+    weights *= np.append(groups.sizes, average)
+    totals = weights.sum(axis=1)
+    below = weights @ np.append(groups.means, low) / totals
+    above = weights @ np.append(groups.means, high) / totals
+    return float(np.quantile(below, tail)), float(np.quantile(above, 1 - tail))
 
 
 def _without_each(groups: Clusters) -> Numbers:
@@ -180,45 +191,6 @@ def _without_each(groups: Clusters) -> Numbers:
 def _shifted(z: float, bias: float, acceleration: float) -> float:
     narrowed = 1 - acceleration * (bias + z)
     return bias + (bias + z) / narrowed if narrowed > 0 else math.copysign(math.inf, z)
-
-
-def _bootstrap(groups: Clusters) -> Numbers:
-    rng = np.random.default_rng(SEED)
-    gains = groups.totals - groups.mean * groups.sizes
-    shifts = np.empty(RESAMPLES)
-    step = max(1, BLOCK // groups.count)
-    for start in range(0, RESAMPLES, step):
-        size = (min(step, RESAMPLES - start), groups.count)
-        drawn = rng.integers(0, groups.count, size=size, dtype=np.int32)
-        weight = groups.count if groups.alone else groups.sizes[drawn].sum(axis=1)
-        shifts[start : start + step] = gains[drawn].sum(axis=1) / weight
-    return shifts
-
-
-def _bias(shifts: Numbers) -> float:
-    same = 1e-9 * float(np.abs(shifts).max())  # a tie in all but the last digits is a tie
-    share = float((np.mean(shifts < -same) + np.mean(shifts <= same)) / 2)
-    return NORMAL.inv_cdf(min(max(share, 1 / (RESAMPLES + 1)), RESAMPLES / (RESAMPLES + 1)))
-
-
-def _weighted(groups: Distinct, far: float) -> Numbers:
-    """Return means under random weights, including one more group at the far end of the range.
-
-    Groups with equal means are weighted as one, so many values at an end of the range cost nothing.
-    """
-    rng = np.random.default_rng(SEED)
-    shapes = np.append(groups.counts, 1.0)
-    weights = rng.standard_gamma(shapes, size=(DRAWS, shapes.size))
-    average = float(groups.counts @ groups.sizes) / groups.counts.sum()
-    weights *= np.append(groups.sizes, average)
-    return weights @ np.append(groups.means, far) / weights.sum(axis=1)
-
-
-FEW_TRIALS = 30
-"""For fewer trials the interval is conservative; for more it is exact on average.
-
-Chosen from the exact coverage; decision record 0029 has the figures.
-"""
 
 
 def proportion_interval(right: int, n: int, level: float = 0.95) -> tuple[float, float]:
@@ -268,12 +240,6 @@ class Share:
         return f"{self.seen[:-1]}, 95% interval {self.interval})"
 
 
-FEW = 10
-"""Fewer values (or clusters) are too few to resample."""
-FEW_OFF_THE_END = 3
-"""If fewer values differ from an end of the range, they hardly show how values vary."""
-
-
 def mean_interval(
     values: Sequence[float] | Numbers | ExactSums,
     *,
@@ -291,16 +257,11 @@ def mean_interval(
     Otherwise the bootstrap, BCa. Without a finite range, few values have Student's interval.
 
     With clusters, one label per value (None: a cluster of its own), whole clusters are drawn, and
-    "values" above means clusters. None for fewer than two values or clusters, and if all values (or
-    the means of all clusters) are equal and inside the range, because every resample would be
-    equal too.
+    "values" above means clusters. None for fewer than two, and if all are equal and inside the
+    range, because every resample would be equal too.
 
-    The interval contains the mean and stays in the range, which is widened to the values. It does
-    not depend on the order of the values. More than LARGE independent values are only summed, so
-    their sums give the same interval as the values.
-
-    Raises:
-        ValueError: sums of at most LARGE values, whose interval needs the values.
+    The interval contains the mean and stays in the range, which is widened to the values. More than
+    LARGE independent values are only summed: their sums give the same interval as the values.
     """
     if isinstance(values, ExactSums):
         if values.n <= LARGE:
@@ -308,10 +269,9 @@ def mean_interval(
         return _interval_of_many(values, low, high, level)
     if len(values) < 2:
         return None
-    if clusters is None and len(values) > LARGE:
-        return _interval_of_many(ExactSums.of(values), low, high, level)
-    groups = Clusters.of(values, clusters)
-    if groups.alone and groups.count > LARGE:
+    many = clusters is None and len(values) > LARGE
+    groups = None if many else Clusters.of(values, clusters)
+    if groups is None or (groups.alone and groups.count > LARGE):
         return _interval_of_many(ExactSums.of(values), low, high, level)
     data = np.asarray(values, dtype=np.float64)
     least, most = float(data.min()), float(data.max())
@@ -376,8 +336,6 @@ def bounds(
 ) -> tuple[float, float] | None:
     """Return the mean if all `missing` unscored rows had scored `low`, and if all `high`.
 
-    The mean of all rows lies between the two, whatever the missing rows would have scored. None
-    without any rows.
     Source: Manski, Nonparametric Bounds on Treatment Effects (1990).
     """
     n, total = sums.n + missing, sums.total
@@ -386,9 +344,6 @@ def bounds(
     if not missing:  # infinity times 0 is not a number
         return total / n, total / n
     return (total + missing * low) / n, (total + missing * high) / n
-
-
-BINS = 10
 
 
 class Histogram(TypedDict):
@@ -403,8 +358,7 @@ def histogram(
 ) -> Histogram | None:
     """Return how many values lie in each tenth of the range low to high; None without values.
 
-    An infinite range is narrowed to the values, and a range is widened to values outside it. The
-    last bin includes its upper edge.
+    An infinite range is narrowed to the values, and a range is widened to values outside it.
     """
     if not len(values):
         return None
@@ -416,3 +370,98 @@ def histogram(
         end = start + 1.0
     counts, edges = np.histogram(data, BINS, (start, end))
     return Histogram(edges=edges.tolist(), counts=counts.tolist())
+
+
+# Distributions: Student's t and beta. Scipy would be a large dependency for these two.
+
+
+def beta_below(x: float, a: float, b: float) -> float:
+    """Return the share of the beta distribution below x: the incomplete beta function.
+
+    Source: NIST Digital Library of Mathematical Functions, 8.17.22 and 8.17.4.
+    """
+    return _below(x, 1 - x, a, b)
+
+
+def t_both_tails(x: float, freedom: float) -> float:
+    if math.isinf(x):
+        return 0.0
+    square = x * x
+    whole = freedom + square
+    return _below(freedom / whole, square / whole, freedom / 2, 0.5)
+
+
+@cache
+def t_quantile(share: float, freedom: float) -> float:
+    if share == 0.5:
+        return 0.0
+    if freedom >= MANY:  # Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5
+        z = NORMAL.inv_cdf(share)
+        terms = (
+            (z**3 + z) / 4,
+            (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+            (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+            (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92_160,
+        )
+        return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
+    tails = 2 * min(share, 1 - share)
+    reach = 1.0
+    while t_both_tails(reach, freedom) > tails:
+        reach *= 2
+    found = root_of(lambda x: -t_both_tails(x, freedom), -tails, 0.0, reach)
+    return math.copysign(found, share - 0.5)
+
+
+def root_of(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:
+    """Return where a rising function reaches the goal between low and high, to the last digits.
+
+    Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997): a quarter of the calls.
+    """
+    (x1, f1), (x2, f2) = (high, rising(high) - goal), (low, rising(low) - goal)
+    if f2 >= 0 or f1 <= 0:
+        return low if f2 >= 0 else high
+    share, best = 0.5, x1
+    for _ in range(STEPS):
+        x = x1 + share * (x2 - x1)
+        f = rising(x) - goal
+        if (f > 0) == (f1 > 0):
+            x3, f3 = x1, f1
+        else:
+            (x3, f3), (x2, f2) = (x2, f2), (x1, f1)
+        x1, f1 = x, f
+        best = x1 if abs(f1) < abs(f2) else x2
+        least = 2 * EPSILON * abs(best) / abs(x2 - x1)
+        if least > 0.5 or f1 == 0:
+            break
+        width, height = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+        share = 0.5
+        if height**2 < width and (1 - height) ** 2 < 1 - width:
+            along = f1 / (f2 - f1) * f3 / (f2 - f3)
+            share = along + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
+        share = min(max(share, least), 1 - least)
+    return best
+
+
+def _below(x: float, rest: float, a: float, b: float) -> float:
+    """Return the incomplete beta function; `rest` is 1 - x, given because 1 - x loses digits."""
+    if x <= 0 or rest <= 0:
+        return float(rest <= 0)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _below_its_middle(rest, x, b, a)
+    return _below_its_middle(x, rest, a, b)
+
+
+def _below_its_middle(x: float, rest: float, a: float, b: float) -> float:
+    ways = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or TINY)
+    value = d
+    for m in range(1, STEPS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            d = 1 / ((1 + term * d) or TINY)
+            c = (1 + term / c) or TINY
+            value *= c * d
+        if abs(c * d - 1) < 1e-15:
+            break
+    return math.exp(ways + a * math.log(x) + b * math.log(rest)) / a * value

@@ -26,12 +26,7 @@ MIN_OF_EACH_KIND = 5
 
 @dataclass(frozen=True)
 class Stratum:
-    """Rows that are drawn with the same probability.
-
-    Attributes:
-        rows: how many there are, and `claims`, how many claims they have together.
-        rate: the expected share of claims that a person calls supported, inside 0 to 1.
-    """
+    """Rows drawn with the same probability; `rate` is the expected share of supported claims."""
 
     name: str
     rows: int
@@ -43,14 +38,10 @@ class Stratum:
 class SamplingPlan:
     """A stratified draw of rows, one by one.
 
-    Each stratum first gets rows with MIN_CLAIMS claims. Each further row comes from the stratum
-    where it lowers the variance of the estimated mean most. So the first rows of a plan, from the
-    minimum on, are a stratified draw of their own: labelling may stop anywhere.
+    Each stratum first gets rows with MIN_CLAIMS claims: the first `minimum` of `order`. Each
+    further row comes from the stratum where it lowers the variance of the estimated mean most. So
+    the first rows from then on are a stratified draw of their own: labelling may stop anywhere.
     Source: Neyman (1934); Wright, The American Statistician 66 (2012), for whole numbers.
-
-    Attributes:
-        order: the stratum of each drawn row, as its index.
-        minimum: how many of the first rows are the minimum of the strata.
     """
 
     strata: Sequence[Stratum]
@@ -83,10 +74,7 @@ class SamplingPlan:
         return [first.count(code) / each.rows for code, each in enumerate(self.strata)]
 
     def draw(self, codes: Sequence[int], *, seed: int) -> list[int]:
-        """Return the drawn rows' numbers, in order; `codes` has each row's stratum.
-
-        With the same seed, a larger plan begins with the rows of a smaller one.
-        """
+        """Return the drawn rows; with the same seed, a larger plan begins like a smaller one."""
         rng = np.random.default_rng(seed)
         shuffled = rng.permutation(len(codes)).tolist()
         members = [
@@ -99,15 +87,12 @@ class SamplingPlan:
 
 @dataclass(frozen=True)
 class LabelledScores:
-    """Scores of a judge in [0, 1], and the labels of some of the rows.
+    """Scores of a judge in [0, 1] of all rows, and the labels of some of the rows.
 
     Attributes:
-        scores: of all N rows.
-        units: N keys; rows with an equal key are not independent.
-        judged: the judge's scores of the n labelled rows.
-        human: the scores of the same rows by their labels, in [0, 1].
-        chances: the chance with which each of the n rows was drawn, in (0, 1].
-        labelled: n keys like `units`.
+        units: keys of all rows, and `labelled` of the labelled; those of dependent rows are equal.
+        judged, human: the scores of the labelled rows, by the judge and by their labels.
+        chances: the chance with which each labelled row was drawn, in (0, 1].
         transported: whether the labels are of other rows than the scores.
     """
 
@@ -122,7 +107,7 @@ class LabelledScores:
 
 @dataclass(frozen=True)
 class Corrected:
-    """A mean, or a difference of two means, corrected with labels, and its interval."""
+    """A mean, or a difference of means, that people would have given."""
 
     mean: float
     interval: Ends
@@ -158,14 +143,11 @@ def corrected_difference(a: LabelledScores, b: LabelledScores, *, level: float =
 
     Rows of both runs with an equal unit get the same weight, so that pairs count as pairs.
     """
-    swapped = _content(a) > _content(b)  # so that the order of the runs changes only the sign
+    content = [b"".join(x.tobytes() for x in (r.scores, r.judged, r.human)) for r in (a, b)]
+    swapped = content[0] > content[1]  # so that the order of the runs changes only the sign
     first, second = _posterior(*((b, a) if swapped else (a, b)))
     draws = first - second if swapped else second - first
     return _summary(draws, _estimate(b) - _estimate(a), level)
-
-
-def _content(run: LabelledScores) -> bytes:
-    return b"".join(each.tobytes() for each in (run.scores, run.judged, run.human))
 
 
 def _estimate(run: LabelledScores) -> float:
@@ -230,13 +212,9 @@ class _Prior(NamedTuple):
 
     A pseudo-row weighs as many labelled rows as vary like one trial: their design effect (Kish),
     smoothed by the pseudo-rows, and at most that of units whose labels are all equal. It is 1 for
-    independent labels of 0 and 1, and less for graded ones.
-
-    Attributes:
-        corners: weighted moments of the pseudo-rows, float64[4, 6].
-        trials: the share of the largest design effect, 0 to 1; if it is 1, the variance of the
-            labels follows from their mean.
-        freedom: degrees of freedom of an estimated variance, from the units near either extreme.
+    independent labels of 0 and 1, and less for graded ones. `trials` is the share of the largest
+    design effect; if it is 1, the variance of the labels follows from their mean. `freedom` is that
+    of an estimated variance, from the units near either extreme.
     """
 
     corners: Numbers
@@ -281,10 +259,7 @@ def _moments(run: LabelledScores, places: NDArray[np.int64]) -> Numbers:
 
 
 def _mean_scores(runs: Sequence[LabelledScores], rng: "np.random.Generator") -> list[Numbers]:
-    """Draw the mean score of each run: beta, with the variance between units.
-
-    The draws of two runs are as correlated as the means of their common units.
-    """
+    """Draw the mean score of each run: beta, as correlated as the means of their common units."""
     numbers = _numbered(*(run.units for run in runs))
     height = max(int(places.max()) for places in numbers) + 1
     found: list[Numbers] = []
@@ -311,12 +286,7 @@ def _ranks(values: Numbers) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The table of two annotators' answers on the same items, and its measures.
-
-    Attributes:
-        both: items that both label True; `neither`, False.
-        first_only: items that only the first labels True; `second_only`, only the second.
-    """
+    """How many items two annotators label True: both, only one of them, or neither."""
 
     both: int = 0
     first_only: int = 0
@@ -340,10 +310,7 @@ class Agreement:
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's kappa, from -1 to 1; None if both only gave one and the same label.
-
-        Source: Cohen, A Coefficient of Agreement for Nominal Scales (1960).
-        """
+        """Cohen, A Coefficient of Agreement for Nominal Scales (1960); None for only one label."""
         first, second = self.both + self.first_only, self.both + self.second_only
         by_chance = first * second + (self.n - first) * (self.n - second)
         if by_chance == self.n**2:
@@ -352,9 +319,8 @@ class Agreement:
 
     @property
     def ac1(self) -> float | None:
-        """Gwet's AC1, from -1 to 1; None without items.
+        """Gwet's AC1, which stays high if nearly all items have one label, where kappa falls to 0.
 
-        It stays high if nearly all items have one label, where kappa falls to 0.
         Source: Gwet, Computing inter-rater reliability in the presence of high agreement (2008).
         """
         if not self.n:
@@ -368,10 +334,7 @@ class Agreement:
 class Threshold:
     """The best threshold, and by how much it raises balanced accuracy on labels left out.
 
-    Attributes:
-        accuracy: balanced accuracy of the judge's own verdicts: the mean of sensitivity and
-            specificity.
-        gain: of the threshold over the judge, cross-fitted; its 95% interval is of whole units.
+    `accuracy` is that of the judge's own verdicts: the mean of sensitivity and specificity.
     """
 
     value: float
@@ -387,10 +350,9 @@ class Threshold:
 def best_threshold(
     support: Numbers, judge: Numbers, human: Numbers, units: Sequence[Hashable]
 ) -> Threshold | None:
-    """Return the threshold of support that agrees best with people's verdicts.
+    """Return the threshold of support that agrees best with people's verdicts, one per claim.
 
-    `support` (probabilities), `judge` and `human` (verdicts, 0 or 1) have one entry per claim;
-    claims with equal `units` are not independent. The gain is measured by cross-fitting: the
+    Claims with equal `units` are not independent. The gain is measured by cross-fitting: the
     verdicts of each fold follow the threshold of the other folds. None for fewer than
     MIN_OF_EACH_KIND claims of a kind, or fewer units than folds.
     Sources: Stone, Cross-Validatory Choice (1974); Rubin, The Bayesian Bootstrap (1981).
@@ -428,9 +390,8 @@ def _fitted(support: Numbers, human: Numbers) -> float:
     values = np.unique(support)
     candidates = np.append((values[1:] + values[:-1]) / 2, 0.5)
     yes = support[human == 1], support[human == 0]
-    best = [
-        (yes[0] >= each).mean() + (yes[1] < each).mean() if yes[0].size and yes[1].size else 0.0
-        for each in candidates
-    ]
+    best = np.zeros(candidates.size)
+    if yes[0].size and yes[1].size:
+        best += [(yes[0] >= limit).mean() + (yes[1] < limit).mean() for limit in candidates]
     order = np.lexsort((np.abs(candidates - 0.5), -np.round(best, 9)))
     return float(candidates[order[0]])

@@ -1,22 +1,35 @@
-"""Paired tests: are the differences between pairs more than chance? And their power."""
+"""Paired tests: are the differences between pairs more than chance? And their power.
+
+Differences of scores are skewed and full of ties, and often fewer than 50. So the sign-flip test
+decides: it assumes only that each difference could as well have had the other sign, and its
+interval follows from the same draws, so that both always agree. The paired t-test is reported
+beside it, and plans its power.
+"""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.stats.distributions import NORMAL, root_of, t_both_tails, t_quantile
-from ragstone.results.stats.intervals import Clusters, Ends, Labels, Numbers
+from ragstone.results.stats.intervals import (
+    NORMAL,
+    Clusters,
+    Ends,
+    Labels,
+    Numbers,
+    root_of,
+    t_both_tails,
+    t_quantile,
+)
 from ragstone.results.stats.sums import ExactSums
 
 Signs = NDArray[np.uint8]
 
 SEED = 20_240_301
 ALPHA = 0.05
-"""A difference is significant if its p, adjusted for the number of tests, is below this."""
 RESAMPLES = 9999
 BLOCK = 2_000_000
 """Signs drawn at once; this limits the memory to about 20 MB for any n."""
@@ -24,11 +37,18 @@ LARGE = 10_000
 """For more differences the normal limit is more accurate than random flips."""
 NOTHING = 1e-12
 """A smaller difference comes from rounding: it is a tie."""
+NODES = 200
+REPEATS = (1, 3, 5)
+"""Judgments of each response that are considered; an even number has no majority."""
+WORTH = 0.2
+"""Two more judgments of each response must save at least this share of the questions."""
+DRIFTED = 1 / ALPHA
+"""Evidence that is reached with a probability of at most ALPHA, over all probes, without drift."""
+TIE_SEED = 20_261_123
+_MAX_CAPITAL = 1e100
 
 
 class WinLossTie(NamedTuple):
-    """How many pairs got better, got worse and stayed the same."""
-
     wins: int
     losses: int
     ties: int
@@ -36,13 +56,7 @@ class WinLossTie(NamedTuple):
 
 @dataclass(frozen=True)
 class SignFlips:
-    """The result of the paired sign-flip test, and the intervals that agree with it.
-
-    Attributes:
-        p: two-sided, the probability of a mean so far from 0 if both systems are equally good.
-        groups: number of independent differences, ties included.
-        ends: number of tests -> the ends of the interval; infinite if it has none.
-    """
+    """The two-sided p of the sign-flip test, and the ends of the interval for a number of tests."""
 
     p: float
     groups: int
@@ -52,10 +66,9 @@ class SignFlips:
         return 2.0 ** (1 - self.groups) * tests < ALPHA
 
     def interval(self, tests: int = 1) -> Ends | None:
-        """Return the mean differences that the test does not reject at the level ALPHA / `tests`.
+        """Return the differences not rejected at the level ALPHA / `tests`, or None.
 
-        It excludes 0 exactly when p times `tests` is below ALPHA. None for groups too few to reject
-        anything, and if all differences are equal.
+        It excludes 0 exactly when p times `tests` is below ALPHA.
         """
         low, high = self.ends(tests)
         return (low, high) if low < high and math.isfinite(high - low) else None
@@ -69,11 +82,9 @@ def sign_flip(
 ) -> SignFlips:
     """Test whether the mean of paired differences is 0, by flipping their signs.
 
-    If both systems are equally good, each difference could as well have the other sign. If there
-    are at most `resamples` flips, all are counted (c / all). Otherwise that many are drawn, always
-    the same ones, and p is (c + 1) / (resamples + 1). For more than LARGE differences the normal
-    limit of the sum is used. Ties do not count; without any difference p is 1. With clusters, one
-    label per pair, whole clusters are flipped.
+    If there are at most `resamples` flips, all are counted (c / all). Otherwise that many are
+    drawn, always the same ones, and p is (c + 1) / (resamples + 1). For more than LARGE differences
+    the normal limit of the sum is used. Ties do not count. Whole clusters are flipped, if any.
 
     A flip reaches the observed sum if the groups that it flips have a mean of 0 or less. So the
     means of random halves of the groups are the ends of the intervals. Sources: Fisher, The Design
@@ -116,9 +127,16 @@ def sign_flip(
     blocks: Iterable[Signs]
     if exact:  # each one often enough that the ties, which are drawn, hardly matter
         repeats = max(1, resamples // 2**moves.size) if tied.size else 1
-        blocks = [np.tile(_all_signs(moves.size), (repeats, 1))]
+        rows = np.arange(2**moves.size, dtype=np.uint16).astype(">u2")[:, None]
+        signs = np.unpackbits(rows.view(np.uint8), axis=1)[:, 16 - moves.size :]
+        blocks = [np.tile(signs, (repeats, 1))]
     else:
-        blocks = _random_signs(rng, moves.size, resamples)
+        n, step = moves.size, max(1, BLOCK // moves.size)
+        shapes = ((min(step, resamples - start), -(-n // 8)) for start in range(0, resamples, step))
+        blocks = (
+            np.unpackbits(rng.integers(0, 256, size=size, dtype=np.uint8), axis=1, count=n)
+            for size in shapes
+        )
     columns = np.column_stack([steps, -np.sign(moves) * sizes])
     drawn: Numbers = np.concatenate([signs.astype(np.float64) @ columns for signs in blocks])
     flipped = 2 * drawn[:, 0] - steps.sum()
@@ -144,10 +162,7 @@ def sign_flip(
 
 
 def paired_t(differences: Sequence[float] | Numbers) -> float | None:
-    """Return the two-sided p of the paired t-test.
-
-    1 without any difference; None for fewer than two pairs, or if all differences are equal.
-    """
+    """Return the two-sided p; None for fewer than two pairs, or if all differences are equal."""
     data = _with_ties(differences)
     if data.size and not data.any():
         return 1.0
@@ -158,8 +173,7 @@ def paired_t(differences: Sequence[float] | Numbers) -> float | None:
 def effect_size(differences: Sequence[float] | Numbers) -> float | None:
     """Return Cohen's d_z: the mean difference in units of the differences' standard deviation.
 
-    0.2 is commonly called small, 0.5 medium, 0.8 large. None for fewer than two pairs, or if all
-    differences are equal. Source: Cohen, Statistical Power Analysis (1988), 2.3.
+    Source: Cohen, Statistical Power Analysis (1988), 2.3, where 0.2 is small and 0.8 large.
     """
     data = _with_ties(differences)
     if data.size < 2 or np.ptp(data) <= NOTHING:
@@ -171,8 +185,7 @@ def effect_size(differences: Sequence[float] | Numbers) -> float | None:
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return the p values adjusted for their number, in the same order.
 
-    If those up to 0.05 are called significant, at least one is a false alarm in at most 5% of
-    cases. Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure (1979).
+    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure (1979).
     """
     adjusted = [0.0] * len(p_values)
     worst = 0.0
@@ -197,35 +210,26 @@ def _with_ties(differences: Sequence[float] | Numbers) -> Numbers:
     return np.where(np.abs(data) > NOTHING, data, 0.0)
 
 
-def _all_signs(n: int) -> Signs:
-    rows = np.arange(2**n, dtype=np.uint16)
-    return np.unpackbits(rows.astype(">u2")[:, None].view(np.uint8), axis=1)[:, 16 - n :]
-
-
-def _random_signs(rng: np.random.Generator, n: int, resamples: int) -> Iterator[Signs]:
-    step = max(1, BLOCK // n)
-    for start in range(0, resamples, step):
-        size = (min(step, resamples - start), -(-n // 8))
-        yield np.unpackbits(rng.integers(0, 256, size=size, dtype=np.uint8), axis=1, count=n)
-
-
-NODES = 200
-
-
 def smallest_difference(
     spread: float, n: int, *, alpha: float = 0.05, power: float = 0.8
 ) -> float | None:
-    """Return the smallest true mean difference that n pairs detect with that power.
+    """Return the smallest true mean difference that the t-test of n pairs shows with that power.
 
-    `spread` is the standard deviation of the paired differences, `alpha` the significance level of
-    the paired t-test. None for fewer than two pairs, or without spread. Source: Cohen, Statistical
-    Power Analysis (1988), chapter 2, with the noncentral t distribution, not its normal limit.
+    Source: Cohen, Statistical Power Analysis (1988), chapter 2, with the noncentral t distribution.
     """
     if n < 2 or spread <= 0:
         return None
     limit = t_quantile(1 - alpha / 2, n - 1)
-    widths, shares = _spread_of_spreads(n - 1)
-    limits = (limit * widths).tolist()
+    # the distribution of the estimated spread, by Gauss-Legendre quadrature
+    freedom = n - 1
+    around = 9 / math.sqrt(2 * freedom)
+    low, high = max(0.0, 1 - 1.2 * around), 1 + 1.5 * around
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    ratios = (low + high) / 2 + nodes * (high - low) / 2
+    logs = (freedom - 1) * np.log(ratios) - freedom * (np.square(ratios) - 1) / 2
+    shares = weights * np.exp(logs - logs.max())
+    shares /= shares.sum()
+    limits = (limit * ratios).tolist()
 
     def detected(shift: float) -> float:
         chances = [NORMAL.cdf(shift - each) + NORMAL.cdf(-shift - each) for each in limits]
@@ -235,22 +239,6 @@ def smallest_difference(
     while detected(reach) < power:
         reach *= 2
     return spread * root_of(detected, power, 0.0, reach) / math.sqrt(n)
-
-
-def _spread_of_spreads(freedom: int) -> tuple[Numbers, Numbers]:
-    reach = 9 / math.sqrt(2 * freedom)
-    low, high = max(0.0, 1 - 1.2 * reach), 1 + 1.5 * reach
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    ratios = (low + high) / 2 + nodes * (high - low) / 2
-    logs = (freedom - 1) * np.log(ratios) - freedom * (np.square(ratios) - 1) / 2
-    shares = weights * np.exp(logs - logs.max())
-    return ratios, shares / shares.sum()
-
-
-REPEATS = (1, 3, 5)
-"""Judgments of each response that are considered; an even number has no majority."""
-WORTH = 0.2
-"""Two more judgments of each response must save at least this share of the questions."""
 
 
 def questions_needed(
@@ -263,12 +251,10 @@ def questions_needed(
 ) -> int:
     """Return the smallest number of pairs that detect a true mean `difference` with that power.
 
-    `spread` is the standard deviation of the paired differences. The test is the paired t-test at
-    the level `alpha`, or the sign-flip test, which needs a few pairs to reject anything, and
-    `step` / `difference` more if scores are multiples of `step`. The normal formula gives the
-    starting point. Sources: Miller, Adding Error Bars to Evals (arXiv 2411.00640, 2024), section 5;
-    Cohen, Statistical Power Analysis (1988), chapter 2; for the steps, the correction for
-    continuity of Fleiss, Levin and Paik, Statistical Methods for Rates and Proportions (2003), 4.3.
+    The test is the paired t-test, or the sign-flip test, which needs a few pairs to reject
+    anything, and `step` / `difference` more if scores are multiples of `step`. Sources: Miller,
+    Adding Error Bars to Evals (arXiv 2411.00640, 2024), section 5; for the steps, the correction
+    for continuity of Fleiss, Levin and Paik, Statistical Methods for Rates and Proportions (2003).
     """
     n = math.floor(2 - math.log2(alpha))  # 2^(1 - n) < alpha
     z = NORMAL.inv_cdf(1 - alpha / 2) + NORMAL.inv_cdf(power)
@@ -279,11 +265,9 @@ def questions_needed(
 
 
 def spread_of_repeats(spread: float, judge: float, repeats: int) -> float:
-    """Return the standard deviation of paired differences if each response is judged repeatedly.
+    """Return the standard deviation of differences if each response is judged repeatedly.
 
-    `spread` is that of differences of single judgments, `judge` the variance of repeated judgments
-    of one response. The noise of both systems' judgments is divided by `repeats`, as by taking
-    their mean. Source: Miller (2024), section 3.2.
+    `judge` is the variance of judgments of one response. Source: Miller (2024), section 3.2.
     """
     saved = 2 * judge * (1 - 1 / repeats)
     return math.sqrt(max(spread**2, 2 * judge) - saved)
@@ -300,16 +284,13 @@ def labels_needed(
 ) -> int:
     """Return how many of the `judged` questions must be labelled, instead of judging `questions`.
 
-    Without a judge, `questions` labelled pairs show the difference; with labels of a part of the
-    `judged` pairs (at least as many), the corrected difference does. `correlation` is that of the
-    judge's scores (0 to 1) with people's, `systems` that of two systems' scores, `spread` the
-    standard deviation of their differences, and `trial` the variance of scores as a share of the
-    largest with their mean. With R² = `correlation`² and errors of the judge that are independent
-    between systems, the differences have R²(1 - systems) / (1 - systems R²). The variance is
-    s² ((1 - R²) / labels + R² / judged). The prior of `corrected_difference`, four pseudo-rows of
-    half a trial in each run with squared residuals of about 1/4, adds (trial / labels)², and
-    shrinks the difference by 2 trial / labels. Source: Cochran, Sampling Techniques (1977), 12.6,
-    regression estimators in double sampling.
+    `correlation` is that of the judge's scores with people's, `systems` that of the two systems,
+    and `trial` the variance of scores as a share of the largest with their mean. With R² =
+    `correlation`² and independent errors, the differences have R²(1 - systems) / (1 - systems R²).
+    The variance is s² ((1 - R²) / labels + R² / judged). The prior of `corrected_difference`, four
+    pseudo-rows of half a trial in each run with squared residuals of about 1/4, adds
+    (trial / labels)², and shrinks the difference by 2 trial / labels. Source: Cochran, Sampling
+    Techniques (1977), 12.6, regression estimators in double sampling.
     """
     square = correlation**2 * (1 - systems) / (1 - systems * correlation**2)
     goal = 1 / questions - square / judged
@@ -318,11 +299,9 @@ def labels_needed(
 
 
 def variance_components(scores: Numbers) -> tuple[float, float]:
-    """Return the variance between rows and that of repeated judgments of one row.
+    """Return the variance between rows and that of repeated judgments, of float64[rows, repeats].
 
-    `scores` is float64[rows, repeats], at least 2 by 2. One-way random-effects analysis of
-    variance; the variance between rows is clipped at 0. Source: Searle, Casella and McCulloch,
-    Variance Components (1992), 3.2.
+    Source: Searle, Casella and McCulloch, Variance Components (1992), 3.2 (one-way random effects).
     """
     judge = float(scores.var(axis=1, ddof=1).mean())
     between = float(scores.mean(axis=1).var(ddof=1)) - judge / scores.shape[1]
@@ -330,11 +309,7 @@ def variance_components(scores: Numbers) -> tuple[float, float]:
 
 
 def half_widths(sampling: float, judge: float, rows: int) -> dict[str, float]:
-    """Return half the width of the 95% interval of a mean of so many independent rows.
-
-    `now`, with one more judgment of each row, and with twice the rows, which costs as much. The
-    arguments are those of `variance_components`.
-    """
+    """Return half the width of the 95% interval of a mean: now, and for twice the calls."""
     z = NORMAL.inv_cdf(0.975)
     return {
         "now": z * math.sqrt((sampling + judge) / rows),
@@ -344,11 +319,6 @@ def half_widths(sampling: float, judge: float, rows: int) -> dict[str, float]:
 
 
 # Probes: the same items again and again. What follows holds after each of them.
-
-DRIFTED = 1 / ALPHA
-"""Evidence that is reached with a probability of at most ALPHA, over all probes, without drift."""
-TIE_SEED = 20_261_123
-_MAX_CAPITAL = 1e100
 
 
 def drift_evidence(probes: NDArray[np.int64]) -> Numbers:
@@ -389,10 +359,12 @@ def drift_evidence(probes: NDArray[np.int64]) -> Numbers:
         tails = float(chances[:total].sum()) + tie, float(chances[total + 1 :].sum()) + tie
         share_used = 1 / (number * (number + 1))
         unused -= share_used
-        capitals = [
-            min((capital + share_used / 2) * _bet(p), _MAX_CAPITAL)
-            for capital, p in zip(capitals, tails, strict=True)
-        ]
+        for side, p in enumerate(tails):
+            log = math.log(max(p, 1e-200))
+            bet = 0.5  # its limit for a p of 1; near it the formula loses its digits
+            if p <= 0.999:
+                bet = (1 - p + p * log) / (max(p, 1e-200) * log**2)
+            capitals[side] = min((capitals[side] + share_used / 2) * bet, _MAX_CAPITAL)
         evidence.append(sum(capitals) + unused)
     return np.array(evidence[:length])
 
@@ -427,10 +399,3 @@ def mean_sequence(values: Numbers) -> Numbers:
             outside = np.where(capital < math.log(DRIFTED), outside, middle)
         ends.append(inside)
     return np.column_stack(ends)
-
-
-def _bet(p: float) -> float:
-    if p > 0.999:
-        return 0.5  # its limit; near it the formula loses its digits
-    log = math.log(max(p, 1e-200))
-    return (1 - p + p * log) / (max(p, 1e-200) * log**2)

@@ -1,9 +1,12 @@
-"""Exact sums: what a mean and its interval need, equal for any split and order of the values."""
+"""Exact sums of scores and percentiles of latencies, equal for any split and order of values."""
 
 import math
+from array import array
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import accumulate, combinations_with_replacement
 from typing import Self
 
 import numpy as np
@@ -21,21 +24,22 @@ BLOCK = 1 << 11
 """Values whose powers are computed at once; too few to occupy several cores."""
 EXACT = 1 << 17
 """Values whose cubes of digits add up to at most 2**53, so that doubles are exact."""
+FEW = 10_000
+"""Latencies that are all stored; of more, only their numbers in bins are."""
+PARTS = 128
+"""Bins from one power of two to the next: each is at most 0.8% wide."""
+LEAST = 2.0**-20
+"""Shorter durations, in ms, count as this."""
 _PAIRS = tuple(combinations_with_replacement(range(DIGITS), 2))
 
 
 @dataclass(frozen=True)
 class ExactSums:
-    """The count of values, the exact sums of their powers, and their ends.
+    """The count of values, the exact sums of their powers, and how many are at which end.
 
     Adding two of these is exact too. So parts may be counted anywhere and added in any order: the
-    mean and its interval have the same last digit.
-
-    Attributes:
-        first, second, third: sums of the values, their squares and their cubes, in units of
-            2**-UNIT, 2**-(2 UNIT) and 2**-(3 UNIT).
-        least, most: the ends of the values; infinite without values.
-        n_least, n_most: how many values are equal to each end.
+    mean and its interval have the same last digit. `first`, `second` and `third` are the sums of
+    the values, squares and cubes, in units of 2**-UNIT, 2**-(2 UNIT) and 2**-(3 UNIT).
     """
 
     n: int = 0
@@ -112,11 +116,8 @@ def _root(numerator: int, denominator: int) -> float:
 
 
 def _power_sums(data: Numbers) -> tuple[int, int, int]:
-    """Return the exact sums of values, squares and cubes, in units of powers of 2**-UNIT.
-
-    Values of similar size are cut into digits. Products of digits are small whole numbers, whose
-    sums are exact in doubles, so that matrices can be multiplied.
-    """
+    # Values of similar size are cut into digits. Products of digits are small whole numbers,
+    # whose sums are exact in doubles, so that matrices can be multiplied.
     groups = (np.frexp(data)[1] - 2) // BINADES  # 1 and most of what is below share one
     some = np.sort(data[:BLOCK])  # numpy.unique would import numpy.ma
     few = np.count_nonzero(some[1:] != some[:-1]) * 4 < some.size
@@ -138,10 +139,7 @@ def _power_sums(data: Numbers) -> tuple[int, int, int]:
 
 
 def _digit_sums(scaled: Numbers, times: NDArray[np.int64] | None) -> list[int]:
-    """Return the sums of three powers of at most EXACT values, in units of the last digit.
-
-    Values are at most half of 2**WIDTH; each counts as many `times`.
-    """
+    """Return the sums of three powers of at most EXACT values, in units of the last digit."""
     ones, products = np.zeros(DIGITS), np.zeros((len(_PAIRS), DIGITS + 1))
     memory = np.empty((len(_PAIRS) + DIGITS + 2, min(BLOCK, scaled.size)))
     for start in range(0, scaled.size, BLOCK):
@@ -169,3 +167,50 @@ def _digit_sums(scaled: Numbers, times: NDArray[np.int64] | None) -> list[int]:
             both * int(cube) << shift + WIDTH * (last - place) for place, cube in enumerate(cubes)
         )
     return [first, second, third]
+
+
+class Latencies:
+    """Durations in ms, in about 100 kB at most; several may be merged in any order."""
+
+    def __init__(self) -> None:
+        self._values = array("d")
+        self._bins = Counter[int]()
+
+    def __len__(self) -> int:
+        return len(self._values) + self._bins.total()
+
+    def append(self, value: float) -> None:
+        self._values.append(value)
+        if len(self._values) > FEW:
+            self._fill_bins()
+
+    def __iadd__(self, other: "Latencies") -> "Latencies":
+        self._values += other._values
+        self._bins += other._bins
+        if len(self._values) > FEW:
+            self._fill_bins()
+        return self
+
+    def percentiles(self) -> dict[str, float | None]:
+        """Return the median and the 95th percentile; of many values, the middle of a bin."""
+        shares = {"p50_ms": 0.5, "p95_ms": 0.95}
+        found: dict[str, float | None] = dict.fromkeys(shares)
+        if self._bins:
+            self._fill_bins()
+            bins = sorted(self._bins)
+            ends = list(accumulate(self._bins[number] for number in bins))
+            for name, share in shares.items():
+                number = bins[bisect_right(ends, share * (ends[-1] - 1))]
+                exponent, part = divmod(number, PARTS)
+                found[name] = math.ldexp(1 + (part + 0.5) / PARTS, exponent - 1)
+        elif self._values:
+            values = np.frombuffer(self._values)
+            found |= {name: float(np.quantile(values, share)) for name, share in shares.items()}
+        return found
+
+    def _fill_bins(self) -> None:
+        fractions, exponents = np.frexp(np.maximum(np.frombuffer(self._values), LEAST))
+        parts = np.floor((2 * fractions - 1) * PARTS).astype(np.int64)
+        found, times = np.unique(exponents * PARTS + parts, return_counts=True)
+        self._bins.update(dict(zip(found.tolist(), times.tolist(), strict=True)))
+        self._values = array("d")

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from ragstone.errors import UnknownNameError, UsageError
-from ragstone.results.compare.comparison import Regressions, compare, find_regressions
-from ragstone.results.compare.metric_change import Finding
+from ragstone.results.comparison import Regressions, compare, find_regressions
+from ragstone.results.paired import Finding
 
 RUNS = Any
 
@@ -82,7 +82,7 @@ def test_the_interval_and_the_finding_never_disagree(
     runs: RUNS, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Over thousands of paired samples, with several metrics and with clusters."""
-    slow = "ragstone.results.compare.metric_change.smallest_difference"
+    slow = "ragstone.results.paired.smallest_difference"
     monkeypatch.setattr(slow, lambda *_, **__: None)
     rng = np.random.default_rng(8)
     names = ["hit@5", "mrr@5", "ndcg@5", "recall@5"]

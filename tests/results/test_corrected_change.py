@@ -8,9 +8,14 @@ import pytest
 from tests.results.conftest import Runs
 
 from ragstone.results.calibration import Calibration
-from ragstone.results.compare.comparison import Comparison, compare, find_regressions
-from ragstone.results.compare.corrected_change import LabelledRun, correct_changes
-from ragstone.results.compare.metric_change import CorrectedDifference
+from ragstone.results.comparison import (
+    Comparison,
+    LabelledRun,
+    compare,
+    correct_changes,
+    find_regressions,
+)
+from ragstone.results.paired import CorrectedDifference
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.claim import Label as Verdict

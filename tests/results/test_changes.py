@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from tests.cases import each_case
 
-from ragstone.results.compare.claim_changes import ClaimChanges, Kind
-from ragstone.results.compare.comparison import About, Comparison, compare
+from ragstone.results.comparison import About, ClaimChanges, Comparison, Kind, compare
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.config import Source
 from ragstone.types.gate import Gate

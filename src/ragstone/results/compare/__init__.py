@@ -1,1 +1,0 @@
-"""Comparisons of two runs: what changed, and whether by more than chance."""

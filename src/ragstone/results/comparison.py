@@ -1,0 +1,624 @@
+"""Comparison: what changed between two runs, and whether by more than chance."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone._internal.fields import split_threshold
+from ragstone._internal.text import count
+from ragstone.errors import UnknownNameError, UsageError
+from ragstone.results.calibration import MIN_ROWS, Calibration, MetricCalibration
+from ragstone.results.grouping import INDEPENDENT, Grouping
+from ragstone.results.metric_summary import lowest
+from ragstone.results.paired import (
+    Columns,
+    CorrectedDifference,
+    MetricChange,
+    MetricColumn,
+    PairedScores,
+    Pairing,
+    claim_key,
+    compare_metric,
+    correct,
+    pair_samples,
+)
+from ragstone.results.run import Run
+from ragstone.results.stats.intervals import Numbers
+from ragstone.results.stats.labels import LabelledScores, corrected_difference
+from ragstone.results.stats.paired_tests import SignFlips
+from ragstone.types.claim import Label
+from ragstone.types.config import ClaimPlan, JudgePlan
+from ragstone.types.gate import EPSILON
+from ragstone.types.label import HumanLabel
+
+TOP = 5
+MIN_PAIRED = 0.9
+"""The default share of A's samples that must have a partner in B."""
+MAX_LOST = 0.1
+"""The share of A's scores, among pairs, that may be missing in B; as --max-failure-rate."""
+NOTHING = "none"
+_DIGITS = 12
+"""Decimals of a difference; further ones come from rounding."""
+
+
+class About(StrEnum):
+    """The subject of a change of configuration, the most important first."""
+
+    JUDGE = "judge"
+    DATA = "data"
+    TARGET = "target"
+    RETRIEVAL = "retrieval"
+    VERSION = "version"
+    METRICS = "metrics"
+    SETTINGS = "settings"
+
+
+class ConfigChange(NamedTuple):
+    """One difference: its subject, its name, and its values in A and in B."""
+
+    about: About
+    name: str
+    a: str
+    b: str
+
+
+_LIMITS = ("cache", "reply_cache", "rpm", "tpm", "max_calls", "max_cost")
+_HASH = "prompts, model and options (hash)"
+_ASKED = {"judge", *JudgePlan.model_fields} - {*_LIMITS}
+"""Changes that change the hash of the judge too, and are more specific."""
+_JUDGING = [name for plan in (JudgePlan, ClaimPlan) for name in plan.model_fields]
+_ABOUT: Mapping[str, About] = MappingProxyType(
+    {name: About.JUDGE for name in _JUDGING if name not in _LIMITS}
+    | dict.fromkeys(("limit", "columns", "sheet"), About.DATA)
+    | dict.fromkeys(("k", "min_similarity", "threshold"), About.RETRIEVAL)
+)
+"""Field of the plan -> its subject; all other fields are settings."""
+_REPORTED_ELSEWHERE = ("metrics", "judge", "target", "fallback_target", "sample", "seed")
+"""Fields of the plan with a result in the manifest or the list of metrics."""
+_SCOPES = {
+    "mean": "",
+    "interval": "interval of ",
+    "scored": "share scored of ",
+    "corrected": "corrected ",
+}
+
+
+def config_changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChange, ...]:
+    """Return the differences of configuration, the most important first.
+
+    Settings of a judge that no compared metric asks are left out, and changes that follow from
+    others: another judge has another note, and another hash. If the judge was set up in the same
+    way for each of the metrics, its settings are like others.
+    """
+    known = a.manifest.judge_setups.keys() | b.manifest.judge_setups.keys()
+    judged = [name for name in metrics if a.metrics[name].calls or name in known]
+    setups = [[run.manifest.judge_setups.get(name) for name in judged] for run in (a, b)]
+    recorded = all(map(all, setups))
+    same = recorded and setups[0] == setups[1]
+    facts_a, facts_b = _facts(a, metrics), _facts(b, metrics)
+    found = [
+        ConfigChange(About.SETTINGS if same and about is About.JUDGE else about, name, value, other)
+        for (about, name), value in facts_a.items()
+        if value != (other := facts_b[about, name]) and (judged or about is not About.JUDGE)
+    ]
+    # the hash is for the questions of all metrics, so other metrics change it too
+    others = not recorded and set(a.metrics) != set(b.metrics)
+    if same or others or not _ASKED.isdisjoint(change.name for change in found):
+        found = [change for change in found if change.name != _HASH]
+    order = list(About)
+    return tuple(sorted(found, key=lambda change: order.index(change.about)))
+
+
+def _facts(run: Run, metrics: Collection[str]) -> dict[tuple[About, str], str]:
+    """Return everything that may change, as text."""
+    manifest, source, identity = run.manifest, run.manifest.source, run.manifest.identity
+
+    def digest(value: str | None) -> str | None:
+        return value[:12] if value else None
+
+    facts: dict[tuple[About, str], object] = {
+        (About.JUDGE, "judge"): manifest.judge,
+        (About.JUDGE, _HASH): digest(identity.get("judge setup")),
+        (About.DATA, "data set"): source.name,
+        (About.DATA, "fingerprint"): digest(source.fingerprint or identity.get("data fingerprint")),
+        (About.DATA, "rows"): source.rows,
+        (About.DATA, "sample"): source.sample,
+        (About.DATA, "judgments"): identity.get("judgements"),
+        (About.DATA, "judgments (hash)"): digest(identity.get("judgements fingerprint")),
+        (About.DATA, "queries not ranked"): identity.get("missing"),
+        (About.DATA, "equal scores"): identity.get("ties"),
+        (About.TARGET, "target"): manifest.target,
+        (About.VERSION, "ragstone"): manifest.version,
+        (About.SETTINGS, "gates"): [
+            f"{_SCOPES[gate.of]}{gate.metric} {gate.op} {gate.threshold:g}"
+            for gate in manifest.plan.gates
+        ],
+    }
+    for name, value in manifest.plan.model_dump(mode="json", exclude={"gates"}).items():
+        if name not in _REPORTED_ELSEWHERE:
+            facts[_ABOUT.get(name, About.SETTINGS), name] = value
+    for name in metrics:
+        info = run.metrics[name]
+        policy = f"policy {info.policy}, " if info.policy else ""
+        rule = f"{policy}{info.low:g} to {info.high:g}, {info.better} is better"
+        facts[About.METRICS, name] = rule
+    return {what: _text(value) for what, value in facts.items()}
+
+
+def _text(value: object) -> str:
+    if value is None or value in ("", [], {}):
+        return NOTHING
+    if isinstance(value, list):
+        return ", ".join(map(_text, cast("list[object]", value)))
+    if isinstance(value, dict):
+        pairs = cast("dict[str, object]", value).items()
+        return ", ".join(f"{name}={_text(each)}" for name, each in pairs)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class Kind(StrEnum):
+    """How a claim changed; the worst first."""
+
+    LOST = "no longer supported"
+    GAINED = "now supported"
+    APPEARED = "appeared"
+    VANISHED = "vanished"
+
+
+@dataclass(frozen=True)
+class ClaimChange:
+    """A claim that changed, with the reason of B's judge, or of A's for a claim that vanished."""
+
+    sample_id: str
+    text: str
+    a: Label | None
+    b: Label | None
+    reason: str | None
+    row_a: int
+
+
+@dataclass(frozen=True)
+class ClaimChanges:
+    """How the claims of one metric changed, over the pairs that both runs scored.
+
+    Claims are the same if they have the same words, except for width, case and white space, and
+    if both were compared with the same texts. `unchanged` ones are supported in both runs or in
+    neither.
+    """
+
+    metric: str
+    unchanged: int
+    counts: Mapping[Kind, int]
+    appeared_unsupported: int
+    first: Mapping[Kind, tuple[ClaimChange, ...]]
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "kept": self.unchanged,
+            **{kind.name.lower(): self.counts[kind] for kind in Kind},
+            "appeared_unsupported": self.appeared_unsupported,
+            "first": {
+                kind.name.lower(): [_without_row(change) for change in self.first[kind]]
+                for kind in Kind
+            },
+        }
+
+
+def _claim_changes(
+    metric: str,
+    columns: tuple[MetricColumn, MetricColumn],
+    *,
+    runs: tuple[Run, Run],
+    pairs: NDArray[np.int64],
+    top: int,
+) -> ClaimChanges:
+    unchanged = appeared_unsupported = 0
+    counts = dict.fromkeys(Kind, 0)
+    found: dict[Kind, list[tuple[int, int, int]]] = {kind: [] for kind in Kind}
+    appeared_supported: list[tuple[int, int, int]] = []
+    for pair in pairs:
+        row_a, row_b = map(int, pair)
+        a, b = columns[0].claims(row_a), columns[1].claims(row_b)
+        changed: list[tuple[Kind, int]] = []
+        for key, label in b.items():
+            supported = label is Label.SUPPORTED
+            if key not in a:
+                changed.append((Kind.APPEARED, key))
+                appeared_unsupported += not supported
+            elif (a[key] is Label.SUPPORTED) == supported:
+                unchanged += 1
+            else:
+                changed.append((Kind.GAINED if supported else Kind.LOST, key))
+        changed += [(Kind.VANISHED, key) for key in a if key not in b]
+        for kind, key in changed:
+            counts[kind] += 1
+            appeared = kind is Kind.APPEARED and b[key] is Label.SUPPORTED
+            some = appeared_supported if appeared else found[kind]
+            if len(some) < top:
+                some.append((row_a, row_b, key))
+    found[Kind.APPEARED] = [*found[Kind.APPEARED], *appeared_supported][:top]
+    first: dict[Kind, tuple[ClaimChange, ...]] = {}
+    for kind, some in found.items():
+        made: list[ClaimChange] = []
+        for row_a, row_b, key in some:
+            rows = runs[0].rows[row_a], runs[1].rows[row_b]
+            claims = [
+                {claim_key(c.text, c.against): c for c in reversed(row.scores[metric].claims)}
+                for row in rows
+            ]
+            a, b = (side.get(key) for side in claims)
+            shown = b or a
+            assert shown is not None
+            labels = a and a.label, b and b.label
+            made.append(ClaimChange(rows[1].sample.id, shown.text, *labels, shown.reason, row_a))
+        first[kind] = tuple(made)
+    return ClaimChanges(metric, unchanged, counts, appeared_unsupported, first)
+
+
+@dataclass(frozen=True)
+class SampleChange:
+    """One sample's scores by one metric in both runs, and its place in the rows of A."""
+
+    id_a: str
+    id_b: str
+    query: str
+    a: float
+    b: float
+    row_a: int
+
+
+@dataclass(frozen=True)
+class SampleChanges:
+    """The samples whose score by one metric changed most: worst drops and best gains."""
+
+    metric: str
+    worst: tuple[SampleChange, ...]
+    best: tuple[SampleChange, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "worst": [_without_row(change) for change in self.worst],
+            "best": [_without_row(change) for change in self.best],
+        }
+
+
+def _without_row(change: ClaimChange | SampleChange) -> dict[str, object]:
+    return {name: value for name, value in vars(change).items() if name != "row_a"}
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """What changed from run A to run B.
+
+    Attributes:
+        a, b: the runs' ids.
+        partial: the ids of those that were stopped before every row was finished.
+        changes: differences between the configurations, the most important first.
+        cluster: the tag that groups rows, if the user named one.
+        only_a, only_b: metrics of one run only.
+        metric_changes: metrics of both runs, in B's order.
+        scores: by metric, the numbers of all pairs that both runs scored.
+    """
+
+    a: str
+    b: str
+    partial: tuple[str, ...]
+    changes: tuple[ConfigChange, ...]
+    pairing: Pairing
+    cluster: str | None
+    grouping: Grouping
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    metric_changes: tuple[MetricChange, ...]
+    sample_changes: tuple[SampleChanges, ...]
+    claims: tuple[ClaimChanges, ...]
+    scores: Mapping[str, PairedScores] = field(compare=False)
+
+    def __repr__(self) -> str:
+        found = ", ".join(
+            f"{each.metric} {'none' if each.difference is None else f'{each.difference:+.4f}'} "
+            f"({each.finding.value})"
+            for each in self.metric_changes
+        )
+        pairs = count(len(self.pairing.pairs), "pair")
+        return f"<Comparison {self.a} to {self.b}: {pairs}, {found or 'no metrics in common'}>"
+
+    def _repr_html_(self) -> str:
+        from ragstone.reports import notebook
+
+        return notebook.comparison_html(self)
+
+    @property
+    def judge_changed(self) -> bool:
+        """Whether the judge, its settings, or how a compared metric is computed changed."""
+        return any(change.about in (About.JUDGE, About.METRICS) for change in self.changes)
+
+    def regressions(
+        self, min_effect: float = 0.0, *, corrected: bool = False
+    ) -> tuple[MetricChange, ...]:
+        """Return the metrics that got worse, significantly, by more than `min_effect`.
+
+        With `corrected`, people's labels decide about judged metrics.
+        """
+        return tuple(
+            change
+            for change in self.metric_changes
+            if change.is_regression(min_effect, corrected=corrected)
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the comparison as plain data, in the stable shape of `compare --json`."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "partial": list(self.partial),
+            "judge_changed": self.judge_changed,
+            "changes": [change._asdict() for change in self.changes],
+            "pairing": self.pairing.to_dict(),
+            "cluster": self.cluster,
+            "grouping": self.grouping.to_dict(),
+            "only_a": list(self.only_a),
+            "only_b": list(self.only_b),
+            "metrics": {each.metric: each.to_dict() for each in self.metric_changes},
+            "samples": {each.metric: each.to_dict() for each in self.sample_changes},
+            "claims": {each.metric: each.to_dict() for each in self.claims},
+        }
+
+
+def choose_metrics(wanted: Sequence[str], known: Sequence[str], what: str) -> list[str]:
+    """Return the known metrics with these names; parameters may be left out."""
+    chosen: dict[str, None] = {}
+    for name in wanted:
+        same = [each for each in known if name in (each, split_threshold(each)[0])]
+        if not same:
+            raise UnknownNameError(what, name, known)
+        chosen |= dict.fromkeys(same)
+    return list(chosen)
+
+
+def compare(
+    a: Run,
+    b: Run,
+    *,
+    metrics: Sequence[str] = (),
+    cluster: str | None = None,
+    top: int = TOP,
+) -> Comparison:
+    """Compare two runs, sample by sample; gains and drops are those of B relative to A.
+
+    `metrics` restricts the comparison to some metrics; parameters may be left out. `cluster` is a
+    tag that groups rows; `id` groups none. By default, pairs that share a query, contexts or a
+    source in either run are grouped. `top` is the number of samples and claims to list of each
+    kind. Each run is read once from end to end, and then the listed rows.
+    """
+    names = shared = [name for name in b.metrics if name in a.metrics]
+    if metrics:
+        names = choose_metrics(metrics, shared, "metric of both runs")
+    columns_a = Columns.of(a, names, cluster=cluster)
+    columns_b = Columns.of(b, names, cluster=cluster)
+    if cluster is not None and cluster != INDEPENDENT and columns_a.ids:
+        if not columns_a.tags:
+            raise UsageError(
+                f"cluster {cluster}: the samples of A have no tags; omit --cluster "
+                "(queries of rankings from files never have tags)"
+            )
+        if cluster not in columns_a.tags:
+            raise UnknownNameError("tag", cluster, [INDEPENDENT, *columns_a.tags])
+    pairing = pair_samples(columns_a, columns_b, a)
+    places = pairing.pairs
+    grouping = Grouping()
+    if a.columns is None is b.columns:
+        keys: dict[str, list[NDArray[np.int64]]] = {}
+        for side, column in ((columns_a, 0),) if cluster else ((columns_a, 0), (columns_b, 1)):
+            for kind, several in side.keys.keys.items():
+                rows = places[:, column]
+                keys.setdefault(kind, []).extend(hashes[rows] for hashes in several)
+        grouping = Grouping.of(len(places), keys, explicit=cluster is not None)
+    found: dict[bytes, list[tuple[MetricChange, SignFlips]]] = {}
+    paired: dict[str, PairedScores] = {}
+    sample_changes: list[SampleChanges] = []
+    claims: list[ClaimChanges] = []
+    for name in names:
+        columns = columns_a.metrics[name], columns_b.metrics[name]
+        scores = paired[name] = PairedScores.of(*columns, places)
+        infos = a.metrics[name], b.metrics[name]
+        higher = infos[1].higher_is_better
+        change = compare_metric(
+            name,
+            scores,
+            higher_is_better=higher,
+            judged=any(info.calls for info in infos),
+            span=max(info.high for info in infos) - min(info.low for info in infos),
+            clusters=grouping.labels,
+        )
+        found.setdefault(scores.key, []).append(change)
+        steps = np.round(scores.b - scores.a, _DIGITS)
+        both = places[scores.places]
+        worst, best = (
+            _most_changed((a, b), both, scores, ways, top)
+            for ways in ((steps, -steps) if higher else (-steps, steps))
+        )
+        sample_changes.append(SampleChanges(name, worst, best))
+        if any(column.judged for column in columns):
+            claims.append(_claim_changes(name, columns, runs=(a, b), pairs=both, top=top))
+    metric_changes = {change.metric: change for change in correct(found)}
+    return Comparison(
+        a=a.manifest.run_id,
+        b=b.manifest.run_id,
+        partial=tuple(run.manifest.run_id for run in (a, b) if run.partial),
+        changes=config_changes(a, b, names),
+        pairing=pairing,
+        cluster=cluster,
+        grouping=grouping,
+        only_a=tuple(name for name in a.metrics if name not in b.metrics),
+        only_b=tuple(name for name in b.metrics if name not in a.metrics),
+        metric_changes=tuple(metric_changes[name] for name in names),
+        sample_changes=tuple(sample_changes),
+        claims=tuple(claims),
+        scores=paired,
+    )
+
+
+def _most_changed(
+    runs: tuple[Run, Run], pairs: NDArray[np.int64], scores: PairedScores, ways: Numbers, top: int
+) -> tuple[SampleChange, ...]:
+    """Return the samples whose `ways` are lowest, if below 0."""
+    found: list[SampleChange] = []
+    changed = np.flatnonzero(ways < 0)
+    for place in changed[lowest(ways[changed], top)].tolist():
+        row_a, row_b = pairs[place].tolist()
+        (id_a, _), (id_b, query) = runs[0].id_and_query(row_a), runs[1].id_and_query(row_b)
+        a, b = float(scores.a[place]), float(scores.b[place])
+        found.append(SampleChange(id_a, id_b, query, a, b, row_a))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Regressions:
+    """Whether B is worse than A, or the doubts for which this cannot be decided.
+
+    `beyond` and `within` have the metrics that got worse, significantly, by more than the minimum
+    effect and by less. With `corrected`, people's labels decided about judged metrics.
+    """
+
+    doubts: tuple[str, ...]
+    beyond: tuple[MetricChange, ...]
+    within: tuple[MetricChange, ...]
+    corrected: bool = False
+
+
+def find_regressions(
+    comparison: Comparison,
+    *,
+    min_effect: float = 0.0,
+    min_paired: float = MIN_PAIRED,
+    corrected: bool = False,
+) -> Regressions:
+    """Return whether B is worse than A by more than `min_effect`.
+
+    This cannot be decided if a run is partial, if less than `min_paired` (0 to 1) of A's samples
+    have a partner, or if B has no score for more than 10% of the pairs that A scored. With
+    `corrected`, people's labels decide about judged metrics, and each must have enough of them.
+    """
+    doubts = [f"run {run} was stopped before every row was finished" for run in comparison.partial]
+    pairs = len(comparison.pairing.pairs)
+    samples = pairs + comparison.pairing.only_a
+    if not pairs:
+        doubts.append("no sample could be paired")
+    elif pairs < (min_paired - EPSILON) * samples:
+        share = f"{pairs:,} of {samples:,} samples of A ({pairs / samples:.0%})"
+        doubts.append(f"only {share} have a partner in B; at least {min_paired:.0%} are needed")
+    if pairs and not any(change.n for change in comparison.metric_changes):
+        doubts.append("no metric was scored in both runs")
+    else:
+        lost: dict[str, list[str]] = {}
+        for change in comparison.metric_changes:
+            number, scored = change.only_in_a, change.n + change.only_in_a
+            if number > (MAX_LOST + EPSILON) * scored:
+                words = f"{number:,} of {count(scored, 'pair')} that A scored"
+                lost.setdefault(f"{words} ({number / scored:.0%})", []).append(change.metric)
+        doubts += (
+            f"{', '.join(names)}: B has no score for {words}; at most {MAX_LOST:.0%} may be missing"
+            for words, names in lost.items()
+        )
+    if corrected:
+        judged = [change for change in comparison.metric_changes if change.judged]
+        doubts += (
+            f"{change.metric}: {change.corrected.problem if change.corrected else 'no labels'}"
+            for change in judged
+            if change.corrected is None or change.corrected.problem
+        )
+        if not judged:
+            doubts.append("no compared metric is judged, so labels cannot correct any")
+    beyond = comparison.regressions(min_effect, corrected=corrected)
+    drops = comparison.regressions(corrected=corrected)
+    within = tuple(change for change in drops if change not in beyond)
+    return Regressions(tuple(doubts), beyond, within, corrected)
+
+
+@dataclass(frozen=True)
+class LabelledRun:
+    """A run, its own labels if it has any, and others for its judge."""
+
+    run: Run
+    own: Calibration | None
+    other: Calibration | None
+
+    @classmethod
+    def of(cls, run: Run, labels: Sequence[HumanLabel], other: Calibration | None) -> "LabelledRun":
+        own = None
+        with suppress(UsageError):
+            own = run.calibrate(labels, "") if labels else None
+        return cls(run, own, other)
+
+    def labels(self, metric: str, *, own: bool) -> MetricCalibration | None:
+        calibration = self.own if own else self.other
+        return calibration.find(metric) if calibration else None
+
+    def n_own(self, metric: str) -> int:
+        found = self.labels(metric, own=True)
+        return len(found.rows) if found else 0
+
+    def problem(self, metric: str) -> str | None:
+        name, number = self.run.manifest.run_id, self.n_own(metric)
+        if self.other is None:
+            rows = count(number, "labelled row")
+            enough = number >= MIN_ROWS
+            return None if enough else f"run {name} has {rows}, and {MIN_ROWS} are needed"
+        corrected = self.other.correct(metric, self.run.manifest, self.run.counts)
+        problem = corrected.problem if corrected else f"it has no labels of {metric}"
+        return problem and f"calibration {self.other.name} and run {name}: {problem}"
+
+
+def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> Comparison:
+    """Return the comparison with corrected differences, for judged metrics that have labels.
+
+    If both runs have enough labels of their own, those count; otherwise, the other labels for both.
+    """
+    changes = list(comparison.metric_changes)
+    for place, change in enumerate(changes):
+        if change.judged:
+            corrected = _corrected(comparison, change.metric, a, b)
+            changes[place] = replace(change, corrected=corrected)
+    return replace(comparison, metric_changes=tuple(changes))
+
+
+def _corrected(
+    comparison: Comparison, metric: str, a: LabelledRun, b: LabelledRun
+) -> CorrectedDifference | None:
+    sides = a, b
+    if not any(side.labels(metric, own=own) for side in sides for own in (True, False)):
+        return None
+    own = all(side.n_own(metric) >= MIN_ROWS for side in sides)
+    problems = [f"run {run} is partial" for run in comparison.partial]
+    if not own:
+        problems += filter(None, (side.problem(metric) for side in sides))
+    labels = [side.labels(metric, own=own) for side in sides]
+    if len({found.of for found in labels if found}) > 1:
+        problems.append("one run has labels of claims, the other of whole responses")
+    scores, groups = comparison.scores[metric], comparison.grouping.labels
+    scored = scores.places
+    if problems or not scored.size:
+        return CorrectedDifference(problem="; ".join(problems) or "no pair was scored")
+    rows: list[list[int]] = comparison.pairing.pairs[scored].T.tolist()
+    units: list[int] = (scored if groups is None else groups[scored]).tolist()
+    made: list[LabelledScores] = []
+    for found, places, numbers in zip(labels, rows, (scores.a, scores.b), strict=True):
+        assert found is not None
+        unit_at = dict(zip(places, units, strict=True))
+        keys: list[tuple[str, int]] = []
+        for row in found.rows:  # a labelled row of a pair has the unit of the pair
+            at = row.position  # also its place, because the run is complete
+            pair = ("pair", unit_at[at]) if at in unit_at else ("row", at)
+            keys.append(pair if own else ("other", row.group))
+        made.append(found.scores(numbers, units, keys=keys, transported=not own))
+    result = corrected_difference(*made)
+    of_a, of_b = (len(found.rows) for found in labels if found)
+    return CorrectedDifference(result.mean, result.interval, (of_a, of_b), transported=not own)

@@ -1,0 +1,436 @@
+"""The pairs of two runs, and how each metric changed over them."""
+
+import math
+import unicodedata
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone.results.grouping import RowKeys
+from ragstone.results.metric_summary import FAILED, SCORED, STATES, UNDEFINED
+from ragstone.results.run import Run
+from ragstone.results.stats.intervals import Clusters, Numbers
+from ragstone.results.stats.paired_tests import (
+    ALPHA,
+    SignFlips,
+    WinLossTie,
+    effect_size,
+    holm,
+    paired_t,
+    sign_flip,
+    smallest_difference,
+    wins_losses_ties,
+)
+from ragstone.types.claim import Label
+from ragstone.types.gate import EPSILON
+from ragstone.types.row import LazyRows, Row
+from ragstone.types.sample import with_history
+from ragstone.types.score import Score, State
+
+LISTED = 3
+"""Ids that a report lists."""
+POWER = 0.8
+_LABELS = tuple(Label)
+_LABEL_CODES = {label: code for code, label in enumerate(_LABELS)}
+
+
+class Unscored(NamedTuple):
+    """How many rows have no number."""
+
+    undefined: int
+    failed: int
+
+    @classmethod
+    def of(cls, states: NDArray[np.uint8]) -> Self:
+        return cls(int(np.sum(states == UNDEFINED)), int(np.sum(states == FAILED)))
+
+
+@lru_cache(maxsize=10_000)
+def claim_key(text: str, against: str) -> int:
+    """Return a number, valid in this process, of a claim's words and the texts it is about."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return hash((" ".join(plain.split()), against))
+
+
+class MetricColumn:
+    """One metric's scores, row by row; the value of a row without one is 0."""
+
+    def __init__(self) -> None:
+        self.values = array("d")
+        self._states = bytearray()
+        self._keys = array("q")
+        self._labels = bytearray()
+        self._ends = array("q", [0])
+
+    def add(self, score: Score | None) -> None:
+        state = State.UNDEFINED if score is None else score.state
+        self._states.append(STATES.index(state))
+        self.values.append(0.0 if score is None or score.value is None else score.value)
+        for claim in () if score is None else score.claims:
+            self._keys.append(claim_key(claim.text, claim.against))
+            self._labels.append(_LABEL_CODES[claim.label])
+        self._ends.append(len(self._keys))
+
+    def extend(self, values: NDArray[np.float64], states: NDArray[np.int8]) -> None:
+        self._states += states.astype(np.uint8).tobytes()
+        self.values.frombytes(np.where(states == SCORED, values, 0.0).tobytes())
+        self._ends.extend([len(self._keys)] * len(values))
+
+    @property
+    def judged(self) -> bool:
+        return bool(self._keys)
+
+    def take(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        return np.frombuffer(self.values)[rows], np.frombuffer(self._states, np.uint8)[rows]
+
+    def claims(self, row: int) -> dict[int, Label]:
+        start, end = self._ends[row], self._ends[row + 1]
+        found: dict[int, Label] = {}
+        for place in range(start, end):
+            found.setdefault(self._keys[place], _LABELS[self._labels[place]])
+        return found
+
+
+class Columns:
+    """The rows of one run, as a comparison needs them: hashes of ids and queries, and scores."""
+
+    def __init__(self, metrics: Iterable[str], *, cluster: str | None = None) -> None:
+        self.ids, self.queries = array("q"), array("q")
+        self.keys = RowKeys(cluster)
+        self.tags: dict[str, None] = {}
+        self.metrics: Mapping[str, MetricColumn] = {name: MetricColumn() for name in metrics}
+
+    @classmethod
+    def of(cls, run: Run, metrics: Iterable[str], *, cluster: str | None = None) -> "Columns":
+        columns = cls(metrics, cluster=cluster)
+        if (rows := run.columns) is None:
+            whole = run.rows
+            for row in whole.without_exchanges() if isinstance(whole, LazyRows) else whole:
+                columns.add(row)
+            return columns
+        columns.ids.extend(map(hash, rows.ids))
+        columns.queries.extend(hash(query.strip()) for query in rows.queries)
+        for name, column in columns.metrics.items():
+            column.extend(*rows.column(name))
+        return columns
+
+    def add(self, row: Row) -> None:
+        sample = row.sample
+        self.ids.append(hash(sample.id))
+        self.queries.append(hash(sample.query.strip()))
+        self.tags |= dict.fromkeys(sample.tags)
+        self.keys.add(with_history(sample.query, sample.history), sample.contexts, sample.tags)
+        for name, column in self.metrics.items():
+            column.add(row.scores.get(name))
+
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The pairs of two runs, and what could not be paired.
+
+    Attributes:
+        pairs: int64[pairs, 2], their places in the rows of A and of B, in the order of A.
+        by_id, by_query: pairs with the same id and query, and with the same query only.
+        renamed: number of ids with different queries in the two runs; they are not paired.
+        ambiguous: unpaired rows whose query appears twice in their run.
+    """
+
+    pairs: Places = field(compare=False)
+    by_id: int
+    by_query: int
+    only_a: int
+    only_b: int
+    renamed: int
+    ambiguous: int
+    first_renamed: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "pairs": len(self.pairs),
+            "by_id": self.by_id,
+            "by_query": self.by_query,
+            "only_a": self.only_a,
+            "only_b": self.only_b,
+            "other_query": self.renamed,
+            "ambiguous": self.ambiguous,
+        }
+
+
+def pair_samples(a: Columns, b: Columns, run_a: Run) -> Pairing:
+    ids_a, queries_a, ids_b, queries_b = (
+        np.asarray(hashes, np.int64) for hashes in (a.ids, a.queries, b.ids, b.queries)
+    )
+    _, found, others = np.intersect1d(ids_a, ids_b, return_indices=True)
+    order = np.argsort(found)
+    found, others = found[order], others[order]
+    is_same = queries_a[found] == queries_b[others]
+    renamed = found[~is_same]
+    same = np.column_stack([found[is_same], others[is_same]])
+
+    left_a = np.delete(np.arange(ids_a.size), same[:, 0])
+    left_b = np.delete(np.arange(ids_b.size), same[:, 1])
+    once_a, once_b = _unique(queries_a, left_a), _unique(queries_b, left_b)
+    _, one, two = np.intersect1d(
+        queries_a[once_a], queries_b[once_b], assume_unique=True, return_indices=True
+    )
+    by_query = np.column_stack([once_a[one], once_b[two]])
+    places = np.concatenate([same, by_query]).astype(np.int64)
+    return Pairing(
+        pairs=places[np.argsort(places[:, 0])],
+        by_id=len(same),
+        by_query=len(by_query),
+        only_a=len(left_a) - len(by_query),
+        only_b=len(left_b) - len(by_query),
+        renamed=len(renamed),
+        ambiguous=len(left_a) - len(once_a) + len(left_b) - len(once_b),
+        first_renamed=tuple(run_a.id_and_query(place)[0] for place in renamed[:LISTED].tolist()),
+    )
+
+
+def _unique(queries: Places, places: NDArray[np.intp]) -> NDArray[np.intp]:
+    _, first, times = np.unique(queries[places], return_index=True, return_counts=True)
+    return places[first[times == 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class PairedScores:
+    """One metric's numbers in A and in B, over the pairs that have both, at these `places`."""
+
+    places: NDArray[np.int64]
+    a: Numbers
+    b: Numbers
+    unscored_a: Unscored
+    unscored_b: Unscored
+    only_a: int
+    only_b: int
+
+    @classmethod
+    def of(cls, a: MetricColumn, b: MetricColumn, pairs: NDArray[np.int64]) -> Self:
+        (values_a, states_a), (values_b, states_b) = a.take(pairs[:, 0]), b.take(pairs[:, 1])
+        scored_a, scored_b = states_a == SCORED, states_b == SCORED
+        places = np.flatnonzero(scored_a & scored_b)
+        return cls(
+            places=places,
+            a=values_a[places],
+            b=values_b[places],
+            unscored_a=Unscored.of(states_a),
+            unscored_b=Unscored.of(states_b),
+            only_a=int(scored_a.sum()) - places.size,
+            only_b=int(scored_b.sum()) - places.size,
+        )
+
+    @property
+    def key(self) -> bytes:
+        return blake2b(b"".join(x.tobytes() for x in (self.places, self.a, self.b))).digest()
+
+
+class Finding(StrEnum):
+    """What the difference of a metric shows."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    NOT_SHOWN = "no difference shown"
+    TOO_FEW = "too few to tell"
+
+
+@dataclass(frozen=True)
+class CorrectedDifference:
+    """The difference by people's labels of so many rows of A and of B, or the problem."""
+
+    mean: float | None = None
+    interval: tuple[float, float] | None = None
+    labels: tuple[int, int] = (0, 0)
+    transported: bool = False
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class MetricChange:
+    """One metric of two runs, over the pairs that both runs scored.
+
+    Attributes:
+        span: the largest difference that the metric's range allows.
+        difference: the mean of B less that of A, in the metric's unit.
+        interval: of the difference; it excludes 0 exactly if the difference is significant.
+        confidence: of the interval: 0.95, or more if Holm's method corrects for several metrics.
+        p, p_t: of the paired sign-flip test, and of the paired t-test; over clusters, if any.
+        p_adjusted: p, adjusted by Holm's method for the number of metrics with different numbers.
+        same_as: an earlier metric with the same numbers, with which it counts as one.
+        conclusive: whether any differences of so many pairs (or clusters) could be significant.
+        effect: Cohen's d_z.
+        min_detectable_difference: the smallest true difference that this many pairs would show
+            with 80% power; None if it exceeds the metric's range, or the differences do not vary.
+        groups, spread: number of independent differences, and their standard deviation.
+        correlation: of the groups' means in A and in B; 0 if either side does not vary.
+    """
+
+    metric: str
+    higher_is_better: bool
+    judged: bool
+    span: float
+    n: int
+    unscored_a: Unscored
+    unscored_b: Unscored
+    only_in_a: int
+    only_in_b: int
+    mean_a: float | None
+    mean_b: float | None
+    difference: float | None
+    p: float | None
+    p_t: float | None
+    effect: float | None
+    win_loss_tie: WinLossTie
+    min_detectable_difference: float | None
+    groups: int
+    spread: float | None
+    correlation: float
+    interval: tuple[float, float] | None = None
+    confidence: float | None = None
+    p_adjusted: float | None = None
+    same_as: str | None = None
+    conclusive: bool = False
+    corrected: CorrectedDifference | None = None
+
+    @property
+    def significant(self) -> bool:
+        return self.p_adjusted is not None and self.p_adjusted < ALPHA
+
+    @property
+    def gain(self) -> float | None:
+        """The difference, signed so that more than 0 is better."""
+        if self.difference is None:
+            return None
+        return self.difference if self.higher_is_better else -self.difference
+
+    @property
+    def finding(self) -> Finding:
+        if not self.conclusive or self.gain is None:
+            return Finding.TOO_FEW
+        if not self.significant:
+            return Finding.NOT_SHOWN
+        return Finding.BETTER if self.gain > 0 else Finding.WORSE
+
+    def is_regression(self, min_effect: float = 0.0, *, corrected: bool = False) -> bool:
+        """Whether it got worse; with `corrected`, by the interval of people's labels, if judged."""
+        found = self.corrected
+        if corrected and self.judged:
+            if found is None or found.mean is None or found.interval is None:
+                return False
+            sign = -1 if self.higher_is_better else 1
+            drops = [sign * end for end in found.interval]
+            return min(drops) > 0 and sign * found.mean > min_effect + EPSILON
+        drop = -(self.gain or 0.0)
+        return self.finding is Finding.WORSE and drop > min_effect + EPSILON
+
+    def to_dict(self) -> dict[str, object]:
+        same = ["higher_is_better", "n", "mean_a", "mean_b", "difference", "interval"]
+        same += ["confidence", "p", "p_t", "p_adjusted", "same_as"]
+        return {
+            "finding": self.finding.value,
+            "significant": self.significant,
+            **{name: getattr(self, name) for name in same},
+            "effect_size": self.effect,
+            **self.win_loss_tie._asdict(),
+            "smallest_difference": self.min_detectable_difference,
+            "unscored_a": self.unscored_a._asdict(),
+            "unscored_b": self.unscored_b._asdict(),
+            "scored_in_a_only": self.only_in_a,
+            "scored_in_b_only": self.only_in_b,
+            "corrected": self.corrected and vars(self.corrected),
+        }
+
+
+def compare_metric(
+    metric: str,
+    scores: PairedScores,
+    *,
+    higher_is_better: bool,
+    judged: bool,
+    span: float,
+    clusters: NDArray[np.int64] | None,
+) -> tuple[MetricChange, SignFlips]:
+    """Return how a metric changed, with its test, for which `correct` decides the level."""
+    differences = scores.b - scores.a
+    count = differences.size
+    labels = None if clusters is None else clusters[scores.places]
+    independent = differences
+    if labels is not None and count:
+        independent = Clusters.of(differences, labels).linearized
+    enough = len(independent) > 1
+    spread = detectable = None
+    correlation = 0.0
+    if enough:
+        spread = float(np.std(independent, ddof=1))
+        a, b = (
+            float(np.var(Clusters.of(side, labels).linearized, ddof=1))
+            for side in (scores.a, scores.b)
+        )
+        if min(a, b) > 0:
+            correlation = (a + b - spread**2) / (2 * math.sqrt(a * b))
+        detectable = smallest_difference(spread, len(independent), power=POWER)
+    test = sign_flip(differences, clusters=labels)
+    change = MetricChange(
+        metric=metric,
+        higher_is_better=higher_is_better,
+        judged=judged,
+        span=span,
+        n=count,
+        unscored_a=scores.unscored_a,
+        unscored_b=scores.unscored_b,
+        only_in_a=scores.only_a,
+        only_in_b=scores.only_b,
+        mean_a=math.fsum(scores.a) / count if count else None,
+        mean_b=math.fsum(scores.b) / count if count else None,
+        difference=math.fsum(differences) / count if count else None,
+        p=test.p if enough else None,
+        p_t=paired_t(independent) if enough else None,
+        effect=effect_size(differences),
+        win_loss_tie=wins_losses_ties(differences, higher_is_better=higher_is_better),
+        min_detectable_difference=None if detectable is None or detectable > span else detectable,
+        groups=test.groups,
+        spread=spread,
+        correlation=correlation,
+    )
+    return change, test
+
+
+def correct(found: Mapping[bytes, Sequence[tuple[MetricChange, SignFlips]]]) -> list[MetricChange]:
+    """Return the changes corrected for their number by Holm's method: p, interval and finding.
+
+    Metrics with equal keys of their scores are one test. Holm tests each p at the level ALPHA /
+    `tests`, and stops at the first that is not below it; the interval has that level too.
+    """
+    ps = {key: same[0][0].p for key, same in found.items()}
+    tested = {key: p for key, p in ps.items() if p is not None}
+    adjusted = dict(zip(tested, holm(list(tested.values())), strict=True))
+    rejected = sum(p < ALPHA for p in adjusted.values())
+    ranks = {key: rank for rank, key in enumerate(sorted(tested, key=tested.__getitem__))}
+    corrected: list[MetricChange] = []
+    for key, same in found.items():
+        for change, test in same:
+            if key not in adjusted:
+                corrected.append(change)
+                continue
+            tests = len(tested) - min(ranks[key], rejected)
+            ends = test.interval(tests)
+            corrected.append(
+                replace(
+                    change,
+                    interval=ends and (max(ends[0], -change.span), min(ends[1], change.span)),
+                    confidence=1 - ALPHA / tests,
+                    p_adjusted=adjusted[key],
+                    same_as=None if change is same[0][0] else same[0][0].metric,
+                    conclusive=test.can_reject(tests),
+                )
+            )
+    return corrected
