@@ -13,8 +13,7 @@ from ragstone.judges.base import ScriptedJudge
 from ragstone.reports.comparison import sections
 from ragstone.reports.excel import cutoff, write_workbook, write_workbooks
 from ragstone.reports.format import CAUSES, LABELS
-from ragstone.reports.html.page import render, write_html
-from ragstone.reports.html.samples import sample_document
+from ragstone.reports.html.page import render, sample_document, write_html
 from ragstone.reports.markdown import run_as_markdown
 from ragstone.reports.terminal import print_run
 from ragstone.reports.view import (

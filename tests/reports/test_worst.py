@@ -17,9 +17,9 @@ from ragstone import evaluate
 from ragstone.errors import Cause
 from ragstone.metrics import get
 from ragstone.metrics.claim_scoring import PolicyScorer
-from ragstone.reports.advice import next_step
 from ragstone.reports.html.page import write_html
 from ragstone.reports.junit import write_junit
+from ragstone.reports.terminal import next_step
 from ragstone.reports.worst import (
     RANKING_EXCERPT,
     WORST,

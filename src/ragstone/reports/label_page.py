@@ -20,8 +20,19 @@ from starlette.types import ASGIApp
 
 from ragstone.errors import RagstoneError, UsageError
 from ragstone.evaluation.labelling import RULE, Item, LabelSession
-from ragstone.reports.viewer.app import LOOPBACK, RequestGuard, host_check, listen, serve, url_for
-from ragstone.reports.viewer.views import asset, error_response, html_response, icon, json_response
+from ragstone.reports.viewer import (
+    LOOPBACK,
+    RequestGuard,
+    asset,
+    error_response,
+    host_check,
+    html_response,
+    icon,
+    json_response,
+    listen,
+    serve,
+    url_for,
+)
 from ragstone.types.claim import JudgedClaim
 
 DATA = "/labels.json"
