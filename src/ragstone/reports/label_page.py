@@ -16,7 +16,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
 from ragstone.errors import RagstoneError, UsageError
 from ragstone.evaluation.labelling import RULE, Item, LabelSession
@@ -33,7 +32,6 @@ from ragstone.reports.viewer import (
     serve,
     url_for,
 )
-from ragstone.types.claim import JudgedClaim
 
 DATA = "/labels.json"
 TOKEN = "X-Ragstone-Token"  # noqa: S105 - the name of a header
@@ -41,38 +39,26 @@ _VALUES = {"yes": True, "no": False, "unknown": None}
 
 
 def serve_labels(session: LabelSession, *, port: int, ready: Callable[[str], None]) -> None:
-    """Serve one annotator's session on this machine until Ctrl-C; `ready` gets the URL.
-
-    Raises:
-        UsageError: the port cannot be used; 0 takes a free one.
-    """
+    """Serve one annotator's session on this machine until Ctrl-C; `ready` gets the URL."""
     token = token_urlsafe(24)
-    with listen(LOOPBACK, port) as at:
-        bound: int = at.getsockname()[1]
-        app = make_label_app(session, token=token, host=LOOPBACK, port=bound)
-        serve(app, at, ready=lambda: ready(f"{url_for(LOOPBACK, bound)}/#{token}"))
-
-
-def make_label_app(session: LabelSession, *, token: str, host: str, port: int) -> ASGIApp:
     views = _Views(session, token)
     routes = [
-        Route("/", views.page),
+        Route("/", lambda _: html_response("label.html", rule=RULE)),
         Route(DATA, views.answer, methods=["POST"]),
         Route("/assets/{name}", asset),
         Route("/favicon.ico", icon),
     ]
     handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
     app = Starlette(routes=routes, exception_handlers=handlers)
-    return RequestGuard(app, is_own_host=host_check(host, port), post=DATA)
+    with listen(LOOPBACK, port) as at:
+        bound: int = at.getsockname()[1]
+        guard = RequestGuard(app, is_own_host=host_check(LOOPBACK, bound), post=DATA)
+        serve(guard, at, ready=lambda: ready(f"{url_for(LOOPBACK, bound)}/#{token}"))
 
 
 class _Views:
     def __init__(self, session: LabelSession, token: str) -> None:
         self._session, self._token, self._lock = session, token, asyncio.Lock()
-
-    def page(self, request: Request) -> Response:
-        del request
-        return html_response("label.html", {"rule": RULE})
 
     async def answer(self, request: Request) -> Response:
         if not compare_digest(request.headers.get(TOKEN, "").encode(), self._token.encode()):
@@ -102,33 +88,28 @@ class _Views:
                 pass
             case _:
                 raise UsageError("This request is not valid.")
-        labels = session.labels
-        last = next(reversed(labels), None)
-        current = session.next()
+        labels, current = session.labels, session.next()
+        claim = None
+        if current:
+            row = session.row(current)
+            judged = row.scores[session.plan.metric].claims[current.claim]
+            claim = {
+                "item": current,
+                "sample_id": row.sample.id,
+                "query": row.sample.asked,
+                "response": row.sample.response,
+                "claim": judged.text,
+                "span": judged.span,
+                "contexts": [each.text for each in row.sample.contexts or ()],
+            }
+        shown = {"text", "label", "reason", "evidence"}
         return {
             "run": session.run_id,
             "annotator": session.annotator,
             "done": len(labels),
             "total": session.plan.claims,
             "skipped": sum(each not in labels for each in session.skipped),
-            "last": last,
-            "current": current and self._claim(current),
-            "verdict": verdict and _verdict(verdict),
+            "last": next(reversed(labels), None),
+            "current": claim,
+            "verdict": verdict and verdict.model_dump(mode="json", include=shown),
         }
-
-    def _claim(self, item: Item) -> dict[str, object]:
-        row = self._session.row(item)
-        claim = row.scores[self._session.plan.metric].claims[item.claim]
-        return {
-            "item": item,
-            "sample_id": row.sample.id,
-            "query": row.sample.asked,
-            "response": row.sample.response,
-            "claim": claim.text,
-            "span": claim.span,
-            "contexts": [each.text for each in row.sample.contexts or ()],
-        }
-
-
-def _verdict(claim: JudgedClaim) -> dict[str, object]:
-    return claim.model_dump(mode="json", include={"text", "label", "reason", "evidence"})

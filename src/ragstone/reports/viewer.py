@@ -9,7 +9,7 @@ import errno
 import ipaddress
 import json
 import socket
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -48,7 +48,6 @@ _HEADINGS = {
 EXAMPLES = 10
 """Samples and claims listed in each section of a comparison."""
 DEFAULT_RUNS = 100
-"""Runs in the list by default."""
 COUNTED_ROWS = 10_000
 """Rows that are counted quickly enough for the list."""
 SHOWN_ROWS = 1000
@@ -77,7 +76,7 @@ class Views:
             known = summarize(self._store, info) if is_short else info
             runs.append({**run_entry(known), "state": state})
         more = len(infos) > limit
-        return html_response("runs.html", {"store": self._store.name, "runs": runs, "more": more})
+        return html_response("runs.html", store=self._store.name, runs=runs, more=more)
 
     def run(self, request: Request) -> Response:
         name: str = request.path_params["run"]
@@ -89,8 +88,8 @@ class Views:
         calibration = self._calibration or plan.calibration
         run = run.with_plan(plan.model_copy(update={"calibration": calibration}))
         running = info.id in running_runs(self._store)
-        context = page_context(run, SHOWN_ROWS) | {"tag": info.tag, "running": running}
-        return html_response("stored_run.html", context)
+        context = page_context(run, SHOWN_ROWS)
+        return html_response("stored_run.html", tag=info.tag, running=running, **context)
 
     def compare(self, request: Request) -> Response:
         names = [request.query_params.get(side, "") for side in ("a", "b")]
@@ -111,45 +110,33 @@ class Views:
             index = rows.index_at(position) if isinstance(rows, StoredRows) else position
             return f"{page}#sample={index}"
 
-        def chart(change: MetricChange) -> Markup:
-            info = b.metrics[change.metric]
-            found = [
-                Dot(x, y, number, words, sample_url(row))
-                for x, y, number, words, row in _dots(comparison, change)
-            ]
-            title = f"Scores of samples by {change.metric}"
-            return scatter(found, info.range, title=title, higher_is_better=info.higher_is_better)
-
-        changes = comparison.metric_changes
+        scatters: dict[str, Markup] = {}
+        for change in comparison.metric_changes:
+            if change.n:
+                dots = list(_dots(comparison, change, sample_url))
+                title = f"Scores of samples by {change.metric}"
+                ends, higher = b.metrics[change.metric].range, change.higher_is_better
+                scatters[change.metric] = scatter(dots, ends, title=title, higher_is_better=higher)
         return html_response(
             "compare.html",
-            {
-                "a": a,
-                "b": b,
-                "comparison": comparison,
-                "verdict": verdict(find_regressions(comparison)),
-                "sections": {each.name: each for each in sections(comparison)},
-                "forest": forest(changes),
-                "scatters": {each.metric: chart(each) for each in changes if each.n},
-                "sample_url": sample_url,
-            },
+            a=a,
+            b=b,
+            comparison=comparison,
+            verdict=verdict(find_regressions(comparison)),
+            sections={each.name: each for each in sections(comparison)},
+            forest=forest(comparison.metric_changes),
+            scatters=scatters,
+            sample_url=sample_url,
         )
-
-    def health(self, request: Request) -> Response:
-        del request
-        return json_response({"status": "ok"})
 
     def _info(self, name: str) -> RunInfo:
         return self._store.info(find_run(self._store, name))
 
 
 def _dots(
-    comparison: Comparison, change: MetricChange
-) -> Iterator[tuple[float, float, int, str, int]]:
-    """Yield the scores in A and B of pairs near each other, their number, and a row of A.
-
-    The row is the first of those that got worse most, so a dot leads to the worst of its samples.
-    """
+    comparison: Comparison, change: MetricChange, sample_url: Callable[[int], str]
+) -> Iterator[Dot]:
+    """Yield a dot for pairs near each other; it leads to the first that got worse most."""
     scores = comparison.scores[change.metric]
     if not scores.places.size:
         return
@@ -165,7 +152,7 @@ def _dots(
         values[firsts].tolist(), numbers.tolist(), rows.tolist(), strict=True
     ):
         words = f"{count(number, 'sample')}: {brief(a)} in A, {brief(b)} in B"
-        yield a, b, number, words, row
+        yield Dot(a, b, number, words, sample_url(row))
 
 
 def asset(request: Request) -> Response:
@@ -177,18 +164,17 @@ def asset(request: Request) -> Response:
         raise HTTPException(404, f"There is no file {name}.") from None
 
 
-def icon(request: Request) -> Response:
-    del request
+def icon(_: Request) -> Response:
     return Response(status_code=204)
 
 
-def html_response(template: str, context: Mapping[str, object], *, status: int = 200) -> Response:
+def html_response(template: str, *, status: int = 200, **context: object) -> Response:
     html = render(template, **context).encode("utf-8", "replace")
     return Response(html, status, media_type="text/html; charset=utf-8")
 
 
 def json_response(document: object, *, status: int = 200) -> Response:
-    """Return plain data as JSON, in ASCII because a lone surrogate has no UTF-8."""
+    # ASCII, because a lone surrogate has no UTF-8
     text = json.dumps(finite(document), allow_nan=False, separators=(",", ":"))
     return Response(text, status, media_type="application/json")
 
@@ -205,8 +191,7 @@ async def error_response(request: Request, error: Exception) -> Response:
     if request.url.path.endswith(".json"):
         return json_response({"error": message}, status=status)
     heading = _HEADINGS.get(status, _HEADINGS[400])
-    context = {"heading": heading, "message": message}
-    return html_response("error.html", context, status=status)
+    return html_response("error.html", status=status, heading=heading, message=message)
 
 
 _HEADERS = {
@@ -224,17 +209,14 @@ _HEADERS = {
 
 
 def make_app(store: Store, *, host: str, port: int, calibration: str | None = None) -> ASGIApp:
-    """Return the application over a store, for a server that listens on that host and port.
-
-    `calibration` corrects the means, and the differences of runs without labels of their own.
-    """
+    """Return the application over a store; `calibration` corrects means and differences."""
     views = Views(store, calibration)
     routes = [
         Route("/", views.runs),
         Route("/runs/{run}", _one_at_a_time(views.run), name="run"),
         Route("/compare", _one_at_a_time(views.compare)),
         Route("/assets/{name}", asset),
-        Route("/healthz", views.health),
+        Route("/healthz", lambda _: json_response({"status": "ok"})),
         Route("/favicon.ico", icon),
     ]
     handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
@@ -245,7 +227,6 @@ def make_app(store: Store, *, host: str, port: int, calibration: str | None = No
 def _one_at_a_time(
     view: Callable[[Request], Response],
 ) -> Callable[[Request], Coroutine[None, None, Response]]:
-    """Return the view as one whose slow requests wait for each other and for nothing else."""
     limiter = CapacityLimiter(1)
 
     async def answer(request: Request) -> Response:
@@ -255,10 +236,9 @@ def _one_at_a_time(
 
 
 class RequestGuard:
-    """Middleware that refuses foreign requests and adds security headers to every response.
+    """Middleware that refuses foreign requests and adds security headers to every response."""
 
-    Starlette's TrustedHostMiddleware checks neither the port nor where a request comes from.
-    """
+    # Starlette's TrustedHostMiddleware checks neither the port nor where a request comes from
 
     def __init__(
         self, app: ASGIApp, *, is_own_host: Callable[[str], bool], post: str | None = None
@@ -290,14 +270,12 @@ class RequestGuard:
         elif scope["method"] not in ("GET", "HEAD"):
             allow = {"Allow": "GET, HEAD"}
             return PlainTextResponse("The viewer is read-only.\n", status_code=405, headers=allow)
-        if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
-            return None
         followed_link = (
             headers.get("sec-fetch-mode") == "navigate"
             and headers.get("sec-fetch-dest", "document") == "document"
             and not scope["path"].endswith(".json")
         )
-        if followed_link:
+        if followed_link or headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
             return None
         return PlainTextResponse("Requests from other sites are refused.\n", status_code=403)
 
@@ -319,21 +297,16 @@ def host_check(host: str, port: int) -> Callable[[str], bool]:
         name = name.removeprefix("[").removesuffix("]")
         if given_port != str(port):
             return False
-        return name in names or (on_all_interfaces and _is_ip_address(name))
+        if name in names or not on_all_interfaces:
+            return name in names
+        try:
+            return bool(ipaddress.ip_address(name))
+        except ValueError:
+            return False
 
     return is_own_host
 
 
-def _is_ip_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-SHUTDOWN_SECONDS = 1
-"""How long a request in progress may take when the server stops."""
 LOOPBACK = "127.0.0.1"
 
 
@@ -345,11 +318,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 takes a free one.
-
-    Raises:
-        UsageError: the address cannot be used.
-    """
+    """Return a listening socket; port 0 takes a free one."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=128)
@@ -380,11 +349,7 @@ def serve(app: ASGIApp, at: socket.socket, *, ready: Callable[[], None]) -> None
 
 @contextmanager
 def serve_in_background(place: str | Path) -> Generator[str, None, None]:
-    """Serve a store's pages on this machine during the block; gives their URL.
-
-    Raises:
-        StoreError: there is no store at that place, or it cannot be read.
-    """
+    """Serve a store's pages on this machine during the block; gives their URL."""
     with Store.open(place, reading=True) as store, listen(LOOPBACK, 0) as at:
         port: int = at.getsockname()[1]
         server = _server(make_app(store, host=LOOPBACK, port=port))
@@ -407,6 +372,6 @@ def _server(app: ASGIApp) -> uvicorn.Server:
         ws="none",
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_graceful_shutdown=1,  # second
     )
     return uvicorn.Server(config)

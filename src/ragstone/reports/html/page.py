@@ -1,13 +1,12 @@
 """The page of a run as one HTML file, and the templates and assets of all pages."""
 
+import gzip
 import json
 import math
 import re
-import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from itertools import islice
@@ -73,34 +72,22 @@ _CUTOFF = re.compile(r"(.*)@(\d+)(.*)")
 _FOLDER = Path(__file__).parent
 
 Metrics = Mapping[str, Mapping[str, object]]
-"""A run's metrics from its summary: figures by key, by the metric's name."""
+"""A run's metrics from its summary: metric -> figures by key."""
 
 
 def write_html(run: Run, path: Path) -> None:
-    """Write a run as one HTML file that needs no network.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    write_file(path, partial(_write, run))
+    """Write a run as one HTML file that needs no network."""
+    write_file(path, lambda part: write_page(part, "file.html", **page_context(run)))
 
 
-def _write(run: Run, path: Path) -> None:
-    script, style = ("\n".join(map(read_asset, names)) for names in (SCRIPTS, STYLES))
-    # the Content-Security-Policy allows exactly these two inline texts
-    script_hash, style_hash = (
-        b64encode(sha256(text.encode()).digest()).decode() for text in (script, style)
-    )
-    parts = render_parts(
-        "file.html",
-        **page_context(run),
-        script_text=Markup(script),  # noqa: S704 - our own file
-        script_hash=script_hash,
-        style_text=Markup(style),  # noqa: S704 - our own file
-        style_hash=style_hash,
-    )
+def write_page(path: Path, template: str, **context: object) -> None:
+    for kind, names in (("script", SCRIPTS), ("style", STYLES)):
+        text = "\n".join(map(read_asset, names))
+        context[f"{kind}_text"] = Markup(text)  # noqa: S704 - our own file
+        # the Content-Security-Policy allows exactly these two inline texts
+        context[f"{kind}_hash"] = b64encode(sha256(text.encode()).digest()).decode()
     with path.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(parts)
+        stream.writelines(_environment().get_template(template).generate(context))
 
 
 def page_context(run: Run, max_rows: int | None = None) -> dict[str, object]:
@@ -110,25 +97,12 @@ def page_context(run: Run, max_rows: int | None = None) -> dict[str, object]:
 
 
 def render(template: str, **context: object) -> str:
-    """Return a template filled with data; all texts are escaped and safe to show.
-
-    Raises:
-        UndefinedError: the template uses a name that the context does not have.
-    """
+    """Return a template filled with data; all texts are escaped and safe to show."""
     return _environment().get_template(template).render(context)
-
-
-def render_parts(template: str, **context: object) -> Iterator[str]:
-    return _environment().get_template(template).generate(context)
 
 
 @cache
 def read_asset(name: str) -> str:
-    """Return a script or a style sheet.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-    """
     folder = _FOLDER / "assets"
     if name not in {path.name for path in folder.iterdir()}:
         raise FileNotFoundError(f"there is no asset {name!r}")
@@ -155,6 +129,7 @@ def _environment() -> Environment:
     cast("dict[str, object]", environment.globals).update(
         {each.__name__: each for each in (gauge, histogram, outcomes, reliability, margin)},
         version=version("ragstone"),
+        CHUNK=CHUNK,
         OUTCOMES=OUTCOMES,
         scripts=SCRIPTS,
         styles=STYLES,
@@ -199,16 +174,10 @@ def focus(run: Mapping[str, object]) -> str | None:
 
 
 def families(metrics: Metrics) -> dict[str, Metrics]:
-    """Return the metrics of each family, in the run's order."""
-    names = dict.fromkeys(str(figures.get("family", "")) for figures in metrics.values())
-    return {
-        family: {
-            name: figures
-            for name, figures in metrics.items()
-            if str(figures.get("family", "")) == family
-        }
-        for family in names
-    }
+    found: dict[str, dict[str, Mapping[str, object]]] = {}
+    for name, figures in metrics.items():
+        found.setdefault(str(figures.get("family", "")), {})[name] = figures
+    return dict(found)
 
 
 def curves(metrics: Metrics) -> dict[str, Markup]:
@@ -234,10 +203,7 @@ def corrections(found: Mapping[str, object]) -> list[Line]:
 
 
 class Gap(NamedTuple):
-    """Why scores are missing, and the titles of the metrics with this reason and number.
-
-    `cause` is None for undefined scores.
-    """
+    """Why scores of some metrics are missing; `cause` is None for undefined scores."""
 
     cause: str | None
     why: str
@@ -262,10 +228,7 @@ def gaps(metrics: Metrics, titles: Mapping[str, str]) -> list[Gap]:
 
 
 def sample_summary(row: Row) -> dict[str, object]:
-    """Return a sample as listed: its place, id, query, tags and scores.
-
-    Scores have `passed` and `fallback` only if there is something to show, for short files.
-    """
+    """Return a sample as listed; scores omit `passed` and `fallback` if not set, to be short."""
     sample = row.sample
     return {
         "place": row.index,
@@ -355,11 +318,8 @@ def _exchange_document(exchange: Exchange) -> dict[str, object]:
 def claim_sources(
     metric: str, claims: Sequence[JudgedClaim]
 ) -> list[Literal["response", "reference"]]:
-    """Return whether each claim of a score comes from the response or the reference.
-
-    A stored score does not record it, but lists the claims of one check after another, and
-    neighboring checks compare claims with different texts.
-    """
+    # a stored score does not record it, but lists the claims of one check after another, and
+    # neighboring checks compare claims with different texts
     found = _find_metric(metric) if claims else None
     checks = iter(found.active_checks if isinstance(found, ClaimVerifier) else ())
     sources: list[Literal["response", "reference"]] = []
@@ -381,47 +341,24 @@ def _find_metric(name: str) -> Metric | None:
         return None
 
 
-@dataclass(frozen=True)
-class Block:
-    """A block of samples: ASCII JSON, compressed with gzip, in base64.
-
-    Attributes:
-        number: index of a chunk of full samples, from 0; None for the list of all samples.
-        rows: samples in one chunk.
-    """
-
-    number: int | None
-    text: str
-    rows: int = CHUNK
-
-
-def embed_samples(run: Run) -> Iterator[Block]:
-    rows, number, listing = iter(run.rows), 0, _GzipList()
+def embed_samples(run: Run) -> Iterator[tuple[int | None, str]]:
+    """Yield samples as gzipped JSON in base64: numbered chunks, then the list (None)."""
+    rows, number, listing = iter(run.rows), 0, list[str]()
     while chunk := list(islice(rows, CHUNK)):
-        block = _GzipList()
-        for row, scores in zip(chunk, policy_scores(chunk, run.metrics), strict=True):
-            block.append(sample_document(row, scores))
-            listing.append(sample_summary(row))
-        yield Block(number, block.finish())
+        scores = policy_scores(chunk, run.metrics)
+        yield (
+            number,
+            _packed(_json(sample_document(*pair)) for pair in zip(chunk, scores, strict=True)),
+        )
+        listing += map(_json, map(sample_summary, chunk))
         number += 1
-    yield Block(None, listing.finish())
+    yield None, _packed(listing)
 
 
-class _GzipList:
-    """A JSON list that is compressed while it grows."""
+def _json(document: object) -> str:
+    # ASCII with escapes, because a lone surrogate has no UTF-8
+    return json.dumps(document, allow_nan=False, separators=(",", ":"))
 
-    def __init__(self) -> None:
-        self._gzip = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS, memLevel=9)
-        self._parts: list[bytes] = []
-        self._separator = "["
 
-    def append(self, item: object) -> None:
-        # ASCII with escapes, because a lone surrogate has no UTF-8
-        text = json.dumps(item, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-        self._parts.append(self._gzip.compress((self._separator + text).encode()))
-        self._separator = ","
-
-    def finish(self) -> str:
-        end = "[]" if self._separator == "[" else "]"
-        self._parts.append(self._gzip.compress(end.encode()) + self._gzip.flush())
-        return b64encode(b"".join(self._parts)).decode()
+def _packed(texts: Iterable[str]) -> str:
+    return b64encode(gzip.compress(f"[{','.join(texts)}]".encode(), mtime=0)).decode()
