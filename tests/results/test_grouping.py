@@ -64,7 +64,8 @@ def test_rows_that_share_a_query_contexts_or_a_source_are_grouped(shared: str) -
     found = grouping(rows(60, **SIXTY[shared]))
     assert (found.rows, found.groups) == (60, 20)
     assert list(grouping_lines(found)) == [
-        f"60 rows grouped into 20 by shared {shared} (`--cluster id` treats rows as independent)"
+        f"60 rows grouped into 20 by shared {shared} "
+        "(`--set cluster=id` treats rows as independent)"
     ]
 
 

@@ -17,7 +17,7 @@ from io import BytesIO
 from itertools import chain, islice
 from itertools import count as count_from
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import NamedTuple, Self
 
 import xlsxwriter
@@ -76,21 +76,19 @@ _EXACT = 10**15
 _LINE_POINTS = 15
 _WARN = "#FFE699"
 _HEADER = {"bold": True, "bg_color": "#1F3864", "font_color": "#FFFFFF"}
-LOOKS: Mapping[str, Mapping[str, object]] = MappingProxyType(
-    {
-        "text": {"text_wrap": True, "align": "left"},
-        "name": {"bold": True, "text_wrap": True},
-        "count": {"num_format": "#,##0", "align": "left"},
-        "number": {"num_format": "General", "align": "left"},
-        "score": {"num_format": "0.0000", "align": "left"},
-        "percent": {"num_format": "0.00%", "align": "left"},
-        "header": _HEADER | {"text_wrap": True, "valign": "vcenter"},
-        "block": {"bold": True, "bg_color": "#D9E2F3"},
-        "warning": {"bold": True, "text_wrap": True, "bg_color": _WARN},
-        "marked": {"bg_color": _WARN},
-        "low": {"bg_color": "#F8CBAD"},
-    }
-)
+LOOKS: Mapping[str, Mapping[str, object]] = {
+    "text": {"text_wrap": True, "align": "left"},
+    "name": {"bold": True, "text_wrap": True},
+    "count": {"num_format": "#,##0", "align": "left"},
+    "number": {"num_format": "General", "align": "left"},
+    "score": {"num_format": "0.0000", "align": "left"},
+    "percent": {"num_format": "0.00%", "align": "left"},
+    "header": _HEADER | {"text_wrap": True, "valign": "vcenter"},
+    "block": {"bold": True, "bg_color": "#D9E2F3"},
+    "warning": {"bold": True, "text_wrap": True, "bg_color": _WARN},
+    "marked": {"bg_color": _WARN},
+    "low": {"bg_color": "#F8CBAD"},
+}
 """Name -> how a cell looks."""
 
 
@@ -565,13 +563,9 @@ def _retrieved(row: Row) -> Value:
     return None if ranked is None else join_ids([each.id for each in ranked if each.id is not None])
 
 
-_CLAIM_WIDTHS = MappingProxyType(
-    {"id": 14, "metric": 22, "claim": 60, "label": 22, "reason": 50, "quote": 60}
-)
+_CLAIM_WIDTHS = {"id": 14, "metric": 22, "claim": 60, "label": 22, "reason": 50, "quote": 60}
 """Column -> its width in characters; 13 for all others."""
-_CLAIM_LOOKS = MappingProxyType(
-    {"number": "count", "quotes": "count", "context": "count", "confidence": "number"}
-)
+_CLAIM_LOOKS = {"number": "count", "quotes": "count", "context": "count", "confidence": "number"}
 
 
 def add_claims(book: Book, run: Run, *, names: Sequence[str], most: int = MAX_ROWS) -> None:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Literal
 
 from ragstone._internal.files import write_text
@@ -215,9 +214,7 @@ def _place(name: str, problem: Problem, environ: Mapping[str, str]) -> Mapping[s
     return {"file": path.as_posix(), **({"line": str(problem.row)} if has_line else {})}
 
 
-def annotation(
-    level: Level, title: str, words: str, *, place: Mapping[str, str] = MappingProxyType({})
-) -> str:
+def annotation(level: Level, title: str, words: str, *, place: Mapping[str, str] = {}) -> str:
     safe = {name: _plain(value) for name, value in {**place, "title": title}.items()}
     properties = [
         f"{name}={value.replace(':', '%3A').replace(',', '%2C')}" for name, value in safe.items()

@@ -7,7 +7,6 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 
 from markupsafe import Markup
 
@@ -39,14 +38,12 @@ def frame(run: Run, library: str, *, claims: bool) -> Frame:
     return as_frame(claims_table(run) if claims else samples_table(run), library)
 
 
-_WRITERS: Mapping[str, Callable[[Run, Path], object]] = MappingProxyType(
-    {
-        "html": write_html,
-        "excel": lambda run, path: write_workbooks(run, output=path),
-        "markdown": write_markdown,
-        "junit": write_junit,
-    }
-)
+_WRITERS: Mapping[str, Callable[[Run, Path], object]] = {
+    "html": write_html,
+    "excel": lambda run, path: write_workbooks(run, output=path),
+    "markdown": write_markdown,
+    "junit": write_junit,
+}
 
 
 def write_reports(run: Run, files: Mapping[str, str | Path | None]) -> tuple[Path, ...]:

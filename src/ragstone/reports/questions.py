@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 
 from rich.console import Console
 from rich.text import Text
@@ -20,14 +19,12 @@ SHOWN = 3
 """Findings of each kind that are printed."""
 WIDEST = 200
 """Characters shown of a text in the terminal."""
-STATUSES: Mapping[Status, str] = MappingProxyType(
-    {
-        "valid": "valid",
-        "corrected": "valid with other relevant ids",
-        "rejected": "rejected",
-        "unchecked": "not checked",
-    }
-)
+STATUSES: Mapping[Status, str] = {
+    "valid": "valid",
+    "corrected": "valid with other relevant ids",
+    "rejected": "rejected",
+    "unchecked": "not checked",
+}
 MAX_ROWS = 1000
 """Rows with findings on a page."""
 

@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from ragstone._internal.files import write_file
@@ -98,9 +97,14 @@ _SAMPLE_COLUMNS: Sequence[tuple[Column, Callable[[Row], Cell]]] = (
     (Column("judge_calls", int), lambda row: row.usage.calls),
     (Column("cost_usd", float), lambda row: row.usage.cost_usd),
 )
-_SCORE_COLUMNS: Mapping[str, CellType] = MappingProxyType(
-    {"value": float, "state": str, "passed": bool, "reason": str, "cause": str, "fallback": bool}
-)
+_SCORE_COLUMNS: Mapping[str, CellType] = {
+    "value": float,
+    "state": str,
+    "passed": bool,
+    "reason": str,
+    "cause": str,
+    "fallback": bool,
+}
 
 
 def samples_table(run: Run) -> Table:
@@ -165,9 +169,7 @@ class ClaimLine(NamedTuple):
     judge: str | None
 
 
-_CLAIM_TYPES = MappingProxyType(
-    {"number": int, "confidence": float, "quotes": int, "context": int, "verified": bool}
-)
+_CLAIM_TYPES = {"number": int, "confidence": float, "quotes": int, "context": int, "verified": bool}
 """Field -> its type; all others are texts."""
 
 
