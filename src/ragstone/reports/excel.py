@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
@@ -372,7 +373,8 @@ def cutoff(run: Run, name: str) -> int:
     return int(match[1]) if match else max(run.manifest.plan.cutoffs)
 
 
-class Column(NamedTuple):
+@dataclass(frozen=True)
+class Column:
     name: str
     width: int  # in characters
     value: Callable[[Row], Value]

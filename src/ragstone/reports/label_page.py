@@ -43,7 +43,7 @@ def serve_labels(session: LabelSession, *, port: int, ready: Callable[[str], Non
     token = token_urlsafe(24)
     views = _Views(session, token)
     routes = [
-        Route("/", lambda _: html_response("label.html", rule=RULE)),
+        Route("/", _page),
         Route(DATA, views.answer, methods=["POST"]),
         Route("/assets/{name}", asset),
         Route("/favicon.ico", icon),
@@ -54,6 +54,10 @@ def serve_labels(session: LabelSession, *, port: int, ready: Callable[[str], Non
         bound: int = at.getsockname()[1]
         guard = RequestGuard(app, is_own_host=host_check(LOOPBACK, bound), post=DATA)
         serve(guard, at, ready=lambda: ready(f"{url_for(LOOPBACK, bound)}/#{token}"))
+
+
+def _page(_: Request) -> Response:
+    return html_response("label.html", rule=RULE)
 
 
 class _Views:

@@ -1,7 +1,8 @@
 """The check of a test set: printed, as plain data, and as a page."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -123,12 +124,10 @@ def print_check(found: SetCheck, console: Console) -> None:
         console.print(Text(f"\n{count(found.usage.calls, 'call')}, {price}"))
 
 
-def marked_chunks(
-    spans: Iterable[Span], corpus: Corpus
-) -> list[tuple[Chunk, list[tuple[str, bool]]]]:
+def marked_chunks(finding: Finding, corpus: Corpus) -> list[tuple[Chunk, list[tuple[str, bool]]]]:
     """Return the chunks that have spans, each as pieces of text and whether they are evidence."""
     inside: dict[str, list[Span]] = defaultdict(list)
-    for span in spans:
+    for span in finding.evidence:
         for chunk in corpus.by_document[span.document]:
             if chunk.start < span.end and span.start < chunk.end:
                 inside[chunk.id].append(span)
@@ -156,5 +155,5 @@ def write_check(found: SetCheck, path: Path) -> None:
         statuses=STATUSES,
         rows=rows[:MAX_ROWS],
         left_out=max(0, len(rows) - MAX_ROWS),
-        evidence=lambda finding: marked_chunks(finding.evidence, found.corpus),
+        evidence=partial(marked_chunks, corpus=found.corpus),
     )

@@ -32,11 +32,8 @@ if TYPE_CHECKING:  # a run without a store does not import one
 PROSE_WIDTH = 24
 """Least width of a column with long texts."""
 MAX_CELL = 200
-"""Characters of one cell."""
 NAME_LIMITS = (30, 20, 12)
 """Characters of a data set, target or judge in the list, tried until the line fits."""
-FINGERPRINT = 12
-"""Characters shown of a fingerprint."""
 STYLES = {Tone.PLAIN: "", Tone.GOOD: "bold green", Tone.WARNING: "yellow", Tone.BAD: "bold red"}
 
 
@@ -90,12 +87,10 @@ def _table(
 def _clean(grid: Grid, console: Console) -> list[list[Text]]:
     texts = [cell for row in grid.rows for cell in row.cells if isinstance(cell, str)]
     printed = iter(printable_cells(texts, console, MAX_CELL))
-    rows = [
-        [cell if isinstance(cell, Text) else next(printed) for cell in row.cells]
-        for row in grid.rows
-    ]
-    for cells, row in zip(rows, grid.rows, strict=True):
-        cells[-1].stylize(STYLES[row.tone])
+    rows: list[list[Text]] = []
+    for row in grid.rows:
+        rows.append([cell if isinstance(cell, Text) else next(printed) for cell in row.cells])
+        rows[-1][-1].stylize(STYLES[row.tone])
     return rows
 
 
@@ -124,11 +119,7 @@ def print_line(line: Line, console: Console, *, soft_wrap: bool = False) -> None
 
 
 def print_run(run: Run, console: Console, *, first: bool = False) -> None:
-    """Print a run's scores, why some are missing, the summary lines and the worst samples.
-
-    Last comes a suggested next step; `first`: the run is the first in its store. Other notices are
-    left to the caller, which explains its exit code.
-    """
+    """Print a run and what to do next; notices other than `partial` are left to the caller."""
     if run.partial:
         print_line(Line(view.partial_notice(run), Tone.BAD), console)
     _print_scores(run, console)
@@ -284,7 +275,7 @@ def run_entry(info: "RunInfo") -> dict[str, object]:
         "judge": manifest.judge,
         "rows": info.rows,
         "rows_due": manifest.source.rows,
-        "failed": _failed(info),
+        "failed": int(sum(_figures(info, "failed").values())),
         "scored_again_from": manifest.identity.get(ORIGIN),
         "transcript": info.transcript and not info.ranked,
         "metrics": _means(info),
@@ -300,10 +291,6 @@ def _means(info: "RunInfo") -> Mapping[str, float | None]:
 def _corrected(info: "RunInfo") -> Mapping[str, float]:
     found = cast("Mapping[str, Mapping[str, float | None]]", _figures(info, "corrected"))
     return {name: mean for name, each in found.items() if (mean := each["mean"]) is not None}
-
-
-def _failed(info: "RunInfo") -> int:
-    return int(sum(_figures(info, "failed").values()))
 
 
 def _figures(info: "RunInfo", field: str) -> Mapping[str, float]:
@@ -344,8 +331,8 @@ def _names_and_means(info: "RunInfo", width: int) -> str:
         words = [one_line(name, limit) for name in names]
         if ORIGIN in manifest.identity:
             words.append("rescored")
-        if failed := _failed(info):
-            words.append(f"{count(failed, 'score')} failed")
+        if failed := sum(_figures(info, "failed").values()):
+            words.append(f"{count(int(failed), 'score')} failed")
         for number in range(len(means), 0, -1) or (0,):
             rest = f" and {len(means) - number} more" if number < len(means) else ""
             text = ", ".join(words) + (f": {', '.join(means[:number])}{rest}" if means else "")
@@ -369,12 +356,9 @@ def print_info(info: "RunInfo", console: Console) -> None:
     lines.append(("Metrics", ", ".join(info.metrics) or "none"))
     if changed := view.changed_settings(manifest.plan.model_dump(mode="json")):
         lines.append(("Settings", "; ".join(f"{name} {words}" for name, words in changed)))
-    fingerprints = {
-        "data": manifest.source.fingerprint,
-        "judge settings": manifest.identity.get("judge setup"),
-    }
-    known = [f"{name} {text[:FINGERPRINT]}" for name, text in fingerprints.items() if text]
-    if known:
+    setup = manifest.identity.get("judge setup")
+    fingerprints = {"data": manifest.source.fingerprint, "judge settings": setup}
+    if known := [f"{name} {text[:12]}" for name, text in fingerprints.items() if text]:
         lines.append(("Fingerprints", ", ".join(known)))
     if not info.transcript:
         lines.append(("Transcript", "not stored; the run cannot be rescored with another policy"))
@@ -399,10 +383,8 @@ ENOUGH = math.ceil((1.96 * 0.5 / GOAL) ** 2)
 
 
 def next_step(run: Run, *, first: bool = False) -> str | None:
-    """Return what to do next; None if there is no useful advice.
-
-    `first`: the run is the first in its store. How to resume a stopped run is printed elsewhere.
-    """
+    """Return what to do next; `first`: the run is the first in its store."""
+    # how to resume a stopped run is printed elsewhere
     if run.partial or run.stopped or not run.metrics:
         return None
     name = run.manifest.run_id
@@ -412,12 +394,10 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
     if failures and any(each.failed > limit * (each.scored + each.failed) for each in summaries):
         return failures
     if any(gate.passed is False for gate in run.gates()):
-        if not run.stored:
-            return "inspect the samples behind the gate: run again with --html report.html"
-        return (
-            "inspect the samples behind the gate: "
-            f"`ragstone report {name} --html report.html`, or `ragstone view {name}`"
-        )
+        how = "run again with --html report.html"
+        if run.stored:
+            how = f"`ragstone runs show {name} --html report.html`, or `ragstone view {name}`"
+        return f"inspect the samples behind the gate: {how}"
     if advice := failures or _sample_size_advice(run):
         return advice
     if not (first and run.stored):
@@ -443,31 +423,27 @@ def _failure_advice(run: Run) -> str | None:
             "failed calls: collect these responses again or fix the file, then run again"
         )
     target_failed = health is not None and bool(health.failed)
-    again, set_to = "run again", "set"
+    again, use = "run again", "use"
     if run.stored and run.columns is not None:
         again = "evaluate the file again with `ragstone rank`"
     elif run.stored and manifest.source.path is not None and ORIGIN not in manifest.identity:
         again = f"`ragstone resume {manifest.run_id} --retry-failed`"
-        set_to = "start a new run with"  # a resumed run has its stored settings
+        use = "start a new run with"  # a resumed run has its stored settings
     other_model = "try another --model"
     if plan.verify != "each":
         other_model += ", or --verify each for shorter replies"
-    longer = f"allow longer replies with --max-tokens {2 * plan.max_tokens}"
+    longer = f"allow longer replies with --set max_tokens={2 * plan.max_tokens}"
     if not target_failed and not any(map(is_model, split_names(plan.judge))):
         longer = "set a larger length= for the local judge, if the model allows it, or use shorter"
         longer += " claims"
-    reasons = {
-        counts.failed[Cause.UNREACHABLE].words
-        for counts in run.counts.scores.values()
-        if Cause.UNREACHABLE in counts.failed
-    }
     unreachable = f"check that the service is running, then {again}"
-    if target_failed and any(" returned 404" in each for each in reasons):
+    firsts = [counts.failed.get(Cause.UNREACHABLE) for counts in run.counts.scores.values()]
+    if target_failed and any(each and " returned 404" in each.words for each in firsts):
         unreachable = "the API has no such path; describe its paths in a target file (--target)"
     advice: dict[Cause, str] = {
-        Cause.TIMEOUT: f"{again}; if it times out again, {set_to} --timeout {2 * plan.timeout:g}",
-        Cause.RATE_LIMITED: f"{again}; if it is limited again, {set_to} --rpm, or a --concurrency "
-        f"below {plan.concurrency}",
+        Cause.TIMEOUT: f"{again}; if it times out again, {use} --timeout {2 * plan.timeout:g}",
+        Cause.RATE_LIMITED: f"{again}; if it is limited again, {use} --set rpm=N, or a "
+        f"--concurrency below {plan.concurrency}",
         Cause.UNREACHABLE: unreachable,
         Cause.REJECTED: "read the reply in the failed rows, and change what is sent",
         Cause.REFUSAL: "try another --model, which may answer",
@@ -479,13 +455,12 @@ def _failure_advice(run: Run) -> str | None:
         Cause.JUDGE_ERROR: f"fix the judge, then {again}",
         Cause.TARGET_ERROR: f"fix the target, then {again}",
     }
-    known = [(cause, number) for cause, number in failed.most_common() if advice.get(cause)]
-    if not known:
+    cause = next((cause for cause, _ in failed.most_common() if cause in advice), None)
+    if cause is None:
         return None
-    cause, number = known[0]
     others = [f"{times:,} {CAUSES[each]}" for each, times in failed.items() if each is not cause]
     more = f". Others failed for other reasons: {', '.join(others)}" if others else ""
-    return f"{count(number, 'score')} failed ({CAUSES[cause]}): {advice[cause]}{more}"
+    return f"{count(failed[cause], 'score')} failed ({CAUSES[cause]}): {advice[cause]}{more}"
 
 
 def _sample_size_advice(run: Run) -> str | None:

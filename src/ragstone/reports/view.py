@@ -324,7 +324,7 @@ def details(run: Run, names: Sequence[str] | None = None) -> Iterator[Line]:
         yield _fact("Ids", words, alarming=True)
     if "generation" in families:
         yield from _judge_facts(run, names)
-    known = catalogue() if manifest.not_run else {}
+    known = catalogue() if manifest.not_run else dict[str, MetricInfo]()
     others = {info.family for info in run.metrics.values()} - families  # in a file of their own
     not_run = {
         name: why

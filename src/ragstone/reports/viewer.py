@@ -164,11 +164,15 @@ def asset(request: Request) -> Response:
         raise HTTPException(404, f"There is no file {name}.") from None
 
 
+def health(_: Request) -> Response:
+    return json_response({"status": "ok"})
+
+
 def icon(_: Request) -> Response:
     return Response(status_code=204)
 
 
-def html_response(template: str, *, status: int = 200, **context: object) -> Response:
+def html_response(template: str, status: int = 200, /, **context: object) -> Response:
     html = render(template, **context).encode("utf-8", "replace")
     return Response(html, status, media_type="text/html; charset=utf-8")
 
@@ -191,7 +195,7 @@ async def error_response(request: Request, error: Exception) -> Response:
     if request.url.path.endswith(".json"):
         return json_response({"error": message}, status=status)
     heading = _HEADINGS.get(status, _HEADINGS[400])
-    return html_response("error.html", status=status, heading=heading, message=message)
+    return html_response("error.html", status, heading=heading, message=message)
 
 
 _HEADERS = {
@@ -216,7 +220,7 @@ def make_app(store: Store, *, host: str, port: int, calibration: str | None = No
         Route("/runs/{run}", _one_at_a_time(views.run), name="run"),
         Route("/compare", _one_at_a_time(views.compare)),
         Route("/assets/{name}", asset),
-        Route("/healthz", lambda _: json_response({"status": "ok"})),
+        Route("/healthz", health),
         Route("/favicon.ico", icon),
     ]
     handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
