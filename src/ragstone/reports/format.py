@@ -1,7 +1,4 @@
-"""How numbers, causes and texts are written: for people, terminals and workbooks, as file names.
-
-Unsafe characters in text from outside become a visible mark; they are never dropped.
-"""
+"""How numbers, causes and texts are written: for people, terminals and workbooks, as file names."""
 
 import math
 import re

@@ -46,10 +46,7 @@ _SUFFIXES = (".xlsx", ".csv", ".jsonl")
 
 
 def write_labels(labels: Sequence[HumanLabel], rows: Sequence[ClaimRow], path: Path) -> None:
-    """Write labels to a file that `ragstone labels import` reads.
-
-    Claims are texts with their number from 1, as in reports. Texts are never formulas.
-    """
+    """Write labels to a file that `ragstone labels import` reads; claims count from 1."""
 
     def lines() -> Iterator[Sequence[Cell]]:
         by_index = {row.index: row for row in rows}

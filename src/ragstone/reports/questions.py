@@ -16,10 +16,8 @@ from ragstone.reports.terminal import Grid, GridRow, print_grid
 from ragstone.testsets.check import CHECKS, Finding, SetCheck, Status
 from ragstone.testsets.documents import Chunk, Corpus, Span
 
-SHOWN = 3
-"""Findings of each kind that are printed."""
-WIDEST = 200
-"""Characters shown of a text in the terminal."""
+SHOWN, WIDEST = 3, 200
+"""Findings of each kind that are printed, and characters of their texts."""
 STATUSES: Mapping[Status, str] = {
     "valid": "valid",
     "corrected": "valid with other relevant ids",

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import product
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -19,7 +19,7 @@ from ragstone.errors import Cause
 from ragstone.judges.spec import is_model, split_names
 from ragstone.reports import view
 from ragstone.reports.format import CAUSES, MAX_PRINTED, decimal, printable, printable_cells
-from ragstone.reports.view import Grid, GridRow, Line, Section, Tone
+from ragstone.reports.view import Grid, GridRow, Line, Tone
 from ragstone.reports.worst import WORST, failing_claim, focus_metric, worst_samples
 from ragstone.results.metric_summary import N_WORST
 from ragstone.results.run import Run
@@ -101,17 +101,6 @@ def print_pairs(pairs: Iterable[tuple[str, Text]], console: Console) -> None:
     for label, text in pairs:
         grid.add_row(label, text)
     console.print(grid)
-
-
-def print_sections(sections: Iterable[Section], console: Console) -> None:
-    for section in sections:
-        console.print(printable(section.title, console, "bold underline", MAX_CELL))
-        for part in section.parts:
-            if isinstance(part, Line):
-                print_line(part, console)
-            else:
-                print_grid(console, part)
-        console.print()
 
 
 def print_line(line: Line, console: Console, *, soft_wrap: bool = False) -> None:
@@ -263,6 +252,7 @@ def bar(summary: Summary, info: MetricInfo, style: str = UNICODE_BARS) -> str:
 
 def run_entry(info: "RunInfo") -> dict[str, object]:
     manifest = info.manifest
+    means, corrected, failed = _figures(info)
     return {
         "run_id": info.id,
         "tag": info.tag,
@@ -275,29 +265,22 @@ def run_entry(info: "RunInfo") -> dict[str, object]:
         "judge": manifest.judge,
         "rows": info.rows,
         "rows_due": manifest.source.rows,
-        "failed": int(sum(_figures(info, "failed").values())),
+        "failed": failed,
         "scored_again_from": manifest.identity.get(ORIGIN),
         "transcript": info.transcript and not info.ranked,
-        "metrics": _means(info),
-        "corrected": _corrected(info),
+        "metrics": means,
+        "corrected": corrected,
     }
 
 
-def _means(info: "RunInfo") -> Mapping[str, float | None]:
-    means = _figures(info, "mean")
-    return {name: means.get(name) for name in info.metrics}
-
-
-def _corrected(info: "RunInfo") -> Mapping[str, float]:
-    found = cast("Mapping[str, Mapping[str, float | None]]", _figures(info, "corrected"))
-    return {name: mean for name, each in found.items() if (mean := each["mean"]) is not None}
-
-
-def _figures(info: "RunInfo", field: str) -> Mapping[str, float]:
-    summary = cast("Mapping[str, Mapping[str, object]]", info.summary or {})
-    metrics = cast("Mapping[str, Mapping[str, float | None]]", summary.get("metrics", {}))
-    figures = {name: each.get(field) for name, each in metrics.items()}
-    return {name: figure for name, figure in figures.items() if figure is not None}
+def _figures(info: "RunInfo") -> tuple[dict[str, float | None], dict[str, float], int]:
+    """Return a stored run's means, the corrected ones, and the number of failed scores."""
+    metrics = cast("Mapping[str, Mapping[str, Any]]", (info.summary or {}).get("metrics", {}))
+    means = {name: metrics.get(name, {}).get("mean") for name in info.metrics}
+    corrections = {name: each.get("corrected") for name, each in metrics.items()}
+    corrected = {name: each["mean"] for name, each in corrections.items() if each}
+    known = {name: mean for name, mean in corrected.items() if mean is not None}
+    return means, known, sum(each.get("failed", 0) for each in metrics.values())
 
 
 def print_runs(
@@ -321,18 +304,17 @@ def print_runs(
 def _names_and_means(info: "RunInfo", width: int) -> str:
     manifest = info.manifest
     target = (manifest.target or "").rpartition("://")[2]
-    corrected = {name: f" ({mean:.2f} corrected)" for name, mean in _corrected(info).items()}
-    means = [
-        f"{name} {decimal(mean)}{corrected.get(name, '')}" for name, mean in _means(info).items()
-    ]
+    figures, corrected, failed = _figures(info)
+    shown = {name: f" ({mean:.2f} corrected)" for name, mean in corrected.items()}
+    means = [f"{name} {decimal(mean)}{shown.get(name, '')}" for name, mean in figures.items()]
     text = ""
     for limit in NAME_LIMITS:
         names = [each for each in (manifest.source.name, target, manifest.judge) if each]
         words = [one_line(name, limit) for name in names]
         if ORIGIN in manifest.identity:
             words.append("rescored")
-        if failed := sum(_figures(info, "failed").values()):
-            words.append(f"{count(int(failed), 'score')} failed")
+        if failed:
+            words.append(f"{count(failed, 'score')} failed")
         for number in range(len(means), 0, -1) or (0,):
             rest = f" and {len(means) - number} more" if number < len(means) else ""
             text = ", ".join(words) + (f": {', '.join(means[:number])}{rest}" if means else "")

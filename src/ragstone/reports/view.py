@@ -1,13 +1,9 @@
-"""One view of a run, from which every report is written: sections of lines and grids.
-
-A report names the sections that it shows and decides only how lines and grids look. What a run
-states, and in which words, is decided here.
-"""
+"""What a run states, and in which words: lines and grids, from which every report is written."""
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -107,14 +103,6 @@ SHARED: Mapping[str, tuple[str, str]] = {
     "conversation": ("conversation", "conversations"),
 }
 """What rows may share by default, in words."""
-
-
-def sections(run: Run, *names: str) -> Iterator[Section]:
-    """Return the named sections of a run in this order; those without content are left out."""
-    for name in names:
-        title, make = _SECTIONS[name]
-        if parts := tuple(make(run)):
-            yield Section(name, title, parts)
 
 
 def verdict(run: Run) -> str:
@@ -463,19 +451,6 @@ def grouping_lines(grouping: Grouping, unit: str = "row") -> Iterator[str]:
                 f"{count(rows, unit)} share {values:,} {one if values == 1 else several}, too "
                 f"few for grouping: intervals do not generalize to other {several}"
             )
-
-
-_SECTIONS: Mapping[str, tuple[str, Callable[[Run], Iterator[Line | Grid]]]] = {
-    "notices": ("", notices),
-    "decisions": ("Gates", decisions),
-    "scores": ("Scores", scores),
-    "missing": ("Missing scores", missing),
-    "failures": ("Failed scores", failures),
-    "worst": ("Worst samples", worst),
-    "details": ("Run details", details),
-    "slices": ("By tag", slices),
-}
-"""Name -> the title of a section, and what makes it."""
 
 
 def summarize_run(run: Run) -> dict[str, object]:
