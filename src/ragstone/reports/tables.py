@@ -250,8 +250,8 @@ def write_json(document: Run | Mapping[str, object], destination: Destination) -
 
 
 def write_rows(run: Run, destination: Destination) -> None:
-    if isinstance(destination, Path) and _is_flat(destination):
-        _write_flat(samples_table(run), destination)
+    if isinstance(destination, Path) and destination.suffix.lower() in _FLAT:
+        write_table(samples_table(run), destination)
     elif run.columns is not None:
         _write_json(value_documents(run.columns), destination)
     else:
@@ -263,8 +263,8 @@ def write_claims(run: Run, destination: Destination) -> None:
 
 
 def write_table(table: Table, destination: Destination) -> None:
-    if isinstance(destination, Path) and _is_flat(destination):
-        _write_flat(table, destination)
+    if isinstance(destination, Path) and (fill := _FLAT.get(destination.suffix.lower())):
+        write_file(destination, partial(fill, table=table))
         return
     names = [column.name for column in table.columns]
     _write_json((dict(zip(names, line, strict=True)) for line in table.lines), destination)
@@ -273,10 +273,6 @@ def write_table(table: Table, destination: Destination) -> None:
 def csv_safe(text: str) -> str:
     safe = strip_controls(text)
     return f"'{safe}" if safe.startswith(_FORMULA) else safe
-
-
-def _is_flat(path: Path) -> bool:
-    return path.suffix.lower() in (".csv", ".parquet")
 
 
 def _write_json(
@@ -303,11 +299,6 @@ def _write_json(
         write(sys.stdout if isinstance(destination, Path) else destination)
 
 
-def _write_flat(table: Table, path: Path) -> None:
-    fill = _fill_csv if path.suffix.lower() == ".csv" else _fill_parquet
-    write_file(path, partial(fill, table=table))
-
-
 def _fill_csv(path: Path, table: Table) -> None:
     def written(cell: Cell) -> Cell:
         if isinstance(cell, bool):
@@ -330,39 +321,37 @@ def _check_parquet() -> None:
 
 def _fill_parquet(path: Path, table: Table) -> None:
     _check_parquet()
-    from polars.exceptions import ComputeError
-
-    try:
-        _sink_parquet(path, table)
-    except ComputeError as error:  # polars raises it if the disk is full
-        raise OSError(one_line(str(error), 300)) from error
-
-
-def _sink_parquet(path: Path, table: Table) -> None:
     import polars as pl
+    from polars.exceptions import ComputeError
 
     types = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean, None: pl.String}
     columns = [_TypedColumn(column) for column in table.columns]
     # numbered, because polars reads some names as patterns
     schema = {f"{number}": types[each.type] for number, each in enumerate(table.columns)}
-    with TemporaryDirectory(dir=path.parent, prefix=".ragstone-") as folder:
-        parts: list[Path] = []
-        largest = 1
-        for batch in table.batches:
-            cells = [each.convert(cells) for each, cells in zip(columns, batch, strict=True)]
-            frame = pl.DataFrame(dict(zip(schema, cells, strict=True)), schema=schema)
-            parts.append(Path(folder, f"{len(parts)}.parquet"))
-            frame.write_parquet(parts[-1])
-            largest = max(largest, frame.height)
-        joined = pl.scan_parquet(parts) if parts else pl.LazyFrame(schema=schema)
-        typed: list[pl.Expr] = []
-        for number, column in zip(schema, columns, strict=True):
-            cells = pl.col(number)
-            if column.is_open and column.type is not str:
-                is_bool = column.type is bool
-                cells = cells == "true" if is_bool else cells.cast(types[column.type])
-            typed.append(cells.alias(column.name))
-        joined.select(typed).sink_parquet(path, row_group_size=largest)
+    try:
+        with TemporaryDirectory(dir=path.parent, prefix=".ragstone-") as folder:
+            parts: list[Path] = []
+            largest = 1
+            for batch in table.batches:
+                cells = [each.convert(cells) for each, cells in zip(columns, batch, strict=True)]
+                frame = pl.DataFrame(dict(zip(schema, cells, strict=True)), schema=schema)
+                parts.append(Path(folder, f"{len(parts)}.parquet"))
+                frame.write_parquet(parts[-1])
+                largest = max(largest, frame.height)
+            joined = pl.scan_parquet(parts) if parts else pl.LazyFrame(schema=schema)
+            typed: list[pl.Expr] = []
+            for number, column in zip(schema, columns, strict=True):
+                cells = pl.col(number)
+                if column.is_open and column.type is not str:
+                    is_bool = column.type is bool
+                    cells = cells == "true" if is_bool else cells.cast(types[column.type])
+                typed.append(cells.alias(column.name))
+            joined.select(typed).sink_parquet(path, row_group_size=largest)
+    except ComputeError as error:  # the disk is full
+        raise OSError(one_line(str(error), 300)) from error
+
+
+_FLAT = {".csv": _fill_csv, ".parquet": _fill_parquet}
 
 
 class _TypedColumn:

@@ -87,7 +87,7 @@ class Section:
 
 
 LISTED = 3
-"""Reasons and notes that are listed; the rest are counted."""
+"""Reasons and notes; the rest are counted."""
 MIN_JUDGED = 3
 """Rows without any relevant document from which the ids are probably of different kinds."""
 CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = {

@@ -45,13 +45,10 @@ _HEADINGS = {
     503: "The store cannot be read",
     500: "Internal error in ragstone",
 }
-EXAMPLES = 10
-"""Samples and claims listed in each section of a comparison."""
-DEFAULT_RUNS = 100
-COUNTED_ROWS = 10_000
-"""Rows that are counted quickly enough for the list."""
-SHOWN_ROWS = 1000
-"""Samples on the page of a run, the worst; it takes a second."""
+EXAMPLES, DEFAULT_RUNS = 10, 100
+"""Samples in each section of a comparison, and runs in the list."""
+COUNTED_ROWS, SHOWN_ROWS = 10_000, 1000
+"""Rows that are counted for the list, and shown on a run's page: each quick enough."""
 CELLS = 50
 """Dots in a row of a chart; pairs that are closer and changed in the same direction share a dot."""
 _MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
@@ -285,10 +282,7 @@ class RequestGuard:
 
 
 def host_check(host: str, port: int) -> Callable[[str], bool]:
-    """Return a function that checks whether a Host header names this server.
-
-    A server on all interfaces also accepts any IP address: only names can be pointed elsewhere.
-    """
+    """Return a function that checks whether a Host header names this server."""
     names = {"localhost", "127.0.0.1", "::1", host.lower()}
     on_all_interfaces = host in ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
     if on_all_interfaces:
@@ -303,7 +297,7 @@ def host_check(host: str, port: int) -> Callable[[str], bool]:
             return False
         if name in names or not on_all_interfaces:
             return name in names
-        try:
+        try:  # any IP address is ours: only names can be pointed elsewhere
             return bool(ipaddress.ip_address(name))
         except ValueError:
             return False

@@ -17,9 +17,8 @@ from ragstone.types.gate import Gate, reaches
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.score import MetricInfo, Score
 
-WORST = 3
-MAX_CLAIM = 200
-"""Characters of a failing claim, so that there is room for the reason."""
+WORST, MAX_CLAIM = 3, 200
+"""Samples listed, and characters of a failing claim, so that there is room for the reason."""
 EXCERPT, RANKING_EXCERPT = 10_000, 1000
 """Rows, and queries of a ranking, that an HTML page or a JUnit file contains."""
 
@@ -78,10 +77,7 @@ def worst_samples(run: Run, name: str, most: int | None = WORST) -> tuple[WorstS
 
 
 def worst_documents(run: Run) -> dict[str, list[dict[str, object]]]:
-    """Return the samples with the worst scores of each judged metric as plain data.
-
-    Unlike `worst_samples`, perfect scores are included and failed ones are not.
-    """
+    """Return the worst scored samples of each judged metric, even perfect ones, as plain data."""
     found: dict[str, list[dict[str, object]]] = {}
     fields = {"value", "passed", "reason", "latency_ms", "truths"}
     for name, info in run.metrics.items():
@@ -154,10 +150,7 @@ def shortfall(score: Score, info: MetricInfo, gates: Sequence[Gate]) -> str | No
 
 
 def excerpt(run: Run, most: int | None = None) -> tuple[Run, str | None]:
-    """Return a run with its worst rows only, and a notice; unchanged if it has at most `most`.
-
-    Summaries still cover all rows.
-    """
+    """Return a run with its `most` worst rows and all counts, and a notice; or as it is."""
     rows = run.rows
     most = most or (EXCERPT if run.columns is None else RANKING_EXCERPT)
     if len(rows) <= most:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
@@ -160,8 +159,7 @@ def reliability(bins: Sequence[tuple[float, float, int, int]]) -> Markup | None:
     return svg.finish(title, "; ".join(figures)) if bins else None
 
 
-@dataclass(frozen=True)
-class Forest:
+class Forest(NamedTuple):
     """Differences of metrics on one axis, as shares of their ranges if these differ."""
 
     rows: Mapping[str, Markup]
