@@ -21,7 +21,7 @@ from ragstone.demo.questions import DATASET
 from ragstone.demo.server import make_service, running
 from ragstone.evaluation.runner import evaluate_async
 from ragstone.reports.html.page import write_html
-from ragstone.reports.viewer.app import serve_in_background
+from ragstone.reports.viewer import serve_in_background
 from ragstone.results.run import Run
 from ragstone.store import Store, tag
 from ragstone.types.gate import Gate

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cases import add_run
 
-from ragstone.reports.viewer.app import serve_in_background
+from ragstone.reports.viewer import serve_in_background
 from ragstone.results.run import Run
 from ragstone.store import Store, tag
 

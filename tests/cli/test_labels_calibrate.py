@@ -9,8 +9,7 @@ import pytest
 from starlette.requests import Request
 
 from ragstone import evaluate
-from ragstone.reports.viewer.app import serve_in_background
-from ragstone.reports.viewer.views import Views
+from ragstone.reports.viewer import Views, serve_in_background
 from ragstone.store import Store
 from ragstone.types.label import HumanLabel
 

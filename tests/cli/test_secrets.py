@@ -27,7 +27,7 @@ from tests.conftest import Fork
 
 import ragstone
 from ragstone.errors import RagstoneError
-from ragstone.reports.viewer.app import serve_in_background
+from ragstone.reports.viewer import serve_in_background
 from ragstone.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

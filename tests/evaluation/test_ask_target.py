@@ -9,7 +9,7 @@ import pytest
 from ragstone.errors import Cause, TargetError, UsageError
 from ragstone.evaluation.runner import evaluate, evaluate_async
 from ragstone.evaluation.scoring import DROPPED, add_answer, ask_target
-from ragstone.reports.advice import next_step
+from ragstone.reports.terminal import next_step
 from ragstone.results.run import Run
 from ragstone.store import Store
 from ragstone.targets.base import Answer, Target

@@ -11,7 +11,7 @@ from tests.cases import each_case
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
 from ragstone.reports.excel import write_workbooks
-from ragstone.reports.html.samples import sample_document
+from ragstone.reports.html.page import sample_document
 from ragstone.reports.junit import write_junit
 from ragstone.reports.tables import write_rows
 from ragstone.results.run import Run

@@ -17,9 +17,9 @@ from ragstone import evaluate
 from ragstone.errors import Cause
 from ragstone.metrics import get
 from ragstone.metrics.claim_checks import PolicyScorer
-from ragstone.reports.advice import next_step
 from ragstone.reports.html.page import write_html
 from ragstone.reports.junit import write_junit
+from ragstone.reports.terminal import next_step
 from ragstone.reports.worst import (
     RANKING_EXCERPT,
     WORST,
@@ -87,12 +87,12 @@ def test_of_a_run_that_was_stopped_the_command_says_how_it_goes_on(make_run: Mak
         (
             Cause.TIMEOUT,
             "timed out",
-            "run again; if it times out again, set --timeout 120",
+            "run again; if it times out again, use --timeout 120",
         ),
         (
             Cause.RATE_LIMITED,
             "rate limited",
-            "set --rpm, or a --concurrency below",
+            "use --set rpm=N, or a --concurrency below",
         ),
         (Cause.UNREACHABLE, "unreachable", "check that the service is running, then run again"),
         (Cause.REFUSAL, "refused", "try another --model, which may answer"),
@@ -120,8 +120,8 @@ def test_each_cause_of_failures_has_its_cure(
 @pytest.mark.parametrize(
     ("judge", "cure"),
     [
-        ("openai:m", "allow longer replies with --max-tokens 8192"),
-        ("cascade:local:nli+openai:m", "allow longer replies with --max-tokens 8192"),
+        ("openai:m", "allow longer replies with --set max_tokens=8192"),
+        ("cascade:local:nli+openai:m", "allow longer replies with --set max_tokens=8192"),
         ("local:nli", "set a larger length= for the local judge"),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_failed_gate_goes_before_few_samples(make_run: MakeRun, tmp_path: Path
     name = run.manifest.run_id
     assert next_step(run, first=True) == (
         "inspect the samples behind the gate: "
-        f"`ragstone report {name} --html report.html`, or `ragstone view {name}`"
+        f"`ragstone runs show {name} --html report.html`, or `ragstone view {name}`"
     )
     in_memory = replace(run, rows=list(run.rows))
     assert next_step(in_memory) == (
@@ -230,7 +230,7 @@ def test_a_stored_run_does_its_failed_rows_again(make_run: MakeRun, tmp_path: Pa
     ("cause", "cure"),
     [
         (Cause.TIMEOUT, "if it times out again, start a new run with --timeout 120"),
-        (Cause.RATE_LIMITED, "if it is limited again, start a new run with --rpm, or a --conc"),
+        (Cause.RATE_LIMITED, "if it is limited again, start a new run with --set rpm=N, or a"),
     ],
 )
 def test_settings_are_not_suggested_for_resume(

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.console import Console
 
 from ragstone._internal.text import count
-from ragstone.reports.format import LABELS, NO_VALUE, decimal, interval, signed
-from ragstone.reports.markdown import sections_as_markdown
-from ragstone.reports.terminal import print_line, print_sections
+from ragstone.reports.format import LABELS, NO_VALUE, decimal, interval, printable, signed
+from ragstone.reports.markdown import escape, part_as_markdown
+from ragstone.reports.terminal import MAX_CELL, print_grid, print_line
 from ragstone.reports.view import Grid, GridRow, Line, Section, Tone, grouping_lines
 from ragstone.results.comparison import (
     ClaimChanges,
@@ -226,7 +226,14 @@ def _list(names: Sequence[str], most: int = LISTED, *, of: int = 0) -> str:
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    print_sections(sections(comparison), console)
+    for section in sections(comparison):
+        console.print(printable(section.title, console, "bold underline", MAX_CELL))
+        for part in section.parts:
+            if isinstance(part, Line):
+                print_line(part, console)
+            else:
+                print_grid(console, part)
+        console.print()
 
 
 def verdict(found: Regressions) -> Line:
@@ -252,9 +259,10 @@ def print_regressions(found: Regressions, console: Console) -> None:
 
 
 def as_markdown(comparison: Comparison, found: Regressions | None = None) -> str:
-    """Return all sections as Markdown, in which no text from outside is markup.
-
-    With `found`, the last section is the verdict.
-    """
-    last = () if found is None else (Section("verdict", "Verdict", (verdict(found),)),)
-    return sections_as_markdown((*sections(comparison), *last))
+    """Return all sections as Markdown, with the verdict on what was `found` as the last."""
+    blocks: list[str] = []
+    for section in sections(comparison):
+        blocks += [f"## {escape(section.title)}", *map(part_as_markdown, section.parts)]
+    if found is not None:
+        blocks += ["## Verdict", part_as_markdown(verdict(found))]
+    return "\n\n".join(blocks) + "\n"

@@ -17,7 +17,6 @@ from io import BytesIO
 from itertools import chain, islice
 from itertools import count as count_from
 from pathlib import Path
-from types import MappingProxyType, TracebackType
 from typing import NamedTuple, Self
 
 import xlsxwriter
@@ -50,20 +49,12 @@ MAX_CELLS, MAX_CHARACTERS = 1_000_000, 50_000_000
 """Cells and texts of all samples: XlsxWriter has all in memory, and Excel opens more slowly."""
 _MAX_LINES, _MAX_SUMMARY_LINES = 8, 27
 """Lines of the tallest row; the cell has the whole text."""
-_TABLE = {
-    "Metric": 28,
-    "Score": 12,
-    "Score (%)": 11,
-    "95% low": 11,
-    "95% high": 11,
-    "Total": 9,
-    "Scored": 9,
-    "Undefined": 11,
-    "Failed": 9,
-    "Imputed": 9,
-}
-"""Columns of the table of several metrics, with their widths."""
-_PAIR = {"Metric": 28, "Value": 92}
+_TABLE = (
+    "Metric", "Score", "Score (%)", "95% low", "95% high", "Total", "Scored", "Undefined",
+    "Failed", "Imputed",
+)  # fmt: skip
+_TABLE_WIDTHS = (28, 12, 11, 11, 11, 9, 9, 11, 9, 9)
+_PAIR, _PAIR_WIDTHS = ("Metric", "Value"), (28, 92)
 
 Value = str | int | float | bool | None
 
@@ -76,22 +67,19 @@ _EXACT = 10**15
 _LINE_POINTS = 15
 _WARN = "#FFE699"
 _HEADER = {"bold": True, "bg_color": "#1F3864", "font_color": "#FFFFFF"}
-LOOKS: Mapping[str, Mapping[str, object]] = MappingProxyType(
-    {
-        "text": {"text_wrap": True, "align": "left"},
-        "name": {"bold": True, "text_wrap": True},
-        "count": {"num_format": "#,##0", "align": "left"},
-        "number": {"num_format": "General", "align": "left"},
-        "score": {"num_format": "0.0000", "align": "left"},
-        "percent": {"num_format": "0.00%", "align": "left"},
-        "header": _HEADER | {"text_wrap": True, "valign": "vcenter"},
-        "block": {"bold": True, "bg_color": "#D9E2F3"},
-        "warning": {"bold": True, "text_wrap": True, "bg_color": _WARN},
-        "marked": {"bg_color": _WARN},
-        "low": {"bg_color": "#F8CBAD"},
-    }
-)
-"""Name -> how a cell looks."""
+LOOKS: Mapping[str, Mapping[str, object]] = {
+    "text": {"text_wrap": True, "align": "left"},
+    "name": {"bold": True, "text_wrap": True},
+    "count": {"num_format": "#,##0", "align": "left"},
+    "number": {"num_format": "General", "align": "left"},
+    "score": {"num_format": "0.0000", "align": "left"},
+    "percent": {"num_format": "0.00%", "align": "left"},
+    "header": _HEADER | {"text_wrap": True, "valign": "vcenter"},
+    "block": {"bold": True, "bg_color": "#D9E2F3"},
+    "warning": {"bold": True, "text_wrap": True, "bg_color": _WARN},
+    "marked": {"bg_color": _WARN},
+    "low": {"bg_color": "#F8CBAD"},
+}
 
 
 class Book:
@@ -110,19 +98,13 @@ class Book:
         }
 
     def page(self, name: str, widths: Sequence[int]) -> "Page":
-        sheet = self._workbook.add_worksheet(name)
-        return Page(sheet, widths, self._formats)
+        return Page(self._workbook.add_worksheet(name), widths, self._formats)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
             self._workbook.close()
             self._path.write_bytes(self._content.getvalue())
 
@@ -162,16 +144,16 @@ class Page:
         self.put(row, column, value, look)
 
     def put_line(
-        self, row: int, values: Sequence[Value], looks: Sequence[str], *, most: int = 1
+        self, row: int, values: Sequence[Value], looks: Sequence[str], *, high: bool = False
     ) -> None:
-        """Put cells in a row, which is as high as their longest text needs: `most` lines."""
+        """Put cells in a row, which may be as high as their longest text needs."""
         needed = 1
         for column, (value, look) in enumerate(zip(values, looks, strict=True)):
             self.put(row, column, value, look)
-            if isinstance(value, str) and most > 1:
+            if isinstance(value, str) and high:
                 needed = max(needed, count_lines(value, self.widths[column]))
-        if most > 1:
-            self._sheet.set_row(row, _LINE_POINTS * min(most, needed))
+        if high:
+            self._sheet.set_row(row, _LINE_POINTS * min(_MAX_LINES, needed))
 
     def put_entries(self, row: int, entries: Iterable["Entry"]) -> int:
         """Put an entry in each row, and return the row after; texts spread over all columns."""
@@ -195,19 +177,12 @@ class Page:
         self._sheet.autofilter(0, 0, last_row, last_column)
         self._sheet.repeat_rows(0)
 
-    def colour_word(self, last_row: int, column: int, word: str) -> None:
-        self._colour(last_row, column, criteria="==", value=f'"{word}"', look="marked")
-
-    def colour_low(self, last_row: int, column: int, *, middle: float, low_is_bad: bool) -> None:
-        # Excel compares a blank cell as 0, but a missing score is not a low one
-        blank = {"type": "blanks", "stop_if_true": True}
-        self._sheet.conditional_format(1, column, last_row, column, blank)
-        criteria = "<" if low_is_bad else ">"
-        self._colour(last_row, column, criteria=criteria, value=middle, look="low")
-
-    def _colour(
-        self, last_row: int, column: int, *, criteria: str, value: str | float, look: str
+    def colour(
+        self, last_row: int, column: int, criteria: str, value: str | float, look: str
     ) -> None:
+        if not isinstance(value, str):  # Excel compares a blank cell as 0, but it is not low
+            blank = {"type": "blanks", "stop_if_true": True}
+            self._sheet.conditional_format(1, column, last_row, column, blank)
         rule = {"type": "cell", "criteria": criteria, "value": value, "format": self._formats[look]}
         self._sheet.conditional_format(1, column, last_row, column, rule)
 
@@ -232,16 +207,14 @@ def sheet_names(prefix: str, titles: Sequence[str]) -> list[str]:
 def write_workbooks(
     run: Run, *, output: Path | None = None, folder: Path = FOLDER
 ) -> tuple[Path, ...]:
-    """Write a run's workbooks and return their paths.
+    """Write a run's workbooks: one for a single metric, else one per family.
 
-    A single metric gets its own workbook; a group or several metrics get one per family. A file at
-    `output` is replaced; for several workbooks the family is added to its name. Without `output`,
-    new names in `folder` are used and nothing is replaced.
+    A file at `output` is replaced; the name of one of several workbooks ends with the family.
+    Without `output`, new names in `folder` are used.
     """
     if output is not None:
         check_output(output)
-    plan, metrics = run.manifest.plan, run.metrics
-    asked = plan.metrics
+    plan, metrics, asked = run.manifest.plan, run.metrics, run.manifest.plan.metrics
     combined = len(metrics) > 1 or len(set(asked)) > 1 or any(name in GROUPS for name in asked)
     families = {
         family: names
@@ -290,24 +263,22 @@ def write_workbook(path: Path, run: Run, *, names: Sequence[str], combined: bool
 
 
 class Entry(NamedTuple):
-    """A name and its value; `look` is one of LOOKS."""
-
     name: str
     value: Value
     look: str = "text"
 
 
 def add_single(book: Book, run: Run, *, name: str) -> None:
-    page = book.page("Summary", list(_PAIR.values()))
-    page.head(0, list(_PAIR))
+    page = book.page("Summary", _PAIR_WIDTHS)
+    page.head(0, _PAIR)
     row = page.put_entries(1, (*_warnings(run), *_figures(run, name)))
     page.put_entries(row + 1, _facts(run, [name]))
 
 
 def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:
     titles = view.metric_titles(run.metrics)
-    page = book.page("Summary", list(_TABLE.values()))
-    page.head(0, list(_TABLE))
+    page = book.page("Summary", _TABLE_WIDTHS)
+    page.head(0, _TABLE)
     looks = ("name", "score", "percent", "score", "score", *["count"] * 5)
     for row, name in enumerate(names, start=1):
         summary = run.summary()[name]
@@ -404,10 +375,8 @@ def cutoff(run: Run, name: str) -> int:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, width in characters, value, and look in the book."""
-
     name: str
-    width: int
+    width: int  # in characters
     value: Callable[[Row], Value]
     look: str = "text"
 
@@ -415,9 +384,9 @@ class Column:
 def add_samples(
     book: Book, run: Run, *, name: str, sheet: str, most: int = MAX_ROWS, sheets: int = 1
 ) -> None:
-    """Add the sheet of one metric, one of several; if not all rows fit, the last line counts them.
+    """Add the sheet of one metric; if not all rows fit, the last line counts them.
 
-    A sheet has `most` lines, and all `sheets` together MAX_CELLS and MAX_CHARACTERS.
+    All `sheets` together have MAX_CELLS and MAX_CHARACTERS.
     """
     columns = sample_columns(run, name)
     names = [column.name for column in columns]
@@ -432,15 +401,15 @@ def add_samples(
         if left < 0:
             break
         shown += 1
-        page.put_line(shown, values, looks, most=_MAX_LINES)
+        page.put_line(shown, values, looks, high=True)
     if rest := len(run.rows) - shown:
         page.put(shown + 1, 0, _too_many(rest, "rows", "--rows"))
     last = max(shown, 1)
     page.make_list(last, len(columns) - 1)
     info = run.metrics[name]
-    middle, score = (info.low + info.high) / 2, names.index("score")
-    page.colour_low(last, score, middle=middle, low_is_bad=info.higher_is_better)
-    page.colour_word(last, names.index("state"), "failed")
+    sign, middle = "<" if info.higher_is_better else ">", (info.low + info.high) / 2
+    page.colour(last, names.index("score"), sign, middle, "low")
+    page.colour(last, names.index("state"), "==", '"failed"', "marked")
 
 
 def _too_many(number: int, items: str, option: str) -> str:
@@ -480,7 +449,7 @@ def sample_columns(run: Run, name: str) -> list[Column]:
 
     taken = {column.name.casefold() for column in columns}
     for key in counts.details:
-        if not (counts.judged and key in _CLAIM_COUNTS):
+        if not (counts.judged and key in ("claims", "supported")):  # have columns of their own
             title = f"detail {key}" if key.casefold() in taken else key
             width = 60 if key == "explanation" else min(30, max(12, len(title) + 5))
             columns.append(
@@ -496,10 +465,6 @@ def sample_columns(run: Run, name: str) -> list[Column]:
     return columns
 
 
-_CLAIM_COUNTS = ("claims", "supported")
-"""Details that have columns of their own."""
-
-
 def _text_columns(needs: Sequence[str]) -> Iterator[Column]:
     def reference(row: Row) -> Value:
         claims = row.sample.reference_claims
@@ -507,13 +472,15 @@ def _text_columns(needs: Sequence[str]) -> Iterator[Column]:
             "\n".join(claims) if row.sample.reference is None and claims else row.sample.reference
         )
 
+    def texts(row: Row) -> list[str] | None:
+        _, found = view.texts_read(row.sample, needs)
+        return None if found is None else [each.text for each in found]
+
     def contexts(row: Row) -> Value:
-        _, texts = view.texts_read(row.sample, needs)
-        return None if texts is None else "\n---\n".join(each.text for each in texts)
+        return None if (found := texts(row)) is None else "\n---\n".join(found)
 
     def number(row: Row) -> Value:
-        _, texts = view.texts_read(row.sample, needs)
-        return None if texts is None else len(texts)
+        return None if (found := texts(row)) is None else len(found)
 
     yield Column("response", 60, lambda row: row.sample.response)
     yield Column("ground_truth_answer", 40, reference)
@@ -565,13 +532,8 @@ def _retrieved(row: Row) -> Value:
     return None if ranked is None else join_ids([each.id for each in ranked if each.id is not None])
 
 
-_CLAIM_WIDTHS = MappingProxyType(
-    {"id": 14, "metric": 22, "claim": 60, "label": 22, "reason": 50, "quote": 60}
-)
-"""Column -> its width in characters; 13 for all others."""
-_CLAIM_LOOKS = MappingProxyType(
-    {"number": "count", "quotes": "count", "context": "count", "confidence": "number"}
-)
+_CLAIM_WIDTHS = {"id": 14, "metric": 22, "claim": 60, "label": 22, "reason": 50, "quote": 60}
+_CLAIM_LOOKS = {"number": "count", "quotes": "count", "context": "count", "confidence": "number"}
 
 
 def add_claims(book: Book, run: Run, *, names: Sequence[str], most: int = MAX_ROWS) -> None:
@@ -584,15 +546,16 @@ def add_claims(book: Book, run: Run, *, names: Sequence[str], most: int = MAX_RO
     looks = [_CLAIM_LOOKS.get(name, "text") for name in ClaimLine._fields]
     shown, most = 0, min(most, MAX_CELLS // (4 * len(looks)))
     for shown, line in enumerate(islice(chain([first], lines), most - 2), start=1):
-        page.put_line(shown, line, looks, most=_MAX_LINES)
+        page.put_line(shown, line, looks, high=True)
     if last := next(lines, None):  # the last row has the last claim, or counts the rest
         if rest := sum(1 for _ in lines):
             page.put(shown + 1, 0, _too_many(rest + 1, "claims", "--claim-rows"))
         else:
             shown += 1
-            page.put_line(shown, last, looks, most=_MAX_LINES)
+            page.put_line(shown, last, looks, high=True)
     page.make_list(shown, len(ClaimLine._fields) - 1)
-    page.colour_word(shown, ClaimLine._fields.index("label"), Label.CONTRADICTED.value)
+    word = f'"{Label.CONTRADICTED.value}"'
+    page.colour(shown, ClaimLine._fields.index("label"), "==", word, "marked")
 
 
 def add_values(book: Book, run: Run, *, names: Sequence[str], cells: int = MAX_CELLS) -> None:

@@ -1,12 +1,8 @@
-"""How numbers, causes and texts are written: for people, terminals and workbooks, as file names.
-
-Unsafe characters in text from outside become a visible mark; they are never dropped.
-"""
+"""How numbers, causes and texts are written: for people, terminals and workbooks, as file names."""
 
 import math
 import re
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import cast
 
 from rich.console import Console
@@ -21,31 +17,27 @@ MAX_PRINTED = 400
 """Characters of one text on a terminal; servers may return whole pages."""
 CELL_UNITS = 32_767
 """UTF-16 code units that fit in an Excel cell."""
-CAUSES: Mapping[Cause, str] = MappingProxyType(
-    {
-        Cause.REFUSAL: "refused",
-        Cause.TRUNCATED: "truncated",
-        Cause.MALFORMED: "unreadable reply",
-        Cause.COUNT_MISMATCH: "wrong number of answers",
-        Cause.TIMEOUT: "timed out",
-        Cause.RATE_LIMITED: "rate limited",
-        Cause.UNREACHABLE: "unreachable",
-        Cause.REJECTED: "request rejected",
-        Cause.BUDGET: "over budget",
-        Cause.METRIC_ERROR: "error in the metric",
-        Cause.JUDGE_ERROR: "error in the judge",
-        Cause.TARGET_ERROR: "error in the target",
-    }
-)
+CAUSES: Mapping[Cause, str] = {
+    Cause.REFUSAL: "refused",
+    Cause.TRUNCATED: "truncated",
+    Cause.MALFORMED: "unreadable reply",
+    Cause.COUNT_MISMATCH: "wrong number of answers",
+    Cause.TIMEOUT: "timed out",
+    Cause.RATE_LIMITED: "rate limited",
+    Cause.UNREACHABLE: "unreachable",
+    Cause.REJECTED: "request rejected",
+    Cause.BUDGET: "over budget",
+    Cause.METRIC_ERROR: "error in the metric",
+    Cause.JUDGE_ERROR: "error in the judge",
+    Cause.TARGET_ERROR: "error in the target",
+}
 """Cause -> its name in all reports for people; files for programs have the cause itself."""
-LABELS: Mapping[Label, str] = MappingProxyType(
-    {
-        Label.SUPPORTED: "supported",
-        Label.PARTIALLY_SUPPORTED: "partially supported",
-        Label.CONTRADICTED: "contradicted",
-        Label.NOT_ENOUGH_INFO: "not stated",
-    }
-)
+LABELS: Mapping[Label, str] = {
+    Label.SUPPORTED: "supported",
+    Label.PARTIALLY_SUPPORTED: "partially supported",
+    Label.CONTRADICTED: "contradicted",
+    Label.NOT_ENOUGH_INFO: "not stated",
+}
 _NOT_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 

@@ -1,22 +1,19 @@
 """A run as JUnit XML, for CI systems that show tests.
 
 There is a suite per metric with a gate or a threshold (per metric, if none has one), with a test
-per sample and per gate. A sample fails below its threshold, or if it has none, below the thresholds
-of gates on the mean; it may fail although the gate passes. Failed and imputed scores and
-undetermined gates are errors, undefined scores are skipped. Of long rankings only some queries are
-tests; a property states which.
+per sample and per gate. Failed and imputed scores and undetermined gates are errors, undefined
+scores are skipped. Of long runs only some samples are tests; a property states which.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC
 from functools import partial
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
-from typing import IO, Literal
+from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from ragstone._internal.files import write_file
@@ -29,18 +26,13 @@ from ragstone.results.run import Run
 from ragstone.types.row import TEST_FAILED, Row
 from ragstone.types.score import State
 
-MAX_TEXT = 1000
-"""Characters of one text in the body of a test."""
-_MAX_LINE = 300
-"""Characters of a name or a message."""
+MAX_TEXT, _MAX_LINE = 1000, 300
+"""Characters of one text in the body of a test, and of a name or a message."""
 _MAX_CLAIMS = 10
 """Failing claims of one score."""
 
 
-@dataclass(frozen=True)
-class _Problem:
-    """Why a test did not pass: a message, its class, and details."""
-
+class _Problem(NamedTuple):
     kind: Literal["failure", "error", "skipped"]
     message: str
     type: str = ""
@@ -87,37 +79,34 @@ def _write(path: Path, run: Run) -> None:
                     if gate.passed and run.troubles:
                         problem = _Problem("skipped", f"inconclusive: {gate}")
                     suite.add(f"gate: {gate.of} {gate.op} {gate.threshold:g}", problem)
-        if run.partial or run.too_much_failed:
-            suites.append(_Suite("run", stack))
+        whole = _Suite("run", stack)
         if run.partial:
             problem = _Problem("error", partial_notice(run), "partial")
-            suites[-1].add("all rows were evaluated", problem)
+            whole.add("all rows were evaluated", problem)
         if run.too_much_failed:
             problem = _Problem("error", "; ".join(run.too_much_failed), "max_failure_rate")
-            suites[-1].add("failures are within the limit", problem)
+            whole.add("failures are within the limit", problem)
+        if whole.counts:
+            suites.append(whole)
 
+        total = sum((suite.counts for suite in suites), Counter[str]())
+        started = f"{run.manifest.started_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
         stream = stack.enter_context(path.open("w", encoding="utf-8", newline=""))
-        _join(run, suites, stream, notice)
-
-
-def _join(run: Run, suites: list[_Suite], stream: IO[str], notice: str | None) -> None:
-    total = sum((suite.counts for suite in suites), Counter[str]())
-    started = f"{run.manifest.started_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
-    stream.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-    stream.write(_tag("testsuites", name="ragstone", **_counts(total)) + "\n")
-    for suite in suites:
-        counts = _counts(suite.counts)
-        stream.write(_tag("testsuite", name=_line(suite.name), timestamp=started, **counts))
-        properties = _properties(run, suite.name) | ({"excerpt": notice} if notice else {})
-        stream.write("\n<properties>")
-        for name, value in properties.items():
-            stream.write(_tag("property", name=name, value=_line(value) or NO_VALUE))
-            stream.write("</property>")
-        stream.write("</properties>\n")
-        suite.file.seek(0)
-        copyfileobj(suite.file, stream)
-        stream.write("</testsuite>\n")
-    stream.write("</testsuites>\n")
+        stream.write('<?xml version="1.0" encoding="UTF-8"?>\n')
+        stream.write(_tag("testsuites", name="ragstone", **_counts(total)) + "\n")
+        for suite in suites:
+            counts = _counts(suite.counts)
+            stream.write(_tag("testsuite", name=_line(suite.name), timestamp=started, **counts))
+            properties = _properties(run, suite.name) | ({"excerpt": notice} if notice else {})
+            stream.write("\n<properties>")
+            for name, value in properties.items():
+                stream.write(_tag("property", name=name, value=_line(value) or NO_VALUE))
+                stream.write("</property>")
+            stream.write("</properties>\n")
+            suite.file.seek(0)
+            copyfileobj(suite.file, stream)
+            stream.write("</testsuite>\n")
+        stream.write("</testsuites>\n")
 
 
 def _properties(run: Run, name: str) -> dict[str, str]:

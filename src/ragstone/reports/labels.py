@@ -34,10 +34,7 @@ _COLUMNS: Mapping[str, tuple[CellType, int]] = {
     "contexts": (str, 60),
 }
 """Name -> the type of its cells, and its width in a workbook."""
-_LABELLED = (
-    "id", "position", "metric", "number", "claim", "human", "annotator", "at", "probability",
-    "blind",
-)  # fmt: skip
+_LABELLED = tuple(_COLUMNS)[:10]
 _TO_LABEL = (
     "id", "query", "contexts", "claim", "human", "response", "number", "metric", "probability",
     "blind",
@@ -46,10 +43,7 @@ _SUFFIXES = (".xlsx", ".csv", ".jsonl")
 
 
 def write_labels(labels: Sequence[HumanLabel], rows: Sequence[ClaimRow], path: Path) -> None:
-    """Write labels to a file that `ragstone labels import` reads.
-
-    Claims are texts with their number from 1, as in reports. Texts are never formulas.
-    """
+    """Write labels to a file that `ragstone labels import` reads; claims count from 1."""
 
     def lines() -> Iterator[Sequence[Cell]]:
         by_index = {row.index: row for row in rows}
@@ -104,8 +98,7 @@ def _write(names: Sequence[str], lines: Iterator[Sequence[Cell]], path: Path) ->
             page.head(0, names)
             last = 0
             for last, line in enumerate(lines, 1):
-                for column, cell in enumerate(line):
-                    page.put(last, column, cell)
+                page.put_line(last, line, ["text"] * len(names))
             page.make_list(last, len(names) - 1, 1)
 
     write_file(path, fill)

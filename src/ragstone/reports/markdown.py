@@ -9,23 +9,20 @@ import sys
 from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Literal
 
 from ragstone._internal.files import write_text
 from ragstone._internal.text import count, one_line
-from ragstone.errors import InputError, Problem, RagstoneError
+from ragstone.errors import InputError, RagstoneError
 from ragstone.reports import view
 from ragstone.reports.tables import STDOUT, Destination
-from ragstone.reports.view import Grid, Line, Section, Tone
+from ragstone.reports.view import Grid, Line, Tone
 from ragstone.results.run import Run
 
 COMMENT = 65_000
 """Bytes of a report; a comment on GitHub has at most 65,536 characters."""
-MAX_CELL = 1000
-"""Characters of one cell or sentence."""
-_SHORT = 300
-"""Characters of a query, or of why a sample is bad."""
+MAX_CELL, _SHORT = 1000, 300
+"""Characters of one cell or sentence, and of one in the lists of samples."""
 
 _MARKUP = re.compile(
     r"[\\`*\[\]|~$]"  # code, emphasis, links, cells, strikes, formulas
@@ -55,31 +52,17 @@ def write_markdown(run: Run, destination: Destination) -> None:
 
 
 def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
-    blocks = [f"## {view.verdict(run)}"]
-    shown = ("notices", "decisions", "scores", "failures", "worst", "details", "slices")
-    for section in view.sections(run, *shown):
-        lines = [part for part in section.parts if isinstance(part, Line)]
-        grids = [part for part in section.parts if isinstance(part, Grid)]
-        if section.name == "decisions":
-            blocks.append("\n".join(f"- {_emphasized(line)}" for line in lines))
-        elif section.name == "details":
-            rows = [(escape(line.label), _emphasized(line)) for line in lines]
-            blocks.append(folded(section.title, markdown_table(("item", "value"), rows)))
-        elif section.name == "slices":
-            blocks += [folded(f"By {grid.heads[0]}", part_as_markdown(grid)) for grid in grids]
-        elif section.name in ("failures", "worst"):
-            blocks.append(f"### {section.title}")
-            blocks += [part_as_markdown(part, _SHORT) for part in section.parts]
-        else:
-            blocks += map(part_as_markdown, section.parts)
+    blocks = [f"## {view.verdict(run)}", *map(part_as_markdown, view.notices(run))]
+    if lines := [f"- {_emphasized(line)}" for line in view.decisions(run)]:
+        blocks.append("\n".join(lines))
+    blocks += map(part_as_markdown, view.scores(run))
+    for title, grids in (("Failed scores", view.failures(run)), ("Worst samples", view.worst(run))):
+        for grid in grids:
+            blocks += [f"### {title}", part_as_markdown(grid, _SHORT)]
+    rows = [(escape(line.label), _emphasized(line)) for line in view.details(run)]
+    blocks.append(folded("Run details", markdown_table(("item", "value"), rows)))
+    blocks += [folded(f"By {grid.heads[0]}", part_as_markdown(grid)) for grid in view.slices(run)]
     return join_blocks(blocks, limit=limit)
-
-
-def sections_as_markdown(sections: Iterable[Section]) -> str:
-    blocks: list[str] = []
-    for section in sections:
-        blocks += [f"## {escape(section.title)}", *map(part_as_markdown, section.parts)]
-    return "\n\n".join(blocks) + "\n"
 
 
 def part_as_markdown(part: Line | Grid, limit: int = MAX_CELL) -> str:
@@ -156,15 +139,11 @@ def report_to_github(run: Run, environ: Mapping[str, str]) -> tuple[str, ...]:
             warnings.append(("missing scores", f"{name}: {of}: {view.why_failed(run, name)}"))
     if path := environ.get("GITHUB_STEP_SUMMARY"):
         warnings += _add_summary(Path(path), run)
-    return (*_annotations("error", errors), *_annotations("warning", warnings))
-
-
-def _annotations(level: Level, listed: Sequence[tuple[str, str]]) -> list[str]:
-    shown = listed if len(listed) <= MAX_ANNOTATIONS else listed[: MAX_ANNOTATIONS - 1]
-    lines = [annotation(level, title, words) for title, words in shown]
-    if rest := len(listed) - len(shown):
-        lines.append(annotation(level, "and more", f"{rest:,} more; see the job summary"))
-    return lines
+    levels: dict[Level, list[tuple[str, str]]] = {"error": errors, "warning": warnings}
+    for listed in levels.values():
+        if (rest := len(listed) - MAX_ANNOTATIONS + 1) > 1:
+            listed[-rest:] = [("and more", f"{rest:,} more; see the job summary")]
+    return tuple(annotation(level, *each) for level, listed in levels.items() for each in listed)
 
 
 def _add_summary(path: Path, run: Run) -> list[tuple[str, str]]:
@@ -191,10 +170,7 @@ def no_commands(stream: IO[str], environ: Mapping[str, str]) -> Generator[None, 
 
 
 def error_annotation(error: RagstoneError, environ: Mapping[str, str]) -> str | None:
-    """Return an annotation of why nothing was scored; None outside GitHub Actions.
-
-    It points to the bad file, and to the line if rows are lines.
-    """
+    """Return an annotation of why nothing was scored, for GitHub Actions only."""
     if not environ.get("GITHUB_ACTIONS"):
         return None
     if not isinstance(error, InputError) or not error.problems:
@@ -202,27 +178,22 @@ def error_annotation(error: RagstoneError, environ: Mapping[str, str]) -> str | 
     first, *more = error.problems
     rest = f" (and {count(len(more), 'more problem')})" if more else ""
     words = f"{error.file}: {one_line(str(first), MAX_TEXT // 2)}{rest}"
-    return annotation("error", "invalid data", words, place=_place(error.file, first, environ))
-
-
-def _place(name: str, problem: Problem, environ: Mapping[str, str]) -> Mapping[str, str]:
+    where: dict[str, str] = {}
     try:
         workspace = Path(environ.get("GITHUB_WORKSPACE", ".")).resolve()
-        path = Path(name).resolve(strict=True).relative_to(workspace)
+        path = Path(error.file).resolve(strict=True).relative_to(workspace)
+        where["file"] = path.as_posix()
+        if first.row and first.unit == "line":
+            where["line"] = str(first.row)
     except (OSError, ValueError):  # not a file, such as samples in memory, or elsewhere
-        return {}
-    has_line = problem.row and problem.unit == "line"
-    return {"file": path.as_posix(), **({"line": str(problem.row)} if has_line else {})}
+        pass
+    return annotation("error", "invalid data", words, **where)
 
 
-def annotation(
-    level: Level, title: str, words: str, *, place: Mapping[str, str] = MappingProxyType({})
-) -> str:
-    safe = {name: _plain(value) for name, value in {**place, "title": title}.items()}
-    properties = [
-        f"{name}={value.replace(':', '%3A').replace(',', '%2C')}" for name, value in safe.items()
-    ]
-    return f"::{level} {','.join(properties)}::{_plain(words)}"
+def annotation(level: Level, title: str, words: str, **properties: str) -> str:
+    texts = {name: _plain(text) for name, text in {**properties, "title": title}.items()}
+    safe = [f"{k}={text.replace(':', '%3A').replace(',', '%2C')}" for k, text in texts.items()]
+    return f"::{level} {','.join(safe)}::{_plain(words)}"
 
 
 def _plain(words: str) -> str:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 
 from markupsafe import Markup
 
@@ -31,30 +30,20 @@ from ragstone.results.run import Run
 
 
 def frame(run: Run, library: str, *, claims: bool) -> Frame:
-    """Return a run's samples or claims as a frame of `pandas`, `polars` or `pyarrow`.
-
-    Raises:
-        UsageError: the library is not installed.
-    """
+    """Return a run's samples or claims as a frame of `pandas`, `polars` or `pyarrow`."""
     return as_frame(claims_table(run) if claims else samples_table(run), library)
 
 
-_WRITERS: Mapping[str, Callable[[Run, Path], object]] = MappingProxyType(
-    {
-        "html": write_html,
-        "excel": lambda run, path: write_workbooks(run, output=path),
-        "markdown": write_markdown,
-        "junit": write_junit,
-    }
-)
+_WRITERS: Mapping[str, Callable[[Run, Path], object]] = {
+    "html": write_html,
+    "excel": lambda run, path: write_workbooks(run, output=path),
+    "markdown": write_markdown,
+    "junit": write_junit,
+}
 
 
 def write_reports(run: Run, files: Mapping[str, str | Path | None]) -> tuple[Path, ...]:
-    """Write reports to files, by format, and return the paths; all are checked before.
-
-    Raises:
-        UsageError: no file is named, two are the same, or one cannot be written.
-    """
+    """Write reports to files, by format, and return the paths; all are checked before."""
     named = {kind: Path(file) for kind, file in files.items() if file is not None}
     if not named:
         raise UsageError(f"name at least one file: {', '.join(f'{kind}=' for kind in files)}")
@@ -70,11 +59,7 @@ def write_reports(run: Run, files: Mapping[str, str | Path | None]) -> tuple[Pat
 
 
 def show(run: Run, path: str | Path | None) -> None:
-    """Show the HTML report of a run in the notebook, or write it to `path` and open it.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Show the HTML report of a run in the notebook, or write it to `path` and open it."""
     if in_notebook() and path is None:
         with TemporaryDirectory() as folder:
             write_html(run, file := Path(folder, "report.html"))
@@ -96,10 +81,8 @@ MAX_ROWS = 30
 """Metrics in a card; more would not fit in its 60 kB."""
 MAX_LINES = 10
 """Gates, notices and changes in a card."""
-MAX_TEXT = 160
-"""Characters of a text from outside in a card; escaped, each may have five bytes."""
-MAX_NAME = 60
-"""Characters of the name of a metric or a sample in a card."""
+MAX_TEXT, MAX_NAME = 160, 60
+"""Characters of a text or a name; escaped, each may have five bytes."""
 SAMPLE_LIMITS = (MAX_NAME, MAX_NAME, MAX_TEXT, 2 * MAX_TEXT, MAX_TEXT)
 """Characters of a sample's figure, id, query, why it is listed, and evidence."""
 

@@ -1,43 +1,35 @@
 """The check of a test set: printed, as plain data, and as a page."""
 
-from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from hashlib import sha256
+from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 
-from markupsafe import Markup
 from rich.console import Console
 from rich.text import Text
 
 from ragstone._internal.text import count, one_line
 from ragstone.reports.format import dollars, percent
-from ragstone.reports.html.page import STYLES, read_asset, render_parts
+from ragstone.reports.html.page import write_page
 from ragstone.reports.terminal import Grid, GridRow, print_grid
 from ragstone.testsets.check import CHECKS, Finding, SetCheck, Status
 from ragstone.testsets.documents import Chunk, Corpus, Span
 
-SHOWN = 3
-"""Findings of each kind that are printed."""
-WIDEST = 200
-"""Characters shown of a text in the terminal."""
-STATUSES: Mapping[Status, str] = MappingProxyType(
-    {
-        "valid": "valid",
-        "corrected": "valid with other relevant ids",
-        "rejected": "rejected",
-        "unchecked": "not checked",
-    }
-)
-MOST_ROWS = 1000
+SHOWN, WIDEST = 3, 200
+"""Findings of each kind that are printed, and characters of their texts."""
+STATUSES: Mapping[Status, str] = {
+    "valid": "valid",
+    "corrected": "valid with other relevant ids",
+    "rejected": "rejected",
+    "unchecked": "not checked",
+}
+MAX_ROWS = 1000
 """Rows with findings on a page."""
 
 
 def check_document(found: SetCheck) -> dict[str, object]:
     corpus = found.corpus
-
     return {
         "data": found.name,
         "judge": found.judge,
@@ -72,8 +64,7 @@ def check_document(found: SetCheck) -> dict[str, object]:
 
 
 def print_check(found: SetCheck, console: Console) -> None:
-    rows = len(found.rows)
-    corpus = found.corpus
+    rows, corpus = len(found.rows), found.corpus
     console.print(
         Text(
             f"{found.name}: {count(rows, 'row')}, checked with {found.judge} against "
@@ -85,12 +76,11 @@ def print_check(found: SetCheck, console: Console) -> None:
             console.print(Text(f"Note: {note}"))
     if found.description:
         console.print(Text(f"{found.judge}: {found.description}"))
-    numbers_of = {words: len(found.with_status(status)) for status, words in STATUSES.items()}
-    shown = (
+    shown = [
         f"{number:,} {words} ({percent(number / rows)})"
-        for words, number in numbers_of.items()
-        if number or words != STATUSES["unchecked"]
-    )
+        for status, words in STATUSES.items()
+        if (number := len(found.with_status(status))) or status != "unchecked"
+    ]
     console.print(Text("\n" + ", ".join(shown)))
     if not found.counts:
         console.print(Text("No findings."))
@@ -98,20 +88,19 @@ def print_check(found: SetCheck, console: Console) -> None:
     by_check: dict[str, list[Finding]] = defaultdict(list)
     for finding in found.findings:
         by_check[finding.check].append(finding)
-    rows_of: list[GridRow] = []
+    grid_rows: list[GridRow] = []
     for check in found.counts:
-        severities = [
-            len({f.row for f in by_check[check] if f.severity == severity})
-            for severity in ("error", "warning")
-        ]
-        figures = (f"{number:,}" if number else "" for number in severities)
-        rows_of.append(GridRow((check, CHECKS[check], *figures)))
-    short = tuple(GridRow((row.cells[0], *row.cells[2:])) for row in rows_of)
+        figures: list[str] = []
+        for severity in ("error", "warning"):
+            number = len({f.row for f in by_check[check] if f.severity == severity})
+            figures.append(f"{number:,}" if number else "")
+        grid_rows.append(GridRow((check, CHECKS[check], *figures)))
+    short = tuple(GridRow((row.cells[0], *row.cells[2:])) for row in grid_rows)
     numbers = frozenset(("errors", "warnings"))
     console.print()
     print_grid(
         console,
-        Grid(("check", "what was found", "errors", "warnings"), tuple(rows_of), numbers),
+        Grid(("check", "what was found", "errors", "warnings"), tuple(grid_rows), numbers),
         Grid(("check", "errors", "warnings"), short, numbers),
     )
     queries = {row.sample.id: row.sample.query for row in found.rows}
@@ -133,12 +122,10 @@ def print_check(found: SetCheck, console: Console) -> None:
         console.print(Text(f"\n{count(found.usage.calls, 'call')}, {price}"))
 
 
-def marked_chunks(
-    spans: Iterable[Span], corpus: Corpus
-) -> list[tuple[Chunk, list[tuple[str, bool]]]]:
+def marked_chunks(finding: Finding, corpus: Corpus) -> list[tuple[Chunk, list[tuple[str, bool]]]]:
     """Return the chunks that have spans, each as pieces of text and whether they are evidence."""
     inside: dict[str, list[Span]] = defaultdict(list)
-    for span in spans:
+    for span in finding.evidence:
         for chunk in corpus.by_document[span.document]:
             if chunk.start < span.end and span.start < chunk.end:
                 inside[chunk.id].append(span)
@@ -156,24 +143,15 @@ def marked_chunks(
 
 
 def write_check(found: SetCheck, path: Path) -> None:
-    style = "\n".join(map(read_asset, STYLES))
-    digest = b64encode(sha256(style.encode()).digest()).decode()
     rows = [row for row in found.rows if row.findings]
     rows.sort(key=lambda row: ("rejected", "unchecked", "corrected", "valid").index(row.status))
-
-    def evidence(finding: Finding) -> list[tuple[Chunk, list[tuple[str, bool]]]]:
-        return marked_chunks(finding.evidence, found.corpus)
-
-    parts = render_parts(
+    write_page(
+        path,
         "questions.html",
         found=found,
         checks=CHECKS,
         statuses=STATUSES,
-        rows=rows[:MOST_ROWS],
-        left_out=max(0, len(rows) - MOST_ROWS),
-        evidence=evidence,
-        style_text=Markup(style),  # noqa: S704 - our own file
-        style_hash=digest,
+        rows=rows[:MAX_ROWS],
+        left_out=max(0, len(rows) - MAX_ROWS),
+        evidence=partial(marked_chunks, corpus=found.corpus),
     )
-    with path.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(parts)

@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from ragstone._internal.files import write_file
@@ -28,7 +27,7 @@ from ragstone.types.row import Row
 from ragstone.types.score import Score
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 STDOUT = Path("-")
 
@@ -37,21 +36,17 @@ Destination = Path | TextIO
 
 _INT64 = range(-(2**63), 2**63)
 _SURROGATES = re.compile("[\ud800-\udfff]")
-"""Unpaired surrogates, which UTF-8 does not have."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")
 """Starts of texts that a spreadsheet would evaluate; a CR is a newline by then."""
 
 Cell = str | int | float | bool | None
 CellType = type[str] | type[int] | type[float] | type[bool]
 
-BATCH = 1000
-"""Lines in one batch, at most."""
-BATCH_CHARACTERS = 8_000_000
-"""Characters with which a batch is full."""
+BATCH, BATCH_CHARACTERS = 1000, 8_000_000
+"""Most lines and characters in a batch."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column's name, and the type of its cells; None if only the cells determine it."""
 
     name: str
@@ -98,16 +93,18 @@ _SAMPLE_COLUMNS: Sequence[tuple[Column, Callable[[Row], Cell]]] = (
     (Column("judge_calls", int), lambda row: row.usage.calls),
     (Column("cost_usd", float), lambda row: row.usage.cost_usd),
 )
-_SCORE_COLUMNS: Mapping[str, CellType] = MappingProxyType(
-    {"value": float, "state": str, "passed": bool, "reason": str, "cause": str, "fallback": bool}
-)
+_SCORE_COLUMNS: Mapping[str, CellType] = {
+    "value": float,
+    "state": str,
+    "passed": bool,
+    "reason": str,
+    "cause": str,
+    "fallback": bool,
+}
 
 
 def samples_table(run: Run) -> Table:
-    """Return a line per sample: its texts, `tags.NAME`, `scores.METRIC.value` and so on.
-
-    Of a ranking there are the queries' ids, texts and values only.
-    """
+    """Return a line per sample: its texts, `tags.NAME`, `scores.METRIC.value` and so on."""
     if (rows := run.columns) is not None:
         names = [Column(f"scores.{name}.value", float) for name in rows.metrics]
         blocks = (
@@ -144,11 +141,7 @@ def _score_cells(run: Run, name: str) -> Iterator[tuple[str, CellType, Callable[
 
 
 class ClaimLine(NamedTuple):
-    """A judged claim in one line; `against` names the texts it was compared with.
-
-    `number` and `context` count from 1. The context is that of the first of the `quotes`. `judge`
-    gave the verdict, if several judges share the work.
-    """
+    """A judged claim in one line; `number` and the first quote's `context` count from 1."""
 
     id: str
     metric: str
@@ -165,9 +158,7 @@ class ClaimLine(NamedTuple):
     judge: str | None
 
 
-_CLAIM_TYPES = MappingProxyType(
-    {"number": int, "confidence": float, "quotes": int, "context": int, "verified": bool}
-)
+_CLAIM_TYPES = {"number": int, "confidence": float, "quotes": int, "context": int, "verified": bool}
 """Field -> its type; all others are texts."""
 
 
@@ -200,29 +191,20 @@ def claims_table(run: Run) -> Table:
 
 
 def as_frame(table: Table, library: str) -> Frame:
-    """Return a table as a frame of `pandas`, `polars` or `pyarrow`; missing cells are null.
-
-    A column of an open type has numbers or booleans if all of its cells are; else texts.
-    """
-    columns: list[list[Cell]] = [[] for _ in table.columns]
+    """Return a table as a frame of `pandas`, `polars` or `pyarrow`; missing cells are null."""
+    columns = [_TypedColumn(column) for column in table.columns]
+    texts: list[list[Cell]] = [[] for _ in columns]
     for batch in table.batches:
-        for cells, more in zip(columns, batch, strict=True):
-            cells.extend(more)
+        for column, cells, more in zip(columns, texts, batch, strict=True):
+            cells.extend(column.convert(more))
     filled: dict[str, Sequence[Cell]] = {}
-    types: dict[str, type] = {}
-    for column, cells in zip(table.columns, columns, strict=True):
-        name, type_ = _encodable(column.name), column.type
-        if type_ is None:
-            found = {_type_of(cell) for cell in cells if cell is not None} or {str}
-            type_ = found.pop() if len(found) == 1 else float if found == {int, float} else str
-            if type_ is str:
-                cells = [None if cell is None else _as_text(cell) for cell in cells]
-            elif type_ is float:
-                cells = [None if cell is None else float(cell) for cell in cells]
-        elif type_ is str:
-            cells = [_encodable(cell) if isinstance(cell, str) else cell for cell in cells]
-        types[name], filled[name] = type_, cells
-    return frame_in(library, filled, types)
+    for column, cells in zip(columns, texts, strict=True):
+        if column.is_open and column.type is bool:
+            cells = [None if cell is None else cell == "true" for cell in cells]
+        elif column.is_open and column.type is not str:
+            cells = [None if cell is None else column.type(cell) for cell in cells]
+        filled[column.name] = cells
+    return frame_in(library, filled, {column.name: column.type for column in columns})
 
 
 def describe_claim(claim: JudgedClaim) -> str:
@@ -268,8 +250,8 @@ def write_json(document: Run | Mapping[str, object], destination: Destination) -
 
 
 def write_rows(run: Run, destination: Destination) -> None:
-    if isinstance(destination, Path) and _is_flat(destination):
-        _write_flat(samples_table(run), destination)
+    if isinstance(destination, Path) and destination.suffix.lower() in _FLAT:
+        write_table(samples_table(run), destination)
     elif run.columns is not None:
         _write_json(value_documents(run.columns), destination)
     else:
@@ -281,8 +263,8 @@ def write_claims(run: Run, destination: Destination) -> None:
 
 
 def write_table(table: Table, destination: Destination) -> None:
-    if isinstance(destination, Path) and _is_flat(destination):
-        _write_flat(table, destination)
+    if isinstance(destination, Path) and (fill := _FLAT.get(destination.suffix.lower())):
+        write_file(destination, partial(fill, table=table))
         return
     names = [column.name for column in table.columns]
     _write_json((dict(zip(names, line, strict=True)) for line in table.lines), destination)
@@ -291,10 +273,6 @@ def write_table(table: Table, destination: Destination) -> None:
 def csv_safe(text: str) -> str:
     safe = strip_controls(text)
     return f"'{safe}" if safe.startswith(_FORMULA) else safe
-
-
-def _is_flat(path: Path) -> bool:
-    return path.suffix.lower() in (".csv", ".parquet")
 
 
 def _write_json(
@@ -321,15 +299,10 @@ def _write_json(
         write(sys.stdout if isinstance(destination, Path) else destination)
 
 
-def _write_flat(table: Table, path: Path) -> None:
-    fill = _fill_csv if path.suffix.lower() == ".csv" else _fill_parquet
-    write_file(path, partial(fill, table=table))
-
-
 def _fill_csv(path: Path, table: Table) -> None:
     def written(cell: Cell) -> Cell:
         if isinstance(cell, bool):
-            return "true" if cell else "false"
+            return f"{cell}".lower()
         return csv_safe(cell) if isinstance(cell, str) else cell
 
     # Excel needs the byte order mark
@@ -348,72 +321,72 @@ def _check_parquet() -> None:
 
 def _fill_parquet(path: Path, table: Table) -> None:
     _check_parquet()
+    import polars as pl
     from polars.exceptions import ComputeError
 
+    types = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean, None: pl.String}
+    columns = [_TypedColumn(column) for column in table.columns]
+    # numbered, because polars reads some names as patterns
+    schema = {f"{number}": types[each.type] for number, each in enumerate(table.columns)}
     try:
-        _sink_parquet(path, table)
-    except ComputeError as error:  # polars raises it if the disk is full
+        with TemporaryDirectory(dir=path.parent, prefix=".ragstone-") as folder:
+            parts: list[Path] = []
+            largest = 1
+            for batch in table.batches:
+                cells = [each.convert(cells) for each, cells in zip(columns, batch, strict=True)]
+                frame = pl.DataFrame(dict(zip(schema, cells, strict=True)), schema=schema)
+                parts.append(Path(folder, f"{len(parts)}.parquet"))
+                frame.write_parquet(parts[-1])
+                largest = max(largest, frame.height)
+            joined = pl.scan_parquet(parts) if parts else pl.LazyFrame(schema=schema)
+            typed: list[pl.Expr] = []
+            for number, column in zip(schema, columns, strict=True):
+                cells = pl.col(number)
+                if column.is_open and column.type is not str:
+                    is_bool = column.type is bool
+                    cells = cells == "true" if is_bool else cells.cast(types[column.type])
+                typed.append(cells.alias(column.name))
+            joined.select(typed).sink_parquet(path, row_group_size=largest)
+    except ComputeError as error:  # the disk is full
         raise OSError(one_line(str(error), 300)) from error
 
 
-def _sink_parquet(path: Path, table: Table) -> None:
-    import polars as pl
-
-    types = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean, None: pl.String}
-    columns = [_ParquetColumn(column) for column in table.columns]
-    # numbered, because polars reads some names as patterns
-    schema = {f"{number}": types[each.column.type] for number, each in enumerate(columns)}
-    with TemporaryDirectory(dir=path.parent, prefix=".ragstone-") as folder:
-        parts: list[Path] = []
-        largest = 1
-        for batch in table.batches:
-            cells = [each.convert(cells) for each, cells in zip(columns, batch, strict=True)]
-            frame = pl.DataFrame(dict(zip(schema, cells, strict=True)), schema=schema)
-            parts.append(Path(folder, f"{len(parts)}.parquet"))
-            frame.write_parquet(parts[-1])
-            largest = max(largest, frame.height)
-        joined = pl.scan_parquet(parts) if parts else pl.LazyFrame(schema=schema)
-        typed = [each.finish(pl.col(number)) for number, each in zip(schema, columns, strict=True)]
-        joined.select(typed).sink_parquet(path, row_group_size=largest)
+_FLAT = {".csv": _fill_csv, ".parquet": _fill_parquet}
 
 
-class _ParquetColumn:
-    """A column while it is written.
-
-    If its type is open, cells are written as text. At the end it becomes numbers or booleans if all
-    of its cells are.
-    """
+class _TypedColumn:
+    """A column while its cells are collected; if its type is open, they become texts first."""
 
     def __init__(self, column: Column) -> None:
-        self.column = column
-        self._types: set[type] = set()
+        self.name, self._type, self.is_open = _encodable(column.name), column.type, not column.type
+        self._found: set[CellType] = set()
 
     def convert(self, cells: Sequence[Cell]) -> Sequence[Cell]:
-        if self.column.type is None:
-            self._types |= {_type_of(cell) for cell in cells if cell is not None}
-            return [None if cell is None else _as_text(cell) for cell in cells]
-        if self.column.type is str:
+        if self._type is str:
             return [_encodable(cell) if isinstance(cell, str) else cell for cell in cells]
-        return cells
+        if self._type:
+            return cells
+        texts: list[Cell] = []
+        for cell in cells:
+            if cell is not None:
+                too_long = isinstance(cell, int) and cell not in _INT64
+                self._found.add(str if too_long else type(cell))
+            if isinstance(cell, bool):
+                texts.append(f"{cell}".lower())
+            elif isinstance(cell, int | float):
+                texts.append(repr(cell))
+            else:
+                texts.append(cell and _encodable(cell))
+        return texts
 
-    def finish(self, given: "pl.Expr") -> "pl.Expr":
-        import polars as pl
-
-        if self.column.type is None and self._types == {bool}:
-            given = given == "true"
-        elif self.column.type is None and self._types and self._types <= {int, float}:
-            given = given.cast(pl.Float64 if float in self._types else pl.Int64)
-        return given.alias(_encodable(self.column.name))
-
-
-def _type_of(cell: str | float | bool) -> CellType:
-    return str if isinstance(cell, int) and cell not in _INT64 else type(cell)
-
-
-def _as_text(cell: str | float | bool) -> str:
-    if isinstance(cell, str):
-        return _encodable(cell)
-    return f"{cell}".lower() if isinstance(cell, bool) else repr(cell)
+    @property
+    def type(self) -> CellType:
+        """The type if known, else numbers or booleans if all cells so far are."""
+        if self._type:
+            return self._type
+        if len(self._found) == 1:
+            return next(iter(self._found))
+        return float if self._found == {int, float} else str
 
 
 def _encodable(text: str) -> str:

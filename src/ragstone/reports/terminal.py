@@ -1,10 +1,11 @@
 """Runs on the terminal: their scores with bars, summary lines, worst samples, rows, and lists."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import product
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -14,10 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ragstone._internal.text import count, one_line
+from ragstone.errors import Cause
+from ragstone.judges.spec import is_model, split_names
 from ragstone.reports import view
-from ragstone.reports.advice import next_step
 from ragstone.reports.format import CAUSES, MAX_PRINTED, decimal, printable, printable_cells
-from ragstone.reports.view import Grid, GridRow, Line, Section, Tone
+from ragstone.reports.view import Grid, GridRow, Line, Tone
 from ragstone.reports.worst import WORST, failing_claim, focus_metric, worst_samples
 from ragstone.results.metric_summary import N_WORST
 from ragstone.results.run import Run
@@ -30,11 +32,8 @@ if TYPE_CHECKING:  # a run without a store does not import one
 PROSE_WIDTH = 24
 """Least width of a column with long texts."""
 MAX_CELL = 200
-"""Characters of one cell."""
 NAME_LIMITS = (30, 20, 12)
 """Characters of a data set, target or judge in the list, tried until the line fits."""
-FINGERPRINT = 12
-"""Characters shown of a fingerprint."""
 STYLES = {Tone.PLAIN: "", Tone.GOOD: "bold green", Tone.WARNING: "yellow", Tone.BAD: "bold red"}
 
 
@@ -88,12 +87,10 @@ def _table(
 def _clean(grid: Grid, console: Console) -> list[list[Text]]:
     texts = [cell for row in grid.rows for cell in row.cells if isinstance(cell, str)]
     printed = iter(printable_cells(texts, console, MAX_CELL))
-    rows = [
-        [cell if isinstance(cell, Text) else next(printed) for cell in row.cells]
-        for row in grid.rows
-    ]
-    for cells, row in zip(rows, grid.rows, strict=True):
-        cells[-1].stylize(STYLES[row.tone])
+    rows: list[list[Text]] = []
+    for row in grid.rows:
+        rows.append([cell if isinstance(cell, Text) else next(printed) for cell in row.cells])
+        rows[-1][-1].stylize(STYLES[row.tone])
     return rows
 
 
@@ -106,27 +103,12 @@ def print_pairs(pairs: Iterable[tuple[str, Text]], console: Console) -> None:
     console.print(grid)
 
 
-def print_sections(sections: Iterable[Section], console: Console) -> None:
-    for section in sections:
-        console.print(printable(section.title, console, "bold underline", MAX_CELL))
-        for part in section.parts:
-            if isinstance(part, Line):
-                print_line(part, console)
-            else:
-                print_grid(console, part)
-        console.print()
-
-
 def print_line(line: Line, console: Console, *, soft_wrap: bool = False) -> None:
     console.print(printable(line.words, console, STYLES[line.tone]), soft_wrap=soft_wrap)
 
 
 def print_run(run: Run, console: Console, *, first: bool = False) -> None:
-    """Print a run's scores, why some are missing, the summary lines and the worst samples.
-
-    Last comes a suggested next step; `first`: the run is the first in its store. Other notices are
-    left to the caller, which explains its exit code.
-    """
+    """Print a run and what to do next; notices other than `partial` are left to the caller."""
     if run.partial:
         print_line(Line(view.partial_notice(run), Tone.BAD), console)
     _print_scores(run, console)
@@ -270,6 +252,7 @@ def bar(summary: Summary, info: MetricInfo, style: str = UNICODE_BARS) -> str:
 
 def run_entry(info: "RunInfo") -> dict[str, object]:
     manifest = info.manifest
+    means, corrected, failed = _figures(info)
     return {
         "run_id": info.id,
         "tag": info.tag,
@@ -282,33 +265,22 @@ def run_entry(info: "RunInfo") -> dict[str, object]:
         "judge": manifest.judge,
         "rows": info.rows,
         "rows_due": manifest.source.rows,
-        "failed": _failed(info),
+        "failed": failed,
         "scored_again_from": manifest.identity.get(ORIGIN),
         "transcript": info.transcript and not info.ranked,
-        "metrics": _means(info),
-        "corrected": _corrected(info),
+        "metrics": means,
+        "corrected": corrected,
     }
 
 
-def _means(info: "RunInfo") -> Mapping[str, float | None]:
-    means = _figures(info, "mean")
-    return {name: means.get(name) for name in info.metrics}
-
-
-def _corrected(info: "RunInfo") -> Mapping[str, float]:
-    found = cast("Mapping[str, Mapping[str, float | None]]", _figures(info, "corrected"))
-    return {name: mean for name, each in found.items() if (mean := each["mean"]) is not None}
-
-
-def _failed(info: "RunInfo") -> int:
-    return int(sum(_figures(info, "failed").values()))
-
-
-def _figures(info: "RunInfo", field: str) -> Mapping[str, float]:
-    summary = cast("Mapping[str, Mapping[str, object]]", info.summary or {})
-    metrics = cast("Mapping[str, Mapping[str, float | None]]", summary.get("metrics", {}))
-    figures = {name: each.get(field) for name, each in metrics.items()}
-    return {name: figure for name, figure in figures.items() if figure is not None}
+def _figures(info: "RunInfo") -> tuple[dict[str, float | None], dict[str, float], int]:
+    """Return a stored run's means, the corrected ones, and the number of failed scores."""
+    metrics = cast("Mapping[str, Mapping[str, Any]]", (info.summary or {}).get("metrics", {}))
+    means = {name: metrics.get(name, {}).get("mean") for name in info.metrics}
+    corrections = {name: each.get("corrected") for name, each in metrics.items()}
+    corrected = {name: each["mean"] for name, each in corrections.items() if each}
+    known = {name: mean for name, mean in corrected.items() if mean is not None}
+    return means, known, sum(each.get("failed", 0) for each in metrics.values())
 
 
 def print_runs(
@@ -332,17 +304,16 @@ def print_runs(
 def _names_and_means(info: "RunInfo", width: int) -> str:
     manifest = info.manifest
     target = (manifest.target or "").rpartition("://")[2]
-    corrected = {name: f" ({mean:.2f} corrected)" for name, mean in _corrected(info).items()}
-    means = [
-        f"{name} {decimal(mean)}{corrected.get(name, '')}" for name, mean in _means(info).items()
-    ]
+    figures, corrected, failed = _figures(info)
+    shown = {name: f" ({mean:.2f} corrected)" for name, mean in corrected.items()}
+    means = [f"{name} {decimal(mean)}{shown.get(name, '')}" for name, mean in figures.items()]
     text = ""
     for limit in NAME_LIMITS:
         names = [each for each in (manifest.source.name, target, manifest.judge) if each]
         words = [one_line(name, limit) for name in names]
         if ORIGIN in manifest.identity:
             words.append("rescored")
-        if failed := _failed(info):
+        if failed:
             words.append(f"{count(failed, 'score')} failed")
         for number in range(len(means), 0, -1) or (0,):
             rest = f" and {len(means) - number} more" if number < len(means) else ""
@@ -367,12 +338,9 @@ def print_info(info: "RunInfo", console: Console) -> None:
     lines.append(("Metrics", ", ".join(info.metrics) or "none"))
     if changed := view.changed_settings(manifest.plan.model_dump(mode="json")):
         lines.append(("Settings", "; ".join(f"{name} {words}" for name, words in changed)))
-    fingerprints = {
-        "data": manifest.source.fingerprint,
-        "judge settings": manifest.identity.get("judge setup"),
-    }
-    known = [f"{name} {text[:FINGERPRINT]}" for name, text in fingerprints.items() if text]
-    if known:
+    setup = manifest.identity.get("judge setup")
+    fingerprints = {"data": manifest.source.fingerprint, "judge settings": setup}
+    if known := [f"{name} {text[:12]}" for name, text in fingerprints.items() if text]:
         lines.append(("Fingerprints", ", ".join(known)))
     if not info.transcript:
         lines.append(("Transcript", "not stored; the run cannot be rescored with another policy"))
@@ -386,3 +354,112 @@ def print_info(info: "RunInfo", console: Console) -> None:
 
 def _minute(time: datetime) -> str:
     return f"{time.astimezone():%Y-%m-%d %H:%M}"
+
+
+GOAL = 0.05
+"""Desired margin of a mean, as a share of the metric's range."""
+WIDE = 0.1
+"""Margin above which more samples are recommended."""
+ENOUGH = math.ceil((1.96 * 0.5 / GOAL) ** 2)
+"""Samples that bring any metric within GOAL; half 0 and half 1 varies the most."""
+
+
+def next_step(run: Run, *, first: bool = False) -> str | None:
+    """Return what to do next; `first`: the run is the first in its store."""
+    # how to resume a stopped run is printed elsewhere
+    if run.partial or run.stopped or not run.metrics:
+        return None
+    name = run.manifest.run_id
+    limit = run.manifest.plan.max_failure_rate
+    failures = _failure_advice(run)
+    summaries = run.summary().values()
+    if failures and any(each.failed > limit * (each.scored + each.failed) for each in summaries):
+        return failures
+    if any(gate.passed is False for gate in run.gates()):
+        how = "run again with --html report.html"
+        if run.stored:
+            how = f"`ragstone runs show {name} --html report.html`, or `ragstone view {name}`"
+        return f"inspect the samples behind the gate: {how}"
+    if advice := failures or _sample_size_advice(run):
+        return advice
+    if not (first and run.stored):
+        return None
+    return (
+        f"`ragstone runs tag {name} baseline` saves this run as your baseline; "
+        "after a change, run `ragstone compare baseline last`"
+    )
+
+
+def _failure_advice(run: Run) -> str | None:
+    manifest, plan, health = run.manifest, run.manifest.plan, run.counts.health()
+    causes = Counter[Cause]()
+    for counts in run.counts.scores.values():
+        causes.update(counts.causes)
+    if not causes:
+        return None
+    before = run.counts.failed_before
+    failed = causes - before
+    if before.total() > max(failed.values(), default=0):
+        return (
+            f"{count(before.total(), 'score')} failed because {manifest.source.name} records "
+            "failed calls: collect these responses again or fix the file, then run again"
+        )
+    target_failed = health is not None and bool(health.failed)
+    again, use = "run again", "use"
+    if run.stored and run.columns is not None:
+        again = "evaluate the file again with `ragstone rank`"
+    elif run.stored and manifest.source.path is not None and ORIGIN not in manifest.identity:
+        again = f"`ragstone resume {manifest.run_id} --retry-failed`"
+        use = "start a new run with"  # a resumed run has its stored settings
+    other_model = "try another --model"
+    if plan.verify != "each":
+        other_model += ", or --verify each for shorter replies"
+    longer = f"allow longer replies with --set max_tokens={2 * plan.max_tokens}"
+    if not target_failed and not any(map(is_model, split_names(plan.judge))):
+        longer = "set a larger length= for the local judge, if the model allows it, or use shorter"
+        longer += " claims"
+    unreachable = f"check that the service is running, then {again}"
+    firsts = [counts.failed.get(Cause.UNREACHABLE) for counts in run.counts.scores.values()]
+    if target_failed and any(each and " returned 404" in each.words for each in firsts):
+        unreachable = "the API has no such path; describe its paths in a target file (--target)"
+    advice: dict[Cause, str] = {
+        Cause.TIMEOUT: f"{again}; if it times out again, {use} --timeout {2 * plan.timeout:g}",
+        Cause.RATE_LIMITED: f"{again}; if it is limited again, {use} --set rpm=N, or a "
+        f"--concurrency below {plan.concurrency}",
+        Cause.UNREACHABLE: unreachable,
+        Cause.REJECTED: "read the reply in the failed rows, and change what is sent",
+        Cause.REFUSAL: "try another --model, which may answer",
+        Cause.TRUNCATED: longer,
+        # whose reply it was is not known
+        Cause.MALFORMED: "read the replies in the failed rows" if target_failed else other_model,
+        Cause.COUNT_MISMATCH: other_model,
+        Cause.METRIC_ERROR: f"fix the metric, then {again}",
+        Cause.JUDGE_ERROR: f"fix the judge, then {again}",
+        Cause.TARGET_ERROR: f"fix the target, then {again}",
+    }
+    cause = next((cause for cause, _ in failed.most_common() if cause in advice), None)
+    if cause is None:
+        return None
+    others = [f"{times:,} {CAUSES[each]}" for each, times in failed.items() if each is not cause]
+    more = f". Others failed for other reasons: {', '.join(others)}" if others else ""
+    return f"{count(failed[cause], 'score')} failed ({CAUSES[cause]}): {advice[cause]}{more}"
+
+
+def _sample_size_advice(run: Run) -> str | None:
+    name = focus_metric(run)
+    if name is None:
+        return None
+    summary, info = run.summary()[name], run.metrics[name]
+    span = info.high - info.low
+    if summary.interval is None or not 0 < span < math.inf:
+        return None
+    margin = (summary.interval[1] - summary.interval[0]) / 2
+    if margin <= WIDE * span:
+        return None
+    needed = summary.scored * (margin / (GOAL * span)) ** 2
+    if not run.counts.grouping.by:  # rows of a cluster vary together
+        needed = min(needed, ENOUGH)
+    return (
+        f"{name} is only accurate to ±{margin:.2g} ({count(summary.scored, 'row')}); "
+        f"about {math.ceil(needed / 10) * 10:,} rows would give ±{GOAL * span:.2g}"
+    )

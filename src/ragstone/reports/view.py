@@ -1,17 +1,12 @@
-"""One view of a run, from which every report is written: sections of lines and grids.
-
-A report names the sections that it shows and decides only how lines and grids look. What a run
-states, and in which words, is decided here.
-"""
+"""What a run states, and in which words: lines and grids, from which every report is written."""
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
-from types import MappingProxyType
 from typing import cast
 
 from rich.text import Text
@@ -38,7 +33,6 @@ from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Share
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.config import Plan
-from ragstone.types.gate import GateResult
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Correction, MetricInfo, Summary
 
@@ -54,7 +48,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True)
 class Line:
-    """A sentence; like every cell, it may have text from outside. `label` is what it is about."""
+    """A sentence about `label`; like every cell, it may have text from outside."""
 
     words: str
     tone: Tone = Tone.PLAIN
@@ -65,7 +59,7 @@ class Line:
 class GridRow:
     """A row of a grid; the tone is that of its last cell.
 
-    Pages link it to the `sample` of a comparison: a metric, and its position in the rows of A.
+    `sample` is that of a comparison: a metric, and its position in the rows of A.
     """
 
     cells: tuple[str | Text, ...]
@@ -93,34 +87,22 @@ class Section:
 
 
 LISTED = 3
-"""Reasons and notes that are listed; the rest are counted."""
+"""Reasons and notes; the rest are counted."""
 MIN_JUDGED = 3
 """Rows without any relevant document from which the ids are probably of different kinds."""
-CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = MappingProxyType(
-    {
-        ClaimIssue.NOT_RETRIEVED: "missing because not retrieved",
-        ClaimIssue.IGNORED: "missing although retrieved",
-        ClaimIssue.CONTRADICTED: "contradicted by the contexts",
-        ClaimIssue.NOT_FOUND: "not found in any context",
-    }
-)
-SHARED = MappingProxyType(
-    {
-        "query": ("query", "queries"),
-        "contexts": ("set of contexts", "sets of contexts"),
-        "source": ("source", "sources"),
-        "conversation": ("conversation", "conversations"),
-    }
-)
+CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = {
+    ClaimIssue.NOT_RETRIEVED: "missing because not retrieved",
+    ClaimIssue.IGNORED: "missing although retrieved",
+    ClaimIssue.CONTRADICTED: "contradicted by the contexts",
+    ClaimIssue.NOT_FOUND: "not found in any context",
+}
+SHARED: Mapping[str, tuple[str, str]] = {
+    "query": ("query", "queries"),
+    "contexts": ("set of contexts", "sets of contexts"),
+    "source": ("source", "sources"),
+    "conversation": ("conversation", "conversations"),
+}
 """What rows may share by default, in words."""
-
-
-def sections(run: Run, *names: str) -> Iterator[Section]:
-    """Return the named sections of a run in this order; those without content are left out."""
-    for name in names:
-        title, make = _SECTIONS[name]
-        if parts := tuple(make(run)):
-            yield Section(name, title, parts)
 
 
 def verdict(run: Run) -> str:
@@ -159,25 +141,18 @@ def notices(run: Run) -> Iterator[Line]:
 
 
 def decisions(run: Run, names: Collection[str] | None = None) -> Iterator[Line]:
-    """Return what decides: the means that people's labels correct, and the gates.
-
-    Of `names`, only the corrected means; gates apply to the whole run.
-    """
+    """Return the means that people's labels correct (of `names` only), and all gates."""
     summaries = run.summary()
     for name, summary in summaries.items():
         if summary.corrected and (names is None or name in names):
             for line in correction(summary.corrected):
                 yield replace(line, words=f"{name}: {line.words}")
     for gate in run.gates():
-        words = f"{gate_state(run, gate)}: {gate} ({coverage(summaries[gate.metric])})"
-        good = gate.passed is True and not run.troubles
-        yield Line(words, Tone.GOOD if good else Tone.BAD, "Gate")
-
-
-def gate_state(run: Run, gate: GateResult) -> str:
-    if gate.passed and run.troubles:
-        return "INCONCLUSIVE"
-    return {True: "passed", False: "FAILED", None: "UNDETERMINED"}[gate.passed]
+        state = {True: "passed", False: "FAILED", None: "UNDETERMINED"}[gate.passed]
+        if gate.passed and run.troubles:
+            state = "INCONCLUSIVE"
+        words = f"{state}: {gate} ({coverage(summaries[gate.metric])})"
+        yield Line(words, Tone.GOOD if state == "passed" else Tone.BAD, "Gate")
 
 
 def coverage(summary: Summary) -> str:
@@ -222,15 +197,20 @@ def missing(run: Run) -> Iterator[Line]:
     """Return why scores are missing, by metric; metrics with the same reason share a line."""
     labels: dict[tuple[str, Tone], list[str]] = {}
     for name, summary in run.summary().items():
-        undefined, failed = why_undefined(run, name), why_failed(run, name)
-        for words, tone in (
-            (f"no score: {why_no_mean(summary)}" if summary.mean is None else "", Tone.BAD),
-            (undefined and f"undefined: {undefined}", Tone.WARNING),
-            (failed and f"failed: {failed}", Tone.BAD),
-            (possible_mean(summary), Tone.WARNING),
-        ):
-            if words:
-                labels.setdefault((words, tone), []).append(name)
+        reasons: list[tuple[str, Tone]] = []
+        if summary.mean is None:
+            reasons.append((f"no score: {why_no_mean(summary)}", Tone.BAD))
+        if undefined := why_undefined(run, name):
+            reasons.append((f"undefined: {undefined}", Tone.WARNING))
+        if failed := why_failed(run, name):
+            reasons.append((f"failed: {failed}", Tone.BAD))
+        if summary.failed and summary.bounds is not None and summary.mean is not None:
+            low, high = map(decimal, summary.bounds)
+            rows = count(summary.failed, "failed row")
+            words = f"mean between {low} and {high}, depending on {rows}"
+            reasons.append((words, Tone.WARNING))
+        for reason in reasons:
+            labels.setdefault(reason, []).append(name)
     for (words, tone), names in labels.items():
         yield Line(f"{', '.join(names)}: {words}", tone)
 
@@ -257,13 +237,6 @@ def why_failed(run: Run, name: str) -> str:
     )
 
 
-def possible_mean(summary: Summary) -> str:
-    if not summary.failed or summary.bounds is None or summary.mean is None:
-        return ""
-    low, high = map(decimal, summary.bounds)
-    return f"mean between {low} and {high}, depending on {count(summary.failed, 'failed row')}"
-
-
 def failures(run: Run) -> Iterator[Grid]:
     rows = tuple(
         GridRow((name, CAUSES[cause], f"{number:,}", str(counts.failed[cause])))
@@ -275,7 +248,6 @@ def failures(run: Run) -> Iterator[Grid]:
 
 
 def worst(run: Run) -> Iterator[Grid]:
-    """Return the worst samples of each metric with a threshold, or of the one to look at first."""
     focus = focus_metric(run)
     rows: list[GridRow] = []
     for name in threshold_metrics(run) or ([] if focus is None else [focus]):
@@ -316,7 +288,15 @@ def details(run: Run, names: Sequence[str] | None = None) -> Iterator[Line]:
     manifest, counts = run.manifest, run.counts.scores
     families = {run.metrics[name].family for name in names}
     yield _fact("Data set", f"{manifest.source.name} ({count(len(run.rows), 'row')} evaluated)")
-    yield _fact("Target", _target(run))
+    health, target = run.counts.health(), manifest.target
+    words = f"{target}: not called" if target else "none (the data has the answers)"
+    if health is not None:
+        words = (
+            f"{target or 'unnamed'}: {count(sum(health.asked.values()), 'call')}, "
+            f"{sum(health.failed.values()):,} failed ({percent(health.error_rate)}), "
+            f"latency p50 {milliseconds(health.p50_ms)}, p95 {milliseconds(health.p95_ms)}"
+        )
+    yield _fact("Target", words)
 
     ranked = [name for name in names if "ranking" in run.metrics[name].needs]
     if rows := max((counts[name].unranked for name in ranked), default=0):
@@ -367,17 +347,6 @@ def _notes(run: Run, names: Sequence[str]) -> Iterator[Line]:
 
 def _fact(label: str, words: str, *, alarming: bool = False) -> Line:
     return Line(words, Tone.BAD if alarming else Tone.PLAIN, label)
-
-
-def _target(run: Run) -> str:
-    health, name = run.counts.health(), run.manifest.target
-    if health is None:
-        return f"{name}: not called" if name else "none (the data has the answers)"
-    return (
-        f"{name or 'unnamed'}: {count(sum(health.asked.values()), 'call')}, "
-        f"{sum(health.failed.values()):,} failed ({percent(health.error_rate)}), "
-        f"latency p50 {milliseconds(health.p50_ms)}, p95 {milliseconds(health.p95_ms)}"
-    )
 
 
 def _judge_facts(run: Run, names: Sequence[str]) -> Iterator[Line]:
@@ -473,7 +442,8 @@ def grouping_lines(grouping: Grouping, unit: str = "row") -> Iterator[str]:
             yield f"{words} {grouping.by[0]}"
         else:
             names = " and ".join(SHARED[kind][1] for kind in grouping.by)
-            yield f"{words} shared {names} (`--cluster id` treats rows as independent)"
+            option = "--set cluster=id" if unit == "row" else "--cluster id"  # `compare` has it
+            yield f"{words} shared {names} (`{option}` treats rows as independent)"
     for kind, (rows, values) in grouping.fixed.items():
         one, several = SHARED[kind]
         if kind != "source" or values > 1 or rows < grouping.rows:  # else the data have one source
@@ -481,21 +451,6 @@ def grouping_lines(grouping: Grouping, unit: str = "row") -> Iterator[str]:
                 f"{count(rows, unit)} share {values:,} {one if values == 1 else several}, too "
                 f"few for grouping: intervals do not generalize to other {several}"
             )
-
-
-_SECTIONS: Mapping[str, tuple[str, Callable[[Run], Iterator[Line | Grid]]]] = MappingProxyType(
-    {
-        "notices": ("", notices),
-        "decisions": ("Gates", decisions),
-        "scores": ("Scores", scores),
-        "missing": ("Missing scores", missing),
-        "failures": ("Failed scores", failures),
-        "worst": ("Worst samples", worst),
-        "details": ("Run details", details),
-        "slices": ("By tag", slices),
-    }
-)
-"""Name -> the title of a section, and what makes it."""
 
 
 def summarize_run(run: Run) -> dict[str, object]:

@@ -17,20 +17,17 @@ from ragstone.types.gate import Gate, reaches
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.score import MetricInfo, Score
 
-WORST = 3
-"""Samples listed as the worst."""
-MAX_CLAIM = 200
-"""Characters of a failing claim, so that there is room for the reason."""
+WORST, MAX_CLAIM = 3, 200
+"""Samples listed, and characters of a failing claim, so that there is room for the reason."""
 EXCERPT, RANKING_EXCERPT = 10_000, 1000
 """Rows, and queries of a ranking, that an HTML page or a JUnit file contains."""
 
 
 @dataclass(frozen=True)
 class WorstSample:
-    """A sample with a bad score; `value` is None if the score failed.
+    """A sample with a bad score, or one that failed (None).
 
-    `why` is the first failing claim or the reason, or "", and `evidence` the first quote for its
-    verdict, or "". A policy may have imputed the score. All texts come from outside.
+    `why` is the first failing claim or the reason, `evidence` the first quote for its verdict.
     """
 
     id: str
@@ -47,10 +44,7 @@ def focus_metric(run: Run) -> str | None:
 
 
 def focus_of(gates: Iterable[tuple[str, bool]], judged: Mapping[str, bool]) -> str | None:
-    """Return the metric of a failed gate, of any gate, the first judged one, or the first.
-
-    `gates` are metrics and whether they passed; `judged` is metric -> whether a judge scored it.
-    """
+    """Return the metric of a failed gate, of any gate, the first judged one, or the first."""
     by_result = [metric for metric, _ in sorted(gates, key=lambda gate: gate[1])]
     by_kind = sorted(judged, key=lambda name: not judged[name])
     return next((name for name in (*by_result, *by_kind) if name in judged), None)
@@ -83,23 +77,18 @@ def worst_samples(run: Run, name: str, most: int | None = WORST) -> tuple[WorstS
 
 
 def worst_documents(run: Run) -> dict[str, list[dict[str, object]]]:
-    """Return the samples with the worst scores of each judged metric as plain data.
-
-    Unlike `worst_samples`, perfect scores are included and failed ones are not.
-    """
+    """Return the worst scored samples of each judged metric, even perfect ones, as plain data."""
     found: dict[str, list[dict[str, object]]] = {}
+    fields = {"value", "passed", "reason", "latency_ms", "truths"}
     for name, info in run.metrics.items():
         worst = run.counts.scores[name].worst(higher_is_better=info.higher_is_better)
-        rows = [find_row(run.rows, placed.place) for placed in worst[:WORST] if info.calls]
-        found |= {name: [_worst_document(row, name) for row in rows if row]} if rows else {}
+        for placed in worst[:WORST] if info.calls else ():
+            listed = found.setdefault(name, [])
+            if row := find_row(run.rows, placed.place):
+                score = row.scores[name]
+                document = {"id": row.sample.id, **score.model_dump(mode="json", include=fields)}
+                listed.append({**document, "explanation": score.detail.get("explanation")})
     return found
-
-
-def _worst_document(row: Row, name: str) -> dict[str, object]:
-    score = row.scores[name]
-    explanation = {"explanation": score.detail.get("explanation")}
-    fields = {"value", "passed", "reason", "latency_ms", "truths"}
-    return {"id": row.sample.id, **score.model_dump(mode="json", include=fields), **explanation}
 
 
 def failing(score: Score) -> list[JudgedClaim]:
@@ -117,11 +106,9 @@ def failing_claim(score: Score) -> str:
 
 
 def find_row(rows: Sequence[Row], place: int) -> Row | None:
-    """Return the row at a place of the data set; None if it is missing.
-
-    Rows are ordered by place. Few are read, because a row's position is at most its place, and
-    smaller by at most the number of missing rows.
-    """
+    """Return the row at a place of the data set; None if it is missing."""
+    # rows are ordered by place, so a row's position is at most its place, and smaller by at most
+    # the number of missing rows
     if place < len(rows) and (row := rows[place]).index == place:
         return row
     if not rows:
@@ -134,10 +121,9 @@ def find_row(rows: Sequence[Row], place: int) -> Row | None:
 
 
 def threshold_metrics(run: Run) -> tuple[str, ...]:
-    gated = {gate.metric for gate in run.manifest.plan.gates}
-    counts = run.counts.scores
+    counts, gated = run.counts.scores, {gate.metric for gate in run.manifest.plan.gates}
     return tuple(
-        name for name in run.metrics if name in gated or counts[name].threshold is not None
+        name for name in run.metrics if counts[name].threshold is not None or name in gated
     )
 
 
@@ -146,11 +132,7 @@ def checked_metrics(run: Run) -> tuple[str, ...]:
 
 
 def shortfall(score: Score, info: MetricInfo, gates: Sequence[Gate]) -> str | None:
-    """Return which threshold a score misses; None if it misses none or has no value.
-
-    Its own threshold decides. Without one, gates on the mean or its interval do; a gate on the
-    share of scored rows does not apply to one sample.
-    """
+    """Return which threshold a score misses, if any: its own, else that of a gate on the mean."""
     if score.value is None:
         return None
     value = decimal(score.value)
@@ -168,10 +150,7 @@ def shortfall(score: Score, info: MetricInfo, gates: Sequence[Gate]) -> str | No
 
 
 def excerpt(run: Run, most: int | None = None) -> tuple[Run, str | None]:
-    """Return a run with its worst rows only, and a notice; unchanged if it has at most `most`.
-
-    Selected are the rows that failed or did worst by any metric. Summaries still cover all rows.
-    """
+    """Return a run with its `most` worst rows and all counts, and a notice; or as it is."""
     rows = run.rows
     most = most or (EXCERPT if run.columns is None else RANKING_EXCERPT)
     if len(rows) <= most:

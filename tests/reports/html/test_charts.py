@@ -191,11 +191,11 @@ def test_samples_that_changed_are_links_on_their_side_of_the_diagonal(
     assert plot.words.startswith(f"10 pairs: {9 * higher} better, {9 * (not higher)} worse in B")
 
 
-def test_a_line_has_its_means_in_a_band_of_intervals_and_links_to_the_others() -> None:
+def test_a_line_has_its_means_in_a_band_of_intervals() -> None:
     points = [
         Point("1", 0.25, (0.0, 0.5)),
-        Point("3", 0.5, None, "/runs/b", is_current=True),
-        Point(HOSTILE, 1.0, (0.75, 1.0), "/runs/c"),
+        Point("3", 0.5, None),
+        Point(HOSTILE, 1.0, (0.75, 1.0)),
     ]
     plot = read(line(points, (0, 1), title=HOSTILE))
     low, middle, high = plot.numbers("point", "cy")
@@ -206,8 +206,6 @@ def test_a_line_has_its_means_in_a_band_of_intervals_and_links_to_the_others() -
     assert [pair.split(",")[1] for pair in curve["points"].split()] == [
         f"{y:g}" for y in (low, middle, high)
     ]
-    assert len(plot.of("current")) == 1
-    assert [link.get("href") for link in plot.svg.iter("a")] == ["/runs/b", "/runs/c"]
     assert plot.words.startswith("1: 0.2500 (0.0000 – 0.5000); 3: 0.5000 (–); ")
     assert list(plot.svg.iter("script")) == []
     one = read(line([Point("a", 7.0, None)], (0, None), title="seconds"))

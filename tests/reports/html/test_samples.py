@@ -6,7 +6,7 @@ from tests.cases import each_case
 from ragstone.errors import Cause
 from ragstone.evaluation.rescore import policy_scores
 from ragstone.metrics import get
-from ragstone.reports.html.samples import (
+from ragstone.reports.html.page import (
     claim_sources,
     sample_document,
     sample_summary,

@@ -13,7 +13,7 @@ import pytest
 from tests.cases import add_run
 
 from ragstone.metrics import get
-from ragstone.reports.viewer.app import serve_in_background
+from ragstone.reports.viewer import serve_in_background
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.types.config import Manifest, Plan, Source

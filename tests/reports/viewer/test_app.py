@@ -1,7 +1,7 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.reports.viewer.app import host_check
+from ragstone.reports.viewer import host_check
 
 PAGES = ("/", "/runs/run-a", "/healthz", "/assets/page.css", "/nowhere.json")
 

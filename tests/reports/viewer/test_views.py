@@ -10,7 +10,7 @@ from tests.reports.viewer.conftest import keep, manifest, row
 
 from ragstone.errors import UsageError
 from ragstone.metrics import get
-from ragstone.reports.viewer import views as pages
+from ragstone.reports import viewer as pages
 from ragstone.store import Store, StoreError, save_ranking
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample

@@ -178,7 +178,7 @@ def _plan(store: Store, info: RunInfo, given: Given) -> LabelPlan:
 
 def _serve(session: LabelSession, *, port: int, browser: bool) -> None:
     try:
-        serve = cast("Callable[..., None]", load("reports.label_page").serve_labels)
+        serve = cast("Callable[..., None]", load("reports.viewer").serve_labels)
     except ModuleNotFoundError as error:
         raise UsageError(
             f"the labelling page needs {error.name}, which is not installed: use `ragstone labels "

@@ -12,7 +12,7 @@ from ragstone.results.calibration import load_calibration
 from ragstone.store import find_run
 
 try:
-    from ragstone.reports.viewer.app import is_loopback, listen, make_app, serve, url_for
+    from ragstone.reports.viewer import is_loopback, listen, make_app, serve, url_for
 except ModuleNotFoundError as error:
     needed = (error.name or "").partition(".")[0]
     if needed not in ("starlette", "uvicorn"):

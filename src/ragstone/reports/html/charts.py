@@ -2,8 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
@@ -21,14 +19,11 @@ GAUGE = 72.0
 """The width of a gauge."""
 MAX_NAME = 60
 """Characters of the name of a metric in a title."""
-MAX_LABEL = 4
-"""Characters of a label below a line; longer ones are tooltips only."""
-_GAP = 2.0
-_MIN_HEIGHT = 1.5
-"""The height of the smallest visible bar."""
+_GAP, _MIN_HEIGHT = 2.0, 1.5
+"""Of bars."""
 
 Ends = Sequence[float | None]
-"""The ends of a range or an interval; None or infinite where it is open."""
+"""The ends of a range; None or infinite where it is open."""
 
 
 class _Svg:
@@ -37,17 +32,17 @@ class _Svg:
     def __init__(self, kind: str, width: float, height: float) -> None:
         self._kind, self._box = kind, f"0 0 {width:g} {height:g}"
         self._shapes: list[str] = []
-        self._linked = False
+        self._role = "img"
 
     def add(self, tag: str, css: str, words: str = "", *, link: str = "", **places: object) -> None:
-        given = "".join(
+        attributes = "".join(
             f' {name}="{round(value, 2) if isinstance(value, float) else value}"'
             for name, value in places.items()
         )
         tip = f"<title>{_escaped(words)}</title>" if words else ""
-        shape = f'<{tag} class="{css}"{given}>{tip}</{tag}>'
+        shape = f'<{tag} class="{css}"{attributes}>{tip}</{tag}>'
         if link:
-            self._linked = True
+            self._role = "group"  # the content of an image cannot have links
             shape = f'<a href="{_escaped(link)}" aria-label="{_escaped(words)}">{shape}</a>'
         self._shapes.append(shape)
 
@@ -57,8 +52,7 @@ class _Svg:
         )
 
     def finish(self, title: str = "", words: str = "") -> Markup:
-        # the content of an image cannot have links
-        role = f'role="{"group" if self._linked else "img"}"' if title else 'aria-hidden="true"'
+        role = f'role="{self._role}"' if title else 'aria-hidden="true"'
         texts = f"<title>{_escaped(title)}</title>" if title else ""
         texts += f"<desc>{_escaped(words)}</desc>" if words else ""
         shapes = "".join(self._shapes)
@@ -82,10 +76,7 @@ def _axis(ends: Ends, values: Sequence[float]) -> tuple[float, float]:
 
 
 def gauge(mean: float | None, interval: Sequence[float] | None, ends: Ends) -> Markup | None:
-    """Draw a mean within a metric's range; the bar starts at 0 if the range includes it.
-
-    None without a mean, or if the range is unbounded.
-    """
+    """Draw a mean within a bounded range; the bar starts at 0 if the range includes it."""
     low, high = (math.inf if end is None else end for end in ends)
     if mean is None or not (math.isfinite(low) and math.isfinite(high)):
         return None
@@ -149,8 +140,7 @@ def histogram(
 def reliability(bins: Sequence[tuple[float, float, int, int]]) -> Markup | None:
     """Draw the share of claims that people support, by the judge's probability.
 
-    `bins` have low, high, claims, and those supported. None without any. Bars that reach the line
-    from corner to corner are as high as they should be.
+    `bins` have low, high, claims, and those supported. Bars should reach the diagonal.
     """
     svg, figures = _Svg("histogram", WIDTH, 74), list[str]()
     for start, end, n, supported in bins:
@@ -169,12 +159,8 @@ def reliability(bins: Sequence[tuple[float, float, int, int]]) -> Markup | None:
     return svg.finish(title, "; ".join(figures)) if bins else None
 
 
-@dataclass(frozen=True)
-class Forest:
-    """Differences of metrics on one axis: a drawing each, and the axis.
-
-    `shares` is whether they are shares of the metrics' ranges, because these differ.
-    """
+class Forest(NamedTuple):
+    """Differences of metrics on one axis, as shares of their ranges if these differ."""
 
     rows: Mapping[str, Markup]
     axis: Markup
@@ -184,7 +170,7 @@ class Forest:
 def forest(changes: Sequence[MetricChange]) -> Forest | None:
     """Draw differences with their intervals and smallest detectable effects.
 
-    Metrics without a difference or with an unbounded range have no drawing; None if all are so.
+    Metrics without a difference or with an unbounded range are left out.
     """
     drawn = [each for each in changes if each.difference is not None and 0 < each.span < math.inf]
     if not drawn:
@@ -269,13 +255,11 @@ def scatter(dots: Sequence[Dot], ends: Ends, *, title: str, higher_is_better: bo
 
 
 class Point(NamedTuple):
-    """A mean at a place of a line; it may be a link, or the one that the page is about."""
+    """A mean at a cut-off."""
 
     label: str
     mean: float
     interval: Sequence[float] | None
-    link: str = ""
-    is_current: bool = False
 
 
 def line(points: Sequence[Point], ends: Ends, *, title: str) -> Markup:
@@ -291,33 +275,29 @@ def line(points: Sequence[Point], ends: Ends, *, title: str) -> Markup:
     step = (WIDTH - left - 10) / max(len(points) - 1, 1)
     xs = [round(left + number * step, 2) for number in range(len(points))]
     ranges = [point.interval or (point.mean, point.mean) for point in points]
-    edge = [f"{x:g},{y(each[1]):g}" for x, each in zip(xs, ranges, strict=True)]
-    edge += [f"{x:g},{y(each[0]):g}" for x, each in reversed([*zip(xs, ranges, strict=True)])]
-    svg.add("polygon", "band", points=" ".join(edge))
+    upper = [f"{x:g},{y(end):g}" for x, (_, end) in zip(xs, ranges, strict=True)]
+    lower = [f"{x:g},{y(end):g}" for x, (end, _) in zip(xs, ranges, strict=True)]
+    svg.add("polygon", "band", points=" ".join([*upper, *reversed(lower)]))
     svg.add("line", "axis", x1=left, x2=WIDTH, y1=bottom, y2=bottom)
     middles = " ".join(f"{x:g},{y(point.mean):g}" for x, point in zip(xs, points, strict=True))
     svg.add("polyline", "curve", points=middles)
     figures: list[str] = []
     for number, (x, point) in enumerate(zip(xs, points, strict=True)):
         figures.append(f"{point.label}: {decimal(point.mean)} ({interval(point.interval)})")
-        css = "point current" if point.is_current else "point"
-        radius = 5 if point.is_current else 3
-        svg.add("circle", css, figures[-1], link=point.link, cx=x, cy=y(point.mean), r=radius)
-        if len(point.label) <= MAX_LABEL and (len(points) <= 8 or not number % 4):
+        svg.add("circle", "point", figures[-1], cx=x, cy=y(point.mean), r=3)
+        if len(points) <= 8 or not number % 4:
             svg.write(point.label, x, bottom + 14, "middle")
     svg.write(f"{high:g}", left - 8, top + 4, "end")
     svg.write(f"{low:g}", left - 8, bottom, "end")
     return svg.finish(title, "; ".join(figures))
 
 
-OUTCOMES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
-    {
-        Label.SUPPORTED: ("good", "✓", LABELS[Label.SUPPORTED]),
-        Label.PARTIALLY_SUPPORTED: ("part", "◐", LABELS[Label.PARTIALLY_SUPPORTED]),
-        Label.CONTRADICTED: ("bad", "✗", LABELS[Label.CONTRADICTED]),
-        Label.NOT_ENOUGH_INFO: ("unknown", "?", LABELS[Label.NOT_ENOUGH_INFO]),
-    }
-)
+OUTCOMES: Mapping[str, tuple[str, str, str]] = {
+    Label.SUPPORTED: ("good", "✓", LABELS[Label.SUPPORTED]),
+    Label.PARTIALLY_SUPPORTED: ("part", "◐", LABELS[Label.PARTIALLY_SUPPORTED]),
+    Label.CONTRADICTED: ("bad", "✗", LABELS[Label.CONTRADICTED]),
+    Label.NOT_ENOUGH_INFO: ("unknown", "?", LABELS[Label.NOT_ENOUGH_INFO]),
+}
 """Label of a claim -> its style, sign and words, in the order of bars."""
 
 

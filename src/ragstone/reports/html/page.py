@@ -1,26 +1,37 @@
 """The page of a run as one HTML file, and the templates and assets of all pages."""
 
+import gzip
+import json
 import math
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar, cast
+from typing import Literal, NamedTuple, TypeVar, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from pydantic import TypeAdapter
 
+from ragstone._internal.fields import tag_text
 from ragstone._internal.files import write_file
-from ragstone._internal.text import count, strip_controls
+from ragstone._internal.text import count, one_line, strip_controls
+from ragstone.errors import RagstoneError
+from ragstone.evaluation.rescore import PolicyScores, policy_scores
+from ragstone.metrics import Metric, get
+from ragstone.metrics.claim_checks import Check, ClaimVerifier
 from ragstone.reports.format import (
+    CAUSES,
     NO_VALUE,
     brief,
     cause_in_words,
     decimal,
     dollars,
+    finite,
     interval,
     margin,
     milliseconds,
@@ -35,11 +46,14 @@ from ragstone.reports.html.charts import (
     outcomes,
     reliability,
 )
-from ragstone.reports.html.samples import embed_samples
-from ragstone.reports.view import Line, changed_settings, correction, summarize_run
+from ragstone.reports.view import Line, changed_settings, correction, summarize_run, texts_read
 from ragstone.reports.worst import excerpt, focus_of
 from ragstone.results.run import Run
-from ragstone.types.score import Correction
+from ragstone.types.claim import JudgedClaim
+from ragstone.types.reply import Exchange, Failure, Reply
+from ragstone.types.row import Row
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Correction, Score
 
 T = TypeVar("T")
 
@@ -48,39 +62,32 @@ SCRIPTS = ("elements.js", "source.js", "marked.js", "sample.js", "samples.js")
 STYLES = ("page.css",)
 LEVELS = 5
 """Colours of scores, from the worst to the best."""
+MAX_TEXT = 1000
+"""Characters of a query or a tag in the list of samples."""
+CHUNK = 50
+"""Samples in one block, which a browser unpacks to show one of them."""
+_ANY: TypeAdapter[object] = TypeAdapter(object)
 _MINUS = re.compile(r"(?<![\w-])-(?=\.?\d)")
 _CUTOFF = re.compile(r"(.*)@(\d+)(.*)")
 _FOLDER = Path(__file__).parent
 
 Metrics = Mapping[str, Mapping[str, object]]
-"""A run's metrics from its summary: figures by key, by the metric's name."""
+"""A run's metrics from its summary: metric -> figures by key."""
 
 
 def write_html(run: Run, path: Path) -> None:
-    """Write a run as one HTML file that needs no network.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    write_file(path, partial(_write, run))
+    """Write a run as one HTML file that needs no network."""
+    write_file(path, lambda part: write_page(part, "file.html", **page_context(run)))
 
 
-def _write(run: Run, path: Path) -> None:
-    script, style = ("\n".join(map(read_asset, names)) for names in (SCRIPTS, STYLES))
-    # the Content-Security-Policy allows exactly these two inline texts
-    script_hash, style_hash = (
-        b64encode(sha256(text.encode()).digest()).decode() for text in (script, style)
-    )
-    parts = render_parts(
-        "file.html",
-        **page_context(run),
-        script_text=Markup(script),  # noqa: S704 - our own file
-        script_hash=script_hash,
-        style_text=Markup(style),  # noqa: S704 - our own file
-        style_hash=style_hash,
-    )
+def write_page(path: Path, template: str, **context: object) -> None:
+    for kind, names in (("script", SCRIPTS), ("style", STYLES)):
+        text = "\n".join(map(read_asset, names))
+        context[f"{kind}_text"] = Markup(text)  # noqa: S704 - our own file
+        # the Content-Security-Policy allows exactly these two inline texts
+        context[f"{kind}_hash"] = b64encode(sha256(text.encode()).digest()).decode()
     with path.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(parts)
+        stream.writelines(_environment().get_template(template).generate(context))
 
 
 def page_context(run: Run, max_rows: int | None = None) -> dict[str, object]:
@@ -90,25 +97,12 @@ def page_context(run: Run, max_rows: int | None = None) -> dict[str, object]:
 
 
 def render(template: str, **context: object) -> str:
-    """Return a template filled with data; all texts are escaped and safe to show.
-
-    Raises:
-        UndefinedError: the template uses a name that the context does not have.
-    """
+    """Return a template filled with data; all texts are escaped and safe to show."""
     return _environment().get_template(template).render(context)
-
-
-def render_parts(template: str, **context: object) -> Iterator[str]:
-    return _environment().get_template(template).generate(context)
 
 
 @cache
 def read_asset(name: str) -> str:
-    """Return a script or a style sheet.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-    """
     folder = _FOLDER / "assets"
     if name not in {path.name for path in folder.iterdir()}:
         raise FileNotFoundError(f"there is no asset {name!r}")
@@ -135,6 +129,7 @@ def _environment() -> Environment:
     cast("dict[str, object]", environment.globals).update(
         {each.__name__: each for each in (gauge, histogram, outcomes, reliability, margin)},
         version=version("ragstone"),
+        CHUNK=CHUNK,
         OUTCOMES=OUTCOMES,
         scripts=SCRIPTS,
         styles=STYLES,
@@ -179,16 +174,10 @@ def focus(run: Mapping[str, object]) -> str | None:
 
 
 def families(metrics: Metrics) -> dict[str, Metrics]:
-    """Return the metrics of each family, in the run's order."""
-    names = dict.fromkeys(str(figures.get("family", "")) for figures in metrics.values())
-    return {
-        family: {
-            name: figures
-            for name, figures in metrics.items()
-            if str(figures.get("family", "")) == family
-        }
-        for family in names
-    }
+    found: dict[str, dict[str, Mapping[str, object]]] = {}
+    for name, figures in metrics.items():
+        found.setdefault(str(figures.get("family", "")), {})[name] = figures
+    return dict(found)
 
 
 def curves(metrics: Metrics) -> dict[str, Markup]:
@@ -214,10 +203,7 @@ def corrections(found: Mapping[str, object]) -> list[Line]:
 
 
 class Gap(NamedTuple):
-    """Why scores are missing, and the titles of the metrics with this reason and number.
-
-    `cause` is None for undefined scores.
-    """
+    """Why scores of some metrics are missing; `cause` is None for undefined scores."""
 
     cause: str | None
     why: str
@@ -239,3 +225,140 @@ def gaps(metrics: Metrics, titles: Mapping[str, str]) -> list[Gap]:
             found.setdefault((None, reason, number), []).append(title)
     listed = [Gap(*key, tuple(names)) for key, names in found.items()]
     return sorted(listed, key=lambda gap: (gap.cause is None, -gap.samples))
+
+
+def sample_summary(row: Row) -> dict[str, object]:
+    """Return a sample as listed; scores omit `passed` and `fallback` if not set, to be short."""
+    sample = row.sample
+    return {
+        "place": row.index,
+        "id": sample.id,
+        "query": one_line(sample.query[: 2 * MAX_TEXT], MAX_TEXT),
+        "tags": {
+            name: tag_text(value)[:MAX_TEXT]
+            for name, value in sample.tags.items()
+            if value is not None
+        },
+        "scores": {
+            name: {"state": score.state, "value": score.value}
+            | ({} if score.passed is None else {"passed": score.passed})
+            | ({"fallback": True} if score.fallback else {})
+            for name, score in row.scores.items()
+        },
+    }
+
+
+def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
+    keys = (
+        "query", "response", "reference", "reference_claims", "relevance", "notes", "blame",
+        "usage",
+    )  # fmt: skip
+    fields, sample = row.to_dict(), row.sample
+    scores = {name: _score_document(name, score, sample) for name, score in row.scores.items()}
+    graded = any(score["reads"] == "ranking" for score in scores.values())
+    document: dict[str, object] = {
+        **sample_summary(row),
+        **{key: fields[key] for key in keys},
+        "history": [each.model_dump() for each in sample.history or ()],
+        "contexts": sample.contexts and list(map(_context_document, sample.contexts)),
+        "ranking": list(sample.ranked_ids),
+        "ranking_texts": [_context_document(each) for each in sample.ranking or () if graded],
+        "latency_ms": row.latency_ms,
+        "failures": {
+            name: f"{CAUSES[why.cause]}: {why.message}" for name, why in row.failures.items()
+        },
+        "scores": scores,
+        "policies": {
+            name: {
+                policy: {"state": score.state.value, "value": score.value, "passed": score.passed}
+                for policy, score in scores.items()
+            }
+            for name, scores in policies.items()
+        },
+        "transcript": [_exchange_document(exchange) for exchange in row.exchanges],
+    }
+    return cast("dict[str, object]", finite(document))
+
+
+def _context_document(context: Context) -> dict[str, object]:
+    # six digits, because more are noise
+    score = None if context.score is None else float(f"{context.score:.6g}")
+    return {"id": context.id, "text": context.text, "score": score}
+
+
+def _score_document(name: str, score: Score, sample: Sample) -> dict[str, object]:
+    document = score.model_dump(mode="json", exclude={"truths"})  # the transcript has them
+    sources = claim_sources(name, score.claims)
+    claims = [{**claim, "of": of} for claim, of in zip(document["claims"], sources, strict=True)]
+    metric = _find_metric(name)
+    reads, _ = texts_read(sample, metric.needs if metric else ())
+    cause = score.cause and CAUSES[score.cause]
+    return {**document, "claims": claims, "reads": reads, "cause": cause}
+
+
+def _exchange_document(exchange: Exchange) -> dict[str, object]:
+    outcome = exchange.outcome
+    reply = outcome if isinstance(outcome, Reply) else None
+    failure = outcome if isinstance(outcome, Failure) else None
+    # `raw` is the same answer as the model wrote it
+    value = _ANY.dump_python(reply.value, mode="json") if reply and not reply.raw else None
+    return {
+        "kind": exchange.kind,
+        "latency_ms": round(exchange.latency_ms, 1),
+        "attempts": outcome.attempts,
+        "askers": exchange.askers,
+        "raw": outcome.raw,
+        "value": value,
+        "notes": list(reply.notes) if reply else [],
+        "failure": failure and {"cause": CAUSES[failure.cause], "message": failure.message},
+        "usage": {name: number for name, number in vars(outcome.usage).items() if number},
+    }
+
+
+def claim_sources(
+    metric: str, claims: Sequence[JudgedClaim]
+) -> list[Literal["response", "reference"]]:
+    # a stored score does not record it, but lists the claims of one check after another, and
+    # neighboring checks compare claims with different texts
+    found = _find_metric(metric) if claims else None
+    checks = iter(found.active_checks if isinstance(found, ClaimVerifier) else ())
+    sources: list[Literal["response", "reference"]] = []
+    check: Check | None = None
+    for claim in claims:
+        while check is None or check.against != claim.against:
+            # for an unknown metric, the usual check against these texts
+            usual = "reference" if claim.against == "response" else "response"
+            check = next(checks, None) or Check(usual, claim.against)
+        sources.append(check.of)
+    return sources
+
+
+@lru_cache(maxsize=256)
+def _find_metric(name: str) -> Metric | None:
+    try:
+        return get(name)
+    except RagstoneError:
+        return None
+
+
+def embed_samples(run: Run) -> Iterator[tuple[int | None, str]]:
+    """Yield samples as gzipped JSON in base64: numbered chunks, then the list (None)."""
+    rows, number, listing = iter(run.rows), 0, list[str]()
+    while chunk := list(islice(rows, CHUNK)):
+        scores = policy_scores(chunk, run.metrics)
+        yield (
+            number,
+            _packed(_json(sample_document(*pair)) for pair in zip(chunk, scores, strict=True)),
+        )
+        listing += map(_json, map(sample_summary, chunk))
+        number += 1
+    yield None, _packed(listing)
+
+
+def _json(document: object) -> str:
+    # ASCII with escapes, because a lone surrogate has no UTF-8
+    return json.dumps(document, allow_nan=False, separators=(",", ":"))
+
+
+def _packed(texts: Iterable[str]) -> str:
+    return b64encode(gzip.compress(f"[{','.join(texts)}]".encode(), mtime=0)).decode()

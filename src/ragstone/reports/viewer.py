@@ -1,0 +1,469 @@
+"""The web pages over the store and for labelling, and the checks before each request.
+
+Other sites can neither read these pages nor frame them. Host names that someone else points at this
+machine (DNS rebinding) are refused. No request to the viewer changes anything; the labelling page
+has one address that does.
+"""
+
+import asyncio
+import errno
+import ipaddress
+import json
+import socket
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from hmac import compare_digest
+from pathlib import Path
+from secrets import token_urlsafe
+from threading import Thread
+from typing import Any, cast
+
+import numpy as np
+import uvicorn
+from anyio import CapacityLimiter, to_thread
+from markupsafe import Markup
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ragstone._internal.text import count
+from ragstone.errors import RagstoneError, UsageError
+from ragstone.evaluation.labelling import RULE, Item, LabelSession
+from ragstone.reports.comparison import sections, verdict
+from ragstone.reports.format import brief, finite
+from ragstone.reports.html.charts import Dot, forest, scatter
+from ragstone.reports.html.page import page_context, read_asset, render
+from ragstone.reports.terminal import run_entry
+from ragstone.results.comparison import Comparison, find_regressions
+from ragstone.results.paired import MetricChange
+from ragstone.store import RunInfo, RunNotFoundError, Store, StoreError, find_run, running_runs
+from ragstone.store.reader import StoredRows
+from ragstone.store.runs import compare, summarize
+
+_HEADINGS = {
+    404: "Page not found",
+    400: "Invalid request",
+    503: "The store cannot be read",
+    500: "Internal error in ragstone",
+}
+EXAMPLES, DEFAULT_RUNS = 10, 100
+"""Samples in each section of a comparison, and runs in the list."""
+COUNTED_ROWS, SHOWN_ROWS = 10_000, 1000
+"""Rows that are counted for the list, and shown on a run's page: each quick enough."""
+CELLS = 50
+"""Dots in a row of a chart; pairs that are closer and changed in the same direction share a dot."""
+_MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+
+
+class Views:
+    """Request handlers over a store. They block, so each call has a thread."""
+
+    def __init__(self, store: Store, calibration: str | None = None) -> None:
+        self._store, self._calibration = store, calibration
+
+    def runs(self, request: Request) -> Response:
+        asked = request.query_params.get("limit", "")
+        valid = asked.isascii() and asked.isdigit() and len(asked) < 6
+        limit = max(int(asked), 1) if valid else DEFAULT_RUNS
+        infos = self._store.runs(limit=limit + 1)
+        running = running_runs(self._store)
+        runs: list[dict[str, object]] = []
+        for info in infos[:limit]:
+            state = "finished" if info.finished else "running" if info.id in running else "stopped"
+            is_short = info.rows <= COUNTED_ROWS or state == "running"
+            known = summarize(self._store, info) if is_short else info
+            runs.append({**run_entry(known), "state": state})
+        more = len(infos) > limit
+        return html_response("runs.html", store=self._store.name, runs=runs, more=more)
+
+    def run(self, request: Request) -> Response:
+        name: str = request.path_params["run"]
+        info = self._info(name)
+        if info.id != name:  # a tag, a prefix of the id, or `last`
+            return RedirectResponse(request.url_for("run", run=info.id).path)
+        run = self._store.load(info.id)
+        plan = run.manifest.plan
+        calibration = self._calibration or plan.calibration
+        run = run.with_plan(plan.model_copy(update={"calibration": calibration}))
+        running = info.id in running_runs(self._store)
+        context = page_context(run, SHOWN_ROWS)
+        return html_response("stored_run.html", tag=info.tag, running=running, **context)
+
+    def compare(self, request: Request) -> Response:
+        names = [request.query_params.get(side, "") for side in ("a", "b")]
+        if not all(names):
+            raise UsageError("Select two runs to compare in the list of runs.")
+        a, b = map(self._info, names)
+        if a.id == b.id:
+            raise UsageError(f"A and B are the same run, {a.id}: select two different runs.")
+        comparison = compare(
+            a.id, b.id, top=EXAMPLES, calibration=self._calibration, store=self._store
+        )
+        run_b = self._store.load(b.id)
+        page = request.url_for("run", run=b.id).path
+        in_b: dict[int, int] = dict(comparison.pairing.pairs.places.tolist())
+
+        def sample_url(row_of_a: int) -> str:
+            position, rows = in_b[row_of_a], run_b.rows
+            index = rows.index_at(position) if isinstance(rows, StoredRows) else position
+            return f"{page}#sample={index}"
+
+        scatters: dict[str, Markup] = {}
+        for change in comparison.metric_changes:
+            if change.n:
+                dots = list(_dots(comparison, change, sample_url))
+                title = f"Scores of samples by {change.metric}"
+                ends, higher = b.metrics[change.metric].range, change.higher_is_better
+                scatters[change.metric] = scatter(dots, ends, title=title, higher_is_better=higher)
+        return html_response(
+            "compare.html",
+            a=a,
+            b=b,
+            comparison=comparison,
+            verdict=verdict(find_regressions(comparison)),
+            sections={each.name: each for each in sections(comparison)},
+            forest=forest(comparison.metric_changes),
+            scatters=scatters,
+            sample_url=sample_url,
+        )
+
+    def _info(self, name: str) -> RunInfo:
+        return self._store.info(find_run(self._store, name))
+
+
+def _dots(
+    comparison: Comparison, change: MetricChange, sample_url: Callable[[int], str]
+) -> Iterator[Dot]:
+    """Yield a dot for pairs near each other; it leads to the first that got worse most."""
+    scores = comparison.scores[change.metric]
+    if not scores.places.size:
+        return
+    difference = np.round(scores.b - scores.a, 12) * (1 if change.higher_is_better else -1)
+    order = np.lexsort((scores.places, scores.a, difference))
+    values = np.column_stack((scores.a, scores.b))[order]
+    span = float(values.max() - values.min()) or 1.0
+    signs = np.sign(np.round(values[:, 1] - values[:, 0], 12))
+    cells = np.column_stack((np.round(values / span * CELLS), signs))
+    _, firsts, numbers = np.unique(cells, axis=0, return_index=True, return_counts=True)
+    rows = comparison.pairing.pairs.places[scores.places[order[firsts]], 0]
+    for (a, b), number, row in zip(
+        values[firsts].tolist(), numbers.tolist(), rows.tolist(), strict=True
+    ):
+        words = f"{count(number, 'sample')}: {brief(a)} in A, {brief(b)} in B"
+        yield Dot(a, b, number, words, sample_url(row))
+
+
+def asset(request: Request) -> Response:
+    name: str = request.path_params["name"]
+    try:
+        media_type = _MEDIA_TYPES[name.rpartition(".")[2]]
+        return Response(read_asset(name), media_type=media_type)
+    except (KeyError, FileNotFoundError):
+        raise HTTPException(404, f"There is no file {name}.") from None
+
+
+def health(_: Request) -> Response:
+    return json_response({"status": "ok"})
+
+
+def icon(_: Request) -> Response:
+    return Response(status_code=204)
+
+
+def html_response(template: str, status: int = 200, /, **context: object) -> Response:
+    html = render(template, **context).encode("utf-8", "replace")
+    return Response(html, status, media_type="text/html; charset=utf-8")
+
+
+def json_response(document: object, *, status: int = 200) -> Response:
+    # ASCII, because a lone surrogate has no UTF-8
+    text = json.dumps(finite(document), allow_nan=False, separators=(",", ":"))
+    return Response(text, status, media_type="application/json")
+
+
+async def error_response(request: Request, error: Exception) -> Response:
+    status, message = 500, "This is a bug. The terminal of this server has the details."
+    if isinstance(error, HTTPException):
+        status, message = error.status_code, error.detail
+    elif isinstance(error, StoreError):
+        status = 404 if isinstance(error, RunNotFoundError) else 503
+        message = str(error)
+    elif isinstance(error, RagstoneError):
+        status, message = 400, str(error)
+    if request.url.path.endswith(".json"):
+        return json_response({"error": message}, status=status)
+    heading = _HEADINGS.get(status, _HEADINGS[400])
+    return html_response("error.html", status, heading=heading, message=message)
+
+
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def make_app(store: Store, *, host: str, port: int, calibration: str | None = None) -> ASGIApp:
+    """Return the application over a store; `calibration` corrects means and differences."""
+    views = Views(store, calibration)
+    routes = [
+        Route("/", views.runs),
+        Route("/runs/{run}", _one_at_a_time(views.run), name="run"),
+        Route("/compare", _one_at_a_time(views.compare)),
+        Route("/assets/{name}", asset),
+        Route("/healthz", health),
+        Route("/favicon.ico", icon),
+    ]
+    handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    return RequestGuard(app, is_own_host=host_check(host, port))
+
+
+def _one_at_a_time(
+    view: Callable[[Request], Response],
+) -> Callable[[Request], Coroutine[None, None, Response]]:
+    limiter = CapacityLimiter(1)
+
+    async def answer(request: Request) -> Response:
+        return await to_thread.run_sync(view, request, limiter=limiter)
+
+    return answer
+
+
+class RequestGuard:
+    """Middleware that refuses foreign requests and adds security headers to every response."""
+
+    # Starlette's TrustedHostMiddleware checks neither the port nor where a request comes from
+
+    def __init__(
+        self, app: ASGIApp, *, is_own_host: Callable[[str], bool], post: str | None = None
+    ) -> None:
+        self._app, self._is_own_host, self._post = app, is_own_host, post
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        response = self._refusal(scope) or self._app
+        await response(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: Scope) -> ASGIApp | None:
+        headers = Headers(scope=scope)
+        if not self._is_own_host(headers.get("host", "")):
+            words = "Unknown host. Open the address that ragstone printed.\n"
+            return PlainTextResponse(words, status_code=421)
+        if scope["method"] == "POST" and scope["path"] == self._post:
+            scheme, _, origin = headers.get("origin", "").partition("://")
+            if scheme != "http" or not self._is_own_host(origin):
+                words = "Requests from other sites are refused.\n"
+                return PlainTextResponse(words, status_code=403)
+        elif scope["method"] not in ("GET", "HEAD"):
+            allow = {"Allow": "GET, HEAD"}
+            return PlainTextResponse("The viewer is read-only.\n", status_code=405, headers=allow)
+        followed_link = (
+            headers.get("sec-fetch-mode") == "navigate"
+            and headers.get("sec-fetch-dest", "document") == "document"
+            and not scope["path"].endswith(".json")
+        )
+        if followed_link or headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
+            return None
+        return PlainTextResponse("Requests from other sites are refused.\n", status_code=403)
+
+
+def host_check(host: str, port: int) -> Callable[[str], bool]:
+    """Return a function that checks whether a Host header names this server."""
+    names = {"localhost", "127.0.0.1", "::1", host.lower()}
+    on_all_interfaces = host in ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+    if on_all_interfaces:
+        names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+
+    def is_own_host(header: str) -> bool:
+        name, colon, given_port = header.lower().rpartition(":")
+        if not colon or given_port.endswith("]"):
+            name, given_port = header.lower(), "80"
+        name = name.removeprefix("[").removesuffix("]")
+        if given_port != str(port):
+            return False
+        if name in names or not on_all_interfaces:
+            return name in names
+        try:  # any IP address is ours: only names can be pointed elsewhere
+            return bool(ipaddress.ip_address(name))
+        except ValueError:
+            return False
+
+    return is_own_host
+
+
+LOOPBACK = "127.0.0.1"
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes a free one."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=128)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(
+                f"port {port} on {host} is in use, perhaps by another `ragstone view`; stop it, "
+                "or choose another port with --port (0 picks a free one)"
+            ) from error
+        why = error.strerror or error
+        raise UsageError(f"cannot listen on {host}, port {port}: {why}") from error
+
+
+def url_for(host: str, port: int) -> str:
+    local = {"0.0.0.0": LOOPBACK, "::": "::1"}  # noqa: S104 - compared, not bound
+    name = local.get(host, host)
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}"
+
+
+def serve(app: ASGIApp, at: socket.socket, *, ready: Callable[[], None]) -> None:
+    try:
+        with at:
+            ready()
+            _server(app).run(sockets=[at])
+    except KeyboardInterrupt:
+        return
+
+
+@contextmanager
+def serve_in_background(place: str | Path) -> Generator[str, None, None]:
+    """Serve a store's pages on this machine during the block; gives their URL."""
+    with Store.open(place, reading=True) as store, listen(LOOPBACK, 0) as at:
+        port: int = at.getsockname()[1]
+        server = _server(make_app(store, host=LOOPBACK, port=port))
+        thread = Thread(target=server.run, kwargs={"sockets": [at]}, name="ragstone view")
+        thread.start()
+        try:
+            yield url_for(LOOPBACK, port)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _server(app: ASGIApp) -> uvicorn.Server:
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,  # second
+    )
+    return uvicorn.Server(config)
+
+
+# The labelling page contains no data. Every request for data needs the token of the printed
+# address, which is behind a `#`, so that browsers send it to no server by themselves.
+DATA = "/labels.json"
+TOKEN = "X-Ragstone-Token"  # noqa: S105 - the name of a header
+_VALUES = {"yes": True, "no": False, "unknown": None}
+
+
+def serve_labels(session: LabelSession, *, port: int, ready: Callable[[str], None]) -> None:
+    """Serve one annotator's session on this machine until Ctrl-C; `ready` gets the URL."""
+    token = token_urlsafe(24)
+    views = _LabelViews(session, token)
+    routes = [
+        Route("/", _label_page),
+        Route(DATA, views.answer, methods=["POST"]),
+        Route("/assets/{name}", asset),
+        Route("/favicon.ico", icon),
+    ]
+    handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    with listen(LOOPBACK, port) as at:
+        bound: int = at.getsockname()[1]
+        guard = RequestGuard(app, is_own_host=host_check(LOOPBACK, bound), post=DATA)
+        serve(guard, at, ready=lambda: ready(f"{url_for(LOOPBACK, bound)}/#{token}"))
+
+
+def _label_page(_: Request) -> Response:
+    return html_response("label.html", rule=RULE)
+
+
+class _LabelViews:
+    def __init__(self, session: LabelSession, token: str) -> None:
+        self._session, self._token, self._lock = session, token, asyncio.Lock()
+
+    async def answer(self, request: Request) -> Response:
+        if not compare_digest(request.headers.get(TOKEN, "").encode(), self._token.encode()):
+            raise HTTPException(403, "Open the whole address that `ragstone labels start` printed.")
+        try:
+            asked = cast("Mapping[str, Any]", await request.json())
+            item = Item(*map(int, asked["item"])) if asked.get("item") else None
+            action = asked["do"]
+            value = _VALUES[asked["value"]] if action == "answer" else None
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+            raise HTTPException(400, "This request is not valid.") from None
+        async with self._lock:  # the session is not safe for several threads
+            return json_response(await run_in_threadpool(self._act, action, item, value))
+
+    def _act(self, action: str, item: Item | None, value: bool | None) -> dict[str, object]:
+        session, verdict = self._session, None
+        match action:
+            case "answer" if item:
+                session.answer(item, value)
+            case "skip" if item:
+                session.skip(item)
+            case "undo":
+                session.undo()
+            case "reveal" if item:
+                verdict = session.verdict(item)
+            case "show":
+                pass
+            case _:
+                raise UsageError("This request is not valid.")
+        labels, current = session.labels, session.next()
+        claim = None
+        if current:
+            row = session.row(current)
+            judged = row.scores[session.plan.metric].claims[current.claim]
+            claim = {
+                "item": current,
+                "sample_id": row.sample.id,
+                "query": row.sample.asked,
+                "response": row.sample.response,
+                "claim": judged.text,
+                "span": judged.span,
+                "contexts": [each.text for each in row.sample.contexts or ()],
+            }
+        shown = {"text", "label", "reason", "evidence"}
+        return {
+            "run": session.run_id,
+            "annotator": session.annotator,
+            "done": len(labels),
+            "total": session.plan.claims,
+            "skipped": sum(each not in labels for each in session.skipped),
+            "last": next(reversed(labels), None),
+            "current": claim,
+            "verdict": verdict and verdict.model_dump(mode="json", include=shown),
+        }

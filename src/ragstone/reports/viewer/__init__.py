@@ -1,1 +1,0 @@
-"""The web pages over the store: all runs, one run with its samples, two runs compared."""
