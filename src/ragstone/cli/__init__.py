@@ -126,8 +126,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "metrics": "List metrics and policies, or define one metric.",
         "questions": "Write test sets from documents, and check them.",
         "collect": "Save a RAG system's answers to judge later.",
-        "validate": "Check data files and report all problems.",
-        "convert": "Write a data set in another format.",
+        "validate": "Check data files, report all problems; write one in another format.",
         "judge": "Test the judge: errors, noise, drift.",
         "demo": "Evaluate the demo RAG system; no key or server needed.",
     }

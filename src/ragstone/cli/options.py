@@ -291,8 +291,6 @@ COLUMNS = setting("columns")
 SHEET = setting("sheet")
 LIMIT = option("--limit", "Read only the first N rows.", least=1)
 SAMPLE = setting("sample", "Read only N rows, drawn at random; they keep their order.")
-READING = (COLUMNS, SHEET, LIMIT, SAMPLE, setting("seed"))
-"""How a data file is read, for commands that do nothing else with it."""
 
 FORMS = MappingProxyType(
     {
