@@ -131,7 +131,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "demo": "Evaluate the demo RAG system; no key or server needed.",
     }
 )
-"""Command -> its help in one line. Its module is named after it."""
+"""Command -> its help in one line. Its module is named after it, but `run` has three."""
 
 
 def load(name: str) -> ModuleType:
@@ -153,7 +153,9 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        found: object = load(f"cli.commands.{cmd_name}").command
+        in_run = cmd_name in ("resume", "collect")
+        module = load(f"cli.commands.{'run' if in_run else cmd_name}")
+        found: object = getattr(module, cmd_name if in_run else "command")
         assert isinstance(found, click.Command)
         return found
 

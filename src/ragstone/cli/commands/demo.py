@@ -88,7 +88,7 @@ def command(**given: Any) -> None:
         plan = Plan(k=given["k"], limit=given["limit"], target=url)
         target = get_target(url, plan, k=max(plan.cutoffs))
         target.name = f"demo, {given['retriever']} retriever"  # the port is another each time
-        code = evaluated(DATASET, plan, outputs=outputs, storing=storing, target=target)
+        code = evaluated(DATASET, plan, outputs, storing, target=target)
     sys.exit(code)
 
 

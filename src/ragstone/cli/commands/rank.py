@@ -1,5 +1,6 @@
 """`ragstone rank`: evaluate rankings of many queries from files; `run --ranking` is the same."""
 
+import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -22,10 +23,11 @@ from ragstone.cli.options import (
     GroupedCommand,
     Groups,
     load_plugins,
+    open_store,
     option,
-    place_here,
     setting,
     store_files,
+    store_here,
     typed_settings,
     written,
 )
@@ -189,8 +191,8 @@ def rank(given: Given) -> int:
             "store them with --store and write the results of each with `ragstone report RUN "
             f"{flags[0]} FILE`"
         )
+    place = given["store"] or os.environ.get("RAGSTONE_STORE", "").strip() or store_here()
     if outputs.export or outputs.files:
-        place = place_here(given["store"])
         outputs.check(given["qrels"], *given["ranking"], *store_files(place))
     limits = RegressionLimits.of(given)
     if limits.asked and given["baseline"] is None and not several:
@@ -200,8 +202,7 @@ def rank(given: Given) -> int:
         )
     if given["store"] is None and given["baseline"] is None:
         return _rank(given, outputs, limits, None)
-    place, saves = place_here(given["store"]), given["store"] is not None
-    open_store, made_by = load("cli.options").open_store, "ragstone rank --store"
+    saves, made_by = given["store"] is not None, "ragstone rank --store"
     with open_store(place, make=saves, reading=not saves, made_by=made_by) as store:
         return _rank(given, outputs, limits, store)
 

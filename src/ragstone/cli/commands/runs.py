@@ -12,11 +12,11 @@ from rich.console import Console
 
 from ragstone.cli import silent_pipes
 from ragstone.cli.options import (
+    CORRECTION,
     GATES,
     PLUGIN,
     RUN,
     STORE,
-    STORED_CORRECTION,
     STORED_RESULTS,
     Given,
     config_of,
@@ -141,7 +141,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
 
 @command.command(
     name="show",
-    params=[click.Argument(["run"]), *STORED_CORRECTION, *STORED_RESULTS, STORE],
+    params=[click.Argument(["run"]), *CORRECTION, *STORED_RESULTS, STORE],
     epilog=RUN,
 )
 def show(**given: Any) -> None:
