@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         RunNotFoundError,
         StoreError,
     )
-    from ragstone.store.run_info import RunInfo
+    from ragstone.store.reader import RunInfo
     from ragstone.store.runs import (
         delete,
         export,
@@ -54,7 +54,7 @@ __all__ = [
 _HOMES = {
     "DamagedRunError": "errors",
     "RowWriter": "writer",
-    "RunInfo": "run_info",
+    "RunInfo": "reader",
     "RunLockedError": "errors",
     "RunNotFoundError": "errors",
     "Store": "store",

@@ -25,9 +25,20 @@ from ragstone.results.compare.comparison import compare as compare_runs
 from ragstone.results.compare.corrected_change import LabelledRun, correct_changes
 from ragstone.results.run import Run
 from ragstone.store.codec import Record, to_text
-from ragstone.store.engine import WRITING, locked_runs, run_lock
+from ragstone.store.database import (
+    COUNTS,
+    METADATA,
+    NEWEST,
+    RUNS,
+    SCORES,
+    UNDER_WAY,
+    WHOLE,
+    WRITING,
+    locked_runs,
+    run_lock,
+)
 from ragstone.store.errors import DamagedRunError, RunLockedError, RunNotFoundError, StoreError
-from ragstone.store.run_info import (
+from ragstone.store.reader import (
     EXTRAS,
     METRICS,
     SUMMARY,
@@ -41,7 +52,6 @@ from ragstone.store.run_info import (
     seal,
     sort_time,
 )
-from ragstone.store.schema import COUNTS, METADATA, NEWEST, RUNS, SCORES, UNDER_WAY, WHOLE
 from ragstone.store.store import Store
 from ragstone.store.writer import AT_ONCE, write, write_blocks, write_labels
 from ragstone.types.config import Manifest, python_names

@@ -14,9 +14,19 @@ from ragstone.errors import Cause
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store.codec import COUNTS_VERSION, RowIndexSet, decode_row, encode_counts, to_text
-from ragstone.store.engine import (
+from ragstone.store.database import (
+    COUNTS,
+    LABELS,
+    NEWEST,
+    ROWS,
+    RUNS,
+    SCORES,
+    TEXTS,
+    WHOLE,
     WRITING,
     create_store_engine,
+    create_tables,
+    has_tables,
     locked_runs,
     run_lock,
     start_lock,
@@ -28,31 +38,23 @@ from ragstone.store.errors import (
     StoreError,
     display_name,
 )
-from ragstone.store.reader import StoredRanking, StoredRows, read_labels, read_texts, row_errors
-from ragstone.store.run_info import (
+from ragstone.store.reader import (
     EXTRAS,
     METRICS,
     SUMMARY,
     RunInfo,
+    StoredRanking,
+    StoredRows,
     count_rows,
     find_run_number,
     format_time,
     manifest_text,
+    read_labels,
     read_run_info,
+    read_texts,
+    row_errors,
     seal,
     sort_time,
-)
-from ragstone.store.schema import (
-    COUNTS,
-    LABELS,
-    NEWEST,
-    ROWS,
-    RUNS,
-    SCORES,
-    TEXTS,
-    WHOLE,
-    create_tables,
-    has_tables,
 )
 from ragstone.store.writer import RowWriter, label_key, write_labels
 from ragstone.types.config import Manifest

@@ -16,9 +16,7 @@ from sqlalchemy import Connection, Table, select
 
 from ragstone.results.ranking_run import RankingRows
 from ragstone.store.codec import Record, checksum, column
-from ragstone.store.errors import StoreError
-from ragstone.store.run_info import format_time
-from ragstone.store.schema import (
+from ragstone.store.database import (
     FLOAT,
     LABELS,
     QUERY_BLOCKS,
@@ -28,6 +26,8 @@ from ragstone.store.schema import (
     TEXTS,
     VALUE_BLOCKS,
 )
+from ragstone.store.errors import StoreError
+from ragstone.store.reader import format_time
 from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
 
