@@ -21,6 +21,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from ragstone._internal.files import WAIT, lock_file, make_folder, use_wal
 from ragstone._internal.text import quoted
+from ragstone.store.codec import USAGE
 from ragstone.store.errors import (
     LIKE_URL,
     SAME_EVALUATION,
@@ -32,10 +33,6 @@ from ragstone.types.config import DEFAULT_STORE
 
 SCHEMA = "ragstone"
 """The schema of the tables in a PostgreSQL database."""
-PAGE = 16_384
-"""Page size of new SQLite files in bytes; a row with its texts has about 8,000."""
-CHECKPOINT = 4000
-"""Pages in the write-ahead log after which they are copied to the database file."""
 WRITING = {"writing": True}
 """Execution options of a connection that writes: SQLite locks the file before the first read."""
 
@@ -91,15 +88,10 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """  # noqa: S608 - a constant
 TIMEOUT = 0.5
 """Seconds to wait for a lock: another process may only be checking whether it is free."""
-_DENIED = errno.EACCES, errno.EPERM, errno.EROFS
-"""Errors of a lock in a folder that is read-only: it can be checked, but not deleted."""
 
 
 def create_store_engine(place: str | Path | None, *, reading: bool = False) -> Engine:
-    """Return the engine for a path, a `postgresql://` URL, or, for None, the default path.
-
-    With `reading`, the store must exist, and no statement can change it.
-    """
+    """Return the engine for a path or URL; with `reading`, no statement can change the store."""
     if isinstance(place, str) and LIKE_URL.match(place):
         return _postgresql(parse_url(place), reading=reading)
     path = Path(place or DEFAULT_STORE)
@@ -118,8 +110,9 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(f"PRAGMA page_size = {PAGE}")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
+            # of new files, in bytes; a row with its texts has about 8,000
+            connection.execute("PRAGMA page_size = 16384")
+            connection.execute("PRAGMA wal_autocheckpoint = 4000")  # pages
             if reading:
                 connection.execute("PRAGMA query_only = ON")
             elif connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
@@ -153,9 +146,8 @@ def _check_path(path: Path, *, reading: bool) -> None:
     try:
         make_folder(path.parent)
     except OSError as error:
-        raise StoreError(
-            f"{path}: its folder cannot be created: {error.strerror}; choose another path"
-        ) from error
+        reason = f"its folder cannot be created: {error.strerror}; choose another path"
+        raise StoreError(f"{path}: {reason}") from error
     if _is_read_only(path):
         raise StoreError(
             f"{path}: the store is read-only; change the permissions of the file and its folder, "
@@ -218,21 +210,20 @@ def translate_errors(name: str) -> Generator[None, None, None]:
     try:
         yield
     except SQLAlchemyError as error:
-        raise StoreError(f"{name}: {_reason(error, name)}") from None
-
-
-def _reason(error: SQLAlchemyError, name: str) -> str:
-    if not isinstance(error, DBAPIError):
-        return quoted(str(error), 300)
-    if isinstance(error.orig, sqlite3.Error):
-        return explain_sqlite_error(error.orig, name)
-    message = quoted(str(error.orig), 300)
-    reason = _POSTGRESQL.get(getattr(error.orig, "sqlstate", None) or "")
-    if reason is None:
-        reason = next((why for part, why in _POSTGRESQL_MESSAGES.items() if part in message), None)
-    if reason is None and (error.connection_invalidated or "connection" in message):
-        reason = "the server is unreachable or closed the connection; start it, or correct the URL"
-    return f"{reason} ({message})" if reason else message
+        if not isinstance(error, DBAPIError):
+            raise StoreError(f"{name}: {quoted(str(error), 300)}") from None
+        if isinstance(error.orig, sqlite3.Error):
+            raise StoreError(f"{name}: {explain_sqlite_error(error.orig, name)}") from None
+        message = quoted(str(error.orig), 300)
+        reason = _POSTGRESQL.get(getattr(error.orig, "sqlstate", None) or "")
+        messages = _POSTGRESQL_MESSAGES.items()
+        reason = reason or next((why for part, why in messages if part in message), None)
+        if reason is None and (error.connection_invalidated or "connection" in message):
+            reason = "the server is unreachable or closed the connection; start it, or correct "
+            reason += "the URL"
+        raise StoreError(
+            f"{name}: {reason} ({message})" if reason else f"{name}: {message}"
+        ) from None
 
 
 def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -> str:
@@ -298,7 +289,8 @@ def _is_locked(path: Path) -> bool:
             with lock_file(path, timeout=0):  # deletes what a killed process left
                 return False
         except OSError as error:
-            if error.errno not in _DENIED:
+            # in a read-only folder it can be checked, but not deleted
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
         from filelock import lock_descriptor
 
@@ -359,13 +351,11 @@ def _place() -> sa.Column[int]:
 RUNS = sa.Table(
     "runs",
     METADATA,
-    sa.Column(
-        "number", sa.Integer, primary_key=True
-    ),  # short, because every row and score contains it
+    # short, because every row and score contains it
+    sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("id", sa.Text, nullable=False, unique=True),
-    sa.Column(
-        "started_at", sa.Text, nullable=False
-    ),  # ISO 8601 in UTC, which sorts in the order of time
+    # ISO 8601 in UTC, which sorts in the order of time
+    sa.Column("started_at", sa.Text, nullable=False),
     sa.Column("finished_at", sa.Text),
     sa.Column("tag", sa.Text, unique=True),
     sa.Column("fingerprint", sa.Text, nullable=False),
@@ -377,9 +367,8 @@ RUNS = sa.Table(
     sa.Column("transcript", sa.Boolean, nullable=False),
     sa.Column("rows", sa.Integer),  # of a finished run
     sa.Column("checksum", sa.BigInteger),  # of the line
-    sa.Column(
-        "sort_time", sa.Text, nullable=False
-    ),  # `started_at`, or that of an earlier run if the clock was set back
+    # `started_at`, or that of an earlier run if the clock was set back
+    sa.Column("sort_time", sa.Text, nullable=False),
     sa.Index("runs_by_fingerprint", "fingerprint"),
     sqlite_autoincrement=True,
 )
@@ -398,13 +387,7 @@ ROWS = sa.Table(
     _place(),
     sa.Column("sample_id", sa.Text, nullable=False),
     sa.Column("query_fingerprint", sa.Text, nullable=False),
-    sa.Column("calls", sa.Integer, nullable=False),
-    sa.Column("cached", sa.Integer, nullable=False),
-    sa.Column("retries", sa.Integer, nullable=False),
-    sa.Column("prompt_tokens", sa.Integer, nullable=False),
-    sa.Column("completion_tokens", sa.Integer, nullable=False),
-    sa.Column("cached_tokens", sa.Integer, nullable=False),
-    sa.Column("reasoning_tokens", sa.Integer, nullable=False),
+    *(sa.Column(name, sa.Integer, nullable=False) for name in USAGE if name != "cost_usd"),
     sa.Column("cost_usd", sa.Double),
     sqlite_with_rowid=False,
 )
@@ -493,12 +476,7 @@ AND NOT current_setting('transaction_read_only')::boolean"""
 
 
 def create_tables(engine: sa.Engine, name: str) -> None:
-    """Create the tables in an empty database; other processes wait meanwhile.
-
-    Raises:
-        StoreError: the database is read-only, or belongs to another program or another version of
-            ragstone.
-    """
+    """Create the tables in an empty database; other processes wait meanwhile."""
     if has_tables(engine, name):
         with engine.connect() as connection:
             server = connection.dialect.name == "postgresql"

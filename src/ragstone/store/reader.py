@@ -82,15 +82,11 @@ class RunLine(BaseModel):
 
 @dataclass(frozen=True)
 class RunInfo:
-    """One line in the list of runs.
+    """What is known about a run without its rows.
 
-    Attributes:
-        finished_at: None while rows are missing.
-        fingerprint: equal for runs of the same configuration.
-        stopped: the budget that was spent, if any.
-        transcript: whether the judge's replies are stored; without them no run can be rescored.
-        ranked: whether it is a ranking run, which has scores but no stored rows.
-        damage: what is missing or changed since the run was stored.
+    `finished_at` is None while rows are missing. `fingerprint` is equal for runs of the same
+    configuration. `stopped` is the budget that was spent, if any. Without a `transcript`, the run
+    cannot be rescored. `damage` is what is missing or changed since the run was stored.
     """
 
     id: str
@@ -112,37 +108,6 @@ class RunInfo:
     def finished(self) -> bool:
         return self.finished_at is not None
 
-    @classmethod
-    def of(
-        cls, line: RunLine, rows: int, *, ranked: bool = False, damage: str | None = None
-    ) -> "RunInfo":
-        try:
-            return cls(
-                id=line.id,
-                started_at=datetime.fromisoformat(line.started_at),
-                finished_at=datetime.fromisoformat(line.finished_at) if line.finished_at else None,
-                tag=line.tag,
-                fingerprint=line.fingerprint,
-                manifest=_move_source(from_text(_MANIFEST, line.manifest), _relative),
-                metrics=from_text(METRICS, line.metrics),
-                extras=from_text(EXTRAS, line.extras),
-                summary=from_text(SUMMARY, line.summary) if line.summary else None,
-                stopped=line.stopped,
-                transcript=line.transcript,
-                rows=rows,
-                ranked=ranked,
-                damage=damage,
-            )
-        except ValueError as error:
-            if damage:
-                raise DamagedRunError(damage, line.id) from error
-            is_json = isinstance(error, ValidationError)
-            reason = format_validation_errors(error) if is_json else str(error)
-            raise StoreError(
-                f"run {line.id} cannot be read: {one_line(reason, 300)}; "
-                "if a newer version of ragstone wrote it, update ragstone"
-            ) from error
-
 
 def format_time(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="microseconds")
@@ -160,11 +125,6 @@ def _move_source(manifest: Manifest, move: Callable[[Path], Path]) -> Manifest:
     return manifest.model_copy(update={"source": source})
 
 
-def _relative(path: Path) -> Path:
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
-
-
 def read_line(connection: Connection, number: int) -> RowMapping:
     line = connection.execute(select(RUNS).where(RUNS.c.number == number)).mappings().first()
     if line is None:
@@ -175,18 +135,48 @@ def read_line(connection: Connection, number: int) -> RowMapping:
 def read_run_info(connection: Connection, number: int) -> RunInfo:
     values = read_line(connection, number)
     rows, ranked = count_rows(connection, number)
-    run_id, due, found = values["id"], values["rows"], None
+    run_id, due, damage = values["id"], values["rows"], None
     if values["checksum"] not in (None, _line_checksum(values)):
-        found = f"the settings or summary of run {run_id} are not as they were stored"
+        damage = f"the settings or summary of run {run_id} are not as they were stored"
     elif due not in (None, rows):
-        found = f"run {run_id} has {rows:,} of its {due:,} rows"
-    if found:
+        damage = f"run {run_id} has {rows:,} of its {due:,} rows"
+    if damage:
         check_stored(connection, number, run_id)
     try:
         line = RunLine.model_validate(dict(values))
     except ValidationError as error:
-        raise DamagedRunError(found or f"the line of run {run_id} is invalid", run_id) from error
-    return RunInfo.of(line, rows, ranked=ranked, damage=found)
+        raise DamagedRunError(damage or f"the line of run {run_id} is invalid", run_id) from error
+    here = Path.cwd()
+    try:
+        manifest = _move_source(
+            from_text(_MANIFEST, line.manifest),
+            lambda path: path.relative_to(here) if path.is_relative_to(here) else path,
+        )
+        return RunInfo(
+            id=line.id,
+            started_at=datetime.fromisoformat(line.started_at),
+            finished_at=datetime.fromisoformat(line.finished_at) if line.finished_at else None,
+            tag=line.tag,
+            fingerprint=line.fingerprint,
+            manifest=manifest,
+            metrics=from_text(METRICS, line.metrics),
+            extras=from_text(EXTRAS, line.extras),
+            summary=from_text(SUMMARY, line.summary) if line.summary else None,
+            stopped=line.stopped,
+            transcript=line.transcript,
+            rows=rows,
+            ranked=ranked,
+            damage=damage,
+        )
+    except ValueError as error:
+        if damage:
+            raise DamagedRunError(damage, line.id) from error
+        is_json = isinstance(error, ValidationError)
+        reason = format_validation_errors(error) if is_json else str(error)
+        raise StoreError(
+            f"run {line.id} cannot be read: {one_line(reason, 300)}; "
+            "if a newer version of ragstone wrote it, update ragstone"
+        ) from error
 
 
 def check_stored(
@@ -270,7 +260,6 @@ class StoredRows(LazyRows):
 
     @cached_property
     def _indices(self) -> Sequence[int]:
-        """The index of each row; those of an unfinished run that are stored now."""
         own = ROWS.c.run == self._run
         with self._reading() as connection:
             if self._due is not None:
@@ -324,7 +313,12 @@ class StoredRows(LazyRows):
     def _all(self) -> Iterator[tuple[int, Texts]]:
         known = None if self._due is not None else RowIndexSet.of(self._indices)
         last, count = -1, 0
-        while found := self._after(last):
+        while True:
+            later = TEXTS.c.run == self._run, TEXTS.c.place > last
+            with self._reading() as connection:  # short, so that a slow reader blocks nothing
+                found = read_texts(connection, *later, run_id=self._name, limit=AT_ONCE)
+            if not found:
+                break
             yield from (each for each in found if known is None or each[0] in known)
             last = found[-1][0]
             count += len(found)
@@ -333,12 +327,6 @@ class StoredRows(LazyRows):
             what = f"run {self._name} has the texts of {count:,} of its {self._due:,} rows"
         with self._reading() as connection:
             check_stored(connection, self._run, self._name, damage=what)
-
-    def _after(self, place: int) -> list[tuple[int, Texts]]:
-        """Read the next rows in a transaction of its own, so that a slow reader blocks nothing."""
-        later = TEXTS.c.run == self._run, TEXTS.c.place > place
-        with self._reading() as connection:
-            return read_texts(connection, *later, run_id=self._name, limit=AT_ONCE)
 
     def _row(self, place: int, texts: Texts) -> Row:
         with row_errors(self._name, place):
@@ -419,7 +407,6 @@ class StoredRanking(RankingRows):
         return f"<{len(self)} stored queries of run {self._name}>"
 
     def at(self, place: int) -> Row:
-        """Return the row of one query; its block is read, unless it was the last one."""
         number = bisect_right(self._starts, place) - 1
         return replace(self._block(number).at(place - self._starts[number]), index=place)
 
@@ -438,7 +425,6 @@ class StoredRanking(RankingRows):
         return self._failed.get(metric, {})
 
     def blocks(self) -> Iterator[RankingScores]:
-        """Yield the queries in order, a block at a time."""
         return map(self._block, range(len(self._starts)))
 
     @cached_property
@@ -534,20 +520,11 @@ def read_labels(
                 f"a label of row {place} of run {run_id} is not as it was stored", run_id
             )
         value, at, probability, blind = values
-        fields = {
-            "run": run_id,
-            "position": place,
-            "sample_id": sample_id,
-            "metric": metric,
-            "claim": None if claim == RESPONSE else claim,
-            "value": value,
-            "annotator": annotator,
-            "at": at,
-            "probability": probability,
-            "blind": blind,
-        }
+        fields = {"run": run_id, "position": place, "sample_id": sample_id, "metric": metric}
+        fields["claim"] = None if claim == RESPONSE else claim
+        fields |= {"value": value, "annotator": annotator, "probability": probability}
         try:
-            fields["at"] = datetime.fromisoformat(at)
+            fields |= {"at": datetime.fromisoformat(at), "blind": blind}
             labels.append(_LABEL.validate_python(fields))
         except ValueError as error:
             raise StoreError(f"a label of row {place} of run {run_id} cannot be read") from error
