@@ -32,6 +32,7 @@ from ragstone.cli.options import (
     written,
 )
 from ragstone.cli.output import (
+    SECONDS_BETWEEN_LINES,
     Outputs,
     RegressionLimits,
     code_of,
@@ -165,12 +166,6 @@ def command(**given: Any) -> None:
     sys.exit(rank(given))
 
 
-_SUMMARIES = frozenset({"json", "markdown"})
-"""Formats that need no rows."""
-_OF_ONE = ("html", "junit", "markdown", "output", "rows")
-"""Options for the files of a single run."""
-
-
 @dataclass(frozen=True)
 class Compared:
     """A comparison of two runs, and what got worse; None if that was not asked for."""
@@ -185,7 +180,8 @@ def rank(given: Given) -> int:
     load_plugins(*given["plugin"])
     outputs = outputs_of(given, export=given["output"] is not None)
     several = len(given["ranking"]) > 1
-    if several and (flags := [f"--{name}" for name in _OF_ONE if given[name] is not None]):
+    of_one = ("html", "junit", "markdown", "output", "rows")
+    if several and (flags := [f"--{name}" for name in of_one if given[name] is not None]):
         raise UsageError(
             f"{flags[0]} applies to one ranking; omit it to compare several rankings, or "
             "store them with --store and write the results of each with `ragstone report RUN "
@@ -218,7 +214,7 @@ def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Stor
     )
     same_names = len({path.name for path in given["ranking"]}) < len(given["ranking"])
     rows = store is not None or len(given["ranking"]) > 1 or outputs.verbose or outputs.export
-    rows = rows or not outputs.files.keys() <= _SUMMARIES
+    rows = rows or not outputs.files.keys() <= {"json", "markdown"}
     for path in given["ranking"]:
         with _progress(Console(stderr=True), path) as on_read:
             name = str(path) if same_names else None
@@ -247,7 +243,18 @@ def _finish(
         document = {"a": compared[0].a.to_dict(), **first, "more": more}
 
     def show(console: Console) -> None:
-        _print(evaluated, compared, console, verbose=outputs.verbose)
+        for run in evaluated:
+            if outputs.verbose:
+                print_rows(run, console)
+            print_ranking(run, console)
+        for each in compared:
+            console.print()
+            if len(compared) > 1:
+                names = f"{each.a.manifest.source.name} and {each.b.manifest.source.name}"
+                console.print(names, style="bold", markup=False)
+            load("reports.comparison").print_comparison(each.comparison, console)
+            if each.regressions is not None and not each.regressions.doubts:
+                load("reports.comparison").print_regressions(each.regressions, console)
         for line in saved:
             console.print(line, markup=False, soft_wrap=True)
 
@@ -258,30 +265,9 @@ def _finish(
     return max(*codes, *map(exit_code, evaluated), 0)  # 3 outranks 1
 
 
-def _print(
-    runs: Sequence[Run], compared: Sequence[Compared], console: Console, *, verbose: bool
-) -> None:
-    for run in runs:
-        if verbose:
-            print_rows(run, console)
-        print_ranking(run, console)
-    for each in compared:
-        console.print()
-        if len(compared) > 1:
-            names = f"{each.a.manifest.source.name} and {each.b.manifest.source.name}"
-            console.print(names, style="bold", markup=False)
-        load("reports.comparison").print_comparison(each.comparison, console)
-        if each.regressions is not None and not each.regressions.doubts:
-            load("reports.comparison").print_regressions(each.regressions, console)
-
-
-SECONDS_BETWEEN_LINES = 10.0
-"""How often progress is reported if standard error is not a terminal."""
-
-
 @contextmanager
 def _progress(console: Console, path: Path) -> Generator[Callable[[int], None], None, None]:
-    """Show how much of a file has been read; yields a function that takes the bytes read so far."""
+    """Show how much of a file has been read; yields a function of the bytes read so far."""
     total = path.stat().st_size if path.is_file() else 0
     if console.is_terminal:
         with progress_bar(console, path.name, total=total, of_bytes=True) as update:
