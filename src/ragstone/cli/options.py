@@ -84,10 +84,9 @@ def option(
 
 
 class SettingOption(Option):
-    """The option of a setting, made from the setting's declaration.
+    """The option of a setting, made from its declaration.
 
     Its value is None (or empty) if it is not given, so that a config file or a preset can set it.
-    `description` and `metavar` replace those declared if a command uses the setting in its own way.
     """
 
     def __init__(self, name: str, description: str = "", *, metavar: str = "") -> None:
@@ -160,10 +159,7 @@ _ALL = "ragstone.help_all"
 
 
 class GroupedCommand(click.Command):
-    """A command whose help shows its options under headings.
-
-    If it is `brief`, `--help` shows the common options and `--help-all` shows all.
-    """
+    """A command with headings in its help; if `brief`, `--help-all` shows the rare options."""
 
     def __init__(
         self,
@@ -245,7 +241,6 @@ FILES = MappingProxyType(
 """Format -> the placeholder for its file, and its help."""
 
 WORKBOOK = option("-o --output", "Write a workbook.", path="FILE")
-"""For commands that write a workbook only if one is named."""
 
 
 def written(name: str, *, description: str = "") -> click.Option:
@@ -347,10 +342,7 @@ def load_plugins(*names: str) -> None:
 
 
 def store_here() -> str | None:
-    """Return `store` of the config file in this folder; None if it is not set.
-
-    The file's other settings are not checked.
-    """
+    """Return `store` of the config file in this folder, whose other settings are not checked."""
     if not FILE.is_file():
         return None
     for entry in load("_internal.yaml").read_yaml_values(FILE):
@@ -366,10 +358,7 @@ def store_here() -> str | None:
 
 
 def store_files(place: str | None) -> Sequence[Path]:
-    """Return the files of a store, which no output may overwrite.
-
-    None is the default place; a server has no files.
-    """
+    """Return the files of a store, which no output may overwrite; a server has none."""
     if place and "://" in place:
         return ()
     path = Path(place or DEFAULT_STORE)
@@ -453,7 +442,6 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
 # From the typed options to a plan, data and a store
 
 RUN = "RUN is an id, the start of an id, a tag, or `last`."
-"""Part of the help of commands that take a RUN."""
 
 
 def store_option_value(given: str | None, *, no_store: bool) -> str | None:
@@ -476,8 +464,7 @@ def open_store(
 ) -> "Store":
     """Open an existing store; with `make`, create a SQLite file if it is missing.
 
-    With `reading`, it may be read-only. `made_by` is the command that creates one, for the message
-    if it is missing.
+    `made_by` is the command that creates one, for the message if it is missing.
     """
     path = Path(place or DEFAULT_STORE)
     if not make and "://" not in str(place) and not path.exists():
@@ -580,7 +567,6 @@ def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]
 
 @contextmanager
 def tracing_of(otel: bool) -> Generator[Tracing, None, None]:
-    """Trace the block if `otel` is set."""
     if not otel:
         yield UNTRACED
         return
