@@ -51,92 +51,84 @@ if TYPE_CHECKING:
     from ragstone.results.compare.comparison import Comparison, Regressions
     from ragstone.store import Store
 
-_FILES = (
-    option(
-        "--qrels",
-        "Relevance judgments: TREC qrels, .jsonl, .parquet, .arrow, or a BEIR folder: "
-        "--qrels qrels.txt, --qrels scifact/.",
-        path="FILE",
-        required=True,
-    ),
-    option(
-        "--ranking",
-        "Rankings: a TREC run, .jsonl, .parquet or .arrow; text files may be .gz or .zst. "
-        " Repeat the option to compare each ranking with the first, query by query: "
-        "--ranking bm25.run --ranking dense.run.",
-        path="FILE",
-        required=True,
-        multiple=True,
-    ),
-    option(
-        "--missing",
-        "How to treat judged queries that are missing from the ranking: score them as "
-        "zero, or skip them.",
-        choices=["zero", "skip"],
-        default="zero",
-    ),
-    option(
-        "--tie-rule",
-        "Which of two documents with equal scores comes first: the one with the "
-        "greater id, as in trec_eval, or the one listed first in the file.",
-        choices=["trec_eval", "given"],
-        default="trec_eval",
-    ),
-    setting("columns", "Map a column to a field, e.g. --map document_id=pid."),
-)
-
-_METRICS = (
-    option(
-        "-m --metric metrics",
-        "Ranking metrics; several may follow one -m: -m ndcg recall mrr@10.  "
-        "[default: all_retrieval]",
-        multiple=True,
-        metavar="NAME",
-    ),
-    setting("k", "Cut-offs: --k 1,3,5,10."),
-    PLUGIN,
-)
-
-_RESULTS = (
-    option("-v --verbose", "Print the values of each query.", is_flag=True),
-    WORKBOOK,
-    written("html"),
-    written("json"),
-    written("rows", description="Write the values of each query: .jsonl, .csv or .parquet."),
-    written("markdown"),
-    written("junit", description="Write JUnit XML for CI: one test per query and metric."),
-)
-
-_COMPARISON = (
-    option(
-        "--baseline",
-        "Compare with a stored run instead of the first ranking: an id, the start of an id, "
-        "a tag, or `last`.",
-        metavar="RUN",
-    ),
-    *REGRESSION_OPTIONS,
-)
-
-_STORE = (
-    option(
-        "--store",
-        "Store the run, so that you can show, report and compare it later, in a file or in "
-        "postgresql://user@host/name. Without PLACE: RAGSTONE_STORE, else `store` in "
-        "ragstone.yaml, else .ragstone/ragstone.db.",
-        is_flag=False,
-        flag_value="",
-        metavar="[PLACE]",
-    ),
-)
-
 GROUPS: Groups = MappingProxyType(
     {
-        "Files": _FILES,
-        "Metrics": _METRICS,
+        "Files": (
+            option(
+                "--qrels",
+                "Relevance judgments: TREC qrels, .jsonl, .parquet, .arrow, or a BEIR folder: "
+                "--qrels qrels.txt, --qrels scifact/.",
+                path="FILE",
+                required=True,
+            ),
+            option(
+                "--ranking",
+                "Rankings: a TREC run, .jsonl, .parquet or .arrow; text files may be .gz or .zst. "
+                " Repeat the option to compare each ranking with the first, query by query: "
+                "--ranking bm25.run --ranking dense.run.",
+                path="FILE",
+                required=True,
+                multiple=True,
+            ),
+            option(
+                "--missing",
+                "How to treat judged queries that are missing from the ranking: score them as "
+                "zero, or skip them.",
+                choices=["zero", "skip"],
+                default="zero",
+            ),
+            option(
+                "--tie-rule",
+                "Which of two documents with equal scores comes first: the one with the "
+                "greater id, as in trec_eval, or the one listed first in the file.",
+                choices=["trec_eval", "given"],
+                default="trec_eval",
+            ),
+            setting("columns", "Map a column to a field, e.g. --map document_id=pid."),
+        ),
+        "Metrics": (
+            option(
+                "-m --metric metrics",
+                "Ranking metrics; several may follow one -m: -m ndcg recall mrr@10.  "
+                "[default: all_retrieval]",
+                multiple=True,
+                metavar="NAME",
+            ),
+            setting("k", "Cut-offs: --k 1,3,5,10."),
+            PLUGIN,
+        ),
         "Gates": GATES,
-        "Comparison": _COMPARISON,
-        "Results": _RESULTS,
-        "Store": _STORE,
+        "Comparison": (
+            option(
+                "--baseline",
+                "Compare with a stored run instead of the first ranking: an id, the start of an "
+                "id, a tag, or `last`.",
+                metavar="RUN",
+            ),
+            *REGRESSION_OPTIONS,
+        ),
+        "Results": (
+            option("-v --verbose", "Print the values of each query.", is_flag=True),
+            WORKBOOK,
+            written("html"),
+            written("json"),
+            written(
+                "rows", description="Write the values of each query: .jsonl, .csv or .parquet."
+            ),
+            written("markdown"),
+            written("junit", description="Write JUnit XML for CI: one test per query and metric."),
+        ),
+        "Store": (
+            option(
+                "--store",
+                "Store the run, so that you can show, report and compare it later, in a file or in "
+                "postgresql://user@host/name. Without PLACE: RAGSTONE_STORE, else `store` in "
+                "ragstone.yaml, else .ragstone/ragstone.db.",
+                is_flag=False,
+                flag_value="",
+                metavar="[PLACE]",
+            ),
+        ),
     }
 )
 
