@@ -119,8 +119,8 @@ validate @.xlsx
 validate @.csv
 validate @.yaml
 validate data.jsonl --config @.yaml
-convert @.jsonl new.csv
-convert @.parquet new.csv
+validate @.jsonl -o new.csv
+validate @.parquet -o new.csv
 judge test @.jsonl --judge offline
 judge test data.jsonl --judge offline --config @.yaml
 """
@@ -148,9 +148,9 @@ rescore last --store runs.db --json @.json
 compare last last --store runs.db --json @.json
 compare last last --store runs.db --markdown @.md
 collect data.jsonl --target plugin.py:ask -o @.json
-convert data.jsonl @.csv
-convert data.jsonl @.jsonl
-convert data.jsonl @.xlsx
+validate data.jsonl -o @.csv
+validate data.jsonl -o @.jsonl
+validate data.jsonl -o @.xlsx
 judge test data.jsonl --judge offline --json @.json
 """
 

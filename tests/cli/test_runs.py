@@ -9,8 +9,7 @@ import pytest
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
 from ragstone.store import Store, resume
-from ragstone.store.engine import run_lock
-from ragstone.store.schema import RUNS
+from ragstone.store.database import RUNS, run_lock
 from ragstone.types.claim import Claim
 
 Command = Callable[..., object]

@@ -59,7 +59,7 @@ LARGE = [
     ["report", "last", "-o", "x.xlsx"],
     ["runs", "export", "last", "x.jsonl"],
     ["runs", "export", "last", "x.jsonl.gz"],
-    *(["convert", "data.jsonl", f"x.{end}"] for end in ("jsonl", "json", "csv", "xlsx")),
+    *(["validate", "data.jsonl", "-o", f"x.{end}"] for end in ("jsonl", "json", "csv", "xlsx")),
 ]
 SMALL = [
     ["report", "last", "--no-export", "--json", "x.json"],

@@ -15,7 +15,7 @@ from ragstone.evaluation.runner import Evaluation
 from ragstone.judges.base import ScriptedJudge
 from ragstone.results.run import Run
 from ragstone.store import RunLockedError, Store, StoreError
-from ragstone.store.schema import ROWS
+from ragstone.store.database import ROWS
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row

@@ -9,7 +9,7 @@ import pytest
 from tests.store.conftest import query
 
 from ragstone.store import Store, StoreError
-from ragstone.store.engine import create_store_engine, explain_sqlite_error
+from ragstone.store.database import create_store_engine, explain_sqlite_error
 from ragstone.store.errors import display_name
 
 

@@ -21,9 +21,9 @@ from tests.store.test_runs import ranked
 from ragstone.results import ranking_run as ranked_values
 from ragstone.store import Store, StoreError, delete, export, find_run, import_, save_ranking, tag
 from ragstone.store.codec import checksum
-from ragstone.store.run_info import seal
+from ragstone.store.database import LABELS, RUNS, TEXTS
+from ragstone.store.reader import seal
 from ragstone.store.runs import check_export
-from ragstone.store.schema import LABELS, RUNS, TEXTS
 from ragstone.store.writer import pack
 from ragstone.types.label import HumanLabel
 

@@ -29,8 +29,8 @@ from ragstone.store import (
     tag,
     untag,
 )
+from ragstone.store.database import QUERY_BLOCKS, UNDER_WAY, VALUE_BLOCKS
 from ragstone.store.runs import summarize
-from ragstone.store.schema import QUERY_BLOCKS, UNDER_WAY, VALUE_BLOCKS
 from ragstone.store.writer import pack
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.score import State

@@ -4,7 +4,7 @@ import sys
 import sqlalchemy as sa
 
 from ragstone.store import Store
-from ragstone.store.schema import METADATA
+from ragstone.store.database import METADATA
 
 OPENING = "import sys\nfrom ragstone.store import Store\nprint(len(Store.open(sys.argv[1]).runs()))"
 

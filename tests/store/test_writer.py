@@ -8,7 +8,7 @@ import pytest
 from tests.store.conftest import query
 
 from ragstone.store import Store, StoreError
-from ragstone.store import engine as engines
+from ragstone.store import database as engines
 from ragstone.store import writer as writing
 
 

@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -29,8 +29,6 @@ _SEVERAL: Mapping[str, re.Pattern[str]] = MappingProxyType(
     }
 )
 """Option -> a word that may follow its first value and is another value."""
-_OF_RANKINGS = ("--qrels", "--ranking")
-_OF_THE_GROUP = ("-h", "--help", "--version")
 
 
 def completed(given: Sequence[str], commands: Collection[str]) -> list[str]:
@@ -45,29 +43,25 @@ def completed(given: Sequence[str], commands: Collection[str]) -> list[str]:
     unknown = first[:1].isalpha() and not Path(first).suffix and not Path(first).exists()
     if unknown and first not in commands and (near := nearest(first, commands)):
         raise UsageError(f"there is no file and no command {first!r}; did you mean {near!r}?")
-    named = bool(given) and (given[0] in commands or given[0] in _OF_THE_GROUP)
+    named = first in commands or first in ("-h", "--help", "--version")
     words = list(given if named else ["run", *given])
-    if words[0] == "run" and any(word.partition("=")[0] in _OF_RANKINGS for word in words):
+    rankings = ("--qrels", "--ranking")
+    if words[0] == "run" and any(word.partition("=")[0] in rankings for word in words):
         words[0] = "rank"
-    return list(_one_each(words))
-
-
-def _one_each(words: Sequence[str]) -> Iterator[str]:
-    flag = ""
-    before = ""
+    flag = before = ""
+    result: list[str] = []
     for word in words:
         name = word.partition("=")[0]
         if before in _SEVERAL or (name in _SEVERAL and name != word):
             flag = before if before in _SEVERAL else name
         elif flag and _SEVERAL[flag].fullmatch(word) and not Path(word).is_file():
-            yield flag
+            result.append(flag)
         else:
             flag = ""
-        yield word
+        result.append(word)
         before = word
+    return result
 
-
-# Exit codes
 
 GATE_FAILED = 1
 UNUSABLE = 2
@@ -126,13 +120,12 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "metrics": "List metrics and policies, or define one metric.",
         "questions": "Write test sets from documents, and check them.",
         "collect": "Save a RAG system's answers to judge later.",
-        "validate": "Check data files and report all problems.",
-        "convert": "Write a data set in another format.",
+        "validate": "Check data files, report all problems; write one in another format.",
         "judge": "Test the judge: errors, noise, drift.",
         "demo": "Evaluate the demo RAG system; no key or server needed.",
     }
 )
-"""Command -> its help in one line. Its module is named after it."""
+"""Command -> its help in one line. Its module is named after it, but `run` has three."""
 
 
 def load(name: str) -> ModuleType:
@@ -154,7 +147,9 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        found: object = load(f"cli.commands.{cmd_name}").command
+        in_run = cmd_name in ("resume", "collect")
+        module = load(f"cli.commands.{'run' if in_run else cmd_name}")
+        found: object = getattr(module, cmd_name if in_run else "command")
         assert isinstance(found, click.Command)
         return found
 
@@ -206,7 +201,12 @@ def main() -> int:
         error.show()
         return error.exit_code
     except RagstoneError as error:
-        _print_refusal(error)
+        from ragstone.reports.markdown import error_annotation, no_commands
+
+        with no_commands(sys.stderr, os.environ):
+            click.echo(f"Error: {error}", err=True)
+        if annotation := error_annotation(error, os.environ):
+            click.echo(annotation, err=True)
         return UNUSABLE
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
@@ -228,15 +228,6 @@ def _hint_at_setting(error: click.NoSuchOption) -> None:
     if name in SETTINGS and not SETTINGS[name].option and takes_set:
         hint = f"{error.message} Use --set {name}=VALUE, or `{name}: VALUE` in ragstone.yaml."
         vars(error).update(message=hint, possibilities=None)
-
-
-def _print_refusal(error: RagstoneError) -> None:
-    from ragstone.reports.markdown import error_annotation, no_commands
-
-    with no_commands(sys.stderr, os.environ):
-        click.echo(f"Error: {error}", err=True)
-    if annotation := error_annotation(error, os.environ):
-        click.echo(annotation, err=True)
 
 
 @contextmanager

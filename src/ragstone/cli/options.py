@@ -4,17 +4,16 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from getpass import getuser
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import click
 from click.core import ParameterSource
 from pydantic.fields import FieldInfo
 
 from ragstone._internal.fields import split_threshold
-from ragstone._internal.text import one_line, public_url
+from ragstone._internal.text import public_url
 from ragstone.cli import load
 from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, Problem, UsageError
@@ -28,13 +27,9 @@ from ragstone.evaluation.config_file import (
     settings_of,
 )
 from ragstone.evaluation.preflight import check_judge_settings, with_llm
-from ragstone.evaluation.recorder import StoreOptions
-from ragstone.integrations.opentelemetry import exporting
 from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.metrics import catalogue, select
 from ragstone.metrics.registry import load_plugin
-from ragstone.store import RunInfo, Store
-from ragstone.store.errors import display_name
 from ragstone.types.config import (
     DEFAULT_API,
     DEFAULT_STORE,
@@ -44,6 +39,10 @@ from ragstone.types.config import (
     Settings,
 )
 from ragstone.types.gate import FLAGS, Gate, gate
+
+if TYPE_CHECKING:
+    from ragstone.evaluation.recorder import StoreOptions
+    from ragstone.store import RunInfo, Store
 
 Given = Mapping[str, Any]
 """The options of a command by name, as click passes them; None or empty if not given."""
@@ -64,8 +63,9 @@ def option(
     least: int | None = None,
     choices: Iterable[str] = (),
     path: str = "",
+    common: bool = True,
     **more: Any,
-) -> click.Option:
+) -> Option:
     """Return an option whose default, if there is one, is in the help.
 
     `flags` are separated by blanks. A value is a whole number of at least `least`, one of the
@@ -78,14 +78,15 @@ def option(
     if path:
         more |= {"type": click.Path(path_type=Path), "metavar": path}
     more.setdefault("show_default", more.get("default") is not None)
-    return click.Option(flags.split(), help=description, **more)
+    made = Option(flags.split(), help=description, **more)
+    made.common = common
+    return made
 
 
 class SettingOption(Option):
-    """The option of a setting, made from the setting's declaration.
+    """The option of a setting, made from its declaration.
 
     Its value is None (or empty) if it is not given, so that a config file or a preset can set it.
-    `description` and `metavar` replace those declared if a command uses the setting in its own way.
     """
 
     def __init__(self, name: str, description: str = "", *, metavar: str = "") -> None:
@@ -122,7 +123,6 @@ class SettingOption(Option):
 
 
 setting = SettingOption
-"""Makes the option of a setting, by its name."""
 
 
 def _kind(annotation: object) -> object:
@@ -159,10 +159,7 @@ _ALL = "ragstone.help_all"
 
 
 class GroupedCommand(click.Command):
-    """A command whose help shows its options under headings.
-
-    If it is `brief`, `--help` shows the common options and `--help-all` shows all.
-    """
+    """A command with headings in its help; if `brief`, `--help-all` shows the rare options."""
 
     def __init__(
         self,
@@ -178,17 +175,18 @@ class GroupedCommand(click.Command):
         options = [option for group in groups.values() for option in group]
         self._groups = groups
         self._brief = brief
+
+        def show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+            if value:
+                click.echo(full_help(ctx))
+                ctx.exit()
+
         if brief:
-            options.append(
-                option(
-                    "--help-all",
-                    "Show all options and exit.",
-                    is_flag=True,
-                    is_eager=True,
-                    expose_value=False,
-                    callback=_show_all,
-                )
+            more = option(
+                "--help-all", "Show all options and exit.", is_flag=True, callback=show_all
             )
+            more.is_eager, more.expose_value = True, False
+            options.append(more)
         super().__init__(
             name, callback=callback, params=[*params, *options], help=help, epilog=epilog
         )
@@ -205,38 +203,20 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(records)
 
 
-def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    del param
-    if value:
-        click.echo(full_help(ctx))
-        ctx.exit()
-
-
 def full_help(ctx: click.Context) -> str:
     ctx.meta[_ALL] = True
     return ctx.get_help()
 
 
-def rare(*flags: str, **options: Any) -> Option:
-    option = Option(flags, **options)
-    option.common = False
-    return option
-
-
 GATES = tuple(
     map(setting, ("fail_under", "fail_over", "min_coverage", "gates_on", "max_failure_rate"))
 )
-CORRECTION = (setting("calibration"),)
-
-
-_CORRECTS = ("calibration", "gates_on")
-
-
-STORED_CORRECTION = (*CORRECTION, setting("gates_on"))
+CORRECTION = (setting("calibration"), setting("gates_on"))
 
 
 def with_correction(plan: Plan, given: Given) -> Plan:
-    update = {name: value for name, value in given.items() if name in _CORRECTS and value}
+    names = ("calibration", "gates_on")
+    update = {name: value for name, value in given.items() if name in names and value}
     if on := update.get("gates_on"):
         gates = [g if g.of == "scored" else g.model_copy(update={"of": on}) for g in plan.gates]
         update["gates"] = tuple(gates)
@@ -261,7 +241,6 @@ FILES = MappingProxyType(
 """Format -> the placeholder for its file, and its help."""
 
 WORKBOOK = option("-o --output", "Write a workbook.", path="FILE")
-"""For commands that write a workbook only if one is named."""
 
 
 def written(name: str, *, description: str = "") -> click.Option:
@@ -289,10 +268,6 @@ STORED_RESULTS = (
 
 COLUMNS = setting("columns")
 SHEET = setting("sheet")
-LIMIT = option("--limit", "Read only the first N rows.", least=1)
-SAMPLE = setting("sample", "Read only N rows, drawn at random; they keep their order.")
-READING = (COLUMNS, SHEET, LIMIT, SAMPLE, setting("seed"))
-"""How a data file is read, for commands that do nothing else with it."""
 
 FORMS = MappingProxyType(
     {
@@ -366,19 +341,8 @@ def load_plugins(*names: str) -> None:
             load_plugin(name)
 
 
-_BESIDE = ("-wal", "-shm", "-journal")
-"""Endings of the files that SQLite adds beside a database."""
-
-
-def place_here(typed: str | None) -> str | None:
-    return typed or os.environ.get("RAGSTONE_STORE", "").strip() or store_here()
-
-
 def store_here() -> str | None:
-    """Return `store` of the config file in this folder; None if it is not set.
-
-    The file's other settings are not checked.
-    """
+    """Return `store` of the config file in this folder, whose other settings are not checked."""
     if not FILE.is_file():
         return None
     for entry in load("_internal.yaml").read_yaml_values(FILE):
@@ -394,14 +358,12 @@ def store_here() -> str | None:
 
 
 def store_files(place: str | None) -> Sequence[Path]:
-    """Return the files of a store, which no output may overwrite.
-
-    None is the default place; a server has no files.
-    """
+    """Return the files of a store, which no output may overwrite; a server has none."""
     if place and "://" in place:
         return ()
     path = Path(place or DEFAULT_STORE)
-    return path, *(path.with_name(path.name + ending) for ending in _BESIDE)
+    beside = ("-wal", "-shm", "-journal")  # files that SQLite adds
+    return path, *(path.with_name(path.name + ending) for ending in beside)
 
 
 CONFIG = option(
@@ -427,12 +389,13 @@ JUDGE = (
     SET,
 )
 LIMITS = tuple(map(setting, ("concurrency", "timeout", "retries", "max_calls", "max_cost")))
-OTEL = rare(
+OTEL = option(
     "--otel",
+    "Send spans to OTEL_EXPORTER_OTLP_ENDPOINT: one per sample, judge question and model "
+    "call. RAGSTONE_OTEL=1 sets the default.",
+    common=False,
     is_flag=True,
     envvar="RAGSTONE_OTEL",
-    help="Send spans to OTEL_EXPORTER_OTLP_ENDPOINT: one per sample, judge question and model "
-    "call. RAGSTONE_OTEL=1 sets the default.",
 )
 
 
@@ -458,35 +421,6 @@ def json_file(what: str) -> click.Option:
 NO_STORE = option("--no-store", "Store nothing.", is_flag=True)
 
 
-def _user() -> str:
-    try:
-        return getuser()
-    except (OSError, KeyError, ImportError):  # a container may have no user name
-        return "anonymous"
-
-
-def _name(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    name = one_line(value, 100)
-    if not name:
-        raise click.BadParameter("is blank", ctx=ctx, param=param)
-    return name
-
-
-ANNOTATOR = option(
-    "--annotator",
-    "Who labels.",
-    default=_user,
-    callback=_name,
-    show_default="your user name",
-    metavar="NAME",
-)
-LABEL_METRIC = option(
-    "-m --metric",
-    "Which of the run's metrics is labelled.  [default: its first faithfulness]",
-    metavar="METRIC",
-)
-
-
 REGRESSION_OPTIONS: Sequence[click.Option] = (
     option("--fail-on-regression", "Exit 1 if a metric got significantly worse.", is_flag=True),
     option(
@@ -508,32 +442,29 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
 # From the typed options to a plan, data and a store
 
 RUN = "RUN is an id, the start of an id, a tag, or `last`."
-"""Part of the help of commands that take a RUN."""
 
 
 def store_option_value(given: str | None, *, no_store: bool) -> str | None:
+    """Return the store that was named by --store or RAGSTONE_STORE."""
     if no_store and is_store_typed():
-        raise UsageError(f"--no-store stores nothing; remove it, or --store {display_name(given)}")
-    return (
-        given if _source() in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT) else None
-    )
+        shown = load("store.errors").display_name(given)
+        raise UsageError(f"--no-store stores nothing; remove it, or --store {shown}")
+    source = click.get_current_context().get_parameter_source("store")
+    named = source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+    return given if named else None
 
 
 def is_store_typed() -> bool:
-    return _source() is ParameterSource.COMMANDLINE
-
-
-def _source() -> ParameterSource | None:
-    return click.get_current_context().get_parameter_source("store")
+    source = click.get_current_context().get_parameter_source("store")
+    return source is ParameterSource.COMMANDLINE
 
 
 def open_store(
     place: str | None, *, make: bool = False, reading: bool = False, made_by: str = "ragstone run"
-) -> Store:
+) -> "Store":
     """Open an existing store; with `make`, create a SQLite file if it is missing.
 
-    With `reading`, it may be read-only. `made_by` is the command that creates one, for the message
-    if it is missing.
+    `made_by` is the command that creates one, for the message if it is missing.
     """
     path = Path(place or DEFAULT_STORE)
     if not make and "://" not in str(place) and not path.exists():
@@ -543,19 +474,15 @@ def open_store(
         )
     if "://" not in str(place) and path.is_dir():
         raise UsageError(f"{path} is a folder; name a file in it")
-    return Store.open(place, reading=reading)
+    return load("store").Store.open(place, reading=reading)
 
 
-def read_by(store: Store, *infos: RunInfo) -> list[str | Path]:
+def read_by(store: "Store", *infos: "RunInfo") -> list[str | Path]:
     paths = (path for info in infos if (path := info.manifest.source.path))
     return [*store_files(store.name), *paths]
 
 
-_TRUSTED = ("target", "base_url")
-"""Settings with which a config file can run code or redirect a key; they are printed."""
-
-
-def store_options_of(given: Given, config: Config) -> StoreOptions:
+def store_options_of(given: Given, config: Config) -> "StoreOptions":
     place = store_option_value(given["store"], no_store=given["no_store"])
     if given["no_store"]:
         if given["fresh"] or given["no_transcript"]:
@@ -574,7 +501,8 @@ def config_of(path: Path | None = None) -> Config:
     config = read_config(path or FILE)
     places = config.store, config.settings.get("reply_cache")
     servers = (place for place in places if "://" in str(place))
-    named = (*map(config.settings.get, _TRUSTED), *servers)
+    # with the first two, a config file can run code or redirect a key, so they are printed
+    named = (*map(config.settings.get, ("target", "base_url")), *servers)
     references = [*config.plugins, *map(str, filter(None, named))]
     more = f" It uses {', '.join(map(public_url, references))}." if references else ""
     click.echo(f"Settings from {path or FILE}.{more}", err=True)
@@ -639,9 +567,8 @@ def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]
 
 @contextmanager
 def tracing_of(otel: bool) -> Generator[Tracing, None, None]:
-    """Trace the block if `otel` is set."""
     if not otel:
         yield UNTRACED
         return
-    with exporting(os.environ) as tracing:
+    with load("integrations.opentelemetry").exporting(os.environ) as tracing:
         yield tracing

@@ -40,16 +40,6 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 10.0
 
 
-@contextmanager
-def progress(console: Console) -> Generator[Callable[[Row | bool, int], None], None, None]:
-    """Show a run's progress.
-
-    Yields a function of a finished row, or whether a score of it failed, and the number of rows.
-    """
-    with (_bar if console.is_terminal else _lines)(console) as on_row:
-        yield on_row
-
-
 def write_document(file: Path | None, document: object) -> Console:
     text = json.dumps(document, indent=2) + "\n"
     if file == STDOUT:
@@ -81,26 +71,25 @@ def progress_bar(
 
 
 @contextmanager
-def _bar(console: Console) -> Generator[Callable[[Row | bool, int], None], None, None]:
-    with progress_bar(console, "evaluating") as update:
-        failed = 0
+def progress(console: Console) -> Generator[Callable[[Row | bool, int], None], None, None]:
+    """Show a run's progress.
 
-        def on_row(row: Row | bool, total: int) -> None:
-            nonlocal failed
-            failed += row.has_failed if isinstance(row, Row) else row
-            description = f"evaluating ({failed} failed)" if failed else "evaluating"
-            update(advance=1, total=total, description=description)
-
-        yield on_row
-
-
-@contextmanager
-def _lines(console: Console) -> Generator[Callable[[Row | bool, int], None], None, None]:
-    """Print lines from a thread, so that they also appear while no row finishes."""
+    Yields a function of a finished row, or whether a score of it failed, and the number of rows.
+    """
     rows, ended = RowProgress(retries=RETRIES.count), Event()
+    if console.is_terminal:
+        with progress_bar(console, "evaluating") as update:
+
+            def on_row(row: Row | bool, total: int) -> None:
+                rows.add(row, total)
+                failed = f" ({rows.failed} failed)" if rows.failed else ""
+                update(advance=1, total=total, description=f"evaluating{failed}")
+
+            yield on_row
+        return
     start = monotonic()
 
-    def print_lines() -> None:
+    def print_lines() -> None:  # from a thread, so that they also appear while no row finishes
         with suppress(OSError, ValueError):  # nobody reads standard error anymore
             while not ended.wait(SECONDS_BETWEEN_LINES):
                 line = rows.line(monotonic() - start, RETRIES)
@@ -145,22 +134,20 @@ class RowProgress:
 
 def print_estimate(estimate: "Estimate", console: Console) -> None:
     console.print("Dry run: no calls were made. Estimated judge usage:\n", markup=False)
-    lines = (
-        ("rows", f"{estimate.rows:,}"),
-        ("calls", span(*estimate.calls)),
-        ("prompt tokens", span(*estimate.prompt_tokens)),
-        ("completion tokens", span(*estimate.completion_tokens)),
-        ("cost", estimate.cost),
-    )
+    lines = {
+        "rows": f"{estimate.rows:,}",
+        "calls": span(*estimate.calls),
+        "prompt tokens": span(*estimate.prompt_tokens),
+        "completion tokens": span(*estimate.completion_tokens),
+        "cost": estimate.cost,
+    }
     if estimate.batch_cost:
-        lines = (*lines, ("with --batch-api", estimate.batch_cost))
+        lines["with --batch-api"] = estimate.batch_cost
     if estimate.local_calls[1]:
-        lines = (
-            *lines,
-            ("calls to local models", f"{span(*estimate.local_calls)} (free; limits do not apply)"),
-            ("tokens of local models", span(*estimate.local_tokens)),
-        )
-    print_pairs(((name, Text(value)) for name, value in lines), console)
+        local = f"{span(*estimate.local_calls)} (free; limits do not apply)"
+        lines |= {"calls to local models": local}
+        lines |= {"tokens of local models": span(*estimate.local_tokens)}
+    print_pairs(((name, Text(value)) for name, value in lines.items()), console)
     for note in estimate.notes:
         console.print(f"Note: {note}.", markup=False)
 
@@ -168,10 +155,9 @@ def print_estimate(estimate: "Estimate", console: Console) -> None:
 def check_files(
     *files: Path | None, inputs: Sequence[str | Path] = (), written: Sequence[Path] = ()
 ) -> None:
-    """Check, before any call is made, that files can be written.
+    """Check, before any call is made, that files can be written and are not `inputs`.
 
-    `inputs` are files and folders that are read; `written` are other files that the command
-    writes, checked elsewhere.
+    `written` are other files that the command writes, checked elsewhere.
     """
     named = [path for path in files if path is not None]
     for path in named:
@@ -243,9 +229,6 @@ def check_extension(name: str, path: Path) -> None:
         raise UsageError(f"--{flag} {path}: this option does not write {extension}; use {expected}")
 
 
-NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
-
-
 @dataclass(frozen=True)
 class Outputs:
     """Where a run's results go.
@@ -265,17 +248,15 @@ class Outputs:
         for name in self.files.keys() - PIPED:
             if self.files[name] == STDOUT:
                 raise UsageError(f"--{name}: this format needs a file, not standard output")
-        check_files(*self.files.values(), inputs=inputs, written=self._workbooks())
+        workbooks: list[Path] = []
+        if self.export and self.workbook is not None:
+            parts = ("", "_retrieval", "_generation")
+            workbooks = [self.workbook.with_stem(self.workbook.stem + part) for part in parts]
+        check_files(*self.files.values(), inputs=inputs, written=workbooks)
         for name, path in self.files.items():
             check_extension(name, path)
             if name in TABLES:
                 check_table(path)
-
-    def _workbooks(self) -> list[Path]:
-        if not self.export or self.workbook is None:
-            return []
-        parts = ("", "_retrieval", "_generation")
-        return [self.workbook.with_stem(self.workbook.stem + part) for part in parts]
 
     @contextmanager
     def quiet(self) -> Generator[None, None, None]:
@@ -292,7 +273,6 @@ class Outputs:
 
     @property
     def data_on_stdout(self) -> bool:
-        """Whether data goes to standard output."""
         return STDOUT in self.files.values()
 
     @property
@@ -302,7 +282,7 @@ class Outputs:
 
 
 def outputs_of(
-    given: Given, *, export: bool | None = None, stored: Mapping[str, str] = NO_OPTIONS
+    given: Given, *, export: bool | None = None, stored: Mapping[str, str] = MappingProxyType({})
 ) -> Outputs:
     """Return the outputs of the options; those that are not given are as in `stored`."""
     earlier = {name: Path(path) for name, path in stored.items() if name in WRITERS}
@@ -357,10 +337,7 @@ def write_results(
 
 
 def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool = False) -> int:
-    """Write the files, print the run, and return the exit code.
-
-    `first` means that no run was stored before.
-    """
+    """Write the files, print the run, and return the exit code; `first`: none was stored before."""
 
     def show(console: Console) -> None:
         if outputs.verbose:
@@ -384,13 +361,9 @@ def exit_code(run: Run) -> int:
 
 @dataclass(frozen=True)
 class RegressionLimits:
-    """Which drops are regressions.
+    """Which drops are regressions: larger ones than `min_effect`, if `asked`.
 
-    Attributes:
-        asked: whether they decide the exit code.
-        min_effect: the largest drop that is accepted.
-        min_paired: the share of A's samples that must be in B, from 0 to 1.
-        corrected: whether people's labels decide.
+    `min_paired` is the share of A's samples that must be in B; `corrected` that labels decide.
     """
 
     asked: bool
@@ -400,9 +373,13 @@ class RegressionLimits:
 
     @classmethod
     def of(cls, given: Given, *, corrected: bool = False) -> Self:
-        """Read the options."""
-        effect = _number("--min-effect", given["min_effect"])
-        paired = _number("--min-paired", given["min_paired"])
+        numbers: list[float] = []
+        for name in ("min_effect", "min_paired"):
+            try:
+                numbers.append(share(given[name]))
+            except UsageError as error:
+                raise UsageError(f"--{name.replace('_', '-')}: {error}") from None
+        effect, paired = numbers
         if effect < 0:
             raise UsageError(f"--min-effect {given['min_effect']}: must be 0 or more")
         if not 0 <= paired <= 1:
@@ -430,13 +407,6 @@ class RegressionLimits:
             min_paired=self.min_paired,
             corrected=self.corrected,
         )
-
-
-def _number(flag: str, text: str) -> float:
-    try:
-        return share(text)
-    except UsageError as error:
-        raise UsageError(f"{flag}: {error}") from None
 
 
 def code_of(found: "Regressions | None") -> int:

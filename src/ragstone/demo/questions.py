@@ -30,13 +30,7 @@ class Flaw(StrEnum):
 
 
 class Line(FrozenModel):
-    """One sentence of a passage, and the service's version of it.
-
-    Attributes:
-        text: the sentence in the manual.
-        paraphrase: the service's version; None if it uses `text`.
-        error: the kind of error, if `paraphrase` is deliberately wrong.
-    """
+    """A sentence of a manual, and the service's paraphrase; with an `error` it is wrong."""
 
     text: str
     paraphrase: str | None = None
@@ -100,10 +94,7 @@ class Entry(FrozenModel):
 
 
 def grounded_samples() -> tuple[Sample, ...]:
-    """Return each question that the manuals answer: its reference, its passages and two more.
-
-    They contain nothing of the demo's answers, so no injected errors.
-    """
+    """Return each question that the manuals answer: its reference, its passages and two more."""
     passages = corpus()
     places = {passage.id: n for n, passage in enumerate(passages)}
     samples: list[Sample] = []
@@ -128,10 +119,7 @@ def entries() -> tuple[Entry, ...]:
 
 
 def errors_in(response: str) -> list[Line]:
-    """Return the lines with an injected error in an answer of the service, in order.
-
-    The passages support every other sentence of such an answer.
-    """
+    """Return the lines with an injected error in an answer of the service, in order."""
     lines = (line for passage in corpus() for line in passage.lines if line.error is not None)
     return sorted(
         (one for one in lines if one.spoken in response), key=lambda one: response.find(one.spoken)

@@ -48,10 +48,7 @@ class Index:
         stem: bool = True,
         title_weight: float = 2.0,
     ) -> None:
-        """Index (id, title, text) entries; `stem` finds `charge` for `charging` (English).
-
-        A word in a title counts `title_weight` times; at 0 titles are not searched.
-        """
+        """Index (id, title, text) entries; a word in a title counts `title_weight` times."""
         self._title_weight = title_weight
         self._columns = "{title body}" if title_weight > 0 else "{body}"
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
@@ -81,9 +78,8 @@ class Index:
         """Return the similarity in [0, 1] of each entry that has one of the words.
 
         bm25 has no maximum, so it is divided by the sum of the words' rarities, which is what a
-        text of average length with every word once would get. A word that is in no entry counts in
-        full. `1 - exp(-2.6 * share)` keeps the order: a share of 0.2 is a similarity of 0.41, 0.5
-        is 0.73, 1 is 0.93.
+        text of average length with every word once would get. `1 - exp(-2.6 * share)` keeps the
+        order: a share of 0.2 is a similarity of 0.41, 0.5 is 0.73, 1 is 0.93.
         """
         if not words:
             return {}
@@ -104,11 +100,7 @@ class Index:
 
 
 class Variant(StrEnum):
-    """How a retriever works.
-
-    `good` searches titles and texts for every word of the query, in all its forms. `worse` searches
-    texts only, for exact forms, without the rarer half of the query's words.
-    """
+    """`worse` searches no titles, for exact forms, without the rarer half of the query's words."""
 
     GOOD = "good"
     WORSE = "worse"
@@ -133,10 +125,7 @@ class Retriever:
         noise: float = 0.0,
         seed: int = 0,
     ) -> None:
-        """Index the passages; a similarity is moved by at most `noise`, in [0, 1].
-
-        The move depends on seed, query and passage, not on earlier searches.
-        """
+        """Similarities are moved by at most `noise`, which depends on seed, query and passage."""
         self._passages = {passage.id: passage for passage in passages}
         self._variant = variant
         self._noise = noise
@@ -153,8 +142,7 @@ class Retriever:
     ) -> tuple[Found, ...]:
         """Return at most `top_k` passages of at least that similarity, best first.
 
-        Similarities have four decimals; equal ones are ordered by passage id. A passage that shares
-        no word with the query is never returned, so there may be fewer than `top_k`.
+        Equal ones are ordered by id; a passage that shares no word with the query is not returned.
         """
         words = content_words(query)
         if self._variant is Variant.WORSE:
@@ -222,8 +210,7 @@ class Service:
     def answer(self, query: str, found: Sequence[Found]) -> str:
         """Return two to four sentences from the best passages, or that nothing was found.
 
-        A line scores its similarity to the query times that of its passage; the chosen lines keep
-        the order of the passages and of the lines in them.
+        A line scores its similarity times that of its passage; chosen lines keep their order.
         """
         if not found or found[0].score < LEAST_SIMILARITY:
             return NOT_FOUND
@@ -240,10 +227,7 @@ class Service:
 
 
 def make_service(retriever: str = "good", *, noise: float = 0.0, seed: int = 0) -> Service:
-    """Return the service over the demo's corpus, with a `good` or a `worse` retriever.
-
-    Similarities are moved at random by at most `noise`, in [0, 1].
-    """
+    """Return the service over the demo's corpus, with a `good` or a `worse` retriever."""
     variants = {variant.value: variant for variant in Variant}
     if retriever not in variants:
         raise UnknownNameError("retriever", retriever, variants)
@@ -260,8 +244,6 @@ SECONDS_TO_FINISH = 1.0
 
 
 class _Asked(BaseModel):
-    """What both endpoints ask; unknown fields are ignored."""
-
     model_config = ConfigDict(frozen=True, strict=True)
 
     query: str = Field(max_length=2000)
@@ -277,14 +259,10 @@ class _Asked(BaseModel):
 
 
 class SearchRequest(_Asked):
-    """The body of a search; the collection of images is empty."""
-
     collection_type: Literal["text", "image"] = "text"
 
 
 class ChatRequest(_Asked):
-    """The body of a chat; the session has no effect, because no answer needs a history."""
-
     session_id: str = ""
     mode: Mode = "rag"
 

@@ -1,19 +1,15 @@
 """Stores runs in SQLite or PostgreSQL: find, resume, compare, export and import them.
 
-Names are imported when they are used: most of them load SQLAlchemy, which takes a while.
+Other names than errors are imported when they are used: SQLAlchemy takes a while to load.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ragstone.store.errors import DamagedRunError, RunLockedError, RunNotFoundError, StoreError
+
 if TYPE_CHECKING:
-    from ragstone.store.errors import (
-        DamagedRunError,
-        RunLockedError,
-        RunNotFoundError,
-        StoreError,
-    )
-    from ragstone.store.run_info import RunInfo
+    from ragstone.store.reader import RunInfo
     from ragstone.store.runs import (
         delete,
         export,
@@ -51,15 +47,7 @@ __all__ = [
     "untag",
 ]
 
-_HOMES = {
-    "DamagedRunError": "errors",
-    "RowWriter": "writer",
-    "RunInfo": "run_info",
-    "RunLockedError": "errors",
-    "RunNotFoundError": "errors",
-    "Store": "store",
-    "StoreError": "errors",
-}
+_HOMES = {"RowWriter": "writer", "RunInfo": "reader", "Store": "store"}
 
 
 def __getattr__(name: str) -> object:

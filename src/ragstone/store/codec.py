@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
 from importlib.metadata import version
-from operator import add
+from operator import add, attrgetter
 from typing import Self, TypeVar, cast
 from zlib import crc32
 
@@ -45,11 +45,15 @@ class Texts:
 
 
 def encode_row(row: Row, *, transcript: bool = True) -> Texts:
-    """Return a row as texts; without `transcript`, its exchanges have no texts of the judge.
-
-    Questions, times, costs, and scores with their claims are always stored.
-    """
-    exchanges = row.exchanges if transcript else tuple(map(_without_texts, row.exchanges))
+    """Return a row as texts; without `transcript`, its exchanges have no texts of the judge."""
+    exchanges = row.exchanges
+    if not transcript:
+        exchanges = tuple(
+            replace(each, outcome=replace(each.outcome, value=None, raw=None))
+            if isinstance(each.outcome, Reply)
+            else replace(each, outcome=replace(each.outcome, returned=(), raw=None))
+            for each in exchanges
+        )
     plain: list[dict[str, object]] = []
     for exchange in exchanges:  # without zeros; this takes half the time of `to_text`
         outcome = exchange.outcome
@@ -66,18 +70,8 @@ def encode_body(row: Row) -> str:
     return to_text(ROW, row, exclude={"exchanges"})
 
 
-def _without_texts(exchange: Exchange) -> Exchange:
-    outcome = exchange.outcome
-    if isinstance(outcome, Reply):
-        return replace(exchange, outcome=replace(outcome, value=None, raw=None))
-    return replace(exchange, outcome=replace(outcome, returned=(), raw=None))
-
-
 def decode_row(texts: Texts, *, values: bool = True) -> Row:
-    """Return the row of these texts.
-
-    Without `values`, the values of replies remain plain data, which takes half the time.
-    """
+    """Return a row; without `values`, those of replies remain plain data, in half the time."""
     found = from_text(_EXCHANGES, texts.transcript)
     exchanges: list[Exchange] = []
     for exchange in found if values else ():
@@ -92,10 +86,7 @@ def decode_row(texts: Texts, *, values: bool = True) -> Row:
 
 
 def to_text(adapter: TypeAdapter[T], value: T, *, exclude: set[str] | None = None) -> str:
-    """Return a value as JSON; lone surrogates are escaped and restored by `from_text`.
-
-    JSON escapes NULs, so PostgreSQL accepts the text.
-    """
+    """Return a value as JSON; lone surrogates are escaped, and NULs, as PostgreSQL needs."""
     try:
         return adapter.dump_json(value, exclude=exclude).decode()
     except PydanticSerializationError:  # a lone surrogate has no UTF-8
@@ -126,15 +117,17 @@ def query_fingerprint(query: str) -> str:
 
 
 _STATES = {state: state.value for state in State}  # `state.value` is slow
+USAGE = (
+    *("calls", "cached", "retries", "prompt_tokens", "completion_tokens"),
+    *("cached_tokens", "reasoning_tokens", "cost_usd"),
+)
+"""The fields of `Usage` that the table of rows has."""
+_of_usage = attrgetter(*USAGE)
 
 
 @dataclass(frozen=True)
 class Record:
-    """One row as values of the tables' columns, in their order, without the number of the run.
-
-    Attributes:
-        size: the number of characters of its texts.
-    """
+    """One row as values of the tables' columns, in their order, without the number of the run."""
 
     row: tuple[object, ...]
     scores: tuple[tuple[object, ...], ...]
@@ -145,22 +138,11 @@ class Record:
     def of(cls, row: Row, *, transcript: bool, texts: Texts | None = None) -> "Record":
         place, sample = row.index, row.sample
         spent = [exchange.outcome.usage for exchange in row.exchanges]
-        usage = reduce(add, spent) if spent else NOTHING_SPENT
+        usage = reduce(add, spent, NOTHING_SPENT)
         texts = texts or encode_row(row, transcript=transcript)
+        written = place, texts.body, texts.transcript
         return cls(
-            row=(
-                place,
-                column(sample.id),
-                query_fingerprint(sample.query),
-                usage.calls,
-                usage.cached,
-                usage.retries,
-                usage.prompt_tokens,
-                usage.completion_tokens,
-                usage.cached_tokens,
-                usage.reasoning_tokens,
-                usage.cost_usd,
-            ),
+            row=(place, column(sample.id), query_fingerprint(sample.query), *_of_usage(usage)),
             scores=tuple(
                 (
                     column(name),
@@ -173,12 +155,7 @@ class Record:
                 )
                 for name, score in row.scores.items()
             ),
-            texts=(
-                place,
-                texts.body,
-                texts.transcript,
-                checksum(place, texts.body, texts.transcript),
-            ),
+            texts=(*written, checksum(*written)),
             size=len(texts.body) + len(texts.transcript),
         )
 

@@ -1,4 +1,4 @@
-"""The rows of stored runs, read when they are needed.
+"""Stored runs: what is known without their rows, and rows that are read when they are needed.
 
 The scores of a ranking run are stored as blocks of some thousand queries: zlib-compressed cells,
 each with little-endian float64 of one metric. They are read a column or a block at a time.
@@ -9,17 +9,19 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import ColumnElement, Connection, func, select
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
+from ragstone._internal.fields import Figure
 from ragstone._internal.files import unpacked_limit
 from ragstone._internal.text import format_validation_errors, one_line
 from ragstone.results.ranking_run import COUNTED, REASONS, RankingRows, RankingScores
@@ -34,21 +36,197 @@ from ragstone.store.codec import (
     decode_counts,
     decode_row,
     from_text,
+    to_text,
 )
-from ragstone.store.errors import DamagedRunError, StoreError
-from ragstone.store.run_info import check_stored
-from ragstone.store.schema import (
+from ragstone.store.database import (
     COUNTS,
     FLOAT,
     LABELS,
     QUERY_BLOCKS,
     RESPONSE,
     ROWS,
+    RUNS,
     TEXTS,
     VALUE_BLOCKS,
 )
+from ragstone.store.errors import DamagedRunError, RunNotFoundError, StoreError
+from ragstone.types.config import Manifest
 from ragstone.types.label import HumanLabel
 from ragstone.types.row import LazyRows, Row
+from ragstone.types.score import Detail, MetricInfo
+
+_MANIFEST: TypeAdapter[Manifest] = TypeAdapter(Manifest)
+METRICS: TypeAdapter[Mapping[str, MetricInfo]] = TypeAdapter(dict[str, MetricInfo])
+EXTRAS: TypeAdapter[Mapping[str, Detail]] = TypeAdapter(dict[str, dict[str, Figure]])
+SUMMARY: TypeAdapter[Mapping[str, object]] = TypeAdapter(dict[str, object])
+
+
+class RunLine(BaseModel):
+    """One line of the table of runs; `rows` is the number of rows of a finished run."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    started_at: str
+    finished_at: str | None
+    tag: str | None
+    fingerprint: str
+    manifest: str
+    metrics: str
+    extras: str
+    summary: str | None
+    stopped: str | None
+    transcript: bool
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What is known about a run without its rows.
+
+    `finished_at` is None while rows are missing. `fingerprint` is equal for runs of the same
+    configuration. `stopped` is the budget that was spent, if any. Without a `transcript`, the run
+    cannot be rescored. `damage` is what is missing or changed since the run was stored.
+    """
+
+    id: str
+    started_at: datetime
+    finished_at: datetime | None
+    tag: str | None
+    fingerprint: str
+    manifest: Manifest
+    metrics: Mapping[str, MetricInfo]
+    extras: Mapping[str, Detail]
+    summary: Mapping[str, object] | None
+    stopped: str | None
+    transcript: bool
+    rows: int
+    ranked: bool = False
+    damage: str | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.finished_at is not None
+
+
+def format_time(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def manifest_text(manifest: Manifest) -> str:
+    return to_text(_MANIFEST, _move_source(manifest, Path.absolute))
+
+
+def _move_source(manifest: Manifest, move: Callable[[Path], Path]) -> Manifest:
+    path = manifest.source.path
+    if path is None:
+        return manifest
+    source = manifest.source.model_copy(update={"path": str(move(Path(path)))})
+    return manifest.model_copy(update={"source": source})
+
+
+def read_line(connection: Connection, number: int) -> RowMapping:
+    line = connection.execute(select(RUNS).where(RUNS.c.number == number)).mappings().first()
+    if line is None:
+        raise RunNotFoundError(_DELETED.format("a run"))
+    return line
+
+
+def read_run_info(connection: Connection, number: int) -> RunInfo:
+    values = read_line(connection, number)
+    rows, ranked = count_rows(connection, number)
+    run_id, due, damage = values["id"], values["rows"], None
+    if values["checksum"] not in (None, _line_checksum(values)):
+        damage = f"the settings or summary of run {run_id} are not as they were stored"
+    elif due not in (None, rows):
+        damage = f"run {run_id} has {rows:,} of its {due:,} rows"
+    if damage:
+        check_stored(connection, number, run_id)
+    try:
+        line = RunLine.model_validate(dict(values))
+    except ValidationError as error:
+        raise DamagedRunError(damage or f"the line of run {run_id} is invalid", run_id) from error
+    here = Path.cwd()
+    try:
+        manifest = _move_source(
+            from_text(_MANIFEST, line.manifest),
+            lambda path: path.relative_to(here) if path.is_relative_to(here) else path,
+        )
+        return RunInfo(
+            id=line.id,
+            started_at=datetime.fromisoformat(line.started_at),
+            finished_at=datetime.fromisoformat(line.finished_at) if line.finished_at else None,
+            tag=line.tag,
+            fingerprint=line.fingerprint,
+            manifest=manifest,
+            metrics=from_text(METRICS, line.metrics),
+            extras=from_text(EXTRAS, line.extras),
+            summary=from_text(SUMMARY, line.summary) if line.summary else None,
+            stopped=line.stopped,
+            transcript=line.transcript,
+            rows=rows,
+            ranked=ranked,
+            damage=damage,
+        )
+    except ValueError as error:
+        if damage:
+            raise DamagedRunError(damage, line.id) from error
+        is_json = isinstance(error, ValidationError)
+        reason = format_validation_errors(error) if is_json else str(error)
+        raise StoreError(
+            f"run {line.id} cannot be read: {one_line(reason, 300)}; "
+            "if a newer version of ragstone wrote it, update ragstone"
+        ) from error
+
+
+def check_stored(
+    connection: Connection, number: int, run_id: str, *, damage: str | None = None
+) -> None:
+    """Check after a run was read that it is still stored; raise its `damage`, if any."""
+    query = select(RUNS.c.number).where(RUNS.c.number == number)
+    if connection.execute(query).first() is None:
+        raise RunNotFoundError(_DELETED.format(f"run {run_id}"))
+    if damage:
+        raise DamagedRunError(damage, run_id)
+
+
+_DELETED = "{} was deleted by another process while it was read"
+
+
+def count_rows(connection: Connection, number: int) -> tuple[int, bool]:
+    counted = select(func.count()).select_from(ROWS).where(ROWS.c.run == number)
+    queries = func.count(), func.coalesce(func.sum(QUERY_BLOCKS.c.queries), 0)
+    rows = connection.execute(counted).scalar_one()
+    blocks, ranked = connection.execute(select(*queries).where(QUERY_BLOCKS.c.run == number)).one()
+    return rows + ranked, blocks > 0
+
+
+def seal(connection: Connection, number: int) -> None:
+    here = RUNS.c.number == number
+    line = connection.execute(select(RUNS).where(here)).mappings().one()
+    connection.execute(RUNS.update().where(here).values(checksum=_line_checksum(line)))
+
+
+def _line_checksum(line: RowMapping) -> int:
+    return checksum(*(line[each] for each in RUNS.c if each.name not in _UNSEALED))
+
+
+_UNSEALED = ("number", "tag", "checksum", "started_at", "sort_time")
+"""Columns without a checksum: the results of a run do not depend on them."""
+
+
+def sort_time(connection: Connection, started_at: str) -> str:
+    """Return a time to sort a new run by; none is newer, even if the clock was set back."""
+    return max(started_at, connection.execute(select(func.max(RUNS.c.sort_time))).scalar() or "")
+
+
+def find_run_number(connection: Connection, run_id: str, *, store: str) -> int:
+    query = select(RUNS.c.number).where(RUNS.c.id == column(run_id))
+    number = connection.execute(query).scalar()
+    if number is None:
+        raise RunNotFoundError(f"there is no run {run_id} in {store}; it may have been deleted")
+    return number
+
 
 T = TypeVar("T")
 
@@ -82,7 +260,6 @@ class StoredRows(LazyRows):
 
     @cached_property
     def _indices(self) -> Sequence[int]:
-        """The index of each row; those of an unfinished run that are stored now."""
         own = ROWS.c.run == self._run
         with self._reading() as connection:
             if self._due is not None:
@@ -136,7 +313,12 @@ class StoredRows(LazyRows):
     def _all(self) -> Iterator[tuple[int, Texts]]:
         known = None if self._due is not None else RowIndexSet.of(self._indices)
         last, count = -1, 0
-        while found := self._after(last):
+        while True:
+            later = TEXTS.c.run == self._run, TEXTS.c.place > last
+            with self._reading() as connection:  # short, so that a slow reader blocks nothing
+                found = read_texts(connection, *later, run_id=self._name, limit=AT_ONCE)
+            if not found:
+                break
             yield from (each for each in found if known is None or each[0] in known)
             last = found[-1][0]
             count += len(found)
@@ -145,12 +327,6 @@ class StoredRows(LazyRows):
             what = f"run {self._name} has the texts of {count:,} of its {self._due:,} rows"
         with self._reading() as connection:
             check_stored(connection, self._run, self._name, damage=what)
-
-    def _after(self, place: int) -> list[tuple[int, Texts]]:
-        """Read the next rows in a transaction of its own, so that a slow reader blocks nothing."""
-        later = TEXTS.c.run == self._run, TEXTS.c.place > place
-        with self._reading() as connection:
-            return read_texts(connection, *later, run_id=self._name, limit=AT_ONCE)
 
     def _row(self, place: int, texts: Texts) -> Row:
         with row_errors(self._name, place):
@@ -231,7 +407,6 @@ class StoredRanking(RankingRows):
         return f"<{len(self)} stored queries of run {self._name}>"
 
     def at(self, place: int) -> Row:
-        """Return the row of one query; its block is read, unless it was the last one."""
         number = bisect_right(self._starts, place) - 1
         return replace(self._block(number).at(place - self._starts[number]), index=place)
 
@@ -250,7 +425,6 @@ class StoredRanking(RankingRows):
         return self._failed.get(metric, {})
 
     def blocks(self) -> Iterator[RankingScores]:
-        """Yield the queries in order, a block at a time."""
         return map(self._block, range(len(self._starts)))
 
     @cached_property
@@ -346,20 +520,11 @@ def read_labels(
                 f"a label of row {place} of run {run_id} is not as it was stored", run_id
             )
         value, at, probability, blind = values
-        fields = {
-            "run": run_id,
-            "position": place,
-            "sample_id": sample_id,
-            "metric": metric,
-            "claim": None if claim == RESPONSE else claim,
-            "value": value,
-            "annotator": annotator,
-            "at": at,
-            "probability": probability,
-            "blind": blind,
-        }
+        fields = {"run": run_id, "position": place, "sample_id": sample_id, "metric": metric}
+        fields["claim"] = None if claim == RESPONSE else claim
+        fields |= {"value": value, "annotator": annotator, "probability": probability}
         try:
-            fields["at"] = datetime.fromisoformat(at)
+            fields |= {"at": datetime.fromisoformat(at), "blind": blind}
             labels.append(_LABEL.validate_python(fields))
         except ValueError as error:
             raise StoreError(f"a label of row {place} of run {run_id} cannot be read") from error

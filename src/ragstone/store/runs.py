@@ -24,9 +24,20 @@ from ragstone.results.comparison import TOP, Comparison, LabelledRun, correct_ch
 from ragstone.results.comparison import compare as compare_runs
 from ragstone.results.run import Run
 from ragstone.store.codec import Record, to_text
-from ragstone.store.engine import WRITING, locked_runs, run_lock
+from ragstone.store.database import (
+    COUNTS,
+    METADATA,
+    NEWEST,
+    RUNS,
+    SCORES,
+    UNDER_WAY,
+    WHOLE,
+    WRITING,
+    locked_runs,
+    run_lock,
+)
 from ragstone.store.errors import DamagedRunError, RunLockedError, RunNotFoundError, StoreError
-from ragstone.store.run_info import (
+from ragstone.store.reader import (
     EXTRAS,
     METRICS,
     SUMMARY,
@@ -40,7 +51,6 @@ from ragstone.store.run_info import (
     seal,
     sort_time,
 )
-from ragstone.store.schema import COUNTS, METADATA, NEWEST, RUNS, SCORES, UNDER_WAY, WHOLE
 from ragstone.store.store import Store
 from ragstone.store.writer import AT_ONCE, write, write_blocks, write_labels
 from ragstone.types.config import Manifest, python_names
@@ -48,7 +58,6 @@ from ragstone.types.row import Row
 from ragstone.types.score import State
 
 LAST = "last"
-"""Names the run that was started last."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _TAG = re.compile(r"[\w][\w.\-]{0,99}")
 _NAMES = select(RUNS.c.id, RUNS.c.tag).where(WHOLE).order_by(*NEWEST)
@@ -181,10 +190,9 @@ def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[s
 
 
 def old_runs(store: Store, *, before: datetime) -> list[str]:
-    """Return the ids of the runs that were started before a time and have no tag, newest first.
+    """Return the ids of untagged runs started before a time, newest first, and killed imports.
 
-    A run that was stored after one that is not old is not old either: the clock was set back. The
-    remains of killed imports are included.
+    A run that was stored after one that is not old is not old either: the clock was set back.
     """
     time, number = RUNS.c.started_at, RUNS.c.number
     since, now = format_time(before), format_time(datetime.now(UTC))
@@ -198,9 +206,8 @@ def old_runs(store: Store, *, before: datetime) -> list[str]:
 
 def prune(store: Store, *, before: datetime) -> list[str]:
     deleted: list[str] = []
-    for run_id in old_runs(
-        store, before=before
-    ):  # one at a time, so that other processes can write in between
+    # one at a time, so that other processes can write in between
+    for run_id in old_runs(store, before=before):
         with suppress(RunLockedError, RunNotFoundError):
             delete(store, run_id)
             deleted.append(run_id)
@@ -231,9 +238,8 @@ def atomic_import(
 ) -> Generator[tuple[Connection, int], None, None]:
     """Add a run that the block fills, completely or not at all; it is `imported`, or new.
 
-    Gives a connection and the number of the run. Until the block ends, the run has an id that
-    others ignore. So the block may use several transactions, and other processes can write in
-    between.
+    Until the block ends, the run has an id that others ignore. So the block may use several
+    transactions, and other processes can write in between.
     """
     with store.connect() as connection:
         killed = connection.execute(select(RUNS.c.id).where(~WHOLE)).scalars().all()
@@ -306,11 +312,7 @@ def export(store: Store, run_id: str, path: Path) -> None:
 
 
 def check_export(path: Path) -> None:
-    """Read a file as `import_` does, but store nothing.
-
-    Raises:
-        StoreError: it cannot be imported; the message has the reason.
-    """
+    """Read a file as `import_` does, but store nothing."""
     with _open_export(path) as (source, run_id):
         run = source.load(run_id)
         for _ in _checked_rows(run) if run.columns is None else run.columns.blocks():
@@ -326,7 +328,6 @@ def import_(store: Store, path: Path) -> str:
 
 @contextmanager
 def _open_export(path: Path) -> Generator[tuple[Store, str], None, None]:
-    """Open a file with one run; gives it as a store, and the run's id."""
     try:
         check_file(path)
     except UsageError as error:
@@ -344,8 +345,13 @@ def _open_export(path: Path) -> Generator[tuple[Store, str], None, None]:
             infos = source.runs()
             if len(infos) != 1:
                 raise StoreError(f"{path}: contains {len(infos)} runs; export the one to import")
-            _check_info(infos[0], path)
-            yield source, infos[0].id
+            info = infos[0]
+            if not _ID.fullmatch(info.id) or info.id == LAST:
+                raise StoreError(f"{path}: {quoted(info.id)!r} is not a run id; export it again")
+            for time in (info.started_at, info.finished_at):
+                if time is not None and time.utcoffset() != timedelta(0):
+                    raise StoreError(f"{path}: {time} is not a time in UTC; export the run again")
+            yield source, info.id
         except DamagedRunError as error:
             raise StoreError(f"{path}: damaged or changed; export the run again") from error
 
@@ -371,14 +377,6 @@ def _has_wrong_types(connection: Connection) -> bool:
         if connection.execute(select(literal(1)).where(~and_(*right)).limit(1)).first():
             return True
     return False
-
-
-def _check_info(info: RunInfo, path: Path) -> None:
-    if not _ID.fullmatch(info.id) or info.id == LAST:
-        raise StoreError(f"{path}: {quoted(info.id)!r} is not a run id; export the run again")
-    for time in (info.started_at, info.finished_at):
-        if time is not None and time.utcoffset() != timedelta(0):
-            raise StoreError(f"{path}: {time} is not a time in UTC; export the run again")
 
 
 def _checked_rows(run: Run) -> Iterator[Row]:

@@ -14,9 +14,19 @@ from ragstone.errors import Cause
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store.codec import COUNTS_VERSION, RowIndexSet, decode_row, encode_counts, to_text
-from ragstone.store.engine import (
+from ragstone.store.database import (
+    COUNTS,
+    LABELS,
+    NEWEST,
+    ROWS,
+    RUNS,
+    SCORES,
+    TEXTS,
+    WHOLE,
     WRITING,
     create_store_engine,
+    create_tables,
+    has_tables,
     locked_runs,
     run_lock,
     start_lock,
@@ -28,31 +38,23 @@ from ragstone.store.errors import (
     StoreError,
     display_name,
 )
-from ragstone.store.reader import StoredRanking, StoredRows, read_labels, read_texts, row_errors
-from ragstone.store.run_info import (
+from ragstone.store.reader import (
     EXTRAS,
     METRICS,
     SUMMARY,
     RunInfo,
+    StoredRanking,
+    StoredRows,
     count_rows,
     find_run_number,
     format_time,
     manifest_text,
+    read_labels,
     read_run_info,
+    read_texts,
+    row_errors,
     seal,
     sort_time,
-)
-from ragstone.store.schema import (
-    COUNTS,
-    LABELS,
-    NEWEST,
-    ROWS,
-    RUNS,
-    SCORES,
-    TEXTS,
-    WHOLE,
-    create_tables,
-    has_tables,
 )
 from ragstone.store.writer import RowWriter, label_key, write_labels
 from ragstone.types.config import Manifest
@@ -65,7 +67,9 @@ class Store:
     """Runs in a database; opened by `Store.open(place)`, and used with `with`.
 
     Any number of processes may use one place at once. Methods block, except for those of the
-    writer, and raise StoreError if the database fails.
+    writer. They raise a StoreError if the database fails, there is no such run (RunNotFoundError),
+    another process is working on it (RunLockedError), or it was changed after it was stored
+    (DamagedRunError).
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
@@ -77,11 +81,8 @@ class Store:
     def open(cls, place: str | Path | None = None, *, reading: bool = False) -> Self:
         """Open a SQLite file (None is `.ragstone/ragstone.db`) or a `postgresql://` URL.
 
-        A missing file or folder is created. With `reading`,
-        the store must exist, may be read-only, and cannot be changed.
-
-        Raises:
-            StoreError: the place cannot be used; the message has the reason and what to do.
+        A missing file or folder is created. With `reading`, the store must exist, may be
+        read-only, and cannot be changed. A StoreError says why a place cannot be used.
         """
         name = display_name(place)
         engine = create_store_engine(place, reading=reading)
@@ -138,11 +139,7 @@ class Store:
 
         @contextmanager
         def begin() -> Generator[tuple[Connection, int], None, None]:
-            with (
-                translate_errors(self.name),
-                self._engine.connect() as connection,
-                ExitStack() as stack,
-            ):
+            with self.connect() as connection, ExitStack() as stack:
                 with self.transaction() as adding:
                     known = select(RUNS.c.number).where(RUNS.c.id == run_id)
                     if adding.execute(known).first():
@@ -159,16 +156,8 @@ class Store:
 
     @contextmanager
     def starting(self, fingerprint: str) -> Generator[None, None, None]:
-        """Claim a configuration within the block: no other process can claim it meanwhile.
-
-        Raises:
-            RunLockedError: another process has claimed it.
-        """
-        with (
-            translate_errors(self.name),
-            self._engine.connect() as connection,
-            start_lock(connection, fingerprint),
-        ):
+        """Claim a configuration within the block: no other process can claim it meanwhile."""
+        with self.connect() as connection, start_lock(connection, fingerprint):
             yield
 
     def open_writer(self, run_id: str) -> RowWriter:
@@ -180,13 +169,8 @@ class Store:
 
     @contextmanager
     def lock(self, run_id: str) -> Generator[tuple[Connection, int], None, None]:
-        """Lock a run, and give a connection to change it, and the run's number.
-
-        Raises:
-            RunLockedError: another process is working on the run.
-            RunNotFoundError: there is no such run.
-        """
-        with translate_errors(self.name), self._engine.connect() as connection:
+        """Lock a run, and give a connection to change it, and the run's number."""
+        with self.connect() as connection:
             number = self._number(connection, run_id)
             connection.commit()
             with run_lock(connection, number, name=run_id):
@@ -206,12 +190,8 @@ class Store:
     ) -> None:
         """Store the summary of a run; a `partial` run stays unfinished, to be resumed.
 
-        The `counts` of its rows are stored too, so that `Run.counts` need not read them again.
-
-        A run that another process has finished stays as it is.
-
-        Raises:
-            RunLockedError: another process is working on the run, and will store its summary.
+        With the `counts` of its rows, `Run.counts` need not read them again. A run that another
+        process has finished stays as it is.
         """
         line: dict[str, str | int | None] = {
             "finished_at": None if partial else format_time(datetime.now(UTC)),
@@ -235,23 +215,18 @@ class Store:
 
         With `retry_failed`, rows with a failed score are not finished.
         """
+        retried = SCORES.c.cause == Cause.BUDGET.value
+        if retry_failed:
+            retried = SCORES.c.state == State.FAILED.value
         with self.connect() as connection:
             number = self._number(connection, run_id)
-            budget, failed = (
-                SCORES.c.cause == Cause.BUDGET.value,
-                SCORES.c.state == State.FAILED.value,
-            )
-            retried = failed if retry_failed else budget
             again = select(SCORES.c.place).where(SCORES.c.run == number, retried)
             query = select(ROWS.c.place).where(ROWS.c.run == number, ROWS.c.place.not_in(again))
             found = connection.execution_options(yield_per=10_000).execute(query).scalars()
             return RowIndexSet.of(found)
 
     def unfinished(self, fingerprint: str) -> str | None:
-        """Return the newest unfinished run of a fingerprint that no process is working on.
-
-        A run without rows is none.
-        """
+        """Return the newest unfinished run of a fingerprint, with rows, that is not in use."""
         begun = select(ROWS.c.run).where(ROWS.c.run == RUNS.c.number).exists()
         query = (
             select(RUNS.c.number, RUNS.c.id)
@@ -274,11 +249,7 @@ class Store:
             return infos
 
     def info(self, run_id: str) -> RunInfo:
-        """Return the info of one run.
-
-        Raises:
-            StoreError: there is no such run, or a part of it is missing or changed.
-        """
+        """Return the info of one run."""
         with self.connect() as connection:
             return self._info(connection, self._number(connection, run_id))
 
@@ -289,11 +260,7 @@ class Store:
         return info
 
     def load(self, run_id: str) -> Run:
-        """Return a run; its rows are read when they are needed.
-
-        Raises:
-            StoreError: there is no such run, or a part of it is missing or changed.
-        """
+        """Return a run; its rows are read when they are needed."""
         with self.connect() as connection:
             number = self._number(connection, run_id)
             info = self._info(connection, number)
@@ -312,11 +279,7 @@ class Store:
         )
 
     def row(self, run_id: str, index: int) -> Row | None:
-        """Return the row of this index; None if it is not stored.
-
-        Raises:
-            StoreError: there is no such run, or the row was changed after it was stored.
-        """
+        """Return the row of this index; None if it is not stored."""
         with self.connect() as connection:
             here = TEXTS.c.run == self._number(connection, run_id), TEXTS.c.place == index
             found = read_texts(connection, *here, run_id=run_id)
@@ -327,19 +290,12 @@ class Store:
         """Store labels of a run, whose id they need not have.
 
         They replace labels with the same metric, position, claim and annotator.
-
-        Raises:
-            StoreError: there is no such run, or it has no row at the position of a label.
         """
         with self.transaction() as connection:
             write_labels(connection, self._number(connection, run_id), labels)
 
     def change_labels(self, run_id: str, change: Callable[[HumanLabel], HumanLabel]) -> None:
-        """Replace labels of a run by changed ones with the same key, in one transaction.
-
-        Raises:
-            StoreError: there is no such run, or a label was changed after it was stored.
-        """
+        """Replace labels of a run by changed ones with the same key, in one transaction."""
         with self.transaction() as connection:
             number = self._number(connection, run_id)
             labels = read_labels(connection, number, run_id, lock=True)
@@ -347,22 +303,14 @@ class Store:
             write_labels(connection, number, [new for old, new in changed if new != old])
 
     def delete_label(self, run_id: str, label: HumanLabel) -> None:
-        """Delete the label with the same metric, position, claim and annotator, if there is one.
-
-        Raises:
-            StoreError: there is no such run.
-        """
+        """Delete the label with the same metric, position, claim and annotator, if any."""
         with self.transaction() as connection:
             key = label_key(self._number(connection, run_id), label)
             here = zip(LABELS.primary_key, key, strict=True)
             connection.execute(LABELS.delete().where(*(column == value for column, value in here)))
 
     def labels(self, run_id: str) -> list[HumanLabel]:
-        """Return the labels of a run, sorted by metric, position, claim and annotator.
-
-        Raises:
-            StoreError: there is no such run, or a label was changed after it was stored.
-        """
+        """Return the labels of a run, sorted by metric, position, claim and annotator."""
         with self.connect() as connection:
             return read_labels(connection, self._number(connection, run_id), run_id)
 

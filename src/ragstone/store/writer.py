@@ -16,9 +16,7 @@ from sqlalchemy import Connection, Table, select
 
 from ragstone.results.ranking_run import RankingRows
 from ragstone.store.codec import Record, checksum, column
-from ragstone.store.errors import StoreError
-from ragstone.store.run_info import format_time
-from ragstone.store.schema import (
+from ragstone.store.database import (
     FLOAT,
     LABELS,
     QUERY_BLOCKS,
@@ -28,13 +26,13 @@ from ragstone.store.schema import (
     TEXTS,
     VALUE_BLOCKS,
 )
+from ragstone.store.errors import StoreError
+from ragstone.store.reader import format_time
 from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
 
 RECORDS_AT_ONCE = 2000
 """Maximum lines of a statement; some databases limit a statement to 32,766 values."""
-LEVEL = 1
-"""The fastest zlib level; higher ones make files a fifth smaller, but take a second longer."""
 AT_ONCE = 200
 """Maximum rows in a transaction."""
 CHARACTERS = 4_000_000
@@ -131,7 +129,7 @@ def write_blocks(connection: Connection, run: int, rows: RankingRows, *, place: 
 
 
 def pack(content: bytes) -> bytes:
-    return zlib.compress(content, LEVEL)
+    return zlib.compress(content, 1)  # higher levels save a fifth, but take a second longer
 
 
 def put_lines(connection: Connection, table: Table, lines: Sequence[tuple[object, ...]]) -> None:
@@ -143,16 +141,14 @@ def put_lines(connection: Connection, table: Table, lines: Sequence[tuple[object
 
 @lru_cache(maxsize=64)
 def _put(table: Table, *, lines: int, dialect: str) -> str:
-    """Return the statement that inserts lines and replaces lines with the same key.
+    """Return one statement that inserts lines, and replaces those with the same key.
 
-    With one statement per line, the writer's thread and the event loop would exchange the GIL
-    thousands of times per second.
+    With a statement per line, the writer's thread and the event loop would exchange the GIL often.
     """
     names = [each.name for each in table.c]
     keys = [each.name for each in table.primary_key]
     replaced = ", ".join(f"{name} = excluded.{name}" for name in names if name not in keys)
-    mark = "?" if dialect == "sqlite" else "%s"
-    line = f"({', '.join(mark for _ in names)})"
+    line = f"({', '.join(['?' if dialect == 'sqlite' else '%s'] * len(names))})"
     return (
         f"INSERT INTO {table.name} ({', '.join(names)}) "  # noqa: S608 - our own names
         f"VALUES {', '.join(line for _ in range(lines))} "
@@ -163,10 +159,9 @@ def _put(table: Table, *, lines: int, dialect: str) -> str:
 class RowWriter:
     """Writes rows; returned by `store.open_writer(run_id)`, and used with `async with`.
 
-    `put` encodes a row at once, so that the row is not kept in memory. It waits only if the
-    database is far behind. Leaving the block, even with an error, writes all rows that were put.
-    If the database fails, the next `put` or leaving the block raises a StoreError, nothing more is
-    written, and rows that were already written remain.
+    `put` encodes a row at once, and waits only if the database is far behind. Leaving the block,
+    even with an error, writes all rows that were put. If the database fails, the next `put` or
+    leaving the block raises a StoreError; rows that were already written remain.
     """
 
     def __init__(
@@ -199,11 +194,7 @@ class RowWriter:
         return self
 
     async def put(self, row: Row | Record) -> None:
-        """Write a row, or one that another process encoded; it replaces a row at the same place.
-
-        Raises:
-            StoreError: the database failed; the message has the number of lost rows.
-        """
+        """Write a row, or one that another process encoded; it replaces a row at the same place."""
         self._check()
         record = Record.of(row, transcript=self._transcript) if isinstance(row, Row) else row
         self._put += 1
@@ -260,26 +251,27 @@ class RowWriter:
 
     def _work(self) -> None:
         error: BaseException | None = None
+
+        def written(rows: int) -> None:
+            self._written += rows
+            self._waiting -= 1
+            self._room.set()
+
+        def ended() -> None:
+            self._error = error
+            self._room.set()
+            _finish(self._ended)
+
         try:
             with self._lock() as (connection, run):
                 self._call_soon(_finish, self._ready)
                 while batch := self._batches.get():
                     with connection.begin():
                         write(connection, run, batch)
-                    self._call_soon(self._count, len(batch))
+                    self._call_soon(written, len(batch))
         except BaseException as caught:  # noqa: BLE001 - raised again by put()
             error = caught
-        self._call_soon(self._end, error)
-
-    def _count(self, rows: int) -> None:
-        self._written += rows
-        self._waiting -= 1
-        self._room.set()
-
-    def _end(self, error: BaseException | None) -> None:
-        self._error = error
-        self._room.set()
-        _finish(self._ended)
+        self._call_soon(ended)
 
     def _call_soon(self, call: Callable[..., None], *arguments: object) -> None:
         with suppress(RuntimeError):  # the loop is closed

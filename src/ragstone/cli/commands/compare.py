@@ -18,7 +18,7 @@ from ragstone.reports.format import finite
 from ragstone.reports.tables import STDOUT
 from ragstone.results.calibration import load_calibration
 from ragstone.results.comparison import TOP, LabelledRun, compare, correct_changes
-from ragstone.store import Store, find_run
+from ragstone.store import find_run
 
 EPILOG = (
     "Exit codes: 0 success; 1 a regression, with --fail-on-regression; 2 usage error; 3, with "
@@ -69,9 +69,16 @@ def command(**given: Any) -> None:
     other = load_calibration(given["calibration"]) if given["calibration"] else None
     with open_store(given["store"], reading=True) as store:
         a = find_run(store, given["a"])
-        b = find_run(store, given["b"]) if given["b"] else _newest(store, but=a)
-        if a == b:
-            raise UsageError(f"A and B are the same run, {a}; specify two different runs")
+        if given["b"]:
+            b = find_run(store, given["b"])
+            if a == b:
+                raise UsageError(f"A and B are the same run, {a}; specify two different runs")
+        else:
+            b = next((info.id for info in store.runs() if info.finished), None)
+            if b is None:
+                raise UsageError(f"{store.name} has no finished run; specify B")
+            if a == b:
+                raise UsageError(f"A is the newest finished run, {a}; specify B")
         read = read_by(store, *map(store.info, (a, b)))
         check_files(given["json"], given["markdown"], inputs=read)
         check_extension("json", given["json"] or STDOUT)
@@ -101,13 +108,3 @@ def command(**given: Any) -> None:
             print_regressions(found, console)
         sys.stdout.writelines(piped)
     sys.exit(code_of(found))
-
-
-def _newest(store: Store, *, but: str) -> str:
-    """Return the newest finished run, which must not be A itself."""
-    for info in store.runs():
-        if info.finished:
-            if info.id == but:
-                raise UsageError(f"A is the newest finished run, {but}; specify B")
-            return info.id
-    raise UsageError(f"{store.name} has no finished run; specify B")

@@ -32,10 +32,6 @@ contain an injected error, which faithfulness should find.
 """
 
 
-_SERVED = ("host", "port", "manuals")
-"""Options that need --serve."""
-
-
 @click.command(
     name="demo",
     params=[
@@ -75,30 +71,27 @@ def command(**given: Any) -> None:
     ragstone demo --retriever worse        # then: ragstone runs, ragstone compare, ragstone view
     ragstone demo --serve --port 8000      # then, in another terminal: ragstone run --metric all
     """
+    service = make_service(given["retriever"], noise=given["noise"], seed=given["draw"])
     if given["serve"]:
-        return _serve(given)
-    if idle := [f"--{name}" for name in _SERVED if given[name] is not None]:
-        raise UsageError(f"{', '.join(idle)}: only with --serve")
+        return _serve(service, given)
+    served = [name for name in ("host", "port", "manuals") if given[name] is not None]
+    if served:
+        raise UsageError(f"{', '.join(f'--{name}' for name in served)}: only with --serve")
     outputs = outputs_of(given)
     outputs.check(*store_files(given["store"]))
     click.echo(_INTRODUCTION, err=outputs.data_on_stdout)
     store_option_value(given["store"], no_store=given["no_store"])
     storing: StoreOptions = {} if given["no_store"] else {"store": given["store"] or True}
-    with _served(_service(given)) as url:
+    with _served(service) as url:
         plan = Plan(k=given["k"], limit=given["limit"], target=url)
         target = get_target(url, plan, k=max(plan.cutoffs))
         target.name = f"demo, {given['retriever']} retriever"  # the port is another each time
-        code = evaluated(DATASET, plan, outputs=outputs, storing=storing, target=target)
+        code = evaluated(DATASET, plan, outputs, storing, target=target)
     sys.exit(code)
-
-
-def _service(given: Given) -> Service:
-    return make_service(given["retriever"], noise=given["noise"], seed=given["draw"])
 
 
 @contextmanager
 def _served(service: Service) -> Generator[str, None, None]:
-    """Serve the demo from a thread of its own while the block lasts; gives its URL."""
     loop = BackgroundLoop()
     server = running(service)
     try:
@@ -108,7 +101,7 @@ def _served(service: Service) -> Generator[str, None, None]:
         loop.close()
 
 
-def _serve(given: Given) -> None:
+def _serve(service: Service, given: Given) -> None:
     def print_url(url: str) -> None:
         click.echo(f"The demo RAG system answers at {url} (Ctrl-C stops it).")
         click.echo(f"Evaluate it from another terminal: ragstone run --api-url {url}")
@@ -117,4 +110,4 @@ def _serve(given: Given) -> None:
         write_manuals(given["manuals"])
         click.echo(f"The manuals are in {given['manuals']}.")
     port = 8000 if given["port"] is None else given["port"]
-    serve(_service(given), host=given["host"] or "127.0.0.1", port=port, ready=print_url)
+    serve(service, host=given["host"] or "127.0.0.1", port=port, ready=print_url)

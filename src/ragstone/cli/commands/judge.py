@@ -107,7 +107,6 @@ def _rejudge_options(default: int, least: int, repeat: str) -> list[click.Parame
 
 
 def _load_judged(store: Store, given: Given) -> tuple[Run, Plan]:
-    """Return a stored run that asks a judge, and its plan with the limits of now."""
     info = store.info(find_run(store, given["run"]))
     check_files(given["file"], inputs=read_by(store, info))
     check_extension("json", given["file"] or STDOUT)
@@ -310,7 +309,6 @@ CHANGES: Mapping[str, str] = MappingProxyType(
 )
 """Kind of change -> what was changed."""
 MAX_SHOWN = 200
-"""Characters shown of a claim."""
 
 
 @command.command(
@@ -420,7 +418,17 @@ def test(**given: Any) -> None:
     if result.asked:
         print_test(result, console)
         print_missed(result, console)
-    write_document(given["file"], _as_document(result, gates))
+    document: dict[str, object] = result.model_dump(mode="json")
+    document["kinds"] = [
+        {**kind.model_dump(mode="json"), "share": kind.share, "interval": kind.interval}
+        for kind in result.kinds
+    ]
+    document["gates"] = [
+        {"kind": gate.kind, "threshold": gate.threshold, "value": gate.result(result).share,
+         "passed": gate.check(result)}
+        for gate in gates
+    ]  # fmt: skip
+    write_document(given["file"], document)
     if interrupted:
         replies = "in the reply cache" if plan.cache else "lost (--no-cache)"
         so_far = f"{result.claims:,} of {count(result.planned, 'claim')} tested"
@@ -527,20 +535,6 @@ def print_missed(test: JudgeTest, console: Console) -> None:
         lines["label"] = f"{before}{trial.label}"
         for name, text in lines.items():
             console.print(Text(f"    {name:<5} {text}"), soft_wrap=True)
-
-
-def _as_document(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> dict[str, object]:
-    document: dict[str, object] = result.model_dump(mode="json")
-    document["kinds"] = [
-        {**kind.model_dump(mode="json"), "share": kind.share, "interval": kind.interval}
-        for kind in result.kinds
-    ]
-    document["gates"] = [
-        {"kind": gate.kind, "threshold": gate.threshold, "value": gate.result(result).share,
-         "passed": gate.check(result)}
-        for gate in gates
-    ]  # fmt: skip
-    return document
 
 
 def _save(key: str, result: JudgeTest) -> None:

@@ -4,6 +4,7 @@ import math
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from getpass import getuser
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -15,8 +16,6 @@ from rich.console import Console
 from ragstone._internal.text import count, one_line
 from ragstone.cli import load, silent_pipes
 from ragstone.cli.options import (
-    ANNOTATOR,
-    LABEL_METRIC,
     RUN,
     SHEET,
     STORE,
@@ -60,6 +59,34 @@ _NUMBER = option(
 )
 
 
+def _user() -> str:
+    try:
+        return getuser()
+    except (OSError, KeyError, ImportError):  # a container may have no user name
+        return "anonymous"
+
+
+def _name(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    if not (name := one_line(value, 100)):
+        raise click.BadParameter("is blank", ctx=ctx, param=param)
+    return name
+
+
+_ANNOTATOR = option(
+    "--annotator",
+    "Who labels.",
+    default=_user,
+    callback=_name,
+    show_default="your user name",
+    metavar="NAME",
+)
+_METRIC = option(
+    "-m --metric",
+    "Which of the run's metrics is labelled.  [default: its first faithfulness]",
+    metavar="METRIC",
+)
+
+
 def _file(*, required: bool = True) -> click.Argument:
     return click.Argument(["file"], type=click.Path(path_type=Path), required=required)
 
@@ -81,8 +108,8 @@ def command() -> None:
     params=[
         click.Argument(["run"]),
         _NUMBER,
-        ANNOTATOR,
-        LABEL_METRIC,
+        _ANNOTATOR,
+        _METRIC,
         option(
             "--no-open --no-browser no_open", "Print the URL; do not open a browser.", is_flag=True
         ),
@@ -119,7 +146,7 @@ def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any
 
 @command.command(
     name="draw",
-    params=[click.Argument(["run"]), _file(required=False), _NUMBER, LABEL_METRIC, STORE],
+    params=[click.Argument(["run"]), _file(required=False), _NUMBER, _METRIC, STORE],
     epilog=RUN,
 )
 def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
@@ -221,8 +248,8 @@ def _serve(session: LabelSession, *, port: int, browser: bool) -> None:
             choices=["supported", "unsupported"],
             default="supported",
         ),
-        ANNOTATOR,
-        LABEL_METRIC,
+        _ANNOTATOR,
+        _METRIC,
         SHEET,
         STORE,
     ],

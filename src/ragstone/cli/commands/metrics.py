@@ -35,15 +35,12 @@ def print_catalogue(console: Console) -> None:
         place = _origin(info.name)
         description = info.description if place == OURS else f"{info.description} (from {place})"
         needs, calls = ", ".join(map(describe_field, info.needs)), str(info.calls or "none")
-        rows.append(GridRow((info.name, description, needs, calls, _range(info), info.better)))
+        span = f"{info.low:g} to {info.high:g}"
+        rows.append(GridRow((info.name, description, needs, calls, span, info.better)))
     heads = ("metric", "what it measures", "needs", "calls", "range", "better")
     print_grid(console, Grid(heads, tuple(rows), prose=frozenset(("what it measures", "needs"))))
     for note in NOTES:
         console.print(Text(note))
-
-
-def _range(info: MetricInfo) -> str:
-    return f"{info.low:g} to {info.high:g}"
 
 
 def _origin(name: str) -> str:
@@ -56,7 +53,6 @@ def _origin(name: str) -> str:
 Schema = Mapping[str, object]
 
 _WRAPPED = re.compile(r"(?<=[^\n]{70})(?<![.:])\n(?=\S)")
-"""A line break within a paragraph, to be removed if the terminal is narrower."""
 
 _JSON = option("--json as_json", "Print JSON.", is_flag=True)
 
@@ -92,7 +88,8 @@ def command(name: str | None, policies: bool, plugin: tuple[str, ...], as_json: 
     elif name is not None:
         _show(name, as_json, console)
     elif as_json:
-        _print_json([_listed(info) for info in catalogue().values()])
+        listed = [_listed(info) for info in catalogue().values()]
+        click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
     else:
         print_catalogue(console)
 
@@ -107,18 +104,13 @@ def _show(name: str, as_json: bool, console: Console) -> None:
     if not as_json:
         _print_definition(metric, parameters, groups, console)
         return
-    _print_json(
-        {
-            **_listed(metric.described),
-            "asks": list(metric.question_kinds),
-            "parameters": parameters,
-            "groups": groups,
-            "definition": cleandoc(metric.__doc__ or ""),
-        }
-    )
-
-
-def _print_json(document: object) -> None:
+    document = {
+        **_listed(metric.described),
+        "asks": list(metric.question_kinds),
+        "parameters": parameters,
+        "groups": groups,
+        "definition": cleandoc(metric.__doc__ or ""),
+    }
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
@@ -133,7 +125,7 @@ def _print_definition(
     facts = {
         "label": info.label,
         "family": info.family,
-        "range": _range(info),
+        "range": f"{info.low:g} to {info.high:g}",
         "direction": f"{info.better} is better",
         "needs": ", ".join(map(describe_field, info.needs)),
         "asks": ", ".join(metric.question_kinds) or "nothing",

@@ -22,7 +22,6 @@ from ragstone.cli.options import (
     COLUMNS,
     CONFIG,
     JUDGE,
-    LIMIT,
     config_of,
     json_file,
     load_plugins,
@@ -343,7 +342,7 @@ def _provenance(
         ),
         _CHUNK_WORDS,
         COLUMNS,
-        LIMIT,
+        option("--limit", "Read only the first N rows.", least=1),
         _DRY_RUN,
         *_JUDGE,
         option(

@@ -1,5 +1,6 @@
 """`ragstone rank`: evaluate rankings of many queries from files; `run --ranking` is the same."""
 
+import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -22,14 +23,16 @@ from ragstone.cli.options import (
     GroupedCommand,
     Groups,
     load_plugins,
+    open_store,
     option,
-    place_here,
     setting,
     store_files,
+    store_here,
     typed_settings,
     written,
 )
 from ragstone.cli.output import (
+    SECONDS_BETWEEN_LINES,
     Outputs,
     RegressionLimits,
     code_of,
@@ -48,92 +51,84 @@ if TYPE_CHECKING:
     from ragstone.results.comparison import Comparison, Regressions
     from ragstone.store import Store
 
-_FILES = (
-    option(
-        "--qrels",
-        "Relevance judgments: TREC qrels, .jsonl, .parquet, .arrow, or a BEIR folder: "
-        "--qrels qrels.txt, --qrels scifact/.",
-        path="FILE",
-        required=True,
-    ),
-    option(
-        "--ranking",
-        "Rankings: a TREC run, .jsonl, .parquet or .arrow; text files may be .gz or .zst. "
-        " Repeat the option to compare each ranking with the first, query by query: "
-        "--ranking bm25.run --ranking dense.run.",
-        path="FILE",
-        required=True,
-        multiple=True,
-    ),
-    option(
-        "--missing",
-        "How to treat judged queries that are missing from the ranking: score them as "
-        "zero, or skip them.",
-        choices=["zero", "skip"],
-        default="zero",
-    ),
-    option(
-        "--tie-rule",
-        "Which of two documents with equal scores comes first: the one with the "
-        "greater id, as in trec_eval, or the one listed first in the file.",
-        choices=["trec_eval", "given"],
-        default="trec_eval",
-    ),
-    setting("columns", "Map a column to a field, e.g. --map document_id=pid."),
-)
-
-_METRICS = (
-    option(
-        "-m --metric metrics",
-        "Ranking metrics; several may follow one -m: -m ndcg recall mrr@10.  "
-        "[default: all_retrieval]",
-        multiple=True,
-        metavar="NAME",
-    ),
-    setting("k", "Cut-offs: --k 1,3,5,10."),
-    PLUGIN,
-)
-
-_RESULTS = (
-    option("-v --verbose", "Print the values of each query.", is_flag=True),
-    WORKBOOK,
-    written("html"),
-    written("json"),
-    written("rows", description="Write the values of each query: .jsonl, .csv or .parquet."),
-    written("markdown"),
-    written("junit", description="Write JUnit XML for CI: one test per query and metric."),
-)
-
-_COMPARISON = (
-    option(
-        "--baseline",
-        "Compare with a stored run instead of the first ranking: an id, the start of an id, "
-        "a tag, or `last`.",
-        metavar="RUN",
-    ),
-    *REGRESSION_OPTIONS,
-)
-
-_STORE = (
-    option(
-        "--store",
-        "Store the run, so that you can show, report and compare it later, in a file or in "
-        "postgresql://user@host/name. Without PLACE: RAGSTONE_STORE, else `store` in "
-        "ragstone.yaml, else .ragstone/ragstone.db.",
-        is_flag=False,
-        flag_value="",
-        metavar="[PLACE]",
-    ),
-)
-
 GROUPS: Groups = MappingProxyType(
     {
-        "Files": _FILES,
-        "Metrics": _METRICS,
+        "Files": (
+            option(
+                "--qrels",
+                "Relevance judgments: TREC qrels, .jsonl, .parquet, .arrow, or a BEIR folder: "
+                "--qrels qrels.txt, --qrels scifact/.",
+                path="FILE",
+                required=True,
+            ),
+            option(
+                "--ranking",
+                "Rankings: a TREC run, .jsonl, .parquet or .arrow; text files may be .gz or .zst. "
+                " Repeat the option to compare each ranking with the first, query by query: "
+                "--ranking bm25.run --ranking dense.run.",
+                path="FILE",
+                required=True,
+                multiple=True,
+            ),
+            option(
+                "--missing",
+                "How to treat judged queries that are missing from the ranking: score them as "
+                "zero, or skip them.",
+                choices=["zero", "skip"],
+                default="zero",
+            ),
+            option(
+                "--tie-rule",
+                "Which of two documents with equal scores comes first: the one with the "
+                "greater id, as in trec_eval, or the one listed first in the file.",
+                choices=["trec_eval", "given"],
+                default="trec_eval",
+            ),
+            setting("columns", "Map a column to a field, e.g. --map document_id=pid."),
+        ),
+        "Metrics": (
+            option(
+                "-m --metric metrics",
+                "Ranking metrics; several may follow one -m: -m ndcg recall mrr@10.  "
+                "[default: all_retrieval]",
+                multiple=True,
+                metavar="NAME",
+            ),
+            setting("k", "Cut-offs: --k 1,3,5,10."),
+            PLUGIN,
+        ),
         "Gates": GATES,
-        "Comparison": _COMPARISON,
-        "Results": _RESULTS,
-        "Store": _STORE,
+        "Comparison": (
+            option(
+                "--baseline",
+                "Compare with a stored run instead of the first ranking: an id, the start of an "
+                "id, a tag, or `last`.",
+                metavar="RUN",
+            ),
+            *REGRESSION_OPTIONS,
+        ),
+        "Results": (
+            option("-v --verbose", "Print the values of each query.", is_flag=True),
+            WORKBOOK,
+            written("html"),
+            written("json"),
+            written(
+                "rows", description="Write the values of each query: .jsonl, .csv or .parquet."
+            ),
+            written("markdown"),
+            written("junit", description="Write JUnit XML for CI: one test per query and metric."),
+        ),
+        "Store": (
+            option(
+                "--store",
+                "Store the run, so that you can show, report and compare it later, in a file or in "
+                "postgresql://user@host/name. Without PLACE: RAGSTONE_STORE, else `store` in "
+                "ragstone.yaml, else .ragstone/ragstone.db.",
+                is_flag=False,
+                flag_value="",
+                metavar="[PLACE]",
+            ),
+        ),
     }
 )
 
@@ -163,12 +158,6 @@ def command(**given: Any) -> None:
     sys.exit(rank(given))
 
 
-_SUMMARIES = frozenset({"json", "markdown"})
-"""Formats that need no rows."""
-_OF_ONE = ("html", "junit", "markdown", "output", "rows")
-"""Options for the files of a single run."""
-
-
 @dataclass(frozen=True)
 class Compared:
     """A comparison of two runs, and what got worse; None if that was not asked for."""
@@ -183,14 +172,15 @@ def rank(given: Given) -> int:
     load_plugins(*given["plugin"])
     outputs = outputs_of(given, export=given["output"] is not None)
     several = len(given["ranking"]) > 1
-    if several and (flags := [f"--{name}" for name in _OF_ONE if given[name] is not None]):
+    of_one = ("html", "junit", "markdown", "output", "rows")
+    if several and (flags := [f"--{name}" for name in of_one if given[name] is not None]):
         raise UsageError(
             f"{flags[0]} applies to one ranking; omit it to compare several rankings, or "
             "store them with --store and write the results of each with `ragstone report RUN "
             f"{flags[0]} FILE`"
         )
+    place = given["store"] or os.environ.get("RAGSTONE_STORE", "").strip() or store_here()
     if outputs.export or outputs.files:
-        place = place_here(given["store"])
         outputs.check(given["qrels"], *given["ranking"], *store_files(place))
     limits = RegressionLimits.of(given)
     if limits.asked and given["baseline"] is None and not several:
@@ -200,8 +190,7 @@ def rank(given: Given) -> int:
         )
     if given["store"] is None and given["baseline"] is None:
         return _rank(given, outputs, limits, None)
-    place, saves = place_here(given["store"]), given["store"] is not None
-    open_store, made_by = load("cli.options").open_store, "ragstone rank --store"
+    saves, made_by = given["store"] is not None, "ragstone rank --store"
     with open_store(place, make=saves, reading=not saves, made_by=made_by) as store:
         return _rank(given, outputs, limits, store)
 
@@ -217,7 +206,7 @@ def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Stor
     )
     same_names = len({path.name for path in given["ranking"]}) < len(given["ranking"])
     rows = store is not None or len(given["ranking"]) > 1 or outputs.verbose or outputs.export
-    rows = rows or not outputs.files.keys() <= _SUMMARIES
+    rows = rows or not outputs.files.keys() <= {"json", "markdown"}
     for path in given["ranking"]:
         with _progress(Console(stderr=True), path) as on_read:
             name = str(path) if same_names else None
@@ -246,7 +235,18 @@ def _finish(
         document = {"a": compared[0].a.to_dict(), **first, "more": more}
 
     def show(console: Console) -> None:
-        _print(evaluated, compared, console, verbose=outputs.verbose)
+        for run in evaluated:
+            if outputs.verbose:
+                print_rows(run, console)
+            print_ranking(run, console)
+        for each in compared:
+            console.print()
+            if len(compared) > 1:
+                names = f"{each.a.manifest.source.name} and {each.b.manifest.source.name}"
+                console.print(names, style="bold", markup=False)
+            load("reports.comparison").print_comparison(each.comparison, console)
+            if each.regressions is not None and not each.regressions.doubts:
+                load("reports.comparison").print_regressions(each.regressions, console)
         for line in saved:
             console.print(line, markup=False, soft_wrap=True)
 
@@ -257,30 +257,9 @@ def _finish(
     return max(*codes, *map(exit_code, evaluated), 0)  # 3 outranks 1
 
 
-def _print(
-    runs: Sequence[Run], compared: Sequence[Compared], console: Console, *, verbose: bool
-) -> None:
-    for run in runs:
-        if verbose:
-            print_rows(run, console)
-        print_ranking(run, console)
-    for each in compared:
-        console.print()
-        if len(compared) > 1:
-            names = f"{each.a.manifest.source.name} and {each.b.manifest.source.name}"
-            console.print(names, style="bold", markup=False)
-        load("reports.comparison").print_comparison(each.comparison, console)
-        if each.regressions is not None and not each.regressions.doubts:
-            load("reports.comparison").print_regressions(each.regressions, console)
-
-
-SECONDS_BETWEEN_LINES = 10.0
-"""How often progress is reported if standard error is not a terminal."""
-
-
 @contextmanager
 def _progress(console: Console, path: Path) -> Generator[Callable[[int], None], None, None]:
-    """Show how much of a file has been read; yields a function that takes the bytes read so far."""
+    """Show how much of a file has been read; yields a function of the bytes read so far."""
     total = path.stat().st_size if path.is_file() else 0
     if console.is_terminal:
         with progress_bar(console, path.name, total=total, of_bytes=True) as update:

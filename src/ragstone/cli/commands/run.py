@@ -1,17 +1,18 @@
-"""`ragstone run`: evaluate a RAG system, or answers it gave before."""
+"""`ragstone run`: evaluate a RAG system, or answers it gave before; `resume` and `collect`."""
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
+from ragstone._internal.plugins import FILES
 from ragstone._internal.text import count
-from ragstone.cli import GATE_FAILED
+from ragstone.cli import GATE_FAILED, load
 from ragstone.cli.commands.metrics import print_catalogue
 from ragstone.cli.options import (
     CONFIG,
@@ -23,6 +24,7 @@ from ragstone.cli.options import (
     OTEL,
     PLUGIN,
     RESULTS,
+    STORE,
     Given,
     GroupedCommand,
     Groups,
@@ -32,19 +34,20 @@ from ragstone.cli.options import (
     files_read,
     is_store_typed,
     load_plugins,
+    open_store,
     option,
     plan_of,
-    rare,
     setting,
+    store_files,
     store_option,
     store_options_of,
     tracing_of,
+    with_correction,
 )
 from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
-from ragstone.datasets import Dataset, samples_of
 from ragstone.errors import BatchPendingError, Cause, UsageError
 from ragstone.evaluation.config_file import Config
-from ragstone.evaluation.recorder import StoreOptions
+from ragstone.evaluation.recorder import RunChangedError
 from ragstone.evaluation.runner import Evaluation
 from ragstone.integrations.promptfoo.assertion import RAGAS
 from ragstone.integrations.promptfoo.configuration import (
@@ -54,20 +57,24 @@ from ragstone.integrations.promptfoo.configuration import (
     asks_in_text,
     evaluate_tests,
     is_configuration,
+    limit_tests,
     read_configuration,
+    with_failed_tests,
 )
 from ragstone.integrations.promptfoo.legacy import legacy_model
 from ragstone.judges.llm.model import UNTRACED, Tracing
-from ragstone.results.run import Run, RunInterruptedError
-from ragstone.store import Store, StoreError
-from ragstone.store.errors import display_name
+from ragstone.results.run import RunInterruptedError
 from ragstone.targets.base import Target
-from ragstone.types.config import DEFAULT_API, Plan
+from ragstone.types.config import DEFAULT_API, ORIGIN, Plan
+
+if TYPE_CHECKING:
+    from ragstone.evaluation.recorder import StoreOptions
+    from ragstone.store import RunInfo, Store
 
 GROUPS: Groups = MappingProxyType(
     {
         "Data": (
-            rare("--test-data", "--from-chat-responses", "test_data", help="Same as DATA."),
+            option("--test-data --from-chat-responses test_data", "Same as DATA.", common=False),
             setting("limit"),
             setting("sample"),
             setting("sheet"),
@@ -108,13 +115,18 @@ GROUPS: Groups = MappingProxyType(
                 is_flag=True,
             ),
         ),
-        "Gates": (*GATES, *CORRECTION),
+        "Gates": (*GATES, CORRECTION[0]),
         "Results": (*RESULTS, OTEL),
         "Store": (
             store_option(),
             NO_STORE,
             option("--fresh", "Start a new run, even if this one can be resumed.", is_flag=True),
-            rare("--no-transcript", is_flag=True, help="Do not store the text of judge replies."),
+            option(
+                "--no-transcript",
+                "Do not store the text of judge replies.",
+                common=False,
+                is_flag=True,
+            ),
         ),
     }
 )
@@ -153,80 +165,6 @@ def command(**given: Any) -> None:
     sys.exit(run_evaluation(given))
 
 
-MODES: Mapping[str, str] = MappingProxyType(
-    {LEGACY: "RAGAS mode is off: scored as promptfoo 0.121.20 does", RAGAS: "RAGAS mode is on"}
-)
-"""Policy -> what it is in promptfoo's words."""
-MOST = 20
-"""Failing tests whose ids are printed."""
-NOTHING: Mapping[str, str] = MappingProxyType({})
-
-
-@dataclass(frozen=True)
-class PromptfooTests:
-    """The tests of a configuration file."""
-
-    file: Path
-    configuration: Configuration
-
-    @property
-    def dataset(self) -> Dataset:
-        """A sample for each test and prompt, with its response."""
-        return self.configuration.dataset
-
-    def limited(self, plan: Plan) -> tuple["PromptfooTests", Plan]:
-        chosen = samples_of(self.dataset.samples, **plan.selection)
-        source, noted = self.dataset.source, chosen.source.notes
-        notes = tuple(dict.fromkeys((*source.notes, *noted)))
-        source = source.model_copy(update={"rows": len(chosen.samples), "notes": notes})
-        some = replace(self.dataset, samples=chosen.samples, source=source)
-        tests = replace(self, configuration=replace(self.configuration, dataset=some))
-        return tests, plan.model_copy(update={"limit": None, "sample": None})
-
-    def plan(self, given: Given, config: Config) -> Plan:
-        """Return the plan of a run of these tests, and print notes about it.
-
-        The command line takes precedence over the configuration, and that over `ragstone.yaml`.
-        Only a target that is named is called.
-        """
-        requirements, file = self.configuration.requirements, self.file.name
-        if given["policy"] == LEGACY and given["preset"] is None:
-            requirements = requirements.without_ragas()
-        plan = plan_of(given, requirements.over(config))
-        if plan.columns:
-            raise UsageError(
-                f"{file} has no columns, so --map cannot be used: promptfoo's assertions read the "
-                "vars query and context"
-            )
-        if plan.sheet is not None:
-            raise UsageError(f"{file} has no sheets; remove --sheet {plan.sheet}")
-        if asks_in_text(plan):
-            legacy_model(plan)
-        how = MODES.get(plan.policy, "scored by ragstone's own rules")
-        samples = count(len(self.dataset.samples), "sample")
-        for note in (f"{samples}; {how} (policy {plan.policy})", *requirements.notes):
-            click.echo(f"{file}: {note}", err=True)
-        return plan.model_copy(update={"fallback_target": None})
-
-    def checked(self, run: Run) -> Run:
-        failing = [
-            f"{row.sample.id} ({', '.join(names)})"
-            for row in run.rows
-            if (names := self.configuration.requirements.failing(row.scores))
-        ]
-        if not failing:
-            return run
-        more = f" and {len(failing) - MOST} more" if len(failing) > MOST else ""
-        named = f"{', '.join(failing[:MOST])}{more}"
-        words = f"{len(failing):,} of {len(run.rows):,} tests failed: {named}"
-        return replace(run, failed_tests=words)
-
-
-def promptfoo_tests(data: str | Path) -> PromptfooTests | None:
-    file = Path(data)
-    return PromptfooTests(file, read_configuration(file)) if is_configuration(file) else None
-
-
 def run_evaluation(given: Given) -> int:
     config = config_of(given["config"])
     outputs = outputs_of(given)
@@ -235,29 +173,54 @@ def run_evaluation(given: Given) -> int:
         print_catalogue(Console(highlight=False))
         return 0
     data = data_of(given, config)
-    tests = promptfoo_tests(data)
-    plan = tests.plan(given, config) if tests else plan_of(given, config)
-    if tests:
-        tests, plan = tests.limited(plan)
-    rows = tests.dataset if tests else data
+    tests = read_configuration(data) if is_configuration(data) else None
+    if tests is None:
+        plan = plan_of(given, config)
+    else:
+        tests, plan = limit_tests(tests, _plan_of_tests(tests, Path(data).name, given, config))
     outputs.check(data, *files_read(given, config, plan))
+    explicit = explicit_settings(given)
     if given["dry_run"]:
+        rows = tests.dataset if tests else data
         with outputs.quiet():
-            explicit = explicit_settings(given)
             estimated = Evaluation.estimate(
                 rows, plan=plan, explicit=explicit, on_notice=print_notice
             )
         print_estimate(estimated, Console(highlight=False))
         return 0
     with tracing_of(given["otel"]) as tracing:
-        return evaluated(
-            tests or data,
-            plan,
-            outputs=outputs,
-            storing=store_options_of(given, config),
-            explicit=explicit_settings(given),
-            tracing=tracing,
+        storing = store_options_of(given, config)
+        return evaluated(tests or data, plan, outputs, storing, explicit=explicit, tracing=tracing)
+
+
+def _plan_of_tests(tests: Configuration, file: str, given: Given, config: Config) -> Plan:
+    """Return the plan of promptfoo's tests, and print notes about it.
+
+    The command line takes precedence over the configuration, and that over `ragstone.yaml`.
+    Only a target that is named is called.
+    """
+    requirements = tests.requirements
+    if given["policy"] == LEGACY and given["preset"] is None:
+        requirements = requirements.without_ragas()
+    plan = plan_of(given, requirements.over(config))
+    if plan.columns:
+        raise UsageError(
+            f"{file} has no columns, so --map cannot be used: promptfoo's assertions read the "
+            "vars query and context"
         )
+    if plan.sheet is not None:
+        raise UsageError(f"{file} has no sheets; remove --sheet {plan.sheet}")
+    if asks_in_text(plan):
+        legacy_model(plan)
+    modes = {
+        LEGACY: "RAGAS mode is off: scored as promptfoo 0.121.20 does",
+        RAGAS: "RAGAS mode is on",
+    }
+    how = modes.get(plan.policy, "scored by ragstone's own rules")
+    samples = count(len(tests.dataset.samples), "sample")
+    for note in (f"{samples}; {how} (policy {plan.policy})", *requirements.notes):
+        click.echo(f"{file}: {note}", err=True)
+    return plan.model_copy(update={"fallback_target": None})
 
 
 def print_notice(notice: str) -> None:
@@ -265,12 +228,12 @@ def print_notice(notice: str) -> None:
 
 
 def evaluated(
-    data: str | Path | PromptfooTests,
+    data: str | Path | Configuration,
     plan: Plan,
-    *,
     outputs: Outputs,
-    storing: StoreOptions,
-    explicit: Mapping[str, str] = NOTHING,
+    storing: "StoreOptions",
+    *,
+    explicit: Mapping[str, str] = MappingProxyType({}),
     tracing: Tracing = UNTRACED,
     target: Target | None = None,
 ) -> int:
@@ -278,8 +241,7 @@ def evaluated(
 
     `target` is the one that is called, if the plan's target does not name it well.
     """
-    tests = data if isinstance(data, PromptfooTests) else None
-
+    tests, interrupted = isinstance(data, Configuration), False
     with outputs.quiet(), progress(Console(stderr=True)) as on_progress:
         options: ProgressOptions = {
             "on_progress": on_progress,
@@ -289,26 +251,25 @@ def evaluated(
             "tracing": tracing,
         }
         try:
-            if isinstance(data, PromptfooTests):
-                tested = data.configuration
-                run = evaluate_tests(tested.dataset, plan, options, finish=tested.finish, **storing)
+            if isinstance(data, Configuration):
+                run = evaluate_tests(data.dataset, plan, options, finish=data.finish, **storing)
             elif target is not None:
                 made = Evaluation.prepare(data, plan=plan, target=target, **options, **storing)
                 run = made.run_in_thread()
             else:
                 run = Evaluation.prepare(data, plan=plan, **options, **storing).run_in_thread()
-            interrupted = False
         except BatchPendingError as pending:
             outputs.console.print(str(pending), markup=False, soft_wrap=True)
             return 0
         except RunInterruptedError as stop:
-            run = stop.run
-            interrupted = True
-    run = tests.checked(run) if tests else run
+            run, interrupted = stop.run, True
+    if isinstance(data, Configuration):
+        run = with_failed_tests(run, data)
     code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
     if (run.partial or run.stopped) and run.rows and "store" in storing:
         run_id = run.manifest.run_id
-        place = f" --store {display_name(str(storing['store']))}" if is_store_typed() else ""
+        shown = load("store.errors").display_name(str(storing["store"]))
+        place = f" --store {shown}" if is_store_typed() else ""
         how = "the same command" if tests else f"`ragstone resume{place}`"
         retry = ""
         causes = {cause for scores in run.counts.scores.values() for cause in scores.causes}
@@ -322,12 +283,137 @@ def evaluated(
     return code
 
 
-def _is_first(storing: StoreOptions) -> bool:
+def _is_first(storing: "StoreOptions") -> bool:
     place = storing.get("store")
-    if not place or isinstance(place, Store):
+    if not isinstance(place, (str, Path)) and place is not True:
         return False
     try:
-        with Store.open(None if place is True else place, reading=True) as store:
+        with open_store(None if place is True else str(place), reading=True) as store:
             return len(store.runs(limit=2)) == 1
-    except StoreError:  # the results count more than a hint beside them
+    except UsageError:  # the results count more than a hint beside them
         return False
+
+
+@click.command(
+    name="resume",
+    params=[
+        click.Argument(["run"], required=False),
+        option("--retry-failed", "Retry rows with failed scores.", is_flag=True),
+        PLUGIN,
+        *CORRECTION,
+        *RESULTS,
+        STORE,
+        OTEL,
+    ],
+)
+def resume(**given: Any) -> None:
+    """Resume a stored run: RUN, or the newest unfinished one that can be resumed.
+
+    RUN is an id, the start of an id, a tag, or `last`. Finished rows are not evaluated again.
+    Running the original command again also resumes a run; `resume` does not need its options, and
+    writes the same reports. The data set is read from its original path, target and prompt files
+    from the current folder, and keys from the environment.
+
+    \b
+    ragstone resume
+    ragstone resume last --retry-failed
+    """
+    load_plugins(*config_of().plugins, *given["plugin"])
+    with open_store(given["store"]) as store:
+        if given["run"]:
+            info = store.info(load("store").find_run(store, given["run"]))
+            sys.exit(_resume(store, info, given))
+        other = ""
+        for info in store.runs():
+            manifest = info.manifest
+            resumable = manifest.source.path is not None and ORIGIN not in manifest.identity
+            if info.finished or not resumable or store.unfinished(info.fingerprint) != info.id:
+                continue
+            try:
+                sys.exit(_resume(store, info, given))
+            except RunChangedError as error:
+                click.echo(f"Skipped: {error}", err=True)
+                other = "other "
+    raise UsageError(
+        f"there is no {other}unfinished run of a file that can be resumed; to retry the "
+        "failed rows of a finished run, specify it"
+    )
+
+
+def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
+    run_id, retries = info.id, given["retry_failed"]
+    outputs = outputs_of(given, stored=info.manifest.reports)
+    outputs.check(*store_files(given["store"]))
+    if info.ranked:
+        raise UsageError(
+            f"run {run_id} contains the scores of a ranking file and is complete; "
+            "evaluate the file again with `ragstone rank`"
+        )
+    if info.finished and not retries:
+        raise UsageError(f"run {run_id} is finished; --retry-failed retries its failed rows")
+    if origin := info.manifest.identity.get(ORIGIN):
+        raise UsageError(f"run {run_id} was rescored from run {origin}; resume {origin}")
+    path = info.manifest.source.path
+    plan = with_correction(info.manifest.plan, given)
+    if path is None:
+        raise UsageError(
+            f"run {run_id} evaluated samples that were passed from Python; resume it from Python"
+        )
+    target = plan.target or plan.fallback_target or ""
+    file = target if Path(target).suffix in FILES else target.rpartition(":")[0]
+    files = [file] if "://" not in target and Path(file).suffix in FILES else []
+    files += plan.prompts.values()
+    outputs.check(path, store.name, *files)
+    if info.finished and len(store.done(run_id, retry_failed=True)) == info.rows:
+        click.echo(f"run {run_id}: no score failed, so there is nothing to retry", err=True)
+        return finish(store.load(run_id), outputs)
+    if not Path(path).exists():
+        raise RunChangedError(
+            f"run {run_id} needs the data set {path}, which does not exist; restore it"
+        )
+    if missing := [name for name in files if not Path(name).is_file()]:
+        raise RunChangedError(
+            f"run {run_id} needs {', '.join(missing)}, which the current folder "
+            "does not contain; change to the folder where the run was started (its data set is in "
+            f"{Path(path).absolute().parent})"
+        )
+    storing: StoreOptions = {"store": store, "resume": run_id, "retry_failed": retries}
+    with tracing_of(given["otel"]) as tracing:
+        return evaluated(path, plan, outputs, storing, tracing=tracing)
+
+
+@click.command(
+    name="collect",
+    context_settings={"ignore_unknown_options": True},
+    params=[
+        click.Argument(["data"]),
+        click.Argument(["options"], nargs=-1, type=click.UNPROCESSED, metavar="[RUN OPTIONS]..."),
+        option(
+            "--mode",
+            "chat saves answers and their contexts; search saves rankings.",
+            choices=["chat", "search"],
+            default="chat",
+        ),
+        option("--k", "Number of results to request.", least=1, default=5),
+        option("-o --output", "The .jsonl file to write.  [default: in ./responses/]", path="FILE"),
+    ],
+)
+def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path | None) -> None:
+    """Call the RAG system for every row of DATA and save the rows to judge them later.
+
+    This is `ragstone run --judge offline --rows FILE`, whose other options apply, too: after a
+    crash or Ctrl-C the same command goes on with the rows that are missing.
+
+    \b
+    ragstone collect questions.xlsx --api-url http://localhost:8000 --delay 7 -o answers.jsonl
+    ragstone run answers.jsonl -m faithfulness --model gpt-4o-mini
+    """
+    if output is not None and output.suffix.lower() != ".jsonl":
+        raise UsageError(
+            f"-o {output}: the file must be .jsonl; use {output.with_suffix('.jsonl')}"
+        )
+    now = datetime.now(UTC).astimezone()
+    rows = output or Path("responses") / f"{mode}_responses_k{k}_{now:%Y%m%d_%H%M%S}.jsonl"
+    metrics = "all_generation" if mode == "chat" else "all_retrieval"
+    words = ["--metric", metrics, "--k", str(k), "--judge", "offline", "--no-export"]
+    command.main([data, *options, *words, "--rows", str(rows)], standalone_mode=False)

@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,11 @@ from rich.console import Console
 
 from ragstone.cli import silent_pipes
 from ragstone.cli.options import (
+    CORRECTION,
     GATES,
     PLUGIN,
     RUN,
     STORE,
-    STORED_CORRECTION,
     STORED_RESULTS,
     Given,
     config_of,
@@ -57,34 +56,6 @@ from ragstone.store import tag as set_tag
 from ragstone.store.runs import check_export, summarize
 from ragstone.types.gate import FLAGS, gate
 from ragstone.types.policy import POLICIES
-
-_AGE = re.compile(r"(\d{1,5})\s*([hdw])")
-ALL_POLICIES = "all"
-_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
-_RESCORE: Sequence[click.Parameter] = (
-    click.Argument(["run"]),
-    option(
-        "--policy --policies policies",
-        f"How verdicts become a number: {', '.join(POLICIES)}; several "
-        "are compared, and `all` means every policy.  [default: the run's]",
-        multiple=True,
-        metavar="NAME",
-    ),
-    option(
-        "-m --metric metrics",
-        "Metrics or groups to score.  [default: the run's]",
-        multiple=True,
-        metavar="TEXT",
-    ),
-    PLUGIN,
-    option("--save keep", "Store the result as a new run.", is_flag=True),
-    *(each for each in GATES if each.name in FLAGS),
-    *STORED_RESULTS,
-    STORE,
-)
-
-
-_YES = option("--yes", "Do not ask for confirmation.", is_flag=True)
 
 
 class _Runs(click.Group):
@@ -141,7 +112,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
 
 @command.command(
     name="show",
-    params=[click.Argument(["run"]), *STORED_CORRECTION, *STORED_RESULTS, STORE],
+    params=[click.Argument(["run"]), *CORRECTION, *STORED_RESULTS, STORE],
     epilog=RUN,
 )
 def show(**given: Any) -> None:
@@ -168,7 +139,27 @@ def show(**given: Any) -> None:
 
 @command.command(
     name="rescore",
-    params=list(_RESCORE),
+    params=[
+        click.Argument(["run"]),
+        option(
+            "--policy --policies policies",
+            f"How verdicts become a number: {', '.join(POLICIES)}; several "
+            "are compared, and `all` means every policy.  [default: the run's]",
+            multiple=True,
+            metavar="NAME",
+        ),
+        option(
+            "-m --metric metrics",
+            "Metrics or groups to score.  [default: the run's]",
+            multiple=True,
+            metavar="TEXT",
+        ),
+        PLUGIN,
+        option("--save keep", "Store the result as a new run.", is_flag=True),
+        *(each for each in GATES if each.name in FLAGS),
+        *STORED_RESULTS,
+        STORE,
+    ],
     epilog=f"{RUN} Exit codes are the same as for run. Only the gates given here are applied, not "
     "those of the stored run.",
 )
@@ -202,7 +193,7 @@ def _rescored(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> in
         run = rescore(
             store.load(info.id),
             metric_names(given["metrics"]),
-            policies=list(dict.fromkeys(POLICIES if ALL_POLICIES in policies else policies)),
+            policies=list(dict.fromkeys(POLICIES if "all" in policies else policies)),
             gates=gates,
             on_row=on_row,
         )
@@ -250,7 +241,7 @@ def tag_(run: str, name: str | None, remove: bool, store: str | None) -> None:
             "Delete all runs of this age, except tagged ones: 12h, 30d or 8w.",
             metavar="AGE",
         ),
-        _YES,
+        option("--yes", "Do not ask for confirmation.", is_flag=True),
         STORE,
     ],
     epilog=RUN,
@@ -272,12 +263,13 @@ def delete_(runs: tuple[str, ...], older_than: str | None, yes: bool, store: str
 
 
 def _prune(older_than: str, yes: bool, store: str | None) -> None:
-    age = _AGE.fullmatch(older_than.strip())
+    age = re.fullmatch(r"(\d{1,5})\s*([hdw])", older_than.strip())
     if age is None:
         raise UsageError(
             f"--older-than {older_than}: write hours, days or weeks, such as 12h, 30d or 8w"
         )
-    before = datetime.now(UTC) - timedelta(hours=int(age[1]) * _HOURS[age[2]])
+    hours = {"h": 1, "d": 24, "w": 7 * 24}[age[2]]
+    before = datetime.now(UTC) - timedelta(hours=int(age[1]) * hours)
     with open_store(store) as opened:
         if not yes:
             busy = running_runs(opened)

@@ -1,14 +1,18 @@
-"""`ragstone validate`: whether data files can be read, and what could be done with them."""
+"""`ragstone validate`: whether data files can be read, what could be done with them, and a copy."""
 
 import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 
 import click
 
-from ragstone._internal.text import count
+from ragstone._internal.files import write_file
+from ragstone._internal.text import count, strip_controls
 from ragstone.cli import UNUSABLE
 from ragstone.cli.options import (
     COLUMNS,
@@ -17,9 +21,12 @@ from ragstone.cli.options import (
     SHEET,
     config_of,
     load_plugins,
+    option,
     typed_settings,
 )
+from ragstone.cli.output import check_files
 from ragstone.datasets import Dataset, load
+from ragstone.datasets.export import check_format, losses, texts_in, write_samples
 from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.preflight import LLM, runnable, with_llm
 from ragstone.integrations.promptfoo.configuration import is_configuration, read_configuration
@@ -29,6 +36,7 @@ from ragstone.judges.factory import make_judge
 from ragstone.metrics import catalogue, select
 from ragstone.metrics.base import Metric
 from ragstone.reports.markdown import error_annotation, no_commands
+from ragstone.reports.tables import csv_safe
 from ragstone.targets.factory import get_target
 from ragstone.types.config import DEFAULT_API, Plan
 from ragstone.types.sample import Sample
@@ -44,25 +52,43 @@ ANSWERED = "with a RAG system's answers"
         SHEET,
         *JUDGE[:2],
         CONFIG,
+        option(
+            "-o --output",
+            "Write the data in another format: .jsonl, .json, .csv or .xlsx.",
+            path="FILE",
+        ),
     ],
 )
-def command(files: tuple[str, ...], config: Path | None, **given: object) -> None:
+def command(
+    files: tuple[str, ...], config: Path | None, output: Path | None, **given: object
+) -> None:
     """Read data files or promptfoo configurations and report all problems; no calls are made.
 
     A valid file is reported in one line: its rows, how many of them have each field, and which
     metrics `ragstone run` accepts for it, with the judge set by the options or the config file.
     API keys are not checked. Exit code 2 if a file cannot be used.
 
+    With -o, one file is written in another format. The result is read back before it replaces
+    FILE, and anything that its format cannot store is reported; JSON and JSON Lines store
+    everything.
+
     \b
     ragstone validate questions.xlsx
     ragstone validate data/*.jsonl
+    ragstone validate ragchecker.json -o answers.jsonl
     """
+    names = list(dict.fromkeys(files))
+    if output is not None:
+        if len(names) > 1:
+            raise UsageError(f"-o {output}: name one data file, not {len(names)}")
+        check_files(output, inputs=names)
+        check_format(output.suffix)
     settings = config_of(config)
     load_plugins(*settings.plugins)
     plan = settings.plan(typed_settings(given))
     judge = make_judge(plan, guess=LEAST)
-    bad = 0
-    for file in dict.fromkeys(files):
+    bad, dataset = 0, None
+    for file in names:
         try:
             dataset = (
                 read_configuration(file).dataset
@@ -81,6 +107,33 @@ def command(files: tuple[str, ...], config: Path | None, **given: object) -> Non
                 click.echo(annotation, err=True)
     if bad:
         sys.exit(UNUSABLE)
+    if output is not None and dataset is not None:
+        write_copy(dataset, output)
+
+
+def write_copy(dataset: Dataset, out: Path) -> None:
+    suffix, samples = check_format(out.suffix), dataset.samples
+    with TemporaryDirectory() as folder:
+        made = Path(folder) / out.name
+        write_file(made, partial(write_samples, samples, suffix=suffix))
+        try:
+            lost = list(losses(samples, load(made).samples))
+        except UsageError as error:
+            raise UsageError(f"{suffix} cannot store these rows ({error}); use .jsonl") from error
+        if dataset.failures:
+            rows = count(len(dataset.failures), "row")
+            lost.append(f"the causes of failed calls ({rows}), which only saved responses contain")
+        write_file(out, partial(copyfile, made))
+    for loss in lost:
+        click.echo(f"{suffix} cannot store: {loss}", err=True)
+    texts = texts_in(samples) if suffix == ".csv" else ()
+    if found := sum(csv_safe(text) != strip_controls(text) for text in texts):
+        click.echo(
+            f"Note: {count(found, 'cell')} may be read as formulas by a spreadsheet (they begin "
+            "with =, +, - or @); .xlsx stores them as text",
+            err=True,
+        )
+    click.echo(f"wrote {out}: {count(len(samples), 'row')}")
 
 
 def described(name: str, dataset: Dataset, plan: Plan, judge: Judge) -> str:
@@ -90,7 +143,15 @@ def described(name: str, dataset: Dataset, plan: Plan, judge: Judge) -> str:
     held = ", ".join(f"{field} {found[field]:,}" for field in fields if found[field])
     tags = ", ".join(dataset.contents.tags)
     accepted = accepted_metrics(dataset, plan, judge)
-    could = "; ".join(f"{how}: {_names(metrics)}" for how, metrics in accepted.items())
+    usual = {metric.name for metric in select(["all"])}
+
+    def names(metrics: Sequence[Metric]) -> str:
+        known = list(dict.fromkeys(metric.name for metric in metrics))
+        named = [name for name in known if name in usual] or known[:3] or ["none"]
+        more = len(known) - len(named) if known else 0
+        return ", ".join(named) + (f" and {more} more (`ragstone metrics`)" if more else "")
+
+    could = "; ".join(f"{how}: {names(metrics)}" for how, metrics in accepted.items())
     notes = "".join(f"; {note}" for note in dataset.source.notes)
     tagged = f"; tags: {tags}" if tags else ""
     return f"{name}: {count(len(samples), 'row')}: {held}{tagged}{notes}; {could}"
@@ -112,11 +173,3 @@ def accepted_metrics(dataset: Dataset, plan: Plan, judge: Judge) -> Mapping[str,
     automatic = added and with_llm(named).judge != plan.judge
     how = f"by name, with {LLM}, also" if automatic else "with an LLM (--model) also"
     return accepted | ({how: added} if added else {})
-
-
-def _names(metrics: Sequence[Metric]) -> str:
-    known = list(dict.fromkeys(metric.name for metric in metrics))
-    usual = {metric.name for metric in select(["all"])}
-    names = [name for name in known if name in usual] or known[:3] or ["none"]
-    more = len(known) - len(names) if known else 0
-    return ", ".join(names) + (f" and {more} more (`ragstone metrics`)" if more else "")

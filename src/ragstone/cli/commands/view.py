@@ -21,26 +21,23 @@ except ModuleNotFoundError as error:
         f"`ragstone view` needs {needed}, which is not installed: pip install 'ragstone[view]'"
     ) from error
 
-LOOPBACK = "127.0.0.1"
-
-
-_PARAMS = (
-    click.Argument(["run"], required=False),
-    option("--port", "0 picks a free port.", type=click.IntRange(0, 65535), default=8420),
-    option("--host", "Address to listen on.", default=LOOPBACK),
-    option(
-        "--expose",
-        "Allow a --host that other machines can reach; there is no password.",
-        is_flag=True,
-    ),
-    option("--no-browser", "Print the URL; do not open a browser.", is_flag=True),
-    setting("calibration", "Correct means and differences with the labels of a calibration."),
-    STORE,
-)
-
 
 @click.command(
-    name="view", params=list(_PARAMS), epilog=f"{RUN} Without it, the page lists all runs."
+    name="view",
+    params=[
+        click.Argument(["run"], required=False),
+        option("--port", "0 picks a free port.", type=click.IntRange(0, 65535), default=8420),
+        option("--host", "Address to listen on.", default="127.0.0.1"),
+        option(
+            "--expose",
+            "Allow a --host that other machines can reach; there is no password.",
+            is_flag=True,
+        ),
+        option("--no-browser", "Print the URL; do not open a browser.", is_flag=True),
+        setting("calibration", "Correct means and differences with the labels of a calibration."),
+        STORE,
+    ],
+    epilog=f"{RUN} Without it, the page lists all runs.",
 )
 def command(
     run: str | None,
@@ -72,16 +69,15 @@ def command(
         )
     if calibration:
         load_calibration(calibration)
+
+    def ready(url: str) -> None:
+        click.echo(f"Showing the runs at {url} (Ctrl-C stops this).")
+        if not no_browser:  # in a thread, because some browsers block the caller
+            Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+
     with open_store(store, reading=True) as opened:
         path = f"/runs/{find_run(opened, run)}" if run else "/"
         with listen(host, port) as at:
             bound: int = at.getsockname()[1]
             app = make_app(opened, host=host, port=bound, calibration=calibration)
-            ready = partial(_open, url_for(host, bound) + path, browser=not no_browser)
-            serve(app, at, ready=ready)
-
-
-def _open(url: str, *, browser: bool) -> None:
-    click.echo(f"Showing the runs at {url} (Ctrl-C stops this).")
-    if browser:  # in a thread, because some browsers block the caller
-        Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+            serve(app, at, ready=partial(ready, url_for(host, bound) + path))

@@ -660,3 +660,27 @@ def evaluate_tests(
     else:
         made = Evaluation.prepare(samples, plan=plan, **progress, **keeping)
     return replace(made, finish=finish).run_in_thread()
+
+
+def limit_tests(tests: Configuration, plan: Plan) -> tuple[Configuration, Plan]:
+    """Return the tests that the plan's `limit` and `sample` choose, and the plan without those."""
+    dataset = tests.dataset
+    chosen = samples_of(dataset.samples, **plan.selection)
+    notes = tuple(dict.fromkeys((*dataset.source.notes, *chosen.source.notes)))
+    source = dataset.source.model_copy(update={"rows": len(chosen.samples), "notes": notes})
+    dataset = replace(dataset, samples=chosen.samples, source=source)
+    return replace(tests, dataset=dataset), plan.model_copy(update={"limit": None, "sample": None})
+
+
+def with_failed_tests(run: Run, tests: Configuration) -> Run:
+    """Return a run that names its failed tests, if there are any."""
+    failing = [
+        f"{row.sample.id} ({', '.join(names)})"
+        for row in run.rows
+        if (names := tests.requirements.failing(row.scores))
+    ]
+    if not failing:
+        return run
+    more = f" and {len(failing) - 20} more" if len(failing) > 20 else ""
+    words = f"{len(failing):,} of {len(run.rows):,} tests failed: {', '.join(failing[:20])}{more}"
+    return replace(run, failed_tests=words)

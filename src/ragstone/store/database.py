@@ -1,4 +1,4 @@
-"""The engine of a store's database, a SQLite file or a PostgreSQL server: errors and locks.
+"""The database of a store, a SQLite file or a PostgreSQL server: its tables, errors and locks.
 
 One process at a time works on a run. The end of a process unlocks its runs, even after kill -9.
 """
@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from zlib import crc32
 
+import sqlalchemy as sa
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
@@ -20,6 +21,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from ragstone._internal.files import WAIT, lock_file, make_folder, use_wal
 from ragstone._internal.text import quoted
+from ragstone.store.codec import USAGE
 from ragstone.store.errors import (
     LIKE_URL,
     SAME_EVALUATION,
@@ -31,10 +33,6 @@ from ragstone.types.config import DEFAULT_STORE
 
 SCHEMA = "ragstone"
 """The schema of the tables in a PostgreSQL database."""
-PAGE = 16_384
-"""Page size of new SQLite files in bytes; a row with its texts has about 8,000."""
-CHECKPOINT = 4000
-"""Pages in the write-ahead log after which they are copied to the database file."""
 WRITING = {"writing": True}
 """Execution options of a connection that writes: SQLite locks the file before the first read."""
 
@@ -90,15 +88,10 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """  # noqa: S608 - a constant
 TIMEOUT = 0.5
 """Seconds to wait for a lock: another process may only be checking whether it is free."""
-_DENIED = errno.EACCES, errno.EPERM, errno.EROFS
-"""Errors of a lock in a folder that is read-only: it can be checked, but not deleted."""
 
 
 def create_store_engine(place: str | Path | None, *, reading: bool = False) -> Engine:
-    """Return the engine for a path, a `postgresql://` URL, or, for None, the default path.
-
-    With `reading`, the store must exist, and no statement can change it.
-    """
+    """Return the engine for a path or URL; with `reading`, no statement can change the store."""
     if isinstance(place, str) and LIKE_URL.match(place):
         return _postgresql(parse_url(place), reading=reading)
     path = Path(place or DEFAULT_STORE)
@@ -117,8 +110,9 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(f"PRAGMA page_size = {PAGE}")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
+            # of new files, in bytes; a row with its texts has about 8,000
+            connection.execute("PRAGMA page_size = 16384")
+            connection.execute("PRAGMA wal_autocheckpoint = 4000")  # pages
             if reading:
                 connection.execute("PRAGMA query_only = ON")
             elif connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
@@ -152,9 +146,8 @@ def _check_path(path: Path, *, reading: bool) -> None:
     try:
         make_folder(path.parent)
     except OSError as error:
-        raise StoreError(
-            f"{path}: its folder cannot be created: {error.strerror}; choose another path"
-        ) from error
+        reason = f"its folder cannot be created: {error.strerror}; choose another path"
+        raise StoreError(f"{path}: {reason}") from error
     if _is_read_only(path):
         raise StoreError(
             f"{path}: the store is read-only; change the permissions of the file and its folder, "
@@ -217,21 +210,20 @@ def translate_errors(name: str) -> Generator[None, None, None]:
     try:
         yield
     except SQLAlchemyError as error:
-        raise StoreError(f"{name}: {_reason(error, name)}") from None
-
-
-def _reason(error: SQLAlchemyError, name: str) -> str:
-    if not isinstance(error, DBAPIError):
-        return quoted(str(error), 300)
-    if isinstance(error.orig, sqlite3.Error):
-        return explain_sqlite_error(error.orig, name)
-    message = quoted(str(error.orig), 300)
-    reason = _POSTGRESQL.get(getattr(error.orig, "sqlstate", None) or "")
-    if reason is None:
-        reason = next((why for part, why in _POSTGRESQL_MESSAGES.items() if part in message), None)
-    if reason is None and (error.connection_invalidated or "connection" in message):
-        reason = "the server is unreachable or closed the connection; start it, or correct the URL"
-    return f"{reason} ({message})" if reason else message
+        if not isinstance(error, DBAPIError):
+            raise StoreError(f"{name}: {quoted(str(error), 300)}") from None
+        if isinstance(error.orig, sqlite3.Error):
+            raise StoreError(f"{name}: {explain_sqlite_error(error.orig, name)}") from None
+        message = quoted(str(error.orig), 300)
+        reason = _POSTGRESQL.get(getattr(error.orig, "sqlstate", None) or "")
+        messages = _POSTGRESQL_MESSAGES.items()
+        reason = reason or next((why for part, why in messages if part in message), None)
+        if reason is None and (error.connection_invalidated or "connection" in message):
+            reason = "the server is unreachable or closed the connection; start it, or correct "
+            reason += "the URL"
+        raise StoreError(
+            f"{name}: {reason} ({message})" if reason else f"{name}: {message}"
+        ) from None
 
 
 def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -> str:
@@ -297,7 +289,8 @@ def _is_locked(path: Path) -> bool:
             with lock_file(path, timeout=0):  # deletes what a killed process left
                 return False
         except OSError as error:
-            if error.errno not in _DENIED:
+            # in a read-only folder it can be checked, but not deleted
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
         from filelock import lock_descriptor
 
@@ -332,3 +325,193 @@ def _advisory_lock(connection: Connection, key: tuple[int, int]) -> Generator[No
                 connection.rollback()
                 connection.exec_driver_sql(f"SELECT pg_advisory_unlock{key}")
                 connection.commit()
+
+
+VERSION = 1
+"""Increase it when the tables below, or the JSON in them, can no longer be read by older code."""
+
+METADATA = sa.MetaData()
+
+SCHEMA_VERSION = sa.Table(
+    "schema_version",
+    METADATA,
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+)
+
+
+def _of_run() -> sa.Column[int]:
+    owner = sa.ForeignKey("runs.number", ondelete="CASCADE")
+    return sa.Column("run", sa.Integer, owner, primary_key=True, autoincrement=False)
+
+
+def _place() -> sa.Column[int]:
+    return sa.Column("place", sa.Integer, primary_key=True, autoincrement=False)
+
+
+RUNS = sa.Table(
+    "runs",
+    METADATA,
+    # short, because every row and score contains it
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    # ISO 8601 in UTC, which sorts in the order of time
+    sa.Column("started_at", sa.Text, nullable=False),
+    sa.Column("finished_at", sa.Text),
+    sa.Column("tag", sa.Text, unique=True),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("manifest", sa.Text, nullable=False),
+    sa.Column("metrics", sa.Text, nullable=False),
+    sa.Column("extras", sa.Text, nullable=False),
+    sa.Column("summary", sa.Text),
+    sa.Column("stopped", sa.Text),
+    sa.Column("transcript", sa.Boolean, nullable=False),
+    sa.Column("rows", sa.Integer),  # of a finished run
+    sa.Column("checksum", sa.BigInteger),  # of the line
+    # `started_at`, or that of an earlier run if the clock was set back
+    sa.Column("sort_time", sa.Text, nullable=False),
+    sa.Index("runs_by_fingerprint", "fingerprint"),
+    sqlite_autoincrement=True,
+)
+
+UNDER_WAY = ".importing"
+"""The suffix of the id of a run that is being imported, or whose import was killed."""
+WHOLE = ~RUNS.c.id.endswith(UNDER_WAY, autoescape=True)
+"""The condition for all other runs."""
+NEWEST = RUNS.c.sort_time.desc(), RUNS.c.number.desc()
+"""The order with the run that was started last first, even if the clock was set back."""
+
+ROWS = sa.Table(
+    "rows",
+    METADATA,
+    _of_run(),
+    _place(),
+    sa.Column("sample_id", sa.Text, nullable=False),
+    sa.Column("query_fingerprint", sa.Text, nullable=False),
+    *(sa.Column(name, sa.Integer, nullable=False) for name in USAGE if name != "cost_usd"),
+    sa.Column("cost_usd", sa.Double),
+    sqlite_with_rowid=False,
+)
+"""To find and count rows; narrow, so that a scan of a million takes a second."""
+
+SCORES = sa.Table(
+    "scores",
+    METADATA,
+    _of_run(),
+    sa.Column("metric", sa.Text, primary_key=True),
+    _place(),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("value", sa.Double),
+    sa.Column("passed", sa.Boolean),
+    sa.Column("fallback", sa.Boolean, nullable=False),
+    sa.Column("cause", sa.Text),
+    sqlite_with_rowid=False,
+)
+"""The figures of scores, by metric; reasons and claims are in the texts."""
+
+TEXTS = sa.Table(
+    "texts",
+    METADATA,
+    _of_run(),
+    _place(),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("transcript", sa.Text, nullable=False),
+    sa.Column("checksum", sa.BigInteger, nullable=False),
+)
+"""Rows as JSON: the exchanges, and all other fields."""
+
+QUERY_BLOCKS = sa.Table(
+    "query_blocks",
+    METADATA,
+    _of_run(),
+    _place(),
+    sa.Column("queries", sa.Integer, nullable=False),
+    sa.Column("why", sa.LargeBinary, nullable=False),
+    sa.Column("names", sa.LargeBinary, nullable=False),
+)
+"""A ranking run has no rows, scores and texts, but blocks of some thousand queries."""
+
+VALUE_BLOCKS = sa.Table(
+    "value_blocks",
+    METADATA,
+    _of_run(),
+    sa.Column("metric", sa.Text, primary_key=True),
+    _place(),
+    sa.Column("failed", sa.LargeBinary),
+    sa.Column("numbers", sa.LargeBinary, nullable=False),
+)
+"""The scores of one metric for the queries of a block; `place` is the first one's."""
+FLOAT = "<f8"
+"""The numbers in a block: little-endian, 64 bits."""
+
+LABELS = sa.Table(
+    "labels",
+    METADATA,
+    _of_run(),
+    sa.Column("metric", sa.Text, primary_key=True),
+    _place(),
+    sa.Column("claim", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("annotator", sa.Text, primary_key=True),
+    sa.Column("value", sa.Boolean),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("probability", sa.Double, nullable=False),
+    sa.Column("blind", sa.Boolean, nullable=False),
+    sa.Column("checksum", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Verdicts of people on claims."""
+RESPONSE = -1
+"""The stored claim index of a label of the whole response."""
+
+COUNTS = sa.Table(
+    "counts",
+    METADATA,
+    _of_run(),
+    sa.Column("version", sa.Text, nullable=False),
+    sa.Column("counts", sa.LargeBinary, nullable=False),
+)
+"""What the summary of a finished run needs of its rows, as counted by that version of ragstone."""
+
+_WRITABLE = """SELECT has_table_privilege('runs', 'INSERT')
+AND NOT current_setting('transaction_read_only')::boolean"""
+
+
+def create_tables(engine: sa.Engine, name: str) -> None:
+    """Create the tables in an empty database; other processes wait meanwhile."""
+    if has_tables(engine, name):
+        with engine.connect() as connection:
+            server = connection.dialect.name == "postgresql"
+            if server and not connection.exec_driver_sql(_WRITABLE).scalar():
+                raise StoreError(
+                    f"{name}: the store is read-only for this user or on this server; use another"
+                )
+        return
+    with engine.connect().execution_options(**WRITING) as connection, connection.begin():
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({KIND})")
+            if not sa.inspect(connection).has_schema(SCHEMA):
+                connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
+        if not _check_version(connection, name):
+            METADATA.create_all(connection, checkfirst=False)
+            connection.execute(SCHEMA_VERSION.insert().values(version=VERSION))
+
+
+def has_tables(engine: sa.Engine, name: str) -> bool:
+    with engine.connect() as connection:
+        return _check_version(connection, name)
+
+
+def _check_version(connection: sa.Connection, name: str) -> bool:
+    """Return whether the database has the tables above; False if it is empty."""
+    tables = set(sa.inspect(connection).get_table_names())
+    if not tables:
+        return False
+    if not tables >= {SCHEMA_VERSION.name, RUNS.name}:
+        raise StoreError(f"{name} is the database of another program; choose another path")
+    version = connection.execute(sa.select(SCHEMA_VERSION.c.version)).scalar()
+    if version != VERSION:
+        raise StoreError(
+            f"{name}: another version of ragstone wrote this store (its tables have version "
+            f"{version}, this ragstone needs {VERSION}); export its runs with that version "
+            "(`ragstone runs export`) and import them here, or choose another path"
+        )
+    return True

@@ -103,10 +103,11 @@ def test_every_difference_is_told() -> None:
 
 
 def test_a_workbook_of_the_demo_comes_back_with_its_columns(ragstone, tmp_path) -> None:
-    said = ragstone("convert", str(DATASET), "a.xlsx")
-    assert (said.code, said.out, said.err) == (0, "wrote a.xlsx: 84 rows\n", "")
+    said = ragstone("validate", str(DATASET), "-o", "a.xlsx")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines()[1:] == ["wrote a.xlsx: 84 rows"]
     assert load(tmp_path / "a.xlsx").samples == load(DATASET).samples
-    ragstone("convert", "a.xlsx", "a.csv", "--limit", "1")
+    ragstone("validate", "a.xlsx", "-o", "a.csv")
     header = (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()[0]
     assert header == "query,relevance,reference,difficulty,Source_files"
 
@@ -117,13 +118,13 @@ def test_what_a_format_cannot_hold_is_told(ragstone, tmp_path) -> None:
         {"id": "b", "query": "r", "response": "x"},
     ]
     (tmp_path / "a.json").write_text(json.dumps(rows), encoding="utf-8")
-    said = ragstone("convert", "a.json", "a.csv")
+    said = ragstone("validate", "a.json", "-o", "a.csv")
     assert said.code == 0
     assert said.err.splitlines() == [
         f".csv cannot store: response (1 row, first a): {EMPTY}",
         f".csv cannot store: tags (1 row, first a): {TYPES}",
     ]
-    assert ragstone("convert", "a.json", "a.jsonl").err == ""
+    assert ragstone("validate", "a.json", "-o", "a.jsonl").err == ""
 
 
 def test_a_text_that_no_cell_holds_is_refused(tmp_path: Path) -> None:
@@ -137,19 +138,19 @@ def test_a_text_that_no_cell_holds_is_refused(tmp_path: Path) -> None:
 
 def test_neither_the_input_nor_an_unknown_format_is_written(ragstone, tmp_path) -> None:
     (tmp_path / "a.csv").write_text("query\nq\n", encoding="utf-8")
-    said = ragstone("convert", "a.csv", "./a.csv")
+    said = ragstone("validate", "a.csv", "-o", "./a.csv")
     assert (said.code, said.err) == (
         2,
         "Error: a.csv is an input file, so it cannot be written; choose another path\n",
     )
-    said = ragstone("convert", "a.csv", "a.pdf")
+    said = ragstone("validate", "a.csv", "-o", "a.pdf")
     assert said.err == f"Error: .pdf cannot be written; use {', '.join(WRITERS)}\n"
 
 
 def test_columns_of_ones_own(ragstone, tmp_path) -> None:
     (tmp_path / "a.csv").write_text("Frage\nq\n", encoding="utf-8")
-    assert ragstone("convert", "a.csv", "b.jsonl", "--map", "query=Frage").code == 0
-    said = ragstone("convert", "a.csv", "b.jsonl", "--map", "Frage")
+    assert ragstone("validate", "a.csv", "-o", "b.jsonl", "--map", "query=Frage").code == 0
+    said = ragstone("validate", "a.csv", "-o", "b.jsonl", "--map", "Frage")
     assert said.err == "Error: --map Frage: write FIELD=COLUMN, such as query=Question\n"
 
 
@@ -163,7 +164,7 @@ def test_tags_named_as_another_tools_columns_come_back(ragstone, tmp_path, name:
     tags = {"parent_id": "p", "span_kind": "LLM", "gt_answer": "x", "level": "easy"}
     (tmp_path / "a.json").write_text(json.dumps([{"query": "q", "tags": tags}]), encoding="utf-8")
     given = load(tmp_path / "a.json").samples
-    said = ragstone("convert", "a.json", name)
+    said = ragstone("validate", "a.json", "-o", name)
     assert (said.code, said.err) == (0, "")
     assert load(tmp_path / name).samples == given
 
@@ -176,7 +177,7 @@ def test_what_could_not_be_read_back_replaces_nothing(ragstone, tmp_path, monkey
         path.write_text("no such column\nq\n", encoding="utf-8")
 
     monkeypatch.setattr("ragstone.datasets.export.WRITERS", {".csv": damaged})
-    said = ragstone("convert", "a.json", "out.csv")
+    said = ragstone("validate", "a.json", "-o", "out.csv")
     assert said.code == 2
     assert "Error: .csv cannot store these rows (out.csv: 1 problem" in said.err
     assert said.err.endswith("; use .jsonl\n")
@@ -186,7 +187,7 @@ def test_what_could_not_be_read_back_replaces_nothing(ragstone, tmp_path, monkey
 def test_a_link_is_written_as_what_it_is_called(ragstone, tmp_path) -> None:
     (tmp_path / "a.json").write_text('[{"query": "q"}]', encoding="utf-8")
     (tmp_path / "l.csv").symlink_to(tmp_path / "real.txt")
-    said = ragstone("convert", "a.json", "l.csv")
+    said = ragstone("validate", "a.json", "-o", "l.csv")
     assert (said.code, said.err) == (0, "")
     assert (tmp_path / "real.txt").read_text(encoding="utf-8").split() == ["query", "q"]
 
@@ -194,10 +195,10 @@ def test_a_link_is_written_as_what_it_is_called(ragstone, tmp_path) -> None:
 def test_cells_that_a_spreadsheet_would_reckon_with_are_told(ragstone, tmp_path) -> None:
     rows = [{"query": "=HYPERLINK(1)", "response": "-1"}, {"query": "q = 1"}]
     (tmp_path / "a.json").write_text(json.dumps(rows), encoding="utf-8")
-    said = ragstone("convert", "a.json", "a.csv")
+    said = ragstone("validate", "a.json", "-o", "a.csv")
     assert said.err == (
         "Note: 2 cells may be read as formulas by a spreadsheet (they begin with =, +, - or @); "
         ".xlsx stores them as text\n"
     )
     assert load(tmp_path / "a.csv").samples == load(tmp_path / "a.json").samples
-    assert ragstone("convert", "a.json", "a.xlsx").err == ""
+    assert ragstone("validate", "a.json", "-o", "a.xlsx").err == ""
