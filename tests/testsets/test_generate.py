@@ -31,7 +31,6 @@ from ragstone.testsets.generate import (
     QuestionRequest,
     QuestionVerifier,
     VerificationError,
-    counts_of,
     evidence_text,
     find_spans,
     generate_questions,
@@ -379,7 +378,7 @@ SHARES_OF_ANY = st.fixed_dictionaries(dict.fromkeys(SHARES, SHARE)).filter(
 
 @given(SHARES_OF_ANY, st.integers(1, 500))
 def test_counts_add_up_and_are_near_their_shares(shares: dict[str, float], n: int) -> None:
-    counts = counts_of(shares, n)
+    counts = QuestionRequest(n, shares).counts
     assert sum(counts.values()) == n
     total = sum(shares.values())
     for name, number in counts.items():
@@ -389,10 +388,10 @@ def test_counts_add_up_and_are_near_their_shares(shares: dict[str, float], n: in
 
 
 def test_the_default_shares_of_a_hundred() -> None:
-    assert counts_of(SHARES, 100) == {
+    assert QuestionRequest(100).counts == {
         "single": 50, "multi": 20, "compare": 10, "unanswerable": 20,
     }  # fmt: skip
-    assert counts_of(parse_types("single=2, multi=1"), 4) == {
+    assert QuestionRequest(4, parse_types("single=2, multi=1")).counts == {
         "single": 3, "multi": 1, "compare": 0, "unanswerable": 0,
     }  # fmt: skip
 

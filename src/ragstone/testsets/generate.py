@@ -1,12 +1,9 @@
 """Writes test questions from documents, and keeps those that a judge verifies.
 
 Candidates are written in waves: as many as are missing of each type, from chunks that a sampler
-chooses so that every document gets about the same number. The judge writes the questions of a
-chunk in one reply, then answers questions about each draft, the cheapest first: is it supported by
-its quotes, does the reference answer it, is one chunk enough? The drafts of a wave are verified at
-the same time, in any order, and are accepted at its end in the order of their numbers. So what
-counts as a repetition, and how many questions a document has, does not depend on which reply came
-first, and the same call gives the same questions.
+chooses so that every document gets about the same number. The drafts of a wave are verified at the
+same time, and are accepted at its end in the order of their numbers. So what counts as a
+repetition, and how many questions a document has, does not depend on which reply came first.
 """
 
 import json
@@ -58,18 +55,18 @@ UNANSWERABLE = "unanswerable"
 TYPES: Sequence[Type] = ("single", "multi", "compare", UNANSWERABLE)
 SHARES: Mapping[str, float] = MappingProxyType(dict(zip(TYPES, (50, 20, 10, 20), strict=True)))
 """Type -> its default share."""
-PAIRED = frozenset(("multi", "compare"))
+PAIRED = ("multi", "compare")
 """Types that take two chunks."""
 ATTEMPTS = 3
 """Candidates per requested question, at most."""
 LARGEST = 8
 """Questions of one reply: more may not fit into it, or would repeat each other."""
 PARTNERS = 5
-"""Chunks that may be paired with another one: those that have most of its rare words."""
+"""Chunks that may be paired with another one, the most similar."""
 LONGEST_QUERY = 1000
 """Characters of a chunk with which its partners are searched."""
 OTHERS = 10
-"""Chunks that are searched for another answer: those that share most rare words."""
+"""Chunks that are searched for another answer, the most similar."""
 WHOLE = 50
 """Chunks that must not answer an unanswerable question."""
 ROUNDS = 3
@@ -81,7 +78,6 @@ AVOIDED = 10
 NO_REPLY, OVER_BUDGET = "without a reply", "over budget"
 """Reasons that are not about the question."""
 KINDS = (WriteQuestions.kind, FindAnswer.kind, VerifyClaims.kind, DetectAbstention.kind)
-"""The kinds of question that a judge must take."""
 ASSUMED = "A sentence of a dozen words or so states a fact of the documents."
 
 
@@ -99,7 +95,6 @@ def parse_types(text: str) -> Mapping[str, float]:
 
 
 def check_shares(shares: Mapping[str, float]) -> Mapping[str, float]:
-    """Return type -> share, or raise a UsageError if these are not types with shares."""
     for name, share in shares.items():
         if name not in SHARES:
             raise UnknownNameError("type of question", name, SHARES)
@@ -110,17 +105,6 @@ def check_shares(shares: Mapping[str, float]) -> Mapping[str, float]:
     if not sum(shares.values()):
         raise UsageError("the shares of the types add up to 0; give one type more than 0")
     return shares
-
-
-def counts_of(shares: Mapping[str, float], n: int) -> dict[str, int]:
-    """Return how many questions of each type make `n` together (largest remainders)."""
-    total = sum(shares.values())
-    exact = {name: n * shares.get(name, 0) / total for name in SHARES}
-    counts = {name: int(value) for name, value in exact.items()}
-    left = n - sum(counts.values())
-    for name in sorted(exact, key=lambda name: counts[name] - exact[name])[:left]:
-        counts[name] += 1
-    return counts
 
 
 @dataclass(frozen=True)
@@ -148,19 +132,19 @@ class QuestionRequest:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Type -> how many questions of it are requested."""
-        return counts_of(self.types, self.n)
+        """Type -> how many questions of it are requested (largest remainders)."""
+        total = sum(self.types.values())
+        exact = {name: self.n * self.types.get(name, 0) / total for name in SHARES}
+        counts = {name: int(value) for name, value in exact.items()}
+        left = self.n - sum(counts.values())
+        for name in sorted(exact, key=lambda name: counts[name] - exact[name])[:left]:
+            counts[name] += 1
+        return counts
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One question to be written.
-
-    Attributes:
-        number: its place in the order in which questions are accepted, from 0.
-        persona: who asks; empty for any user.
-        language: as the user named it; empty for that of the chunks.
-    """
+    """One question to be written; questions are accepted in the order of their numbers."""
 
     number: int
     type: Type
@@ -191,8 +175,6 @@ class VerifiedQuestion:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A candidate that was not accepted: why, in one of a few phrases, and the details."""
-
     candidate: Candidate
     reason: str
     detail: str = ""
@@ -281,10 +263,7 @@ def query_language(query: str) -> str:
 
 
 def evidence_text(spans: Sequence[Span], corpus: Corpus) -> str:
-    """Return spans as JSON: document, start, end (exclusive) and the document's own text.
-
-    Of long texts, only the beginning is there.
-    """
+    """Return spans as JSON, with the beginning of their texts."""
     places = [span.to_dict(corpus) for span in spans]
     for place in places:
         place["text"] = str(place["text"])[: EVIDENCE // len(spans)]
@@ -323,8 +302,7 @@ def generate_questions(
         judge = make_judge(plan, asked=[KINDS], budget=budget)
     check_takes(judge)
     generator = Generator(ChunkIndex(corpus), judge, request, plan=plan)
-    run = partial(generator.run, concurrency=concurrency, spent=lambda: budget.spent)
-    run_sync(run)
+    run_sync(partial(generator.run, concurrency=concurrency, spent=lambda: budget.spent))
     return generator.result(stopped=budget.spent)
 
 
@@ -339,12 +317,7 @@ def check_takes(judge: Judge) -> None:
 class ChunkSampler:
     """Chooses the chunks of each candidate, so that all documents get about the same number.
 
-    The choice depends on the corpus, the seed, and how many questions of each document were
-    accepted; never on time.
-
-    Attributes:
-        tried: document -> how many candidates began with it.
-        accepted: document -> how many of these were accepted.
+    `tried` and `accepted` count the candidates that began with a document.
     """
 
     def __init__(self, index: ChunkIndex, request: QuestionRequest) -> None:
@@ -367,10 +340,7 @@ class ChunkSampler:
         return sum(self._counts.values())
 
     def wave(self, missing: Mapping[str, int]) -> list[Candidate]:
-        """Return the next candidates: as many as are missing, within the limits.
-
-        Of a chunk, at most LARGEST are in a wave; later ones avoid the queries of earlier ones.
-        """
+        # of a chunk, at most LARGEST are in a wave: later ones avoid the queries of earlier ones
         self._pending.clear()
         wave: list[Candidate] = []
         for kind in TYPES:
@@ -410,36 +380,31 @@ class ChunkSampler:
         others = [other for other in similar if other.id != chunk.id]
         apart = [other for other in others if other.document != chunk.document]
         near = (apart if kind == "compare" else []) or others
-        if not near:
-            near = [other for other in self._corpus.chunks if other.id != chunk.id]
-            return chunk, random.choice(near)
-        return chunk, random.choice(near[:PARTNERS])
+        near = near[:PARTNERS] or [other for other in self._corpus.chunks if other.id != chunk.id]
+        return chunk, random.choice(near)
 
 
-def grouped(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    """Yield the candidates that one reply writes together."""
+def grouped(candidates: Sequence[Candidate]) -> Iterable[list[Candidate]]:
+    """Return the candidates that one reply writes together."""
     groups: dict[object, list[Candidate]] = {}
     for candidate in candidates:
         ids = tuple(chunk.id for chunk in candidate.chunks)
         key = candidate.type, ids, candidate.persona, candidate.language
         groups.setdefault(key, []).append(candidate)
-    yield from groups.values()
+    return groups.values()
 
 
+@dataclass(eq=False)
 class VerificationError(Exception):
-    """A question was not verified: the reason in a few words, and details.
+    """A question was not verified; with a `cause` if the judge did not answer."""
 
-    Attributes:
-        cause: why the judge did not answer; None if it did.
-    """
-
-    def __init__(self, reason: str, detail: str = "", cause: Cause | None = None) -> None:
-        super().__init__(reason)
-        self.reason, self.detail, self.cause = reason, detail, cause
+    reason: str
+    detail: str = ""
+    cause: Cause | None = None
 
 
 def shown_text(chunk: Chunk) -> str:
-    """Return a chunk's text as a judge reads it: after its headings, unless it begins with them."""
+    """Return a chunk's text after its headings, unless it begins with them."""
     last = chunk.heading.rpartition(" > ")[2]
     return chunk.text if last in chunk.text[: len(last) + 10] else f"{chunk.heading}\n{chunk.text}"
 
@@ -461,12 +426,6 @@ class QuestionVerifier:
         self.usage = NOTHING_SPENT
 
     async def ask(self, question: Question[T]) -> T:
-        """Return the judge's reply.
-
-        Raises:
-            VerificationError: the judge did not answer, or a panel is split on whether there is an
-                answer: some checks need one, others need that there is none.
-        """
         if self.breaker and self.breaker.reason:
             raise VerificationError(NO_REPLY, self.breaker.reason)
         outcome = await outcome_of(self.judge, question)
@@ -480,6 +439,7 @@ class QuestionVerifier:
                 f"{question.kind}: {outcome.cause}: {one_line(outcome.message, 300)}",
                 outcome.cause,
             )
+        # some checks need an answer, others that there is none: a split panel is neither
         if isinstance(outcome.value, FoundAnswer) and outcome.value.split:
             raise VerificationError(
                 "judges disagree", f"{question.kind}: as many found an answer as not"
@@ -500,10 +460,8 @@ class QuestionVerifier:
 
     async def check_insufficient(self, query: str, chunk: Chunk) -> None:
         if found := await self._find(query, [chunk]):
-            answer = one_line(found[0], 200)
-            raise VerificationError(
-                "one span is enough", f"{chunk.id} alone has an answer: {answer}"
-            )
+            detail = f"{chunk.id} alone has an answer: {one_line(found[0], 200)}"
+            raise VerificationError("one span is enough", detail)
 
     async def check_unanswerable(self, query: str) -> None:
         if found := await self._find(query, self.nearest(query)):
@@ -512,7 +470,7 @@ class QuestionVerifier:
             raise VerificationError("answerable", seen)
 
     def nearest(self, query: str, listed: Sequence[Chunk] = ()) -> list[Chunk]:
-        """Return the chunks that must not answer an unanswerable query: first the listed ones."""
+        """Return the chunks that must not answer an unanswerable query."""
         every = (*listed, *self.index.search(query, WHOLE), *self.index.corpus.chunks)
         return list({chunk.id: chunk for chunk in every}.values())[: max(WHOLE, len(listed))]
 
@@ -545,13 +503,7 @@ class QuestionVerifier:
 
 
 class Generator:
-    """Generates questions; `result` is available at any time, also after an interruption.
-
-    Args:
-        index: the documents, and their chunks.
-        judge: takes the kinds of question in KINDS.
-        plan: its limit on failures in a row applies.
-    """
+    """Generates questions; `result` is available at any time, also after an interruption."""
 
     def __init__(
         self, index: ChunkIndex, judge: Judge, request: QuestionRequest, *, plan: Plan | None = None
@@ -573,10 +525,7 @@ class Generator:
         spent: Callable[[], str | None] = lambda: None,
         on_candidate: Callable[[int, int], None] = lambda _done, _of: None,
     ) -> None:
-        """Generate; stop before the next candidate if the budget is `spent`.
-
-        `on_candidate` is called with the number of decided candidates, and of all of this wave.
-        """
+        """Generate until the budget is `spent`; report each decided candidate of a wave."""
 
         def stopped() -> str | None:
             return spent() or self._breaker.reason
@@ -590,7 +539,6 @@ class Generator:
                 self._settle()
 
     def result(self, *, stopped: str | None = None) -> Generated:
-        """Return what is verified so far; `stopped` is the reason if it was interrupted."""
         self._settle()
         order = {name: number for number, name in enumerate(TYPES)}
         questions = sorted(self._accepted, key=lambda question: order[question.candidate.type])
@@ -633,22 +581,18 @@ class Generator:
                 self._queries[chunk.id].append(query)
 
     def _rarest(self, query: str) -> Sequence[str]:
-        """Return a query's rarest terms; any query may have those that no chunk has."""
+        # any query may have terms that no chunk has: they come last
         return rarest_terms(query, lambda term: self.index.frequency(term) or math.inf)
 
     def _near(self, query: str) -> Collection[str]:
-        """Return the accepted queries that share a rare term with a query."""
         return {other: None for term in self._rarest(query) for other in self._by_term[term]}.keys()
 
     def _decide(self, decision: VerifiedQuestion | Rejected) -> None:
         self._decided.append(decision)
-        if isinstance(decision, Rejected) and decision.cause:
-            self._breaker.add({decision.cause}, decision.detail)
-        else:
-            self._breaker.add({None}, None)
+        rejected = decision if isinstance(decision, Rejected) else None
+        self._breaker.add({rejected and rejected.cause}, rejected and rejected.detail)
 
     async def _write(self, group: Sequence[Candidate]) -> None:
-        """Have one reply written, and verify each of its questions."""
         first = group[0]
         avoid = dict.fromkeys(query for chunk in first.chunks for query in self._queries[chunk.id])
         question = WriteQuestions(
@@ -677,11 +621,7 @@ class Generator:
         await gather(map(decide, group, drafts))
 
     async def _verified(self, candidate: Candidate, draft: DraftQuestion) -> VerifiedQuestion:
-        """Return a draft that passes every check, the cheapest first.
-
-        Raises:
-            VerificationError: it does not pass one, or the judge did not answer.
-        """
+        """Return a draft that passes every check, the cheapest first."""
         query, chunks, verifier = draft.query, candidate.chunks, self._verifier
         unanswerable, paired = candidate.type == UNANSWERABLE, candidate.type in PAIRED
         if not draft.reference or not (unanswerable or draft.claims):
@@ -728,11 +668,7 @@ class Generator:
 
 
 def find_spans(draft: DraftQuestion, chunks: Sequence[Chunk]) -> list[tuple[int, Span]]:
-    """Return where each quote is, as whole sentences, after the number of its chunk from 0.
-
-    Raises:
-        VerificationError: a quote is in none of the chunks.
-    """
+    """Return where each quote is, as whole sentences, after the number of its chunk from 0."""
     spans: list[tuple[int, Span]] = []
     finders = [QuoteFinder(chunk.text) for chunk in chunks]
     for number, words in draft.quotes:
@@ -755,8 +691,7 @@ def planned_questions(
 ) -> Iterator[WriteQuestions | FindAnswer | VerifyClaims | DetectAbstention]:
     """Yield the questions that a judge is asked, with assumed texts, to estimate what they cost.
 
-    One candidate per requested question is assumed, and that all are verified; with `most`, as
-    many candidates as there may be.
+    Assumed is one verified candidate per requested question; with `most`, as many as there may be.
     """
     sampler = ChunkSampler(index, request)
     for _ in range(ATTEMPTS if most else 1):
