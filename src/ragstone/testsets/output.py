@@ -22,35 +22,28 @@ RECORD_FIELDS = "ragstone n seed"
 
 
 def write_dataset(samples: Sequence[Sample], path: Path, record: Mapping[str, object]) -> None:
-    """Write rows in the format of the file's ending, which replaces the file as a whole.
-
-    The record of where they came from is written first, with the SHA-256 of the file: a data set is
-    never without it.
-    """
-
+    # the record is written before the file is moved into place: a data set is never without it
     def write(file: Path) -> None:
         write_samples(samples, file, suffix=path.suffix.lower())
         digest = sha256(file.read_bytes()).hexdigest()
         whole = {**record, "file": path.name, "sha256": digest}
-        text = json.dumps(whole, indent=2, ensure_ascii=False)
-        write_text(provenance_path(path), text + "\n")
+        write_text(provenance_path(path), json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
 
     write_file(path, write)
 
 
 def write_rejected(rejected: Iterable[Rejected], path: Path) -> None:
-    lines: list[str] = []
-    for each in rejected:
-        row: dict[str, object] = {
-            "reason": each.reason,
-            "detail": each.detail,
-            "type": each.candidate.type,
-            "chunks": [chunk.id for chunk in each.candidate.chunks],
+    rows = (
+        {
+            "reason": one.reason,
+            "detail": one.detail,
+            "type": one.candidate.type,
+            "chunks": [chunk.id for chunk in one.candidate.chunks],
+            **(one.draft.model_dump(mode="json") if one.draft else {}),
         }
-        if each.draft:
-            row |= each.draft.model_dump(mode="json")
-        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-    write_text(path, "".join(lines))
+        for one in rejected
+    )
+    _write_lines(rows, path)
 
 
 def write_chunks(chunks: Sequence[Chunk], path: Path) -> None:
@@ -58,6 +51,10 @@ def write_chunks(chunks: Sequence[Chunk], path: Path) -> None:
         {"id": each.id, "text": each.text, "document": each.document, "title": each.heading}
         for each in chunks
     )
+    _write_lines(rows, path)
+
+
+def _write_lines(rows: Iterable[Mapping[str, object]], path: Path) -> None:
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
@@ -78,10 +75,7 @@ def check_generated_by_us(path: Path | None, fields: str) -> None:
 
 
 def check_replaceable(path: Path) -> int:
-    """Check that a file does not exist, or is one that was generated and not changed since.
-
-    Return the number of its questions; 0 if it does not exist.
-    """
+    """Return the number of questions of a file that was generated and not changed since, or 0."""
     if not path.exists():
         return 0
     with suppress(OSError, ValueError, TypeError, KeyError):
@@ -95,10 +89,6 @@ def check_replaceable(path: Path) -> int:
 
 
 def valid_samples(found: SetCheck) -> list[Sample]:
-    """Return the valid rows with corrected relevance.
-
-    The ids before the correction are in the tag `relevance_before`, findings in `warnings`.
-    """
     samples: list[Sample] = []
     for row in found.with_status("valid", "corrected"):
         sample, tags = row.corrected, dict(row.sample.tags)
@@ -111,7 +101,6 @@ def valid_samples(found: SetCheck) -> list[Sample]:
 
 
 def rejected_samples(found: SetCheck) -> list[Sample]:
-    """Return the rejected and unchecked rows, with the reasons in the tag `rejected_because`."""
     return [
         row.sample.model_copy(
             update={"tags": {**row.sample.tags, "rejected_because": _messages(row.errors)}}

@@ -1,7 +1,7 @@
 """The evaluations of one pytest session: marks as options, shared judges, messages, the summary.
 
 All tests of a session share its judges, one budget and one event loop. Quoted texts come from
-outside: each is printed as one line without control characters.
+outside, so they are printed as lines without control characters.
 """
 
 import os
@@ -44,8 +44,8 @@ from ragstone.metrics.claim_checks import Check
 from ragstone.reports.format import CAUSES, LABELS, decimal, dollars, interval
 from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.results.run import Run
-from ragstone.types.claim import JudgedClaim, Label, Texts
-from ragstone.types.config import SETTINGS, JudgePlan, Plan, Source, in_python
+from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.config import SETTINGS, JudgePlan, Plan, Source
 from ragstone.types.gate import FLAGS, GateResult
 from ragstone.types.questions import Question
 from ragstone.types.reply import Reply, Usage
@@ -126,13 +126,14 @@ def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tup
     try:
         given = signature(_load).bind(folder, *mark.args, **mark.kwargs)
     except TypeError as error:
-        options = "sheet=None, columns=None, limit=None, sample=None, seed=0"
-        shape = f'rag_dataset("answers.jsonl", {options})'
-        raise pytest.Collector.CollectError(f"invalid marker: {error}; expected {shape}") from None
+        raise pytest.Collector.CollectError(
+            f'invalid marker: {error}; expected rag_dataset("answers.jsonl", sheet=None, '
+            "columns=None, limit=None, sample=None, seed=0)"
+        ) from None
     try:
         dataset = _load(*given.args, **given.kwargs)
     except UsageError as error:
-        raise pytest.Collector.CollectError(f"rag_dataset: {in_tests(str(error))}") from None
+        raise pytest.Collector.CollectError(f"rag_dataset: {error}") from None
     # each row is a data set that knows which fields other rows have, and what failed
     known = dataset.contents.fields.union(chain.from_iterable(dataset.failures.values()))
     source = Source(name=dataset.source.name, rows=1, notes=dataset.source.notes)
@@ -162,10 +163,7 @@ FIELDS = ("judge", "base_url", "max_cost", "max_calls")
 
 
 def plan_of(config: pytest.Config) -> Plan:
-    """Return the plan: options first, RAGSTONE_JUDGE, the ini file, then the file `rag_config`.
-
-    Limits are divided among xdist workers.
-    """
+    """Return the plan: options first, RAGSTONE_JUDGE, the ini file, then the file `rag_config`."""
 
     def setting(name: str) -> str:
         option = config.getoption(f"rag_{name}")
@@ -183,10 +181,9 @@ def plan_of(config: pytest.Config) -> Plan:
 
 
 def worker_share(plan: Plan, worker: Mapping[str, object]) -> Plan:
-    """Return the plan with an xdist worker's share of its limits.
+    """Return the plan with a worker's share of its limits; `worker` is xdist's `workerinput`.
 
-    `worker` is xdist's `workerinput`; empty without workers. The first workers share the
-    remainder; workers with custom ids (`--tx popen//id=x`) get none of it.
+    The first workers share the remainder; those with custom ids (`--tx popen//id=x`) get none.
     """
     count = cast("int", worker.get("workercount", 1))
     named = re.fullmatch(r"gw(\d+)", str(worker.get("workerid", "gw0")))
@@ -204,35 +201,30 @@ def worker_share(plan: Plan, worker: Mapping[str, object]) -> Plan:
 
 
 def evidence_of(sample: Sample, claim: JudgedClaim) -> list[str]:
-    if not claim.evidence:
-        return [nearest(sample, claim)]
-    doubt = " (quoted by the judge, but not found there)"
-    return [
-        f"evidence in {_place(claim.against, evidence.context)}{'' if evidence.verified else doubt}"
-        f": {evidence.quote}"
-        for evidence in claim.evidence
-    ]
-
-
-def nearest(sample: Sample, claim: JudgedClaim) -> str:
+    """Return the judge's quotes; without any, the sentence that is most like the claim."""
+    whole = f"the {claim.against}"
+    by_number = "context {}" if claim.against == "contexts" else whole
+    if claim.evidence:
+        doubt = " (quoted by the judge, but not found there)"
+        return [
+            f"evidence in {by_number.format(evidence.context + 1)}"
+            f"{'' if evidence.verified else doubt}: {evidence.quote}"
+            for evidence in claim.evidence
+        ]
     check = Check("response", claim.against)
     sentences = [
         (number, sentence.text)
-        for number, text in enumerate(check.sources(sample))
+        for number, text in enumerate(check.sources(sample), 1)
         for sentence in split_sentences(text)
     ]
     if not sentences:
-        return check.no_sources_reason
+        return [check.no_sources_reason]
     similarity = compare_texts(claim.text, [text for _, text in sentences])
     best = max(range(len(similarity)), key=similarity.__getitem__)
     if not similarity[best]:
-        return f"nothing in the {claim.against} is similar"
+        return [f"nothing in {whole} is similar"]
     number, text = sentences[best]
-    return f"closest in {_place(claim.against, number)}: {text}"
-
-
-def _place(against: Texts, number: int) -> str:
-    return f"context {number + 1}" if against == "contexts" else f"the {against}"
+    return [f"closest in {by_number.format(number)}: {text}"]
 
 
 MAX_TEXT = 300
@@ -288,12 +280,7 @@ class ScoreMissingError(RagstoneError):
 
 
 def check(run: Run, spent: str | None) -> None:
-    """Return if a sample passes; `spent` is the reason to skip its test if the budget ran out.
-
-    Raises:
-        AssertionError: a score misses its threshold, is undefined, or was imputed by a policy.
-        ScoreMissingError: a score failed.
-    """
+    """Return if a sample passes; `spent` is the reason to skip its test if the budget ran out."""
     __tracebackhide__ = True
     scores = run.rows[0].scores
     missed: list[GateResult] = []
@@ -318,20 +305,8 @@ def check(run: Run, spent: str | None) -> None:
         raise ScoreMissingError("\n".join(failures))
 
 
-_FLAGS = (
-    (r"--model or --judge", "--rag-judge"),
-    (r"--(judge|base-url|max-calls|max-cost)\b", r"--rag-\1"),
-)
-
-
-def in_tests(message: str) -> str:
-    for flag, ours in _FLAGS:
-        message = re.sub(flag, ours, message)
-    return in_python(message)
-
-
 class WorkerReport(FrozenModel):
-    """The scores of one sample without their claims, the judge, the cost, and the file's notes."""
+    """The scores of one sample without their claims, and what else the summary needs."""
 
     judge: str | None
     metrics: dict[str, MetricInfo]
@@ -356,10 +331,7 @@ HEAD = ("metric", "mean", "95% interval", "scored", "undefined", "failed", "impu
 
 
 def summary_lines(texts: Iterable[str], skipped: Iterable[str]) -> Iterator[str]:
-    """Yield the summary of the tests' reports (JSON) and of the skip reasons.
-
-    Samples are treated as independent, also those of one test.
-    """
+    """Yield the summary of the tests' reports (JSON) and of the skip reasons."""
     reports = [WorkerReport.model_validate_json(text) for text in texts]
     if judges := sorted({report.judge for report in reports if report.judge is not None}):
         yield f"judge: {', '.join(judges)}"
@@ -454,10 +426,7 @@ class JudgePool:
         return any(judge is made for made in self._named.values())
 
     def open(self, get_judge: Callable[[], Judge]) -> Judge:
-        """Open a judge for the rest of the session.
-
-        One thread at a time calls `get_judge`, because it may be a fixture.
-        """
+        """Open a judge; one thread at a time calls `get_judge`, because it may be a fixture."""
         __tracebackhide__ = True
         with self._lock:
             judge = get_judge()
@@ -471,7 +440,7 @@ class JudgePool:
 
 
 LIMITS = ("max_calls", "max_cost")
-SESSION_OPTIONS: Mapping[str, str] = {
+SESSION_OPTIONS = {
     "max_calls": "--rag-max-calls",
     "max_cost": "--rag-max-cost",
     "config": "--rag-config",
@@ -485,7 +454,7 @@ FACTORY_ONLY = ("base_url", "embedding_model")
 
 
 def _short_traceback(function: Callable[P, T]) -> Callable[P, T]:
-    """Raise our own errors without internal frames, and with pytest's option names."""
+    """Raise our own errors without internal frames."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -493,7 +462,6 @@ def _short_traceback(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **kwargs)
         except RagstoneError as error:
-            error.args = (in_tests(str(error)),)
             raise error.with_traceback(None) from None
 
     return call
@@ -529,10 +497,6 @@ class RagSession:
 
     @_short_traceback
     def judge(self) -> Judge:
-        """Return the judge of the settings.
-
-        If its key, URL or extra is missing, the test is skipped, or fails with `rag_no_skip`.
-        """
         __tracebackhide__ = True
         return self._named(self._plan)
 
@@ -556,8 +520,6 @@ class RagSession:
         """Evaluate a sample; fail or skip the test if it misses a threshold.
 
         `judge` returns the judge to use if the options name none; the default is the settings'.
-        With `allow_abstention`, a response that abstains passes, unless it is blank; the judge is
-        asked about it if it misses a threshold.
         """
         __tracebackhide__ = True
         given = self._plan_for(options)
@@ -592,7 +554,7 @@ class RagSession:
         if run.counts.over_budget:
             reason = self._budget.spent or "the judge's own budget is spent"
             shared = "; each worker has its share of the limit" if self._is_worker else ""
-            spent = f"{SKIPPED}{in_tests(reason)}{shared}"
+            spent = f"{SKIPPED}{reason}{shared}"
         try:
             check(run, spent)
         except AssertionError:
@@ -637,7 +599,7 @@ class RagSession:
         try:
             return self._judges.named(plan)
         except JudgeNotConfiguredError as error:
-            self._skip(in_tests(str(error)))
+            self._skip(str(error))
 
     def _skip(self, reason: str) -> NoReturn:
         __tracebackhide__ = True
@@ -646,7 +608,6 @@ class RagSession:
         pytest.skip(f"{SKIPPED}{reason}")
 
     def take_reports(self) -> list[str]:
-        """Return the reports of samples evaluated since the last call, as JSON."""
         reports, self._reports = self._reports, []
         return reports
 
