@@ -410,7 +410,7 @@ def test_the_default_shares_of_a_hundred() -> None:
 )
 def test_what_is_no_list_of_types(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        parse_types(text)
+        QuestionRequest(1, parse_types(text))
 
 
 @pytest.fixture

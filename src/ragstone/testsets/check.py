@@ -57,7 +57,6 @@ COPY = 0.5
 """Share of a query's words that its chunk has in the same order, for the same warning."""
 SHOWN = 160
 """Characters shown of a claim or a query in a message."""
-
 _FIGURE = re.compile(r"\d+")
 KINDS = (ExtractClaims.kind, VerifyClaims.kind, GradeContexts.kind, FindAnswer.kind)
 Severity: TypeAlias = Literal["error", "warning"]
@@ -100,14 +99,7 @@ _TAG_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong with a row.
-
-    Attributes:
-        row: the id of the row.
-        check: one of CHECKS.
-        severity: rows with an error are not valid.
-        evidence: places in the documents that show it.
-    """
+    """What is wrong with a row: its id, one of CHECKS, and places that show it."""
 
     row: str
     check: str
@@ -121,7 +113,6 @@ class RowCheck:
     """What was found out about a row.
 
     Attributes:
-        type: what kind of question it should be.
         support: the places that support its reference.
         relevance: its relevance, corrected; None if it is right, or cannot be corrected.
         leak: the share of the query's rare words that its chunks have; None without any.
@@ -158,13 +149,7 @@ class RowCheck:
 
 @dataclass(frozen=True)
 class SetCheck:
-    """The check of a test set, its rows in order.
-
-    Attributes:
-        name: of the test set.
-        judge, description: the judge that decided, and what it is.
-        notes: what concerns the whole set, such as ids that match no chunk.
-    """
+    """The check of a test set: its rows in order, and notes on the whole set."""
 
     name: str
     corpus: Corpus
@@ -329,6 +314,10 @@ class _Row:
     relevance: dict[str, float] = field(default_factory=dict[str, float])
 
     @property
+    def chunks(self) -> list[Chunk]:
+        return [chunk for chunks in self.listed.values() for chunk in chunks]
+
+    @property
     def has_relevant(self) -> bool:
         return any(grade > 0 for grade in self.relevance.values())
 
@@ -346,16 +335,12 @@ class _Row:
 
 @dataclass
 class _Checker:
-    """Checks rows.
-
-    Without a judge that `decides`, relevant ids are only replaced, not refined. They are names of
-    documents in a row that has such names, or, without known ids, in a set `by_document`.
-    """
-
     verifier: QuestionVerifier
     ids_known: bool
     by_document: bool
+    """Whether relevant ids are names of documents, in rows without known ids."""
     decides: bool
+    """Whether the judge may refine relevant ids; otherwise they are only replaced."""
 
     @property
     def index(self) -> ChunkIndex:
@@ -379,10 +364,11 @@ class _Checker:
             if row.type == "unanswerable":
                 await self._check_unanswerable(row)
             else:
-                await self._check_support(row)
-                await self._check_relevance(row)
+                chunks, others = self._nearest(row)
+                await self._check_support(row, chunks, others)
+                await self._check_relevance(row, chunks, others)
                 if row.type == "multi":
-                    await self._check_several(row)
+                    await self._check_several(row, chunks, others)
         except VerificationError as error:
             row.add("not_checked", f"not checked: {error.detail}")
         relevance = row.relevance if row.has_relevant and row.relevance != given else None
@@ -404,20 +390,18 @@ class _Checker:
                 row.add("vague", f"{words!r} may refer to anything", severity="warning")
         if row.type != "unanswerable" and answer_in_query(sample.query, row.reference):
             row.add("answer_in_query", f"all of {one_line(row.reference, SHOWN)!r} is in the query")
-        chunks = [chunk for found in row.listed.values() for chunk in found]
-        if not chunks:
+        if not row.listed:
             return None
-        texts = [chunk.text for chunk in chunks]
+        texts = [chunk.text for chunk in row.chunks]
         leak = query_overlap(sample.query, texts, self.index)
         if leak is not None and leak >= LEAK and longest_copy(sample.query, texts) >= COPY:
-            names = listing([chunk.id for chunk in chunks], 2)
+            names = listing([chunk.id for chunk in row.chunks], 2)
             message = f"it copies words of {names}, with {leak:.0%} of its rare words"
             row.add("leak", message, severity="warning")
         return leak
 
     async def _check_unanswerable(self, row: _Row) -> None:
-        listed = [chunk for found in row.listed.values() for chunk in found]
-        chunks = self.verifier.nearest(row.sample.asked, listed)
+        chunks = self.verifier.nearest(row.sample.asked, row.chunks)
         asked = FindAnswer(query=row.sample.asked, contexts=_texts(chunks))
         answer = await self.verifier.ask(asked)
         if answer.found:
@@ -428,25 +412,21 @@ class _Checker:
             message = f"there {words} an answer in {where or 'the documents'}: {text!r}"
             row.add("answerable", message, _spans(answer.evidence, chunks), severity)
 
-    def _near(self, row: _Row) -> list[Chunk]:
-        """Return the chunks nearest to the query and the reference that are not listed."""
-        listed = {chunk.id for found in row.listed.values() for chunk in found}
-        similar = self.index.search(f"{row.sample.asked}\n{row.reference}", NEAR + len(listed))
-        return [chunk for chunk in similar if chunk.id not in listed][:NEAR]
-
-    def _best(self, row: _Row) -> list[Chunk]:
-        """Return the listed chunks; of a long document, those nearest to the row."""
-        chunks: list[Chunk] = []
-        for found in row.listed.values():
-            if len(found) > 2 * NEAR:
-                text = f"{row.sample.asked}\n{row.reference}"
+    def _nearest(self, row: _Row) -> tuple[list[Chunk], list[Chunk]]:
+        """Return the listed chunks, or of a long document the nearest ones, and others nearby."""
+        text = f"{row.sample.asked}\n{row.reference}"
+        ids = {chunk.id for chunk in row.chunks}
+        similar = self.index.search(text, NEAR + len(ids))
+        others = [chunk for chunk in similar if chunk.id not in ids][:NEAR]
+        listed: list[Chunk] = []
+        for name, chunks in row.listed.items():
+            if len(chunks) > 2 * NEAR:
                 similar = self.index.search(text, len(self.index.corpus.chunks))
-                inside = {chunk.id for chunk in found}
-                found = [chunk for chunk in similar if chunk.id in inside][: 2 * NEAR]
-            chunks += found
-        return chunks
+                chunks = [chunk for chunk in similar if chunk.document == name][: 2 * NEAR]
+            listed += chunks
+        return listed, others
 
-    async def _check_support(self, row: _Row) -> None:
+    async def _check_support(self, row: _Row, listed: list[Chunk], others: list[Chunk]) -> None:
         if not row.reference:
             return
         row.claims = row.sample.reference_claims or ()
@@ -455,7 +435,7 @@ class _Checker:
             found = await self.verifier.ask(asked)
             row.claims = tuple(claim.text for claim in found) or (row.reference,)
         best: dict[str, tuple[Verdict, list[Chunk]]] = {}
-        for chunks in (self._best(row), self._near(row)):
+        for chunks in (listed, others):
             left = [
                 claim
                 for claim in row.claims
@@ -487,17 +467,15 @@ class _Checker:
             message = f"the documents {words} {one_line(claim, SHOWN)!r}{reason}"
             row.add("unsupported", message, spans, "error" if sure else "warning")
 
-    async def _check_relevance(self, row: _Row) -> None:
+    async def _check_relevance(self, row: _Row, listed: list[Chunk], others: list[Chunk]) -> None:
         """Check that the listed chunks have the answer, and find others that have it."""
-        chunks, others = self._best(row), self._near(row)
-        every = [*chunks, *others]
-        if any(f.check == "unsupported" for f in row.findings):
+        if any(finding.check == "unsupported" for finding in row.findings):
             return
-        if not every:
+        if not listed and not others:
             message = "no chunk shares a word with the query"
             row.add("unsupported", message, severity="warning")
             return
-        held = await self._holders(row, chunks, others)
+        held = await self._holders(row, listed, others)
         if not held and not row.listed and not row.reference:
             severity: Severity = "error" if self.decides else "warning"
             row.add("unsupported", "no chunk near the query has an answer", severity=severity)
@@ -548,10 +526,9 @@ class _Checker:
             raise VerificationError(NO_REPLY, detail)
         return {every[number].id for number in quoted(answer)}
 
-    async def _check_several(self, row: _Row) -> None:
+    async def _check_several(self, row: _Row, listed: list[Chunk], others: list[Chunk]) -> None:
         """Check that no chunk alone is enough."""
-        listed = self._best(row)
-        for chunk in [*listed, *self._near(row)][: max(ALONE, len(listed))]:
+        for chunk in [*listed, *others][: max(ALONE, len(listed))]:
             texts = _texts([chunk])
             if row.claims:
                 asked = VerifyClaims(claims=row.claims, contexts=texts)

@@ -9,7 +9,7 @@ repetition, and how many questions a document has, does not depend on which repl
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
@@ -91,19 +91,6 @@ def parse_types(text: str) -> Mapping[str, float]:
             shares[name] = float(value)
         except ValueError:
             shares[name] = math.nan
-    return check_shares(shares)
-
-
-def check_shares(shares: Mapping[str, float]) -> Mapping[str, float]:
-    for name, share in shares.items():
-        if name not in SHARES:
-            raise UnknownNameError("type of question", name, SHARES)
-        if not 0 <= share < math.inf:
-            raise UsageError(
-                f"the share of {name} must be a number from 0; write single=40,multi=20"
-            )
-    if not sum(shares.values()):
-        raise UsageError("the shares of the types add up to 0; give one type more than 0")
     return shares
 
 
@@ -114,7 +101,7 @@ class QuestionRequest:
     Attributes:
         n: the number of questions.
         types: type -> share; any positive numbers.
-        brief: what the questions are about, or for; the user's words.
+        brief: what the questions are about, or for.
         personas, languages: who asks, and in which language; they take turns.
     """
 
@@ -128,7 +115,15 @@ class QuestionRequest:
     def __post_init__(self) -> None:
         if self.n < 1:
             raise UsageError(f"the number of questions must be 1 or more, got {self.n}")
-        check_shares(self.types)
+        for name, share in self.types.items():
+            if name not in SHARES:
+                raise UnknownNameError("type of question", name, SHARES)
+            if not 0 <= share < math.inf:
+                raise UsageError(
+                    f"the share of {name} must be a number from 0; write single=40,multi=20"
+                )
+        if not sum(self.types.values()):
+            raise UsageError("the shares of the types add up to 0; give one type more than 0")
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -140,6 +135,11 @@ class QuestionRequest:
         for name in sorted(exact, key=lambda name: counts[name] - exact[name])[:left]:
             counts[name] += 1
         return counts
+
+    def missing(self, questions: Iterable["VerifiedQuestion"]) -> Mapping[str, int]:
+        """Return type -> how many questions are missing beside these."""
+        made = Counter[str](question.candidate.type for question in questions)
+        return {name: n - made[name] for name, n in self.counts.items() if n > made[name]}
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,7 @@ class VerifiedQuestion:
     """A question that was kept.
 
     Attributes:
-        relevant: the chunks that it was written from, and others that answer it; none if it is
-            unanswerable.
+        relevant: the chunks that answer it.
         spans: the verbatim evidence; of an unanswerable question, what comes closest.
         leak: the share of its rare words that its chunks have.
     """
@@ -181,14 +180,16 @@ class Rejected:
     draft: DraftQuestion | None = None
     cause: Cause | None = None
 
+    @property
+    def query(self) -> str:
+        return self.draft.query if self.draft else ""
+
 
 @dataclass(frozen=True)
 class Generated:
     """What was generated.
 
     Attributes:
-        questions: the accepted ones, by type.
-        rejected: the others, in the order of their numbers.
         empty: the documents without an accepted question.
         stopped: why it stopped early; None if it did not.
     """
@@ -239,9 +240,7 @@ class Generated:
     @property
     def missing(self) -> Mapping[str, int]:
         """Type -> how many questions are missing."""
-        made = Counter[str](question.candidate.type for question in self.questions)
-        counts = self.request.counts.items()
-        return {name: n - made[name] for name, n in counts if n > made[name]}
+        return self.request.missing(self.questions)
 
     @property
     def reasons(self) -> Mapping[str, int]:
@@ -285,11 +284,10 @@ def generate_questions(
 
     Args:
         docs: a folder, files, or documents that were read before.
-        request: the number of questions, and their types.
+        request: what to generate.
         judge: an LLM, or its name, such as `openai:gpt-4o-mini`; it writes and verifies.
         concurrency: how many candidates are written at once.
-        max_calls: the most calls of a judge that is given by its name; then what is verified so
-            far is returned.
+        max_calls: a limit of a judge that is given by its name; what is verified so far is kept.
         max_cost: the same in US dollars.
 
     Raises:
@@ -358,17 +356,14 @@ class ChunkSampler:
         """Return the next chunk of the document with the fewest questions, and its partner."""
         if kind in PAIRED and len(self._corpus.chunks) < 2:
             return None
-        open_ones = [
+        names = [
             name
             for name, chunks in self._shuffled.items()
             if self.tried[name] < self._most and self._pending[name] < LARGEST * len(chunks)
         ]
-        if not open_ones:
+        if not names:
             return None
-        name = min(
-            open_ones,
-            key=lambda name: (self.accepted[name] + self._pending[name], self.tried[name]),
-        )
+        name = min(names, key=lambda n: (self.accepted[n] + self._pending[n], self.tried[n]))
         turn = self.tried[name]
         chunk = self._shuffled[name][turn % len(self._shuffled[name])]
         self.tried[name] += 1
@@ -414,10 +409,7 @@ def quoted(answer: FoundAnswer) -> list[int]:
 
 
 class QuestionVerifier:
-    """Asks a judge about questions, and adds up the cost; a breaker stops it after failures.
-
-    Each `check_...` raises a VerificationError if the question does not pass.
-    """
+    """Asks a judge about questions; a VerificationError is raised if one does not pass."""
 
     def __init__(
         self, index: ChunkIndex, judge: Judge, breaker: CircuitBreaker | None = None
@@ -531,7 +523,10 @@ class Generator:
             return spent() or self._breaker.reason
 
         async with self._judge:
-            while not stopped() and (wave := self._sampler.wave(self._missing())):
+            while not stopped():
+                wave = self._sampler.wave(self.request.missing(self._accepted))
+                if not wave:
+                    break
                 groups = takewhile(lambda _: not stopped(), grouped(wave))
                 async with worker_pool(groups, self._write, concurrency=concurrency) as done:
                     async for _ in done:
@@ -553,23 +548,15 @@ class Generator:
             stopped or self._breaker.reason,
         )
 
-    def _missing(self) -> Mapping[str, int]:
-        made = Counter[str](question.candidate.type for question in self._accepted)
-        return {name: n - made[name] for name, n in self.request.counts.items()}
-
     def _settle(self) -> None:
         """Accept what is verified, in the order of the numbers, unless it repeats another."""
         decided = sorted(self._decided, key=lambda decision: decision.candidate.number)
         self._decided = []
         for decision in decided:
-            if isinstance(decision, Rejected):
-                query = decision.draft.query if decision.draft else ""
-            else:
-                query = decision.query
-                if same := near_duplicate(query, self._near(query), self.index):
-                    draft = DraftQuestion(query=query, reference=decision.reference)
-                    decision = Rejected(decision.candidate, "duplicate", f"of {same!r}", draft)
-            candidate = decision.candidate
+            candidate, query = decision.candidate, decision.query
+            if isinstance(decision, VerifiedQuestion) and (same := self._repeated(query)):
+                draft = DraftQuestion(query=query, reference=decision.reference)
+                decision = Rejected(candidate, "duplicate", f"of {same!r}", draft)
             if isinstance(decision, Rejected):
                 self._rejected.append(decision)
             else:
@@ -584,8 +571,10 @@ class Generator:
         # any query may have terms that no chunk has: they come last
         return rarest_terms(query, lambda term: self.index.frequency(term) or math.inf)
 
-    def _near(self, query: str) -> Collection[str]:
-        return {other: None for term in self._rarest(query) for other in self._by_term[term]}.keys()
+    def _repeated(self, query: str) -> str | None:
+        """Return an accepted query that is nearly the same."""
+        near = {other: None for term in self._rarest(query) for other in self._by_term[term]}
+        return near_duplicate(query, near, self.index)
 
     def _decide(self, decision: VerifiedQuestion | Rejected) -> None:
         self._decided.append(decision)
@@ -634,7 +623,7 @@ class Generator:
             asked = candidate.language.lower()
             if asked in word_lists() and language != asked:
                 raise VerificationError("wrong language", f"{language}, not {asked}")
-        if same := near_duplicate(query, self._near(query), self.index):
+        if same := self._repeated(query):
             raise VerificationError("duplicate", f"of {same!r}")
         spans = find_spans(draft, chunks)
         named = {number for number, _ in spans}
@@ -689,10 +678,7 @@ def find_spans(draft: DraftQuestion, chunks: Sequence[Chunk]) -> list[tuple[int,
 def planned_questions(
     index: ChunkIndex, request: QuestionRequest, *, most: bool
 ) -> Iterator[WriteQuestions | FindAnswer | VerifyClaims | DetectAbstention]:
-    """Yield the questions that a judge is asked, with assumed texts, to estimate what they cost.
-
-    Assumed is one verified candidate per requested question; with `most`, as many as there may be.
-    """
+    """Yield what a judge is asked if one candidate, or the `most`, per question is verified."""
     sampler = ChunkSampler(index, request)
     for _ in range(ATTEMPTS if most else 1):
         for group in grouped(sampler.wave(request.counts)):
