@@ -66,6 +66,20 @@ def _usage_fields(usage: Usage) -> Attributes:
     return fields
 
 
+def _row_fields(row: Row, *, texts: bool) -> Attributes:
+    sample, fields = row.sample, {**_usage_fields(row.usage)}
+    fields["ragstone.sample.questions"] = len(row.exchanges)
+    if row.latency_ms is not None:
+        fields["ragstone.target.latency_ms"] = row.latency_ms
+    if texts:
+        for name in ("query", "response", "reference"):
+            if (text := getattr(sample, name)) is not None:
+                fields[f"ragstone.sample.{name}"] = text
+        if sample.contexts is not None:
+            fields["ragstone.sample.contexts"] = [context.text for context in sample.contexts]
+    return fields
+
+
 def _model_fields(model: Model | Embedder, operation: str) -> dict[str, Value]:
     provider, _, name = model.name.partition(":")
     fields: dict[str, Value] = {
@@ -234,25 +248,11 @@ class OpenTelemetry(Tracing):
             with spanned(self._tracer, "ragstone sample", fields) as span:
                 scored = await score(row)
                 if span.is_recording():
-                    self._describe(scored, span)
+                    span.set_attributes(_row_fields(scored, texts=self._texts))
                 self._report(scored, manifest.run_id)
                 return scored
 
         return traced
-
-    def _describe(self, row: Row, span: "Span") -> None:
-        sample = row.sample
-        span.set_attributes(_usage_fields(row.usage))
-        span.set_attribute("ragstone.sample.questions", len(row.exchanges))
-        if row.latency_ms is not None:
-            span.set_attribute("ragstone.target.latency_ms", row.latency_ms)
-        if self._texts:
-            for name in ("query", "response", "reference"):
-                if (text := getattr(sample, name)) is not None:
-                    span.set_attribute(f"ragstone.sample.{name}", text)
-            if sample.contexts is not None:
-                texts = [context.text for context in sample.contexts]
-                span.set_attribute("ragstone.sample.contexts", texts)
 
     def _report(self, row: Row, run_id: str) -> None:
         context = _evaluated_span(row.sample)

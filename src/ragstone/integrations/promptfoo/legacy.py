@@ -80,14 +80,7 @@ class LegacyJudge(Judge):
     async def answer(self, question: Question[T]) -> Reply[T]:
         if (found := sentences_asked_for(question)) is not None:
             return question.reply(found)
-        if isinstance(question, ExtractClaims):
-            shown = {"query": question.query, "response": question.response}
-        elif isinstance(question, VerifyClaims):
-            contexts, statements = "\n\n".join(question.contexts), "\n".join(question.claims)
-            shown = {"contexts": contexts, "statements": statements}
-        else:
-            raise QuestionNotSupportedError(f"promptfoo's own scoring does not ask {question.kind}")
-        texts, (system, user) = fenced(shown), self._texts[question.kind]
+        texts, (system, user) = fenced(_shown(question)), self._texts[question.kind]
         filled = _PLACE.sub(lambda match: texts[match[1]], user)
         prompt = ModelPrompt(system, filled, SCHEMA, self._max_tokens)
         paid = system, filled, json.dumps(SCHEMA)
@@ -156,6 +149,15 @@ def legacy_model(plan: Plan) -> tuple[Provider, str]:
             "or score in RAGAS mode (--preset promptfoo-plan)"
         )
     return PROVIDERS[provider], model
+
+
+def _shown(question: Question[T]) -> dict[str, str]:
+    if isinstance(question, ExtractClaims):
+        return {"query": question.query, "response": question.response}
+    if isinstance(question, VerifyClaims):
+        contexts, statements = "\n\n".join(question.contexts), "\n".join(question.claims)
+        return {"contexts": contexts, "statements": statements}
+    raise QuestionNotSupportedError(f"promptfoo's own scoring does not ask {question.kind}")
 
 
 def _text(completion: Completion) -> str:

@@ -105,9 +105,9 @@ def evaluate_sample(request: pytest.FixtureRequest) -> EvaluateSample:
     ) -> "Row":
         __tracebackhide__ = True
         node.stash[_EVALUATED] = True
-        marked = _session().options_of([*node.iter_markers("rag")][::-1])  # the closest last
+        marks = [*node.iter_markers("rag")][::-1]  # the closest last
         fixture = partial(request.getfixturevalue, "judge")
-        return _session().evaluate(sample, {**marked, **options}, judge=fixture)
+        return _session().evaluate(sample, options, marks=marks, judge=fixture)
 
     return evaluate
 
@@ -130,8 +130,7 @@ def assert_sample(
         UsageError: the options are invalid.
     """
     __tracebackhide__ = True
-    session = _session()
-    return session.evaluate(sample, {**session.split_thresholds(thresholds, options), **options})
+    return _session().evaluate(sample, options, thresholds=thresholds)
 
 
 def assert_faithful(
@@ -152,9 +151,10 @@ def assert_faithful(
     __tracebackhide__ = True
     one = isinstance(cast("object", contexts), str | bytes | Mapping | None)
     sample = {"query": query, "response": response, "contexts": contexts if one else [*contexts]}
-    session = _session()
-    thresholds = session.split_thresholds({"faithfulness": threshold}, options)
-    return session.evaluate(sample, {**thresholds, **options}, allow_abstention=allow_abstention)
+    thresholds = {"faithfulness": threshold}
+    return _session().evaluate(
+        sample, options, thresholds=thresholds, allow_abstention=allow_abstention
+    )
 
 
 def _session() -> "RagSession":

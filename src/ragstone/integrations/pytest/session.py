@@ -501,19 +501,13 @@ class RagSession:
         return self._named(self._plan)
 
     @_short_traceback
-    def options_of(self, marks: Iterable[pytest.Mark]) -> Options:
-        return merge_marks(map(keywords_of, marks))
-
-    @_short_traceback
-    def split_thresholds(self, thresholds: Mapping[str, float | str], options: Options) -> Options:
-        return split_thresholds(thresholds, self._plan_for(options).parameters)
-
-    @_short_traceback
     def evaluate(
         self,
         sample: Sample | Model | Mapping[str, object],
         options: Options,
         *,
+        marks: Iterable[pytest.Mark] = (),
+        thresholds: Mapping[str, float | str] | None = None,
         judge: Callable[[], Judge] | None = None,
         allow_abstention: bool = False,
     ) -> Row:
@@ -522,6 +516,10 @@ class RagSession:
         `judge` returns the judge to use if the options name none; the default is the settings'.
         """
         __tracebackhide__ = True
+        options = {**merge_marks(map(keywords_of, marks)), **options}
+        if thresholds is not None:
+            parameters = self._plan_for(options).parameters
+            options = {**split_thresholds(thresholds, parameters), **options}
         given = self._plan_for(options)
         plan = given if "judge" in options else with_llm(given)
         metrics = select(plan.metrics, **plan.parameters)
