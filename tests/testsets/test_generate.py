@@ -4,6 +4,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -31,15 +32,19 @@ from ragstone.testsets.generate import (
     QuestionRequest,
     QuestionVerifier,
     VerificationError,
+    check_replaceable,
     evidence_text,
     find_spans,
     generate_questions,
     grouped,
     parse_types,
     planned_questions,
+    provenance_path,
+    write_dataset,
 )
 from ragstone.types.claim import DraftQuestion, FoundAnswer
 from ragstone.types.config import Plan
+from ragstone.types.sample import Sample
 
 SINGLE = {"single": 1}
 
@@ -486,3 +491,17 @@ async def test_a_split_panel_verifies_nothing(tmp_path: Path) -> None:
     ):
         with pytest.raises(VerificationError, match="judges disagree"):
             await check
+
+
+def test_a_data_set_is_never_without_its_record(tmp_path: Path) -> None:
+    rows = [Sample(id="a", query="How long does the battery last?")]
+    out = tmp_path / "set.jsonl"
+    provenance_path(out).mkdir()
+    with pytest.raises(UsageError):
+        write_dataset(rows, out, {"questions": 1})
+    assert not out.exists()
+    provenance_path(out).rmdir()
+    write_dataset(rows, out, {"questions": 1})
+    record = json.loads(provenance_path(out).read_text(encoding="utf-8"))
+    assert record["sha256"] == sha256(out.read_bytes()).hexdigest()
+    assert check_replaceable(out) == 1

@@ -542,3 +542,28 @@ class _Checker:
                 message = f"{chunk.id} alone has the answer"
                 row.add("one_chunk", message, _spans(evidence, [chunk]))
                 return
+
+
+def valid_samples(found: SetCheck) -> list[Sample]:
+    samples: list[Sample] = []
+    for row in found.with_status("valid", "corrected"):
+        sample, tags = row.corrected, dict(row.sample.tags)
+        if sample is not row.sample and row.sample.relevance:
+            tags["relevance_before"] = ", ".join(row.sample.relevance)
+        if warnings := [finding for finding in row.findings if finding.severity == "warning"]:
+            tags["warnings"] = _messages(warnings)
+        samples.append(sample.model_copy(update={"tags": tags}))
+    return samples
+
+
+def rejected_samples(found: SetCheck) -> list[Sample]:
+    return [
+        row.sample.model_copy(
+            update={"tags": {**row.sample.tags, "rejected_because": _messages(row.errors)}}
+        )
+        for row in found.with_status("rejected", "unchecked")
+    ]
+
+
+def _messages(findings: Iterable[Finding]) -> str:
+    return "; ".join(f"{each.check}: {each.message}" for each in findings)

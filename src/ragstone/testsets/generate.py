@@ -10,18 +10,23 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from itertools import takewhile
 from os import PathLike
+from pathlib import Path
 from random import Random
 from types import MappingProxyType
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, cast
 
 from ragstone._internal.concurrency import gather, run_sync, worker_pool
+from ragstone._internal.files import write_file, write_text
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.sentences import QuoteFinder, split_sentences
 from ragstone._internal.text import one_line
+from ragstone.datasets.export import write_samples
 from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.evaluation.scoring import CircuitBreaker
 from ragstone.judges.base import Judge, outcome_of
@@ -698,3 +703,77 @@ def planned_questions(
                 for text in passages if kind in PAIRED else ():
                     yield FindAnswer(query=query, contexts=(text,))
                 yield FindAnswer(query=query, contexts=nearest[:OTHERS])
+
+
+# The files.
+
+CHUNK_FIELDS = "id text document title"
+REJECTED_FIELDS = "reason detail type chunks"
+RECORD_FIELDS = "ragstone n seed"
+"""What the JSON objects of generated files begin with."""
+
+
+def write_dataset(samples: Sequence[Sample], path: Path, record: Mapping[str, object]) -> None:
+    # the record is written before the file is moved into place: a data set is never without it
+    def write(file: Path) -> None:
+        write_samples(samples, file, suffix=path.suffix.lower())
+        digest = sha256(file.read_bytes()).hexdigest()
+        whole = {**record, "file": path.name, "sha256": digest}
+        write_text(provenance_path(path), json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+
+    write_file(path, write)
+
+
+def write_rejected(rejected: Iterable[Rejected], path: Path) -> None:
+    rows = (
+        {
+            "reason": one.reason,
+            "detail": one.detail,
+            "type": one.candidate.type,
+            "chunks": [chunk.id for chunk in one.candidate.chunks],
+            **(one.draft.model_dump(mode="json") if one.draft else {}),
+        }
+        for one in rejected
+    )
+    _write_lines(rows, path)
+
+
+def write_chunks(chunks: Sequence[Chunk], path: Path) -> None:
+    rows = (
+        {"id": each.id, "text": each.text, "document": each.document, "title": each.heading}
+        for each in chunks
+    )
+    _write_lines(rows, path)
+
+
+def _write_lines(rows: Iterable[Mapping[str, object]], path: Path) -> None:
+    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def provenance_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.provenance.json")
+
+
+def check_generated_by_us(path: Path | None, fields: str) -> None:
+    if path is None or not path.exists():
+        return
+    with suppress(OSError, ValueError):
+        first: object = json.JSONDecoder().raw_decode(path.read_text(encoding="utf-8"))[0]
+        keys = cast("dict[str, object]", first) if isinstance(first, dict) else ()
+        if " ".join(keys).startswith(fields):
+            return
+    raise UsageError(f"{path} exists, and was not generated; choose another path, or delete it")
+
+
+def check_replaceable(path: Path) -> int:
+    """Return the number of questions of a file that was generated and not changed since, or 0."""
+    if not path.exists():
+        return 0
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        record = json.loads(provenance_path(path).read_text(encoding="utf-8"))
+        if record["sha256"] == sha256(path.read_bytes()).hexdigest():
+            return int(record["questions"])
+    raise UsageError(
+        f"{path} exists, and was not generated or was changed since; choose another file with -o, "
+        "or delete it"
+    )
