@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from functools import partial, reduce, wraps
+from functools import reduce, wraps
 from inspect import signature
 from itertools import chain
 from operator import add
@@ -124,14 +124,14 @@ ROWS = pytest.StashKey[dict[int, Dataset]]()
 
 def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tuple[Sample, ...]:
     try:
-        given = signature(_load).bind(folder, *mark.args, **mark.kwargs)
+        given = signature(load).bind(*mark.args, **mark.kwargs).arguments
     except TypeError as error:
         raise pytest.Collector.CollectError(
             f'invalid marker: {error}; expected rag_dataset("answers.jsonl", sheet=None, '
             "columns=None, limit=None, sample=None, seed=0)"
         ) from None
     try:
-        dataset = _load(*given.args, **given.kwargs)
+        dataset = load(**{**given, "path": folder / given["path"]})
     except UsageError as error:
         raise pytest.Collector.CollectError(f"rag_dataset: {error}") from None
     # each row is a data set that knows which fields other rows have, and what failed
@@ -144,19 +144,6 @@ def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tup
             dataset, samples=(sample,), source=source, failures=failures, known=known
         )
     return tuple(dataset.samples)
-
-
-def _load(
-    folder: Path,
-    path: str | Path,
-    *,
-    sheet: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    limit: int | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-) -> Dataset:
-    return load(folder / path, sheet=sheet, columns=columns, limit=limit, sample=sample, seed=seed)
 
 
 FIELDS = ("judge", "base_url", "max_cost", "max_calls")
@@ -392,53 +379,6 @@ JUDGE_FIELDS = {*JudgePlan.model_fields, "concurrency", "timeout", "retries"}
 """Fields of a plan that decide which judge is made."""
 
 
-class JudgeNotConfiguredError(UsageError):
-    """A judge exists, but its key, URL or extra is missing."""
-
-
-class JudgePool:
-    """Makes and opens each judge of a session once; thread-safe."""
-
-    def __init__(self, root: Path, background: BackgroundLoop, budget: Budget) -> None:
-        self._replies = root / REPLIES
-        self._background = background
-        self._budget = budget
-        self._lock = RLock()
-        self._named: dict[str, Judge] = {}
-        self._open: dict[int, SharedJudge] = {}
-        self._stack = AsyncExitStack()
-
-    def named(self, plan: Plan) -> Judge:
-        key = plan.model_dump_json(include=JUDGE_FIELDS)
-        with self._lock:
-            if key not in self._named:
-                make_judge(plan, guess=LEAST)  # a dry run checks the name only
-                try:
-                    made = make_judge(plan, budget=self._budget, replies=self._replies)
-                except UnknownNameError:
-                    raise
-                except UsageError as error:
-                    raise JudgeNotConfiguredError(str(error)) from error
-                self._named[key] = made
-            return self._named[key]
-
-    def is_named(self, judge: Judge) -> bool:
-        return any(judge is made for made in self._named.values())
-
-    def open(self, get_judge: Callable[[], Judge]) -> Judge:
-        """Open a judge; one thread at a time calls `get_judge`, because it may be a fixture."""
-        __tracebackhide__ = True
-        with self._lock:
-            judge = get_judge()
-            if id(judge) not in self._open:  # judges need not be hashable
-                self._background.call(self._stack.enter_async_context(judge))
-                self._open[id(judge)] = SharedJudge(judge)  # the reference keeps the id unique
-            return self._open[id(judge)]
-
-    def close(self) -> None:
-        self._background.call(self._stack.aclose())
-
-
 LIMITS = ("max_calls", "max_cost")
 SESSION_OPTIONS = {
     "max_calls": "--rag-max-calls",
@@ -477,7 +417,11 @@ class RagSession:
         self._no_skip = bool(config.getoption("rag_no_skip") or config.getini("rag_no_skip"))
         self._budget = Budget(self._plan.max_calls, self._plan.max_cost)
         self._background = BackgroundLoop()
-        self._judges = JudgePool(config.rootpath, self._background, self._budget)
+        self._replies = config.rootpath / REPLIES
+        self._lock = RLock()
+        self._made: dict[str, Judge] = {}
+        self._open: dict[int, SharedJudge] = {}
+        self._stack = AsyncExitStack()
         self._reports: list[str] = []
         self._announced = False
 
@@ -525,7 +469,8 @@ class RagSession:
         metrics = select(plan.metrics, **plan.parameters)
         asked: Judge = OfflineJudge()
         if any(metric.question_kinds for metric in metrics):
-            asked = self._judges.open(partial(self._choose_judge, options, plan, judge))
+            with self._lock:  # one thread at a time: the judge may be a fixture
+                asked = self._opened(self._choose_judge(options, plan, judge))
         named = [name for name in plan.metrics if name not in GROUPS]
         for metric in select(named, **plan.parameters):
             if unsupported := [kind for kind in metric.question_kinds if not asked.takes(kind)]:
@@ -583,7 +528,7 @@ class RagSession:
         judge = fixture() if given is None and fixture else given
         if not isinstance(judge, Judge):
             raise UsageError(f"judge must be a name or a Judge, got {judge!r:.80}")
-        if given is None and self._judges.is_named(judge):
+        if given is None and any(judge is made for made in self._made.values()):
             return self._named(plan)
         if unused := sorted(NAMED_ONLY & options.keys()):
             raise UsageError(
@@ -592,12 +537,26 @@ class RagSession:
             )
         return judge
 
+    def _opened(self, judge: Judge) -> Judge:
+        if id(judge) not in self._open:  # judges need not be hashable
+            self._background.call(self._stack.enter_async_context(judge))
+            self._open[id(judge)] = SharedJudge(judge)  # the reference keeps the id unique
+        return self._open[id(judge)]
+
     def _named(self, plan: Plan) -> Judge:
         __tracebackhide__ = True
-        try:
-            return self._judges.named(plan)
-        except JudgeNotConfiguredError as error:
-            self._skip(str(error))
+        key = plan.model_dump_json(include=JUDGE_FIELDS)
+        with self._lock:
+            if key not in self._made:
+                make_judge(plan, guess=LEAST)  # a dry run checks the name only
+                try:
+                    judge = make_judge(plan, budget=self._budget, replies=self._replies)
+                except UnknownNameError:
+                    raise
+                except UsageError as error:  # its key, URL or extra is missing
+                    self._skip(str(error))
+                self._made[key] = judge
+            return self._made[key]
 
     def _skip(self, reason: str) -> NoReturn:
         __tracebackhide__ = True
@@ -610,5 +569,5 @@ class RagSession:
         return reports
 
     def close(self) -> None:
-        self._judges.close()
+        self._background.call(self._stack.aclose())
         self._background.close()
