@@ -4,6 +4,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -31,16 +32,19 @@ from ragstone.testsets.generate import (
     QuestionRequest,
     QuestionVerifier,
     VerificationError,
-    counts_of,
+    check_replaceable,
     evidence_text,
     find_spans,
     generate_questions,
     grouped,
     parse_types,
     planned_questions,
+    provenance_path,
+    write_dataset,
 )
 from ragstone.types.claim import DraftQuestion, FoundAnswer
 from ragstone.types.config import Plan
+from ragstone.types.sample import Sample
 
 SINGLE = {"single": 1}
 
@@ -379,7 +383,7 @@ SHARES_OF_ANY = st.fixed_dictionaries(dict.fromkeys(SHARES, SHARE)).filter(
 
 @given(SHARES_OF_ANY, st.integers(1, 500))
 def test_counts_add_up_and_are_near_their_shares(shares: dict[str, float], n: int) -> None:
-    counts = counts_of(shares, n)
+    counts = QuestionRequest(n, shares).counts
     assert sum(counts.values()) == n
     total = sum(shares.values())
     for name, number in counts.items():
@@ -389,10 +393,10 @@ def test_counts_add_up_and_are_near_their_shares(shares: dict[str, float], n: in
 
 
 def test_the_default_shares_of_a_hundred() -> None:
-    assert counts_of(SHARES, 100) == {
+    assert QuestionRequest(100).counts == {
         "single": 50, "multi": 20, "compare": 10, "unanswerable": 20,
     }  # fmt: skip
-    assert counts_of(parse_types("single=2, multi=1"), 4) == {
+    assert QuestionRequest(4, parse_types("single=2, multi=1")).counts == {
         "single": 3, "multi": 1, "compare": 0, "unanswerable": 0,
     }  # fmt: skip
 
@@ -411,7 +415,7 @@ def test_the_default_shares_of_a_hundred() -> None:
 )
 def test_what_is_no_list_of_types(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        parse_types(text)
+        QuestionRequest(1, parse_types(text))
 
 
 @pytest.fixture
@@ -487,3 +491,17 @@ async def test_a_split_panel_verifies_nothing(tmp_path: Path) -> None:
     ):
         with pytest.raises(VerificationError, match="judges disagree"):
             await check
+
+
+def test_a_data_set_is_never_without_its_record(tmp_path: Path) -> None:
+    rows = [Sample(id="a", query="How long does the battery last?")]
+    out = tmp_path / "set.jsonl"
+    provenance_path(out).mkdir()
+    with pytest.raises(UsageError):
+        write_dataset(rows, out, {"questions": 1})
+    assert not out.exists()
+    provenance_path(out).rmdir()
+    write_dataset(rows, out, {"questions": 1})
+    record = json.loads(provenance_path(out).read_text(encoding="utf-8"))
+    assert record["sha256"] == sha256(out.read_bytes()).hexdigest()
+    assert check_replaceable(out) == 1

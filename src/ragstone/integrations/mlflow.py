@@ -16,7 +16,6 @@ from ragstone.types.sample import Sample
 from ragstone.types.score import Score, State
 
 EXPECTED = {"expected_response": "reference"}
-"""MLflow's name of an expectation -> Sample field; others have ragstone's names."""
 NEEDS = "scorers for MLflow need an extra: pip install 'ragstone[mlflow]'"
 
 
@@ -72,14 +71,10 @@ def scorer(metric: str, *, name: str | None = None, **options: Unpack[ScoringOpt
 def sample_of(
     inputs: object, outputs: object, expectations: object, *, trace: object = None
 ) -> Sample:
-    """Return what MLflow passes to a scorer as a Sample; the trace's documents are the last resort.
-
-    Raises:
-        RagstoneError: it has no query, or a value cannot be read.
-    """
-    row = dict(cast("Mapping[str, object]", inputs)) if isinstance(inputs, Mapping) else {}
-    if not isinstance(inputs, Mapping):
-        row["query"] = inputs
+    """Return what MLflow passes to a scorer; the trace's documents are the last resort."""
+    row = {"query": inputs}
+    if isinstance(inputs, Mapping):
+        row = dict(cast("Mapping[str, object]", inputs))
     if isinstance(expectations, Mapping):
         given = cast("Mapping[str, object]", expectations)
         row |= {EXPECTED.get(name, name): value for name, value in given.items()}
@@ -91,11 +86,7 @@ def sample_of(
 
 
 def retrieved(trace: Any) -> list[object] | None:
-    """Return the documents of a trace's spans of type RETRIEVER; None if none has outputs.
-
-    Raises:
-        CallError: the outputs of a span are not a list.
-    """
+    """Return the documents of a trace's spans of type RETRIEVER; None if none has outputs."""
     spans = trace.search_spans(span_type="RETRIEVER") if trace is not None else ()
     found: list[object] = [span.outputs for span in spans if span.outputs is not None]
     for outputs in found:
@@ -108,10 +99,7 @@ def retrieved(trace: Any) -> list[object] | None:
 
 
 def feedback_of(score: Score) -> dict[str, Any] | None:
-    """Return the fields of an assessment; None for an undefined score.
-
-    A failed score has a `code`, its cause, and no value.
-    """
+    """Return the fields of an assessment, None if undefined; a failed score has a `code`."""
     if score.state is State.UNDEFINED:
         return None
     if score.cause is not None:

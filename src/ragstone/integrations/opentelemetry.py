@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
@@ -41,21 +40,16 @@ Value: TypeAlias = "str | int | float | bool | list[str]"
 Attributes: TypeAlias = Mapping[str, Value]
 
 EVALUATION = "gen_ai.evaluation.result"
-"""The log event of a score."""
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-"""The environment variable that makes instrumentations record texts."""
 _CAPTURING = frozenset({"true", "1", "span_only", "span_and_event"})
-_PROVIDERS: Mapping[str, str] = MappingProxyType(
-    {
-        "azure": "azure.ai.openai",
-        "bedrock": "aws.bedrock",
-        "gemini": "gcp.gemini",
-        "google": "gcp.gemini",
-        "mistral": "mistral_ai",
-    }
-)
+_PROVIDERS = {
+    "azure": "azure.ai.openai",
+    "bedrock": "aws.bedrock",
+    "gemini": "gcp.gemini",
+    "google": "gcp.gemini",
+    "mistral": "mistral_ai",
+}
 """Our name of a provider -> the convention's, where it has another."""
-_PORTS: Mapping[str, int] = MappingProxyType({"http": 80, "https": 443})
 
 
 def _usage_fields(usage: Usage) -> Attributes:
@@ -72,6 +66,20 @@ def _usage_fields(usage: Usage) -> Attributes:
     return fields
 
 
+def _row_fields(row: Row, *, texts: bool) -> Attributes:
+    sample, fields = row.sample, {**_usage_fields(row.usage)}
+    fields["ragstone.sample.questions"] = len(row.exchanges)
+    if row.latency_ms is not None:
+        fields["ragstone.target.latency_ms"] = row.latency_ms
+    if texts:
+        for name in ("query", "response", "reference"):
+            if (text := getattr(sample, name)) is not None:
+                fields[f"ragstone.sample.{name}"] = text
+        if sample.contexts is not None:
+            fields["ragstone.sample.contexts"] = [context.text for context in sample.contexts]
+    return fields
+
+
 def _model_fields(model: Model | Embedder, operation: str) -> dict[str, Value]:
     provider, _, name = model.name.partition(":")
     fields: dict[str, Value] = {
@@ -82,15 +90,11 @@ def _model_fields(model: Model | Embedder, operation: str) -> dict[str, Value]:
     place = urlsplit(model.url)
     if place.hostname:
         fields["server.address"] = place.hostname
-        fields["server.port"] = place.port or _PORTS.get(place.scheme, 443)
+        fields["server.port"] = place.port or (80 if place.scheme == "http" else 443)
     return fields
 
 
 def _token_fields(usage: Usage) -> dict[str, Value]:
-    """Return the token counts that a provider reported, by the convention's names.
-
-    As there, all counts of a kind are part of its total.
-    """
     counts = {
         "gen_ai.usage.input_tokens": usage.prompt_tokens,
         "gen_ai.usage.output_tokens": usage.completion_tokens,
@@ -109,10 +113,9 @@ def _message(role: str, text: str, **more: str) -> str:
 def spanned(
     tracer: "Tracer", name: str, attributes: Attributes, *, client: bool = False
 ) -> Generator["Span", None, None]:
-    """Wrap a block in a span; spans started inside are its children.
+    """Wrap a block in a span.
 
     Errors are recorded by class or cause only, because their messages may quote a sample.
-    `client` marks a call to another process.
     """
     from opentelemetry.trace import SpanKind, StatusCode  # an extra
 
@@ -133,7 +136,7 @@ def spanned(
 
 
 class TracedJudge(JudgeWrapper):
-    """Has a span around each question, also if its answer comes from the transcript."""
+    """Has a span around each question."""
 
     def __init__(self, judge: Judge, tracer: "Tracer") -> None:
         super().__init__(judge)
@@ -245,25 +248,11 @@ class OpenTelemetry(Tracing):
             with spanned(self._tracer, "ragstone sample", fields) as span:
                 scored = await score(row)
                 if span.is_recording():
-                    self._describe(scored, span)
+                    span.set_attributes(_row_fields(scored, texts=self._texts))
                 self._report(scored, manifest.run_id)
                 return scored
 
         return traced
-
-    def _describe(self, row: Row, span: "Span") -> None:
-        sample = row.sample
-        span.set_attributes(_usage_fields(row.usage))
-        span.set_attribute("ragstone.sample.questions", len(row.exchanges))
-        if row.latency_ms is not None:
-            span.set_attribute("ragstone.target.latency_ms", row.latency_ms)
-        if self._texts:
-            for name in ("query", "response", "reference"):
-                if (text := getattr(sample, name)) is not None:
-                    span.set_attribute(f"ragstone.sample.{name}", text)
-            if sample.contexts is not None:
-                texts = [context.text for context in sample.contexts]
-                span.set_attribute("ragstone.sample.contexts", texts)
 
     def _report(self, row: Row, run_id: str) -> None:
         context = _evaluated_span(row.sample)
@@ -294,12 +283,7 @@ class OpenTelemetry(Tracing):
 
 
 def _evaluated_span(sample: Sample) -> "Context | None":
-    from opentelemetry.trace import (
-        NonRecordingSpan,
-        SpanContext,
-        TraceFlags,
-        set_span_in_context,
-    )
+    from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
     try:
         ids = [int(str(sample.tags[name]), 16) for name in ("trace_id", "span_id")]
@@ -312,7 +296,6 @@ def _evaluated_span(sample: Sample) -> "Context | None":
 # Exporting from the command line: to the endpoint that the user names, or not at all.
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
-"""The environment variable that names where spans and events go."""
 PROTOCOLS = [f"OTEL_EXPORTER_OTLP_{kind}PROTOCOL" for kind in ("TRACES_", "LOGS_", "")]
 PROTOCOL = "http/protobuf"
 
@@ -321,9 +304,7 @@ PROTOCOL = "http/protobuf"
 def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None]:
     """Make spans and events inside the block, and flush them at its end.
 
-    Existing providers, as from `opentelemetry-instrument`, are used unchanged; it can also send
-    spans and events elsewhere or in another protocol. The standard OTEL_* variables set everything
-    else.
+    Existing providers, as from `opentelemetry-instrument`, are used unchanged.
     """
     try:
         from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter

@@ -450,7 +450,7 @@ class _LabelViews:
             claim = {
                 "item": current,
                 "sample_id": row.sample.id,
-                "query": row.sample.asked,
+                "query": row.sample.query_with_history,
                 "response": row.sample.response,
                 "claim": judged.text,
                 "span": judged.span,

@@ -57,11 +57,8 @@ COPY = 0.5
 """Share of a query's words that its chunk has in the same order, for the same warning."""
 SHOWN = 160
 """Characters shown of a claim or a query in a message."""
-
 _FIGURE = re.compile(r"\d+")
-"""A figure that a claim has and no chunk makes an unsupported claim an error."""
 KINDS = (ExtractClaims.kind, VerifyClaims.kind, GradeContexts.kind, FindAnswer.kind)
-"""The kinds of question that a check asks."""
 Severity: TypeAlias = Literal["error", "warning"]
 RowType: TypeAlias = Literal["single", "multi", "unanswerable"]
 Status: TypeAlias = Literal["valid", "corrected", "rejected", "unchecked"]
@@ -102,14 +99,7 @@ _TAG_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong with a row.
-
-    Attributes:
-        row: the id of the row.
-        check: one of CHECKS.
-        severity: rows with an error are not valid.
-        evidence: places in the documents that show it.
-    """
+    """What is wrong with a row: its id, one of CHECKS, and places that show it."""
 
     row: str
     check: str
@@ -123,7 +113,6 @@ class RowCheck:
     """What was found out about a row.
 
     Attributes:
-        type: what kind of question it should be.
         support: the places that support its reference.
         relevance: its relevance, corrected; None if it is right, or cannot be corrected.
         leak: the share of the query's rare words that its chunks have; None without any.
@@ -138,21 +127,17 @@ class RowCheck:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """The findings that make the row invalid."""
-        return tuple(each for each in self.findings if each.severity == "error")
+        return tuple(finding for finding in self.findings if finding.severity == "error")
 
     @property
     def status(self) -> Status:
-        """Whether it is valid, valid with other relevant ids, or rejected.
-
-        A row whose only error is that the judge did not answer is unchecked.
-        """
-        if not self.errors:
+        """Whether it is valid, valid with other relevant ids, rejected, or the judge was silent."""
+        failed = {finding.check for finding in self.errors}
+        if not failed:
             return "corrected" if self.relevance and self.sample.relevance else "valid"
-        if all(each.check == "not_checked" for each in self.errors):
+        if failed == {"not_checked"}:
             return "unchecked"
-        correctable = all(each.check in CORRECTED for each in self.errors)
-        return "corrected" if correctable and self.relevance else "rejected"
+        return "corrected" if failed <= CORRECTED and self.relevance else "rejected"
 
     @property
     def corrected(self) -> Sample:
@@ -164,13 +149,7 @@ class RowCheck:
 
 @dataclass(frozen=True)
 class SetCheck:
-    """The check of a test set, its rows in order.
-
-    Attributes:
-        name: of the test set.
-        judge, description: the judge that decided, and what it is.
-        notes: what concerns the whole set, such as ids that match no chunk.
-    """
+    """The check of a test set: its rows in order, and notes on the whole set."""
 
     name: str
     corpus: Corpus
@@ -182,7 +161,6 @@ class SetCheck:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """All findings, in the order of the rows."""
         return tuple(finding for row in self.rows for finding in row.findings)
 
     @property
@@ -192,7 +170,6 @@ class SetCheck:
         return {check: found[check] for check in CHECKS if found[check]}
 
     def with_status(self, *statuses: Status) -> list[RowCheck]:
-        """Return the rows with one of these statuses."""
         return [row for row in self.rows if row.status in statuses]
 
 
@@ -234,8 +211,7 @@ async def check_samples(
 ) -> SetCheck:
     """Check rows; `on_row` is called with the number of finished rows, and of all.
 
-    Kinds of question that the judge does not take are answered by words. After too many failures
-    in a row, by the plan's limit, the judge is not asked any more.
+    Kinds of question that the judge does not take are answered by words.
     """
     words = OfflineJudge()
     decides = not isinstance(judge, OfflineJudge) and all(
@@ -253,12 +229,8 @@ async def check_samples(
     repeated = duplicates(samples, index)
     breaker = CircuitBreaker(plan or Plan(concurrency=concurrency))
     verifier = QuestionVerifier(index, judge, breaker)
-    checker = _Checker(
-        verifier,
-        ids_known=bool(known) or not ids,
-        by_document=bool(known) and known.isdisjoint(corpus.by_id),
-        decides=decides,
-    )
+    by_document = bool(known) and known.isdisjoint(corpus.by_id)
+    checker = _Checker(verifier, bool(known) or not ids, by_document, decides)
     rows: list[RowCheck | None] = [None] * len(samples)
 
     async def check(numbered: tuple[int, Sample]) -> None:
@@ -284,7 +256,6 @@ async def check_samples(
 def _set_notes(
     samples: Sequence[Sample], corpus: Corpus, *, ids: set[str], known: set[str]
 ) -> list[str]:
-    """Return what concerns the whole set; `known` are its relevant ids that the corpus has."""
     notes: list[str] = []
     if not any(sample.reference or sample.reference_claims for sample in samples):
         notes.append(
@@ -302,11 +273,7 @@ def _set_notes(
 
 
 def type_of(sample: Sample) -> RowType:
-    """Return what kind of question a row should be.
-
-    Its tag `type` decides (also that of other tools) if it names a type, then an empty relevance,
-    then a reference that states that there is no answer.
-    """
+    """Return the type by a tag of this or another tool, or by what the row has."""
     for name in TYPE_TAGS:
         words = " ".join(_TAG_WORD.findall(str(sample.tags.get(name) or ""))).casefold()
         for kind, pattern in TYPE_WORDS.items():
@@ -319,30 +286,24 @@ def type_of(sample: Sample) -> RowType:
     return "single"
 
 
-@dataclass
-class _Shown:
-    """Chunks as a judge reads them: each after its heading."""
+def _texts(chunks: Iterable[Chunk]) -> tuple[str, ...]:
+    return tuple(map(shown_text, chunks))
 
-    chunks: Sequence[Chunk]
 
-    @cached_property
-    def texts(self) -> tuple[str, ...]:
-        return tuple(map(shown_text, self.chunks))
-
-    def spans(self, evidence: Iterable[Evidence]) -> Iterator[Span]:
-        """Yield the places of verified quotes in the documents."""
-        for item in evidence:
-            if item.start is not None and item.end is not None:
-                chunk = self.chunks[item.context]
-                shift = len(self.texts[item.context]) - len(chunk.text)
-                start, end = max(0, item.start - shift), max(0, item.end - shift)
-                if start < end:
-                    yield Span(chunk.document, chunk.start + start, chunk.start + end)
+def _spans(evidence: Iterable[Evidence], chunks: Sequence[Chunk]) -> Iterator[Span]:
+    """Yield the places of verified quotes in the documents."""
+    for item in evidence:
+        if item.start is not None and item.end is not None:
+            chunk = chunks[item.context]
+            shift = len(shown_text(chunk)) - len(chunk.text)  # a heading is before the text
+            start, end = max(0, item.start - shift), max(0, item.end - shift)
+            if start < end:
+                yield Span(chunk.document, chunk.start + start, chunk.start + end)
 
 
 @dataclass
 class _Row:
-    """A row while it is checked; `relevance` is what it should be, by what was found so far."""
+    """A row while it is checked; `relevance` is corrected as it goes."""
 
     sample: Sample
     type: RowType
@@ -353,8 +314,11 @@ class _Row:
     relevance: dict[str, float] = field(default_factory=dict[str, float])
 
     @property
+    def chunks(self) -> list[Chunk]:
+        return [chunk for chunks in self.listed.values() for chunk in chunks]
+
+    @property
     def has_relevant(self) -> bool:
-        """Whether any id is relevant: those with a grade of 0 are not."""
         return any(grade > 0 for grade in self.relevance.values())
 
     def add(
@@ -365,30 +329,27 @@ class _Row:
 
     @property
     def reference(self) -> str:
-        """The reference as a text; empty without one."""
         claims = " ".join(self.sample.reference_claims or ())
         return (self.sample.reference or claims).strip()
 
 
+@dataclass
 class _Checker:
-    """Checks rows.
+    verifier: QuestionVerifier
+    ids_known: bool
+    by_document: bool
+    """Whether relevant ids are names of documents, in rows without known ids."""
+    decides: bool
+    """Whether the judge may refine relevant ids; otherwise they are only replaced."""
 
-    Without a judge that `decides`, relevant ids are only replaced, not refined. They are names of
-    documents in a row that has such names, or, without known ids, in a set `by_document`.
-    """
-
-    def __init__(
-        self, verifier: QuestionVerifier, *, ids_known: bool, by_document: bool, decides: bool
-    ) -> None:
-        self._verifier, self._index, self._corpus = verifier, verifier.index, verifier.index.corpus
-        self._decides = decides
-        self._ids_known, self._by_document = ids_known, by_document
+    @property
+    def index(self) -> ChunkIndex:
+        return self.verifier.index
 
     async def check(self, sample: Sample, repeated: tuple[str, bool] | None) -> RowCheck:
-        """Check one row."""
         given = dict(sample.relevance or {})
         graded = [name for name, grade in given.items() if grade > 0]
-        listed = {name: self._corpus.find(name) for name in graded} if self._ids_known else {}
+        listed = {name: self.index.corpus.find(name) for name in graded} if self.ids_known else {}
         unknown = [name for name, chunks in listed.items() if not chunks]
         row = _Row(
             sample,
@@ -399,13 +360,15 @@ class _Checker:
         if unknown:
             row.add("unknown_id", f"no chunk or document is named {listing(unknown, 5)}")
         leak = self._check_wording(row, repeated)
-        if row.type == "unanswerable":
-            steps = (self._check_unanswerable,)
-        else:
-            steps = (self._check_support, self._check_relevance, self._check_several)
         try:
-            for step in steps:
-                await step(row)
+            if row.type == "unanswerable":
+                await self._check_unanswerable(row)
+            else:
+                chunks, others = self._nearest(row)
+                await self._check_support(row, chunks, others)
+                await self._check_relevance(row, chunks, others)
+                if row.type == "multi":
+                    await self._check_several(row, chunks, others)
         except VerificationError as error:
             row.add("not_checked", f"not checked: {error.detail}")
         relevance = row.relevance if row.has_relevant and row.relevance != given else None
@@ -427,126 +390,101 @@ class _Checker:
                 row.add("vague", f"{words!r} may refer to anything", severity="warning")
         if row.type != "unanswerable" and answer_in_query(sample.query, row.reference):
             row.add("answer_in_query", f"all of {one_line(row.reference, SHOWN)!r} is in the query")
-        chunks = [chunk for found in row.listed.values() for chunk in found]
-        if not chunks:
+        if not row.listed:
             return None
-        texts = [chunk.text for chunk in chunks]
-        leak = query_overlap(sample.query, texts, self._index)
+        texts = [chunk.text for chunk in row.chunks]
+        leak = query_overlap(sample.query, texts, self.index)
         if leak is not None and leak >= LEAK and longest_copy(sample.query, texts) >= COPY:
-            names = listing([chunk.id for chunk in chunks], 2)
+            names = listing([chunk.id for chunk in row.chunks], 2)
             message = f"it copies words of {names}, with {leak:.0%} of its rare words"
             row.add("leak", message, severity="warning")
         return leak
 
     async def _check_unanswerable(self, row: _Row) -> None:
-        listed = [chunk for found in row.listed.values() for chunk in found]
-        chunks = self._verifier.nearest(row.sample.query_with_history, listed)
-        shown = _Shown(chunks)
-        answer = await self._verifier.ask(
-            FindAnswer(query=row.sample.query_with_history, contexts=shown.texts)
-        )
+        chunks = self.verifier.nearest(row.sample.query_with_history, row.chunks)
+        asked = FindAnswer(query=row.sample.query_with_history, contexts=_texts(chunks))
+        answer = await self.verifier.ask(asked)
         if answer.found:
-            spans = list(shown.spans(answer.evidence))
             where = listing(dict.fromkeys(chunks[n].id for n in quoted(answer)), 3)
-            text = one_line(answer.answer, SHOWN)
             sure = answer.confidence is None or answer.confidence >= SURE
-            words = "there is an answer" if sure else "there may be an answer"
-            row.add(
-                "answerable",
-                f"{words} in {where or 'the documents'}: {text!r}",
-                spans,
-                "error" if sure else "warning",
-            )
+            words, severity = ("is", "error") if sure else ("may be", "warning")
+            text = one_line(answer.answer, SHOWN)
+            message = f"there {words} an answer in {where or 'the documents'}: {text!r}"
+            row.add("answerable", message, _spans(answer.evidence, chunks), severity)
 
-    def _near(self, row: _Row) -> list[Chunk]:
-        """Return the chunks nearest to the query and the reference that are not listed."""
-        listed = {chunk.id for found in row.listed.values() for chunk in found}
-        similar = self._index.search(
-            f"{row.sample.query_with_history}\n{row.reference}", NEAR + len(listed)
-        )
-        return [chunk for chunk in similar if chunk.id not in listed][:NEAR]
+    def _nearest(self, row: _Row) -> tuple[list[Chunk], list[Chunk]]:
+        """Return the listed chunks, or of a long document the nearest ones, and others nearby."""
+        text = f"{row.sample.query_with_history}\n{row.reference}"
+        ids = {chunk.id for chunk in row.chunks}
+        similar = self.index.search(text, NEAR + len(ids))
+        others = [chunk for chunk in similar if chunk.id not in ids][:NEAR]
+        listed: list[Chunk] = []
+        for name, chunks in row.listed.items():
+            if len(chunks) > 2 * NEAR:
+                similar = self.index.search(text, len(self.index.corpus.chunks))
+                chunks = [chunk for chunk in similar if chunk.document == name][: 2 * NEAR]
+            listed += chunks
+        return listed, others
 
-    def _best(self, row: _Row) -> list[Chunk]:
-        """Return the listed chunks; of a long document, those nearest to the row."""
-        chunks: list[Chunk] = []
-        for found in row.listed.values():
-            if len(found) > 2 * NEAR:
-                text = f"{row.sample.query_with_history}\n{row.reference}"
-                similar = self._index.search(text, len(self._corpus.chunks))
-                inside = {chunk.id for chunk in found}
-                found = [chunk for chunk in similar if chunk.id in inside][: 2 * NEAR]
-            chunks += found
-        return chunks
-
-    async def _check_support(self, row: _Row) -> None:
-        """Check that the documents support each claim of the reference."""
+    async def _check_support(self, row: _Row, listed: list[Chunk], others: list[Chunk]) -> None:
         if not row.reference:
             return
         row.claims = row.sample.reference_claims or ()
         if not row.claims:
             asked = ExtractClaims(query=row.sample.query_with_history, response=row.reference)
-            found = await self._verifier.ask(asked)
+            found = await self.verifier.ask(asked)
             row.claims = tuple(claim.text for claim in found) or (row.reference,)
-        best: dict[str, tuple[Verdict, _Shown]] = {}
-        for chunks in (self._best(row), self._near(row)):
+        best: dict[str, tuple[Verdict, list[Chunk]]] = {}
+        for chunks in (listed, others):
             left = [
                 claim
                 for claim in row.claims
                 if claim not in best or best[claim][0].label is not Label.SUPPORTED
             ]
             if left and chunks:
-                shown = _Shown(chunks)
-                question = VerifyClaims(claims=tuple(left), contexts=shown.texts)
-                for claim, verdict in zip(left, await self._verifier.ask(question), strict=True):
-                    before = best.get(claim)
-                    if before is None or verdict.label is not Label.NOT_ENOUGH_INFO:
-                        best[claim] = verdict, shown
+                question = VerifyClaims(claims=tuple(left), contexts=_texts(chunks))
+                for claim, verdict in zip(left, await self.verifier.ask(question), strict=True):
+                    if claim not in best or verdict.label is not Label.NOT_ENOUGH_INFO:
+                        best[claim] = verdict, chunks
         for claim in row.claims:
-            judged = best.get(claim)
-            if judged is None:
+            if claim not in best:
                 row.add("unsupported", f"no chunk shares a word with {one_line(claim, SHOWN)!r}")
                 continue
-            verdict, shown = judged
-            spans = list(shown.spans(verdict.evidence))
+            verdict, chunks = best[claim]
+            spans = list(_spans(verdict.evidence, chunks))
             if verdict.label is Label.SUPPORTED:
                 row.support += spans
                 continue
             contradicted = verdict.label is Label.CONTRADICTED
-            figures = {figure for text in shown.texts for figure in _FIGURE.findall(text)}
+            figures = {figure for text in _texts(chunks) for figure in _FIGURE.findall(text)}
             sure = (
                 contradicted
-                or (self._decides if verdict.confidence is None else verdict.confidence >= SURE)
+                or (self.decides if verdict.confidence is None else verdict.confidence >= SURE)
                 or not figures.issuperset(_FIGURE.findall(claim))
             )
-            words = "the documents contradict" if contradicted else "the documents do not support"
+            words = "contradict" if contradicted else "do not support"
             reason = f": {one_line(verdict.reason, SHOWN)}" if verdict.reason else ""
-            row.add(
-                "unsupported",
-                f"{words} {one_line(claim, SHOWN)!r}{reason}",
-                spans,
-                "error" if sure else "warning",
-            )
+            message = f"the documents {words} {one_line(claim, SHOWN)!r}{reason}"
+            row.add("unsupported", message, spans, "error" if sure else "warning")
 
-    async def _check_relevance(self, row: _Row) -> None:
+    async def _check_relevance(self, row: _Row, listed: list[Chunk], others: list[Chunk]) -> None:
         """Check that the listed chunks have the answer, and find others that have it."""
-        chunks, others = self._best(row), self._near(row)
-        every = [*chunks, *others]
-        if any(f.check == "unsupported" for f in row.findings):
+        if any(finding.check == "unsupported" for finding in row.findings):
             return
-        if not every:
+        if not listed and not others:
             message = "no chunk shares a word with the query"
             row.add("unsupported", message, severity="warning")
             return
-        held = await self._holders(row, chunks, others)
+        held = await self._holders(row, listed, others)
         if not held and not row.listed and not row.reference:
-            severity: Severity = "error" if self._decides else "warning"
+            severity: Severity = "error" if self.decides else "warning"
             row.add("unsupported", "no chunk near the query has an answer", severity=severity)
         # Without a reference, few shared words do not show that a chunk is wrong.
-        refuted = self._decides or bool(row.reference)
+        refuted = self.decides or bool(row.reference)
         more = [chunk for chunk in others if chunk.id in held]
         wrong = [name for name, found in row.listed.items() if not any(c.id in held for c in found)]
         elsewhere = listing([chunk.id for chunk in more], 3)
-        if wrong and refuted and (self._decides or len(wrong) == len(row.listed)):
+        if wrong and refuted and (self.decides or len(wrong) == len(row.listed)):
             for name in wrong:
                 del row.relevance[name]
             instead = f"; it is in {elsewhere}" if more else ""
@@ -557,10 +495,10 @@ class _Checker:
             row.add("wrong_id", message, severity="warning")
         elif more and row.listed:
             row.add("other_chunk", f"the answer is also in {elsewhere}", severity="warning")
-        if more and self._ids_known and (self._decides or not row.has_relevant):
-            by_document = self._by_document
+        if more and self.ids_known and (self.decides or not row.has_relevant):
+            by_document = self.by_document
             if row.listed:
-                by_document = row.listed.keys().isdisjoint(self._corpus.by_id)
+                by_document = row.listed.keys().isdisjoint(self.index.corpus.by_id)
             for chunk in more:
                 row.relevance.setdefault(chunk.document if by_document else chunk.id, 1.0)
 
@@ -570,9 +508,8 @@ class _Checker:
         """Return the ids of the listed chunks and of the others that have the answer."""
         query, every = row.sample.query_with_history, [*chunks, *others]
         if row.reference:
-            texts = _Shown(every).texts
-            asked = GradeContexts(query=query, answer=row.reference, contexts=texts)
-            grades = await self._verifier.ask(asked)
+            asked = GradeContexts(query=query, answer=row.reference, contexts=_texts(every))
+            grades = await self.verifier.ask(asked)
             return {c.id for c, g in zip(every, grades, strict=True) if g.relevant} | {
                 chunk.id
                 for chunk in chunks
@@ -580,34 +517,53 @@ class _Checker:
                 if span.document == chunk.document and chunk.start <= span.start < chunk.end
             }
         if chunks:
-            answer = await self._verifier.ask(
-                FindAnswer(query=query, contexts=_Shown(chunks).texts)
-            )
+            answer = await self.verifier.ask(FindAnswer(query=query, contexts=_texts(chunks)))
             if answer.found and (quoted(answer) or not answer.evidence):
                 return {chunk.id for chunk in chunks}
-        answer = await self._verifier.ask(FindAnswer(query=query, contexts=_Shown(every).texts))
+        answer = await self.verifier.ask(FindAnswer(query=query, contexts=_texts(every)))
         if answer.found and not quoted(answer):
             detail = "the judge found an answer, but its quotes are in no chunk"
             raise VerificationError(NO_REPLY, detail)
         return {every[number].id for number in quoted(answer)}
 
-    async def _check_several(self, row: _Row) -> None:
-        """Check that no chunk alone is enough for a question of type multi."""
-        if row.type != "multi":
-            return
-        chunks = [*self._best(row), *self._near(row)]
-        for chunk in chunks[: max(ALONE, len(self._best(row)))]:
-            shown = _Shown([chunk])
+    async def _check_several(self, row: _Row, listed: list[Chunk], others: list[Chunk]) -> None:
+        """Check that no chunk alone is enough."""
+        for chunk in [*listed, *others][: max(ALONE, len(listed))]:
+            texts = _texts([chunk])
             if row.claims:
-                verdicts = await self._verifier.ask(
-                    VerifyClaims(claims=row.claims, contexts=shown.texts)
-                )
-                enough = all(each.label is Label.SUPPORTED for each in verdicts)
-                evidence = [item for each in verdicts for item in each.evidence]
+                asked = VerifyClaims(claims=row.claims, contexts=texts)
+                verdicts = await self.verifier.ask(asked)
+                enough = all(verdict.label is Label.SUPPORTED for verdict in verdicts)
+                evidence = [item for verdict in verdicts for item in verdict.evidence]
             else:
-                question = FindAnswer(query=row.sample.query_with_history, contexts=shown.texts)
-                answer = await self._verifier.ask(question)
-                enough, evidence = answer.found, list(answer.evidence)
+                answer = await self.verifier.ask(FindAnswer(query=row.sample.query_with_history, contexts=texts))
+                enough, evidence = answer.found, answer.evidence
             if enough:
-                row.add("one_chunk", f"{chunk.id} alone has the answer", shown.spans(evidence))
+                message = f"{chunk.id} alone has the answer"
+                row.add("one_chunk", message, _spans(evidence, [chunk]))
                 return
+
+
+def valid_samples(found: SetCheck) -> list[Sample]:
+    samples: list[Sample] = []
+    for row in found.with_status("valid", "corrected"):
+        sample, tags = row.corrected, dict(row.sample.tags)
+        if sample is not row.sample and row.sample.relevance:
+            tags["relevance_before"] = ", ".join(row.sample.relevance)
+        if warnings := [finding for finding in row.findings if finding.severity == "warning"]:
+            tags["warnings"] = _messages(warnings)
+        samples.append(sample.model_copy(update={"tags": tags}))
+    return samples
+
+
+def rejected_samples(found: SetCheck) -> list[Sample]:
+    return [
+        row.sample.model_copy(
+            update={"tags": {**row.sample.tags, "rejected_because": _messages(row.errors)}}
+        )
+        for row in found.with_status("rejected", "unchecked")
+    ]
+
+
+def _messages(findings: Iterable[Finding]) -> str:
+    return "; ".join(f"{each.check}: {each.message}" for each in findings)

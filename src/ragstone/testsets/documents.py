@@ -9,10 +9,11 @@ Every position refers to the extracted text.
 
 import logging
 import os
+import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -40,7 +41,6 @@ CHUNK_WORDS = 200
 """Approximate length of a chunk in words, by default."""
 LONGEST_PIECE = 8
 """Characters of a sentence, per word of a chunk, from which the sentence is cut."""
-EXTRA = "ragstone[documents]"
 CHUNK_FILES = (".jsonl", ".ndjson", ".parquet")
 """Files whose rows are chunks."""
 ID_NAMES = ("id", "_id", "chunk_id", "doc_id", "docid", "point_id")
@@ -53,11 +53,8 @@ TITLE_NAMES = ("title", "heading")
 class Document:
     """One document.
 
-    Attributes:
-        name: its path below the folder that was read, with `/`; of chunks in a file, their
-            `document`, or else the chunk's id.
-        text: the extracted text, to which all places refer.
-        sha256: of the file's bytes, in hex; of the text if the document came as chunks.
+    Its name is its path below the folder that was read, or what a file of chunks says. `sha256` is
+    that of the file's bytes, or of the text if the document came as chunks.
     """
 
     name: str
@@ -69,10 +66,7 @@ class Document:
 class Chunk:
     """A part of a document: `text` is the document's text from `start` to `end`.
 
-    Attributes:
-        id: unique in the corpus: `guide.md#3` is the third chunk of guide.md. Chunks that were
-            read from a file have the id that the file gives.
-        heading: the headings above it, such as `Battery > Charging`; empty without any.
+    `guide.md#3` is the third chunk of guide.md. A heading is like `Battery > Charging`, or empty.
     """
 
     id: str
@@ -117,7 +111,6 @@ class Corpus:
 
     @cached_property
     def by_document(self) -> Mapping[str, tuple[Chunk, ...]]:
-        """The chunks of each document, in order."""
         found: dict[str, list[Chunk]] = {name: [] for name in self.documents}
         for chunk in self.chunks:
             found[chunk.document].append(chunk)
@@ -190,19 +183,6 @@ _OTHER, _BLANK = "of other types", "without text"
 _OUTSIDE = "outside the folder, linked from it"
 
 
-def _read(name: str, path: Path, chunk_words: int) -> tuple[Sequence[Document], Iterable[Chunk]]:
-    file = File.at(path)
-    if file.suffix in CHUNK_FILES:
-        return _chunk_rows(file)
-    text = READERS[file.suffix](file)
-    if not text.strip():
-        if file.suffix == ".pdf":
-            raise file.refused("it has no text", "it may be scanned: run OCR first")
-        return (), ()
-    document = Document(name, text, sha256(file.content).hexdigest())
-    return [document], split_chunks(document, chunk_words)
-
-
 def _repeated_ids(chunks: Sequence[Chunk]) -> list[Problem]:
     problems: list[Problem] = []
     by_id: dict[str, Chunk] = {}
@@ -214,13 +194,29 @@ def _repeated_ids(chunks: Sequence[Chunk]) -> list[Problem]:
     return problems
 
 
+def _read(name: str, path: Path, chunk_words: int) -> tuple[Sequence[Document], Iterable[Chunk]]:
+    file = File.at(path)
+    if file.suffix in CHUNK_FILES:
+        return _chunk_rows(file)
+    try:
+        text = READERS[file.suffix](file) if file.content.strip() else ""
+    except ImportError:
+        raise UsageError(
+            f"{file.name}: reading {file.suffix} files needs an extra: "
+            "pip install 'ragstone[documents]'"
+        ) from None
+    if not text.strip():
+        if file.suffix == ".pdf":
+            raise file.refused("it has no text", "it may be scanned: run OCR first")
+        return (), ()
+    document = Document(name, text, sha256(file.content).hexdigest())
+    return [document], split_chunks(document, chunk_words)
+
+
 def _files(
     sources: Sequence[str | PathLike[str]], problems: list[Problem], outside: list[str]
 ) -> Iterator[tuple[str, Path]]:
-    """Yield the names and paths of files and of what is in folders, in order, except hidden ones.
-
-    With several sources, names are whole paths, so that they differ.
-    """
+    # with several sources, names are whole paths, so that they differ
     for source in map(Path, sources):
         shown = strip_controls(str(source))
         try:
@@ -268,22 +264,16 @@ def shown_name(path: Path) -> str:
 
 
 def _plain_text(file: File) -> str:
-    if not file.content.strip():
-        return ""
     return file.text().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _html(file: File) -> str:
+    from lxml.etree import iterwalk, strip_elements
+    from lxml.html import HTMLParser
+
     source = _plain_text(file)
     if not source.strip():
         return ""
-    try:
-        from lxml.etree import iterwalk, strip_elements
-        from lxml.html import HTMLParser
-    except ImportError:
-        raise UsageError(
-            f"{file.name}: reading HTML files needs an extra: pip install '{EXTRA}'"
-        ) from None
     parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     parser.feed(source.encode())
     page = parser.close()
@@ -312,7 +302,6 @@ _CLOSING = {**dict.fromkeys((*_INLINE, "td", "th", "tr", "br", "li"), ""), "pre"
 
 
 def _markdown(events: Iterable[tuple[str, Any]]) -> str:
-    """Return the text of a page, with headings, lists, tables and code as in Markdown."""
     parts, code, cells, is_first_row = ["\n"], 0, 0, True
     for event, element in events:
         tag = str(element.tag)
@@ -342,41 +331,33 @@ def _markdown(events: Iterable[tuple[str, Any]]) -> str:
 
 
 def _pdf(file: File) -> str:
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError, FileNotDecryptedError
+
+    logger = logging.getLogger("pypdf")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)  # its modules log to children, which inherit the level
     try:
-        from pypdf import PdfReader
-        from pypdf.errors import DependencyError, FileNotDecryptedError
-    except ImportError:
-        raise UsageError(
-            f"{file.name}: reading PDF files needs an extra: pip install '{EXTRA}'"
-        ) from None
-    if not file.content.strip():
-        return ""
-    fix = "print it to a new PDF, or save it as text"
-    with _silent("pypdf"):
-        try:
-            reader = PdfReader(BytesIO(file.content))
-            locked = reader.is_encrypted and not reader.decrypt("")
-            pages = [] if locked else [page.extract_text() for page in reader.pages]
-        except (DependencyError, FileNotDecryptedError):
-            locked, pages = True, []
-        except Exception as error:  # damaged files raise errors of all kinds
-            why = one_line(str(error) or type(error).__name__, 120)
-            raise file.refused(f"the PDF cannot be read: {why}", fix) from error
+        reader = PdfReader(BytesIO(file.content))
+        locked = reader.is_encrypted and not reader.decrypt("")
+        pages = [] if locked else [page.extract_text() for page in reader.pages]
+    except (DependencyError, FileNotDecryptedError):
+        locked, pages = True, []
+    except Exception as error:  # damaged files raise errors of all kinds
+        why = one_line(str(error) or type(error).__name__, 120)
+        fix = "print it to a new PDF, or save it as text"
+        raise file.refused(f"the PDF cannot be read: {why}", fix) from error
+    finally:
+        logger.setLevel(level)
     if locked:
         raise file.refused("the PDF is encrypted", "remove its password")
     return strip_controls("\n\n".join(pages))
 
 
 def _docx(file: File) -> str:
-    try:
-        import docx
-        from docx.table import Table
-    except ImportError:
-        raise UsageError(
-            f"{file.name}: reading docx files needs an extra: pip install '{EXTRA}'"
-        ) from None
-    if not file.content.strip():
-        return ""
+    import docx
+    from docx.table import Table
+
     if file.content.startswith(OLE):
         raise file.refused("this is an old .doc, or encrypted", "save it as .docx, unprotected")
     fix = "open it in Word and save it again as .docx"
@@ -405,31 +386,14 @@ def _docx(file: File) -> str:
     return strip_controls("\n\n".join(filter(str.strip, parts)))
 
 
-@contextmanager
-def _silent(name: str) -> Generator[None, None, None]:
-    logger = logging.getLogger(name)
-    before = logger.level
-    logger.setLevel(logging.CRITICAL + 1)  # its modules log to children, which inherit the level
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
-READERS: Mapping[str, Callable[[File], str]] = MappingProxyType(
-    {
-        ".txt": _plain_text,
-        ".md": _plain_text,
-        ".markdown": _plain_text,
-        ".html": _html,
-        ".htm": _html,
-        ".pdf": _pdf,
-        ".docx": _docx,
-    }
-)
+READERS: Mapping[str, Callable[[File], str]] = {
+    **dict.fromkeys((".txt", ".md", ".markdown"), _plain_text),
+    **dict.fromkeys((".html", ".htm"), _html),
+    ".pdf": _pdf,
+    ".docx": _docx,
+}
 """Suffix -> what extracts a document's text."""
 DOCUMENT_FILES = (*READERS, *CHUNK_FILES)
-"""Suffixes of the files that are read."""
 _SUPPORTED = f"documents are {', '.join(DOCUMENT_FILES)}"
 
 
@@ -442,9 +406,9 @@ def _chunk_rows(file: File) -> tuple[list[Document], list[Chunk]]:
     problems: list[Problem] = []
     table = LOADERS[file.suffix](file, None)
     for row in table.rows:
+        if isinstance(row, Problem):
+            problems.append(replace(row, unit=table.unit))
         if not isinstance(row, Record):
-            if isinstance(row, Problem):
-                problems.append(replace(row, unit=table.unit))
             continue
         try:
             if (given := _first(row.values, ID_NAMES)) is None:
@@ -452,8 +416,11 @@ def _chunk_rows(file: File) -> tuple[list[Document], list[Chunk]]:
             identity, text = document_id(given), _first(row.values, TEXT_NAMES)
             if not isinstance(text, str) or not text.strip():
                 raise ValueError("it has no text")
-            name = _optional(row.values, DOCUMENT_NAMES) or identity
-            heading = _optional(row.values, TITLE_NAMES)
+            name, heading = (
+                cell_text(value).strip() if isinstance(value, str | int | float) else ""
+                for value in (_first(row.values, DOCUMENT_NAMES), _first(row.values, TITLE_NAMES))
+            )
+            name = name or identity
         except ValueError as error:
             seen, fix = one_line(str(error), 200), "each row needs an `id` and a `text`"
             problems.append(Problem(seen, fix, row=row.row, unit=table.unit))
@@ -476,11 +443,6 @@ def _first(values: Mapping[str, object], names: Sequence[str]) -> Plain | None:
     return next(
         (normalize_cell(values[name]) for name in names if values.get(name) is not None), None
     )
-
-
-def _optional(values: Mapping[str, object], names: Sequence[str]) -> str:
-    found = _first(values, names)
-    return cell_text(found).strip() if isinstance(found, str | int | float) else ""
 
 
 def split_chunks(document: Document, chunk_words: int) -> Iterator[Chunk]:
@@ -526,23 +488,17 @@ def _sections(text: str) -> Iterator[tuple[int, int, str]]:
                 "" if fence and marker == fence and not bare.strip(fence[0]) else fence or marker
             )
             filled = True
-        elif bare.startswith("#") and (title := _title(bare)):
+        elif title := re.match(r"(#{1,6})[ \t](.*)", bare, re.DOTALL):
             if filled:
                 yield start, here, " > ".join(name for _, name in path)
                 start, filled = here, False
-            path = [*(each for each in path if each[0] < title[0]), title]
+            level = len(title[1])
+            path = [entry for entry in path if entry[0] < level]
+            path.append((level, one_line(title[2].rstrip("# \t"), 120)))
         elif bare:
             filled = True
         here += len(line)
     yield start, len(text), " > ".join(name for _, name in path)
-
-
-def _title(line: str) -> tuple[int, str] | None:
-    rest = line.lstrip("#")
-    level = len(line) - len(rest)
-    if level > 6 or rest[:1] not in (" ", "\t"):
-        return None
-    return level, one_line(rest.rstrip("# \t"), 120)
 
 
 def stems(text: str) -> list[str]:
@@ -551,11 +507,7 @@ def stems(text: str) -> list[str]:
 
 
 class ChunkIndex:
-    """Finds chunks by words (BM25, with its usual parameters); the headings are searched too.
-
-    Words are compared by their stems, in any language: Chinese, Japanese and Thai text as
-    overlapping pairs or triples of characters.
-    """
+    """Finds chunks by the stems of words in their texts and headings (BM25)."""
 
     def __init__(self, corpus: Corpus) -> None:
         import bm25s  # slow to import
@@ -581,10 +533,7 @@ class ChunkIndex:
         return 0 if number is None else self._frequency[number]
 
     def search(self, query: str, n: int) -> list[Chunk]:
-        """Return the best `n` chunks that share a word with the query, the best first.
-
-        Chunks with the same score are in the order of the corpus.
-        """
+        """Return the best `n` chunks that share a word with the query, the best first."""
         terms = stems(query)
         numbers = sorted({self._vocabulary[term] for term in terms if term in self._vocabulary})
         if self._model is None or not numbers or n < 1:

@@ -1,30 +1,32 @@
 """Writes test questions from documents, and keeps those that a judge verifies.
 
 Candidates are written in waves: as many as are missing of each type, from chunks that a sampler
-chooses so that every document gets about the same number. The judge writes the questions of a
-chunk in one reply, then answers questions about each draft, the cheapest first: is it supported by
-its quotes, does the reference answer it, is one chunk enough? The drafts of a wave are verified at
-the same time, in any order, and are accepted at its end in the order of their numbers. So what
-counts as a repetition, and how many questions a document has, does not depend on which reply came
-first, and the same call gives the same questions.
+chooses so that every document gets about the same number. The drafts of a wave are verified at the
+same time, and are accepted at its end in the order of their numbers. So what counts as a
+repetition, and how many questions a document has, does not depend on which reply came first.
 """
 
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from itertools import takewhile
 from os import PathLike
+from pathlib import Path
 from random import Random
 from types import MappingProxyType
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, cast
 
 from ragstone._internal.concurrency import gather, run_sync, worker_pool
+from ragstone._internal.files import write_file, write_text
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.sentences import QuoteFinder, split_sentences
 from ragstone._internal.text import one_line
+from ragstone.datasets.export import write_samples
 from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.evaluation.scoring import CircuitBreaker
 from ragstone.judges.base import Judge, outcome_of
@@ -58,18 +60,18 @@ UNANSWERABLE = "unanswerable"
 TYPES: Sequence[Type] = ("single", "multi", "compare", UNANSWERABLE)
 SHARES: Mapping[str, float] = MappingProxyType(dict(zip(TYPES, (50, 20, 10, 20), strict=True)))
 """Type -> its default share."""
-PAIRED = frozenset(("multi", "compare"))
+PAIRED = ("multi", "compare")
 """Types that take two chunks."""
 ATTEMPTS = 3
 """Candidates per requested question, at most."""
 LARGEST = 8
 """Questions of one reply: more may not fit into it, or would repeat each other."""
 PARTNERS = 5
-"""Chunks that may be paired with another one: those that have most of its rare words."""
+"""Chunks that may be paired with another one, the most similar."""
 LONGEST_QUERY = 1000
 """Characters of a chunk with which its partners are searched."""
 OTHERS = 10
-"""Chunks that are searched for another answer: those that share most rare words."""
+"""Chunks that are searched for another answer, the most similar."""
 WHOLE = 50
 """Chunks that must not answer an unanswerable question."""
 ROUNDS = 3
@@ -81,7 +83,6 @@ AVOIDED = 10
 NO_REPLY, OVER_BUDGET = "without a reply", "over budget"
 """Reasons that are not about the question."""
 KINDS = (WriteQuestions.kind, FindAnswer.kind, VerifyClaims.kind, DetectAbstention.kind)
-"""The kinds of question that a judge must take."""
 ASSUMED = "A sentence of a dozen words or so states a fact of the documents."
 
 
@@ -95,32 +96,7 @@ def parse_types(text: str) -> Mapping[str, float]:
             shares[name] = float(value)
         except ValueError:
             shares[name] = math.nan
-    return check_shares(shares)
-
-
-def check_shares(shares: Mapping[str, float]) -> Mapping[str, float]:
-    """Return type -> share, or raise a UsageError if these are not types with shares."""
-    for name, share in shares.items():
-        if name not in SHARES:
-            raise UnknownNameError("type of question", name, SHARES)
-        if not 0 <= share < math.inf:
-            raise UsageError(
-                f"the share of {name} must be a number from 0; write single=40,multi=20"
-            )
-    if not sum(shares.values()):
-        raise UsageError("the shares of the types add up to 0; give one type more than 0")
     return shares
-
-
-def counts_of(shares: Mapping[str, float], n: int) -> dict[str, int]:
-    """Return how many questions of each type make `n` together (largest remainders)."""
-    total = sum(shares.values())
-    exact = {name: n * shares.get(name, 0) / total for name in SHARES}
-    counts = {name: int(value) for name, value in exact.items()}
-    left = n - sum(counts.values())
-    for name in sorted(exact, key=lambda name: counts[name] - exact[name])[:left]:
-        counts[name] += 1
-    return counts
 
 
 @dataclass(frozen=True)
@@ -130,7 +106,7 @@ class QuestionRequest:
     Attributes:
         n: the number of questions.
         types: type -> share; any positive numbers.
-        brief: what the questions are about, or for; the user's words.
+        brief: what the questions are about, or for.
         personas, languages: who asks, and in which language; they take turns.
     """
 
@@ -144,23 +120,36 @@ class QuestionRequest:
     def __post_init__(self) -> None:
         if self.n < 1:
             raise UsageError(f"the number of questions must be 1 or more, got {self.n}")
-        check_shares(self.types)
+        for name, share in self.types.items():
+            if name not in SHARES:
+                raise UnknownNameError("type of question", name, SHARES)
+            if not 0 <= share < math.inf:
+                raise UsageError(
+                    f"the share of {name} must be a number from 0; write single=40,multi=20"
+                )
+        if not sum(self.types.values()):
+            raise UsageError("the shares of the types add up to 0; give one type more than 0")
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Type -> how many questions of it are requested."""
-        return counts_of(self.types, self.n)
+        """Type -> how many questions of it are requested (largest remainders)."""
+        total = sum(self.types.values())
+        exact = {name: self.n * self.types.get(name, 0) / total for name in SHARES}
+        counts = {name: int(value) for name, value in exact.items()}
+        left = self.n - sum(counts.values())
+        for name in sorted(exact, key=lambda name: counts[name] - exact[name])[:left]:
+            counts[name] += 1
+        return counts
+
+    def missing(self, questions: Iterable["VerifiedQuestion"]) -> Mapping[str, int]:
+        """Return type -> how many questions are missing beside these."""
+        made = Counter[str](question.candidate.type for question in questions)
+        return {name: n - made[name] for name, n in self.counts.items() if n > made[name]}
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One question to be written.
-
-    Attributes:
-        number: its place in the order in which questions are accepted, from 0.
-        persona: who asks; empty for any user.
-        language: as the user named it; empty for that of the chunks.
-    """
+    """One question to be written; questions are accepted in the order of their numbers."""
 
     number: int
     type: Type
@@ -174,8 +163,7 @@ class VerifiedQuestion:
     """A question that was kept.
 
     Attributes:
-        relevant: the chunks that it was written from, and others that answer it; none if it is
-            unanswerable.
+        relevant: the chunks that answer it.
         spans: the verbatim evidence; of an unanswerable question, what comes closest.
         leak: the share of its rare words that its chunks have.
     """
@@ -191,13 +179,15 @@ class VerifiedQuestion:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A candidate that was not accepted: why, in one of a few phrases, and the details."""
-
     candidate: Candidate
     reason: str
     detail: str = ""
     draft: DraftQuestion | None = None
     cause: Cause | None = None
+
+    @property
+    def query(self) -> str:
+        return self.draft.query if self.draft else ""
 
 
 @dataclass(frozen=True)
@@ -205,8 +195,6 @@ class Generated:
     """What was generated.
 
     Attributes:
-        questions: the accepted ones, by type.
-        rejected: the others, in the order of their numbers.
         empty: the documents without an accepted question.
         stopped: why it stopped early; None if it did not.
     """
@@ -257,9 +245,7 @@ class Generated:
     @property
     def missing(self) -> Mapping[str, int]:
         """Type -> how many questions are missing."""
-        made = Counter[str](question.candidate.type for question in self.questions)
-        counts = self.request.counts.items()
-        return {name: n - made[name] for name, n in counts if n > made[name]}
+        return self.request.missing(self.questions)
 
     @property
     def reasons(self) -> Mapping[str, int]:
@@ -281,10 +267,7 @@ def query_language(query: str) -> str:
 
 
 def evidence_text(spans: Sequence[Span], corpus: Corpus) -> str:
-    """Return spans as JSON: document, start, end (exclusive) and the document's own text.
-
-    Of long texts, only the beginning is there.
-    """
+    """Return spans as JSON, with the beginning of their texts."""
     places = [span.to_dict(corpus) for span in spans]
     for place in places:
         place["text"] = str(place["text"])[: EVIDENCE // len(spans)]
@@ -306,11 +289,10 @@ def generate_questions(
 
     Args:
         docs: a folder, files, or documents that were read before.
-        request: the number of questions, and their types.
+        request: what to generate.
         judge: an LLM, or its name, such as `openai:gpt-4o-mini`; it writes and verifies.
         concurrency: how many candidates are written at once.
-        max_calls: the most calls of a judge that is given by its name; then what is verified so
-            far is returned.
+        max_calls: a limit of a judge that is given by its name; what is verified so far is kept.
         max_cost: the same in US dollars.
 
     Raises:
@@ -323,8 +305,7 @@ def generate_questions(
         judge = make_judge(plan, asked=[KINDS], budget=budget)
     check_takes(judge)
     generator = Generator(ChunkIndex(corpus), judge, request, plan=plan)
-    run = partial(generator.run, concurrency=concurrency, spent=lambda: budget.spent)
-    run_sync(run)
+    run_sync(partial(generator.run, concurrency=concurrency, spent=lambda: budget.spent))
     return generator.result(stopped=budget.spent)
 
 
@@ -339,12 +320,7 @@ def check_takes(judge: Judge) -> None:
 class ChunkSampler:
     """Chooses the chunks of each candidate, so that all documents get about the same number.
 
-    The choice depends on the corpus, the seed, and how many questions of each document were
-    accepted; never on time.
-
-    Attributes:
-        tried: document -> how many candidates began with it.
-        accepted: document -> how many of these were accepted.
+    `tried` and `accepted` count the candidates that began with a document.
     """
 
     def __init__(self, index: ChunkIndex, request: QuestionRequest) -> None:
@@ -367,10 +343,7 @@ class ChunkSampler:
         return sum(self._counts.values())
 
     def wave(self, missing: Mapping[str, int]) -> list[Candidate]:
-        """Return the next candidates: as many as are missing, within the limits.
-
-        Of a chunk, at most LARGEST are in a wave; later ones avoid the queries of earlier ones.
-        """
+        # of a chunk, at most LARGEST are in a wave: later ones avoid the queries of earlier ones
         self._pending.clear()
         wave: list[Candidate] = []
         for kind in TYPES:
@@ -388,17 +361,14 @@ class ChunkSampler:
         """Return the next chunk of the document with the fewest questions, and its partner."""
         if kind in PAIRED and len(self._corpus.chunks) < 2:
             return None
-        open_ones = [
+        names = [
             name
             for name, chunks in self._shuffled.items()
             if self.tried[name] < self._most and self._pending[name] < LARGEST * len(chunks)
         ]
-        if not open_ones:
+        if not names:
             return None
-        name = min(
-            open_ones,
-            key=lambda name: (self.accepted[name] + self._pending[name], self.tried[name]),
-        )
+        name = min(names, key=lambda n: (self.accepted[n] + self._pending[n], self.tried[n]))
         turn = self.tried[name]
         chunk = self._shuffled[name][turn % len(self._shuffled[name])]
         self.tried[name] += 1
@@ -410,36 +380,31 @@ class ChunkSampler:
         others = [other for other in similar if other.id != chunk.id]
         apart = [other for other in others if other.document != chunk.document]
         near = (apart if kind == "compare" else []) or others
-        if not near:
-            near = [other for other in self._corpus.chunks if other.id != chunk.id]
-            return chunk, random.choice(near)
-        return chunk, random.choice(near[:PARTNERS])
+        near = near[:PARTNERS] or [other for other in self._corpus.chunks if other.id != chunk.id]
+        return chunk, random.choice(near)
 
 
-def grouped(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    """Yield the candidates that one reply writes together."""
+def grouped(candidates: Sequence[Candidate]) -> Iterable[list[Candidate]]:
+    """Return the candidates that one reply writes together."""
     groups: dict[object, list[Candidate]] = {}
     for candidate in candidates:
         ids = tuple(chunk.id for chunk in candidate.chunks)
         key = candidate.type, ids, candidate.persona, candidate.language
         groups.setdefault(key, []).append(candidate)
-    yield from groups.values()
+    return groups.values()
 
 
+@dataclass(eq=False)
 class VerificationError(Exception):
-    """A question was not verified: the reason in a few words, and details.
+    """A question was not verified; with a `cause` if the judge did not answer."""
 
-    Attributes:
-        cause: why the judge did not answer; None if it did.
-    """
-
-    def __init__(self, reason: str, detail: str = "", cause: Cause | None = None) -> None:
-        super().__init__(reason)
-        self.reason, self.detail, self.cause = reason, detail, cause
+    reason: str
+    detail: str = ""
+    cause: Cause | None = None
 
 
 def shown_text(chunk: Chunk) -> str:
-    """Return a chunk's text as a judge reads it: after its headings, unless it begins with them."""
+    """Return a chunk's text after its headings, unless it begins with them."""
     last = chunk.heading.rpartition(" > ")[2]
     return chunk.text if last in chunk.text[: len(last) + 10] else f"{chunk.heading}\n{chunk.text}"
 
@@ -449,10 +414,7 @@ def quoted(answer: FoundAnswer) -> list[int]:
 
 
 class QuestionVerifier:
-    """Asks a judge about questions, and adds up the cost; a breaker stops it after failures.
-
-    Each `check_...` raises a VerificationError if the question does not pass.
-    """
+    """Asks a judge about questions; a VerificationError is raised if one does not pass."""
 
     def __init__(
         self, index: ChunkIndex, judge: Judge, breaker: CircuitBreaker | None = None
@@ -461,12 +423,6 @@ class QuestionVerifier:
         self.usage = NOTHING_SPENT
 
     async def ask(self, question: Question[T]) -> T:
-        """Return the judge's reply.
-
-        Raises:
-            VerificationError: the judge did not answer, or a panel is split on whether there is an
-                answer: some checks need one, others need that there is none.
-        """
         if self.breaker and self.breaker.reason:
             raise VerificationError(NO_REPLY, self.breaker.reason)
         outcome = await outcome_of(self.judge, question)
@@ -480,6 +436,7 @@ class QuestionVerifier:
                 f"{question.kind}: {outcome.cause}: {one_line(outcome.message, 300)}",
                 outcome.cause,
             )
+        # some checks need an answer, others that there is none: a split panel is neither
         if isinstance(outcome.value, FoundAnswer) and outcome.value.split:
             raise VerificationError(
                 "judges disagree", f"{question.kind}: as many found an answer as not"
@@ -500,10 +457,8 @@ class QuestionVerifier:
 
     async def check_insufficient(self, query: str, chunk: Chunk) -> None:
         if found := await self._find(query, [chunk]):
-            answer = one_line(found[0], 200)
-            raise VerificationError(
-                "one span is enough", f"{chunk.id} alone has an answer: {answer}"
-            )
+            detail = f"{chunk.id} alone has an answer: {one_line(found[0], 200)}"
+            raise VerificationError("one span is enough", detail)
 
     async def check_unanswerable(self, query: str) -> None:
         if found := await self._find(query, self.nearest(query)):
@@ -512,7 +467,7 @@ class QuestionVerifier:
             raise VerificationError("answerable", seen)
 
     def nearest(self, query: str, listed: Sequence[Chunk] = ()) -> list[Chunk]:
-        """Return the chunks that must not answer an unanswerable query: first the listed ones."""
+        """Return the chunks that must not answer an unanswerable query."""
         every = (*listed, *self.index.search(query, WHOLE), *self.index.corpus.chunks)
         return list({chunk.id: chunk for chunk in every}.values())[: max(WHOLE, len(listed))]
 
@@ -545,13 +500,7 @@ class QuestionVerifier:
 
 
 class Generator:
-    """Generates questions; `result` is available at any time, also after an interruption.
-
-    Args:
-        index: the documents, and their chunks.
-        judge: takes the kinds of question in KINDS.
-        plan: its limit on failures in a row applies.
-    """
+    """Generates questions; `result` is available at any time, also after an interruption."""
 
     def __init__(
         self, index: ChunkIndex, judge: Judge, request: QuestionRequest, *, plan: Plan | None = None
@@ -573,16 +522,16 @@ class Generator:
         spent: Callable[[], str | None] = lambda: None,
         on_candidate: Callable[[int, int], None] = lambda _done, _of: None,
     ) -> None:
-        """Generate; stop before the next candidate if the budget is `spent`.
-
-        `on_candidate` is called with the number of decided candidates, and of all of this wave.
-        """
+        """Generate until the budget is `spent`; report each decided candidate of a wave."""
 
         def stopped() -> str | None:
             return spent() or self._breaker.reason
 
         async with self._judge:
-            while not stopped() and (wave := self._sampler.wave(self._missing())):
+            while not stopped():
+                wave = self._sampler.wave(self.request.missing(self._accepted))
+                if not wave:
+                    break
                 groups = takewhile(lambda _: not stopped(), grouped(wave))
                 async with worker_pool(groups, self._write, concurrency=concurrency) as done:
                     async for _ in done:
@@ -590,7 +539,6 @@ class Generator:
                 self._settle()
 
     def result(self, *, stopped: str | None = None) -> Generated:
-        """Return what is verified so far; `stopped` is the reason if it was interrupted."""
         self._settle()
         order = {name: number for number, name in enumerate(TYPES)}
         questions = sorted(self._accepted, key=lambda question: order[question.candidate.type])
@@ -605,23 +553,15 @@ class Generator:
             stopped or self._breaker.reason,
         )
 
-    def _missing(self) -> Mapping[str, int]:
-        made = Counter[str](question.candidate.type for question in self._accepted)
-        return {name: n - made[name] for name, n in self.request.counts.items()}
-
     def _settle(self) -> None:
         """Accept what is verified, in the order of the numbers, unless it repeats another."""
         decided = sorted(self._decided, key=lambda decision: decision.candidate.number)
         self._decided = []
         for decision in decided:
-            if isinstance(decision, Rejected):
-                query = decision.draft.query if decision.draft else ""
-            else:
-                query = decision.query
-                if same := near_duplicate(query, self._near(query), self.index):
-                    draft = DraftQuestion(query=query, reference=decision.reference)
-                    decision = Rejected(decision.candidate, "duplicate", f"of {same!r}", draft)
-            candidate = decision.candidate
+            candidate, query = decision.candidate, decision.query
+            if isinstance(decision, VerifiedQuestion) and (same := self._repeated(query)):
+                draft = DraftQuestion(query=query, reference=decision.reference)
+                decision = Rejected(candidate, "duplicate", f"of {same!r}", draft)
             if isinstance(decision, Rejected):
                 self._rejected.append(decision)
             else:
@@ -633,22 +573,20 @@ class Generator:
                 self._queries[chunk.id].append(query)
 
     def _rarest(self, query: str) -> Sequence[str]:
-        """Return a query's rarest terms; any query may have those that no chunk has."""
+        # any query may have terms that no chunk has: they come last
         return rarest_terms(query, lambda term: self.index.frequency(term) or math.inf)
 
-    def _near(self, query: str) -> Collection[str]:
-        """Return the accepted queries that share a rare term with a query."""
-        return {other: None for term in self._rarest(query) for other in self._by_term[term]}.keys()
+    def _repeated(self, query: str) -> str | None:
+        """Return an accepted query that is nearly the same."""
+        near = {other: None for term in self._rarest(query) for other in self._by_term[term]}
+        return near_duplicate(query, near, self.index)
 
     def _decide(self, decision: VerifiedQuestion | Rejected) -> None:
         self._decided.append(decision)
-        if isinstance(decision, Rejected) and decision.cause:
-            self._breaker.add({decision.cause}, decision.detail)
-        else:
-            self._breaker.add({None}, None)
+        rejected = decision if isinstance(decision, Rejected) else None
+        self._breaker.add({rejected and rejected.cause}, rejected and rejected.detail)
 
     async def _write(self, group: Sequence[Candidate]) -> None:
-        """Have one reply written, and verify each of its questions."""
         first = group[0]
         avoid = dict.fromkeys(query for chunk in first.chunks for query in self._queries[chunk.id])
         question = WriteQuestions(
@@ -677,11 +615,7 @@ class Generator:
         await gather(map(decide, group, drafts))
 
     async def _verified(self, candidate: Candidate, draft: DraftQuestion) -> VerifiedQuestion:
-        """Return a draft that passes every check, the cheapest first.
-
-        Raises:
-            VerificationError: it does not pass one, or the judge did not answer.
-        """
+        """Return a draft that passes every check, the cheapest first."""
         query, chunks, verifier = draft.query, candidate.chunks, self._verifier
         unanswerable, paired = candidate.type == UNANSWERABLE, candidate.type in PAIRED
         if not draft.reference or not (unanswerable or draft.claims):
@@ -694,7 +628,7 @@ class Generator:
             asked = candidate.language.lower()
             if asked in word_lists() and language != asked:
                 raise VerificationError("wrong language", f"{language}, not {asked}")
-        if same := near_duplicate(query, self._near(query), self.index):
+        if same := self._repeated(query):
             raise VerificationError("duplicate", f"of {same!r}")
         spans = find_spans(draft, chunks)
         named = {number for number, _ in spans}
@@ -728,11 +662,7 @@ class Generator:
 
 
 def find_spans(draft: DraftQuestion, chunks: Sequence[Chunk]) -> list[tuple[int, Span]]:
-    """Return where each quote is, as whole sentences, after the number of its chunk from 0.
-
-    Raises:
-        VerificationError: a quote is in none of the chunks.
-    """
+    """Return where each quote is, as whole sentences, after the number of its chunk from 0."""
     spans: list[tuple[int, Span]] = []
     finders = [QuoteFinder(chunk.text) for chunk in chunks]
     for number, words in draft.quotes:
@@ -753,11 +683,7 @@ def find_spans(draft: DraftQuestion, chunks: Sequence[Chunk]) -> list[tuple[int,
 def planned_questions(
     index: ChunkIndex, request: QuestionRequest, *, most: bool
 ) -> Iterator[WriteQuestions | FindAnswer | VerifyClaims | DetectAbstention]:
-    """Yield the questions that a judge is asked, with assumed texts, to estimate what they cost.
-
-    One candidate per requested question is assumed, and that all are verified; with `most`, as
-    many candidates as there may be.
-    """
+    """Yield what a judge is asked if one candidate, or the `most`, per question is verified."""
     sampler = ChunkSampler(index, request)
     for _ in range(ATTEMPTS if most else 1):
         for group in grouped(sampler.wave(request.counts)):
@@ -777,3 +703,77 @@ def planned_questions(
                 for text in passages if kind in PAIRED else ():
                     yield FindAnswer(query=query, contexts=(text,))
                 yield FindAnswer(query=query, contexts=nearest[:OTHERS])
+
+
+# The files.
+
+CHUNK_FIELDS = "id text document title"
+REJECTED_FIELDS = "reason detail type chunks"
+RECORD_FIELDS = "ragstone n seed"
+"""What the JSON objects of generated files begin with."""
+
+
+def write_dataset(samples: Sequence[Sample], path: Path, record: Mapping[str, object]) -> None:
+    # the record is written before the file is moved into place: a data set is never without it
+    def write(file: Path) -> None:
+        write_samples(samples, file, suffix=path.suffix.lower())
+        digest = sha256(file.read_bytes()).hexdigest()
+        whole = {**record, "file": path.name, "sha256": digest}
+        write_text(provenance_path(path), json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+
+    write_file(path, write)
+
+
+def write_rejected(rejected: Iterable[Rejected], path: Path) -> None:
+    rows = (
+        {
+            "reason": one.reason,
+            "detail": one.detail,
+            "type": one.candidate.type,
+            "chunks": [chunk.id for chunk in one.candidate.chunks],
+            **(one.draft.model_dump(mode="json") if one.draft else {}),
+        }
+        for one in rejected
+    )
+    _write_lines(rows, path)
+
+
+def write_chunks(chunks: Sequence[Chunk], path: Path) -> None:
+    rows = (
+        {"id": each.id, "text": each.text, "document": each.document, "title": each.heading}
+        for each in chunks
+    )
+    _write_lines(rows, path)
+
+
+def _write_lines(rows: Iterable[Mapping[str, object]], path: Path) -> None:
+    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def provenance_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.provenance.json")
+
+
+def check_generated_by_us(path: Path | None, fields: str) -> None:
+    if path is None or not path.exists():
+        return
+    with suppress(OSError, ValueError):
+        first: object = json.JSONDecoder().raw_decode(path.read_text(encoding="utf-8"))[0]
+        keys = cast("dict[str, object]", first) if isinstance(first, dict) else ()
+        if " ".join(keys).startswith(fields):
+            return
+    raise UsageError(f"{path} exists, and was not generated; choose another path, or delete it")
+
+
+def check_replaceable(path: Path) -> int:
+    """Return the number of questions of a file that was generated and not changed since, or 0."""
+    if not path.exists():
+        return 0
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        record = json.loads(provenance_path(path).read_text(encoding="utf-8"))
+        if record["sha256"] == sha256(path.read_bytes()).hexdigest():
+            return int(record["questions"])
+    raise UsageError(
+        f"{path} exists, and was not generated or was changed since; choose another file with -o, "
+        "or delete it"
+    )

@@ -24,7 +24,6 @@ ALIKE = 0.8
 """Share of the words with a topic of two near duplicates that both have, at least."""
 RARE = 0.1
 """Share of the chunks that have a rare word, at most."""
-
 TYPO = 0.8
 """How similar the letters of two words must be to be the same with a typing error."""
 
@@ -87,8 +86,7 @@ def similarity(one: str, other: str, index: ChunkIndex | None = None) -> float:
     """Return the share of their words with a topic that two queries share, in [0, 1].
 
     It is 0 if they have other figures, names or question words. Words with a typing error count as
-    the same, but not two that the chunks of an index have. Whether other words have the same
-    meaning is not known.
+    the same, but not two that the chunks of an index have.
     """
     first, second = _key_terms(one), _key_terms(other)
     if first.asking != second.asking or first.figures != second.figures:
@@ -108,11 +106,7 @@ def similarity(one: str, other: str, index: ChunkIndex | None = None) -> float:
 
 
 class KeyTerms(NamedTuple):
-    """Words of a query that must agree in duplicates.
-
-    Attributes:
-        asking: question words, such as `when`; not `which` and `what`, which are the same.
-    """
+    """Words of a query that must agree in duplicates; `which` and `what` are not `asking`."""
 
     terms: frozenset[str]
     figures: frozenset[str]
@@ -147,7 +141,7 @@ def near_duplicate(
 
 
 def rarest_terms(query: str, frequency: Callable[[str], float]) -> Sequence[str]:
-    """Return a query's rarest words with a topic: near duplicates share one, unless misspelt."""
+    """Return rare words of a query: near duplicates share one, unless misspelt."""
     terms = sorted(topic_terms(query), key=lambda term: (frequency(term), term))
     return terms[: len(terms) - math.ceil(ALIKE * len(terms)) + 2] or [""]
 
@@ -155,8 +149,7 @@ def rarest_terms(query: str, frequency: Callable[[str], float]) -> Sequence[str]
 def duplicates(samples: Sequence[Sample], index: ChunkIndex) -> Mapping[int, tuple[str, bool]]:
     """Return the place of each row that repeats an earlier one -> its id, whether it is the same.
 
-    The others are nearly the same: they may differ in the order of words, and in small ones. Rows
-    with the tag `variant_of` repeat another on purpose.
+    Rows with the tag `variant_of` repeat another on purpose.
     """
     found: dict[int, tuple[str, bool]] = {}
     firsts: dict[str, int] = {}
@@ -222,10 +215,7 @@ def unclear_pronoun(query: str) -> str | None:
 
 
 def query_overlap(query: str, texts: Iterable[str], index: ChunkIndex) -> float | None:
-    """Return the share of a query's rare words that the texts have; None if it has no rare word.
-
-    A retriever that compares words finds these texts without understanding the question.
-    """
+    """Return the share of a query's rare words that the texts have; None if it has no rare word."""
     most = max(1, RARE * len(index.corpus.chunks))
     rare = {term for term in topic_terms(query) if index.frequency(term) <= most}
     if not rare:
@@ -235,22 +225,14 @@ def query_overlap(query: str, texts: Iterable[str], index: ChunkIndex) -> float 
 
 
 def longest_copy(query: str, texts: Iterable[str]) -> float:
-    own = stems(query)
-    best = 0
-    for text in texts:
-        words = stems(text)
-        places = defaultdict[str, list[int]](list)
-        for place, term in enumerate(words):
-            places[term].append(place)
-        runs: dict[int, int] = {}  # end of a run in the text -> its length
-        for term in own:
-            runs = {place: runs.get(place - 1, 0) + 1 for place in places.get(term, ())}
-            best = max(best, *runs.values(), 0)
-    return best / len(own) if own else 0.0
+    terms = stems(query)
+    if not terms:
+        return 0.0
+    matchers = [SequenceMatcher(None, terms, stems(text), autojunk=False) for text in texts]
+    return max((each.find_longest_match().size for each in matchers), default=0) / len(terms)
 
 
 def vague_wording(query: str) -> str | None:
-    """Return the words by which a query refers to a text that its reader cannot know."""
     match = _VAGUE().search(query)
     return match[0] if match else None
 

@@ -10,8 +10,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import InputError, UsageError
-from ragstone.integrations.promptfoo import JudgeFailedError, get_assert
-from ragstone.integrations.promptfoo.assertion import VARIABLE, Settings
+from ragstone.integrations.promptfoo import VARIABLE, JudgeFailedError, Settings, get_assert
 
 CONTEXT = "The Eiffel Tower is 330 metres tall. It was completed in 1889."
 WRONG = "The Eiffel Tower is 330 metres tall. It was completed in 1925."

@@ -9,7 +9,7 @@ from tests.cases import each_case
 from ragstone.datasets import load
 from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.config_file import Config
-from ragstone.integrations.promptfoo.assertion import VARIABLE
+from ragstone.integrations.promptfoo import VARIABLE
 from ragstone.integrations.promptfoo.configuration import (
     Configuration,
     is_configuration,

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 from aiohttp import web
 
-from ragstone.integrations.promptfoo.assertion import OWN
+from ragstone.integrations.promptfoo import OWN
 from ragstone.integrations.promptfoo.configuration import (
     METRICS,
     evaluate_tests,

@@ -136,10 +136,7 @@ def test_a_row_whose_call_failed_says_why(project: Any, others: Any) -> None:
     ran = project.run()
     outcome, said = ran.outcomes["test_answer[1]"]
     assert outcome == "failure"
-    assert (
-        "faithfulness has no score, timed out: no reply within 60 s; raise the limit with timeout"
-        in said
-    )
+    assert f"faithfulness has no score, timed out: {LATE['message']}" in said
     assert "faithfulness failed, timed out: 1" in ran.summary
     assert ran.outcomes["test_answered_now[1]"][0] == "passed"
 
@@ -189,9 +186,9 @@ def test_a_column_is_chosen_as_a_test_says_it(project: Any) -> None:
         "answers.jsonl", json.dumps({"querry": "Of what?", "response": "It is of ash wood."})
     )
     project.write("test_it.py", asking("l", ', sheet="one"'))
-    assert "has no sheets; remove sheet one" in project.run().text
+    assert re.search(r"has no sheets; remove \S*sheet one", project.run().text)
     project.write("test_it.py", asking("l"))
-    assert "did you mean columns={'query': 'querry'}?" in project.run().text
+    assert re.search(r"did you mean .*query.*querry", project.run().text)
 
 
 # Limits: each of xdist's workers has its part, and all together keep the whole.

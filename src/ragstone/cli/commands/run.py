@@ -49,7 +49,7 @@ from ragstone.errors import BatchPendingError, Cause, UsageError
 from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.recorder import RunChangedError
 from ragstone.evaluation.runner import Evaluation
-from ragstone.integrations.promptfoo.assertion import RAGAS
+from ragstone.integrations.promptfoo import RAGAS
 from ragstone.integrations.promptfoo.configuration import (
     LEGACY,
     Configuration,

@@ -1,9 +1,7 @@
 """promptfoo's configurations, such as promptfooconfig.yaml, as samples and settings of a run.
 
-The form that is read: tests with `vars`, `{{vars}}` in prompts and expected answers, `defaultTest`,
-four types of assertion, `grading` and `ragas`. A run scores all samples with the same metrics and
-one judge, so all tests must assert the same. Everything else is refused, with the advice to run
-promptfoo and pass its results.
+A run scores all samples with the same metrics and one judge, so all tests must assert the same.
+What is not supported is refused, with the advice to run promptfoo and pass its results.
 """
 
 import json
@@ -30,7 +28,7 @@ from ragstone.errors import InputError, Problem, RagstoneError, UsageError, near
 from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import Evaluation
-from ragstone.integrations.promptfoo.assertion import RAGAS, RETRIES, ragas_in_environment
+from ragstone.integrations.promptfoo import RAGAS, RETRIES, ragas_in_environment
 from ragstone.integrations.promptfoo.legacy import PROMPTS, UNSUPPORTED, legacy_judge
 from ragstone.judges.base import RouterJudge
 from ragstone.judges.cache import CachedJudge
@@ -47,14 +45,12 @@ from ragstone.types.score import Score
 
 FAITHFULNESS, RECALL = "context-faithfulness", "context-recall"
 """Assertion types; the value of the second is the expected answer."""
-METRICS: Mapping[str, str] = MappingProxyType(
-    {
-        FAITHFULNESS: "faithfulness",
-        RECALL: "context_recall",
-        "context-relevance": "context_relevance",
-        "answer-relevance": "response_relevancy",
-    }
-)
+METRICS: Mapping[str, str] = {
+    FAITHFULNESS: "faithfulness",
+    RECALL: "context_recall",
+    "context-relevance": "context_relevance",
+    "answer-relevance": "response_relevancy",
+}
 """Assertion type -> our equivalent metric."""
 WITH_THRESHOLD = (FAITHFULNESS, RECALL)
 """Types whose metric has a threshold parameter; other thresholds are compared separately."""
@@ -67,20 +63,17 @@ TEST = ("vars", "assert", "options", "providerOutput", "description", "metadata"
 OPTIONS = ("provider", "disableDefaultAsserts")
 ASSERTION = ("type", "value", "threshold", "grading", "provider", "metric")
 """Keys of an assertion. `metric` is a display name and affects no score."""
-GRADING: Mapping[str, type] = MappingProxyType(
-    {"useRagas": bool, "strictJson": bool, "maxRetries": int, "batchSize": int, "provider": object}
-)
-"""Keys of a `grading` or `ragas` block -> their types."""
+GRADING = ("useRagas", "strictJson", "maxRetries", "batchSize", "provider")
+"""Keys of a `grading` or `ragas` block."""
 MISSPELLED = 0.85
 """Similarity from which a type is one that we know, misspelled; others are skipped."""
 APIS = ("chat", "responses", "messages", "embedding", "embeddings")
 """Parts of a provider id that name an API: `openai:responses:gpt-4o`."""
 OTHER_APIS = ("completion", "assistant", "realtime", "moderation", "image", "agents")
-"""The same for APIs that cannot judge."""
 ECHO = "echo"
 NO_MODELS = ("file", "python", "exec", "http", "https", "package", ECHO)
 """Providers of promptfoo that ragstone cannot call."""
-PROVIDERS: Mapping[str, str] = MappingProxyType({"azureopenai": "azure", "togetherai": "together"})
+PROVIDERS = {"azureopenai": "azure", "togetherai": "together"}
 """Provider of promptfoo -> ragstone's name, if they differ."""
 LEGACY = "promptfoo"
 """The policy that prompts and parses like promptfoo 0.121.20 without RAGAS mode."""
@@ -95,8 +88,7 @@ _MEANT = {
 }
 """Type, type without its prefix, or our metric -> the type that is meant."""
 _SUFFIXES = (".yaml", ".yml", ".json")
-_YAML_KEYS = re.compile(r"""^\s*\{?\s*["']?(prompts|tests|defaultTest)["']?[ \t]*:""", re.MULTILINE)
-_JSON_KEYS = re.compile(r'"(prompts|tests|defaultTest)"')
+_KEYS = re.compile(r"""\b(prompts|tests|defaultTest)["']?\s*:""")
 _VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 _TEMPLATE = re.compile(r"\{\{|\{%|\{#")
 
@@ -107,19 +99,14 @@ NO_CONFIG = Config()
 
 @dataclass(frozen=True)
 class AssertRequirements:
-    """What the assertions of a configuration measure, and how.
-
-    Attributes:
-        metrics: names as `--metric` takes them, with their thresholds.
-        thresholds: metric without a threshold parameter -> the score it must reach.
-        settings: fields of the plan, and `preset`.
-        ragas: whether RAGAS mode is on; otherwise faithfulness is promptfoo's own.
-        notes: differences from promptfoo, and settings without effect.
-    """
+    """What the assertions of a configuration measure, and how."""
 
     metrics: tuple[str, ...]
+    """Names as `--metric` takes them, with their thresholds."""
     thresholds: Mapping[str, float]
+    """Metric without a threshold parameter -> the score it must reach."""
     settings: Mapping[str, object]
+    """Fields of the plan, and `preset`."""
     ragas: bool
     notes: tuple[str, ...]
 
@@ -140,10 +127,7 @@ class AssertRequirements:
         return replace(self, settings={**kept, "policy": LEGACY}, ragas=False)
 
     def failing(self, scores: Mapping[str, Score]) -> list[str]:
-        """Return the metrics that fail a test; in promptfoo, one is enough.
-
-        Undefined, failed and imputed scores never pass.
-        """
+        """Return the metrics that fail a test; undefined, failed and imputed scores never pass."""
         failing: list[str] = []
         for name, score in scores.items():
             bare, threshold = split_threshold(name)
@@ -160,13 +144,10 @@ class AssertRequirements:
 
 @dataclass(frozen=True)
 class Configuration:
-    """The samples of a configuration, and what its assertions require."""
-
     dataset: Dataset
     requirements: AssertRequirements
 
     def finish(self, row: Row) -> Row:
-        """Return a scored row; if its test fails, with a note of the metrics that fail it."""
         failing = self.requirements.failing(row.scores)
         return (
             replace(row, notes=(*row.notes, TEST_FAILED + ", ".join(failing))) if failing else row
@@ -174,12 +155,7 @@ class Configuration:
 
 
 def is_configuration(path: str | Path) -> bool:
-    """Return whether a file is a configuration, by its name or its content.
-
-    A configuration is YAML or JSON with `defaultTest`, `prompts` and `providers`, or `tests` that
-    have `prompts` beside them or `vars` or `assert` in them. A file that cannot be read is not one;
-    reading it as data reports the error.
-    """
+    """Return whether a file is a configuration; one that cannot be read is not."""
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES or not path.is_file():
         return False
@@ -187,8 +163,7 @@ def is_configuration(path: str | Path) -> bool:
         return True
     try:
         file = File.at(path)
-        keys = _JSON_KEYS if file.suffix == ".json" else _YAML_KEYS
-        whole = _parse(file) if keys.search(file.text()) else None
+        whole = _parse(file) if _KEYS.search(file.text()) else None
     except RagstoneError:
         return False
     keys = cast("Thing", whole) if isinstance(whole, Mapping) else NOTHING
@@ -207,7 +182,7 @@ def read_configuration(path: str | Path) -> Configuration:
 
     These are echoed prompts, `providerOutput`, or, without providers, a var such as `answer`. As in
     promptfoo, each test and prompt is one sample, and a var that is a list becomes one test per
-    item. Tests without a supported assertion are skipped, with a note.
+    item.
     """
     file = File.at(Path(path))
     try:
@@ -296,7 +271,7 @@ def _tests(whole: Thing, name: str) -> "list[_Test]":
 
 @dataclass(frozen=True)
 class _Test:
-    """One test, merged with the default test; `at` says where it is."""
+    """One test, merged with the default test."""
 
     at: str
     variables: Thing
@@ -484,11 +459,11 @@ def grading_problems(of: Thing, block: str, at: str = "") -> Iterator[str]:
     settings = cast("Thing", written or {})
     yield from unknown_keys(settings, GRADING, name, f"supported: {', '.join(GRADING)}")
     for key, value in settings.items():
-        kind, least = GRADING.get(key), 1 if key == "batchSize" else 0
-        if kind is bool and not isinstance(value, bool):
+        if key in ("useRagas", "strictJson") and not isinstance(value, bool):
             quotes = "; remove the quotes" if str(value).lower() in ("true", "false") else ""
             yield f"{name}: {key} must be true or false, not {value!r:.40}{quotes}"
-        if kind is int and (type(value) is not int or value < least):
+        least = {"maxRetries": 0, "batchSize": 1}.get(key)
+        if least is not None and (type(value) is not int or value < least):
             yield f"{name}: {key} must be a whole number of at least {least}, not {value!r:.40}"
 
 
@@ -520,19 +495,15 @@ def _requirements(test: _Test, whole: Thing) -> AssertRequirements:
 
 
 def _settings(test: _Test, whole: Thing) -> tuple[Mapping[str, object], bool, list[str]]:
-    """Return the settings of the judge, whether RAGAS mode is on, and notes.
-
-    An assertion's `grading` overrides the file's `grading`, and that the `ragas` block.
-    """
+    """Return the settings of the judge, whether RAGAS mode is on, and notes."""
     base = {**_part(whole, "ragas"), **_part(whole, "grading")}
     blocks = [{"provider": one.get("provider"), **_part(one, "grading")} for one in test.supported]
     remember([base, *blocks])
-    faithful = [
-        block
+    modes = {
+        bool(block.get("useRagas", base.get("useRagas")))
         for block, one in zip(blocks, test.supported, strict=True)
         if one["type"] == FAITHFULNESS
-    ]
-    modes = {bool(block.get("useRagas", base.get("useRagas"))) for block in faithful}
+    }
     ragas = ragas_in_environment() or modes == {True}
     if len(modes) > 1 and not ragas:
         raise UsageError(
@@ -584,7 +555,6 @@ def _both(values: Sequence[object]) -> str:
 
 
 def _judge(provider: object) -> dict[str, object]:
-    """Return the settings of the judge that a grading provider names."""
     if provider is None or provider == "text":
         return {}
     if not isinstance(provider, Mapping):
@@ -623,8 +593,6 @@ def asks_in_text(plan: Plan) -> bool:
 
 
 class ProgressOptions(TypedDict, total=False):
-    """The options of `evaluate` that watch a run."""
-
     on_progress: Callable[[bool, int], None]
     on_notice: Callable[[str], None]
     explicit: Mapping[str, str]
@@ -640,11 +608,7 @@ def evaluate_tests(
     finish: Callable[[Row], Row] | None = None,
     **keeping: Unpack[StoreOptions],
 ) -> Run:
-    """Evaluate samples by a plan, as `ragstone.evaluate` does.
-
-    Under the policy `promptfoo`, claims use the plain-text prompts and parsing of promptfoo
-    0.121.20; all other questions go to the plan's judge.
-    """
+    """Evaluate samples by a plan; under the policy `promptfoo`, claims are read as it does."""
     progress: ProgressOptions = watched or {}
     if asks_in_text(plan):
         budget = Budget(plan.max_calls, plan.max_cost)

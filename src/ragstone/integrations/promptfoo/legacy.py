@@ -45,7 +45,6 @@ SCHEMA: Mapping[str, object] = {
     "additionalProperties": False,
 }
 """Models reply in JSON on the wire; the plain text is its `text`. Bare text is accepted too."""
-
 _EACH = re.compile(r"verdict: (yes|no)")
 _PLACE = re.compile(r"\{([a-z]+)\}")
 PROMPTS = {ExtractClaims.kind: "statements", VerifyClaims.kind: "verdicts"}
@@ -54,27 +53,19 @@ PROMPTS = {ExtractClaims.kind: "statements", VerifyClaims.kind: "verdicts"}
 class LegacyJudge(Judge):
     """Asks for statements, a line each, then for a yes or no on all of them; never again.
 
-    Verdicts that are fewer or more than the statements fail as a count mismatch, with all that
-    came back: the policy makes the number. The prompts are ragstone's own. What the provider marks
-    as a refusal, or as cut by the token limit, fails; promptfoo reads it as statements.
+    The prompts are ragstone's own. A refusal, or a reply cut by the token limit, fails; promptfoo
+    reads it as statements.
     """
 
     kinds = frozenset(PROMPTS)
 
     def __init__(
-        self,
-        model: Model,
-        *,
-        max_tokens: int = 4096,
-        price: Price | None = None,
-        budget: Budget | None = None,
+        self, model: Model, *, max_tokens: int, price: Price | None, budget: Budget
     ) -> None:
         self.name = model.name
         self.description = "an LLM; its replies are read as promptfoo 0.121.20 reads them"
-        self._model = model
-        self._max_tokens = max_tokens
-        self._price = price
-        self._budget = budget or Budget()
+        self._model, self._max_tokens = model, max_tokens
+        self._price, self._budget = price, budget
         folder = files("ragstone.integrations.promptfoo").joinpath("legacy_prompts")
         self._texts: dict[str, tuple[str, str]] = {}
         for kind, name in PROMPTS.items():
@@ -91,12 +82,11 @@ class LegacyJudge(Judge):
             return question.reply(found)
         texts, (system, user) = fenced(_shown(question)), self._texts[question.kind]
         filled = _PLACE.sub(lambda match: texts[match[1]], user)
-        shown = system, filled, json.dumps(SCHEMA)
-        with paid_call(self._budget, self._price, shown, self._max_tokens) as call:
+        prompt = ModelPrompt(system, filled, SCHEMA, self._max_tokens)
+        paid = system, filled, json.dumps(SCHEMA)
+        with paid_call(self._budget, self._price, paid, self._max_tokens) as call:
             try:
-                completion = await self._model.complete(
-                    ModelPrompt(system, filled, SCHEMA, self._max_tokens)
-                )
+                completion = await self._model.complete(prompt)
             except CallError as error:
                 raise JudgeFailureError(Failure.of(error)) from error
             cost = self._price.cost(completion.usage) if self._price else None
@@ -119,8 +109,8 @@ class LegacyJudge(Judge):
 
 
 def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> LegacyJudge:
-    place, model = legacy_model(plan)
-    price = price_of(plan.judge, place.custom_url(plan.base_url))
+    provider, name = legacy_model(plan)
+    price = price_of(plan.judge, provider.custom_url(plan.base_url))
     if plan.max_cost is not None and price is None:
         raise UsageError(
             f"the price of {plan.judge} is unknown, so --max-cost cannot be enforced; "
@@ -133,16 +123,15 @@ def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> Leg
         tpm=plan.tpm,
         budget=budget,
     )
-    asked = OpenAICompatibleModel(
-        place,
-        model,
+    model = OpenAICompatibleModel(
+        provider,
+        name,
         caller=RetryingCaller(limits),
         timeout=plan.timeout,
         temperature=plan.temperature,
         base_url=plan.base_url,
     )
-    watched = tracing.model(asked)
-    return LegacyJudge(watched, max_tokens=plan.max_tokens, price=price, budget=budget)
+    return LegacyJudge(tracing.model(model), max_tokens=plan.max_tokens, price=price, budget=budget)
 
 
 def legacy_model(plan: Plan) -> tuple[Provider, str]:
@@ -192,10 +181,9 @@ def _text(completion: Completion) -> str:
 
 
 def verdicts_in(reply: str) -> tuple[bool, ...]:
-    """Return the verdicts of a reply; True means supported.
+    """Return the verdicts of a reply: the texts between full stops after the first marker.
 
-    After the first marker, each text between two full stops is a verdict: yes if it contains
-    "yes" anywhere. Without a marker, each follows `verdict: `.
+    One is True if it contains "yes" anywhere. Without a marker, each follows `verdict: `.
     """
     text = reply.lower()
     if MARKER not in text:

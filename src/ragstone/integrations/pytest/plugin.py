@@ -29,7 +29,6 @@ MARKS = {
     "rag_dataset(path, sheet=None, columns=None, limit=None, sample=None, seed=0)": "run the test "
     "once per sample of a file, as its argument `sample`; the path is relative to the test file.",
 }
-"""Signature of each mark -> its description."""
 SETTINGS = (
     ("judge", str, "Judge: offline, or provider:model. Default: $RAGSTONE_JUDGE."),
     ("base-url", str, "Base URL of the judge's API, if not the provider's default."),
@@ -40,8 +39,6 @@ SETTINGS = (
 """Name, type and help of the options; `--rag-NAME` on the command line, `rag_name` in the ini."""
 NO_SKIP = "Fail instead of skipping tests whose judge is not configured or cannot answer."
 NO_QUERY = "(not given)"
-"""Placeholder for a missing query."""
-
 _EVALUATED = pytest.StashKey[bool]()
 _session_lock = RLock()
 _running: "list[RagPlugin]" = []
@@ -108,9 +105,9 @@ def evaluate_sample(request: pytest.FixtureRequest) -> EvaluateSample:
     ) -> "Row":
         __tracebackhide__ = True
         node.stash[_EVALUATED] = True
-        marked = _session().options_of([*node.iter_markers("rag")][::-1])  # the closest last
+        marks = [*node.iter_markers("rag")][::-1]  # the closest last
         fixture = partial(request.getfixturevalue, "judge")
-        return _session().evaluate(sample, {**marked, **options}, judge=fixture)
+        return _session().evaluate(sample, options, marks=marks, judge=fixture)
 
     return evaluate
 
@@ -133,8 +130,7 @@ def assert_sample(
         UsageError: the options are invalid.
     """
     __tracebackhide__ = True
-    session = _session()
-    return session.evaluate(sample, {**session.split_thresholds(thresholds, options), **options})
+    return _session().evaluate(sample, options, thresholds=thresholds)
 
 
 def assert_faithful(
@@ -155,9 +151,10 @@ def assert_faithful(
     __tracebackhide__ = True
     one = isinstance(cast("object", contexts), str | bytes | Mapping | None)
     sample = {"query": query, "response": response, "contexts": contexts if one else [*contexts]}
-    session = _session()
-    thresholds = session.split_thresholds({"faithfulness": threshold}, options)
-    return session.evaluate(sample, {**thresholds, **options}, allow_abstention=allow_abstention)
+    thresholds = {"faithfulness": threshold}
+    return _session().evaluate(
+        sample, options, thresholds=thresholds, allow_abstention=allow_abstention
+    )
 
 
 def _session() -> "RagSession":
@@ -188,9 +185,9 @@ class RagPlugin:
         if mark := metafunc.definition.get_closest_marker("rag_dataset"):
             from ragstone.integrations.pytest.session import samples_of_mark
 
-            folder, stash = metafunc.definition.path.parent, self._config.stash
-            found = samples_of_mark(mark, folder, stash)
-            params = [pytest.param(sample, id=sample.id) for sample in found]
+            folder = metafunc.definition.path.parent
+            samples = samples_of_mark(mark, folder, self._config.stash)
+            params = [pytest.param(sample, id=sample.id) for sample in samples]
             metafunc.parametrize("sample", params)
 
     @pytest.hookimpl(wrapper=True)

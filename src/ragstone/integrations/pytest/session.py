@@ -1,7 +1,7 @@
 """The evaluations of one pytest session: marks as options, shared judges, messages, the summary.
 
 All tests of a session share its judges, one budget and one event loop. Quoted texts come from
-outside: each is printed as one line without control characters.
+outside, so they are printed as lines without control characters.
 """
 
 import os
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from functools import partial, reduce, wraps
+from functools import reduce, wraps
 from inspect import signature
 from itertools import chain
 from operator import add
@@ -44,8 +44,8 @@ from ragstone.metrics.claim_checks import Check
 from ragstone.reports.format import CAUSES, LABELS, decimal, dollars, interval
 from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.results.run import Run
-from ragstone.types.claim import JudgedClaim, Label, Texts
-from ragstone.types.config import SETTINGS, JudgePlan, Plan, Source, in_python
+from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.config import SETTINGS, JudgePlan, Plan, Source
 from ragstone.types.gate import FLAGS, GateResult
 from ragstone.types.questions import Question
 from ragstone.types.reply import Reply, Usage
@@ -124,15 +124,16 @@ ROWS = pytest.StashKey[dict[int, Dataset]]()
 
 def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tuple[Sample, ...]:
     try:
-        given = signature(_load).bind(folder, *mark.args, **mark.kwargs)
+        given = signature(load).bind(*mark.args, **mark.kwargs).arguments
     except TypeError as error:
-        options = "sheet=None, columns=None, limit=None, sample=None, seed=0"
-        shape = f'rag_dataset("answers.jsonl", {options})'
-        raise pytest.Collector.CollectError(f"invalid marker: {error}; expected {shape}") from None
+        raise pytest.Collector.CollectError(
+            f'invalid marker: {error}; expected rag_dataset("answers.jsonl", sheet=None, '
+            "columns=None, limit=None, sample=None, seed=0)"
+        ) from None
     try:
-        dataset = _load(*given.args, **given.kwargs)
+        dataset = load(**{**given, "path": folder / given["path"]})
     except UsageError as error:
-        raise pytest.Collector.CollectError(f"rag_dataset: {in_tests(str(error))}") from None
+        raise pytest.Collector.CollectError(f"rag_dataset: {error}") from None
     # each row is a data set that knows which fields other rows have, and what failed
     known = dataset.contents.fields.union(chain.from_iterable(dataset.failures.values()))
     source = Source(name=dataset.source.name, rows=1, notes=dataset.source.notes)
@@ -145,27 +146,11 @@ def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tup
     return tuple(dataset.samples)
 
 
-def _load(
-    folder: Path,
-    path: str | Path,
-    *,
-    sheet: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    limit: int | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-) -> Dataset:
-    return load(folder / path, sheet=sheet, columns=columns, limit=limit, sample=sample, seed=seed)
-
-
 FIELDS = ("judge", "base_url", "max_cost", "max_calls")
 
 
 def plan_of(config: pytest.Config) -> Plan:
-    """Return the plan: options first, RAGSTONE_JUDGE, the ini file, then the file `rag_config`.
-
-    Limits are divided among xdist workers.
-    """
+    """Return the plan: options first, RAGSTONE_JUDGE, the ini file, then the file `rag_config`."""
 
     def setting(name: str) -> str:
         option = config.getoption(f"rag_{name}")
@@ -183,10 +168,9 @@ def plan_of(config: pytest.Config) -> Plan:
 
 
 def worker_share(plan: Plan, worker: Mapping[str, object]) -> Plan:
-    """Return the plan with an xdist worker's share of its limits.
+    """Return the plan with a worker's share of its limits; `worker` is xdist's `workerinput`.
 
-    `worker` is xdist's `workerinput`; empty without workers. The first workers share the
-    remainder; workers with custom ids (`--tx popen//id=x`) get none of it.
+    The first workers share the remainder; those with custom ids (`--tx popen//id=x`) get none.
     """
     count = cast("int", worker.get("workercount", 1))
     named = re.fullmatch(r"gw(\d+)", str(worker.get("workerid", "gw0")))
@@ -204,35 +188,30 @@ def worker_share(plan: Plan, worker: Mapping[str, object]) -> Plan:
 
 
 def evidence_of(sample: Sample, claim: JudgedClaim) -> list[str]:
-    if not claim.evidence:
-        return [nearest(sample, claim)]
-    doubt = " (quoted by the judge, but not found there)"
-    return [
-        f"evidence in {_place(claim.against, evidence.context)}{'' if evidence.verified else doubt}"
-        f": {evidence.quote}"
-        for evidence in claim.evidence
-    ]
-
-
-def nearest(sample: Sample, claim: JudgedClaim) -> str:
+    """Return the judge's quotes; without any, the sentence that is most like the claim."""
+    whole = f"the {claim.against}"
+    by_number = "context {}" if claim.against == "contexts" else whole
+    if claim.evidence:
+        doubt = " (quoted by the judge, but not found there)"
+        return [
+            f"evidence in {by_number.format(evidence.context + 1)}"
+            f"{'' if evidence.verified else doubt}: {evidence.quote}"
+            for evidence in claim.evidence
+        ]
     check = Check("response", claim.against)
     sentences = [
         (number, sentence.text)
-        for number, text in enumerate(check.sources(sample))
+        for number, text in enumerate(check.sources(sample), 1)
         for sentence in split_sentences(text)
     ]
     if not sentences:
-        return check.no_sources_reason
+        return [check.no_sources_reason]
     similarity = compare_texts(claim.text, [text for _, text in sentences])
     best = max(range(len(similarity)), key=similarity.__getitem__)
     if not similarity[best]:
-        return f"nothing in the {claim.against} is similar"
+        return [f"nothing in {whole} is similar"]
     number, text = sentences[best]
-    return f"closest in {_place(claim.against, number)}: {text}"
-
-
-def _place(against: Texts, number: int) -> str:
-    return f"context {number + 1}" if against == "contexts" else f"the {against}"
+    return [f"closest in {by_number.format(number)}: {text}"]
 
 
 MAX_TEXT = 300
@@ -288,12 +267,7 @@ class ScoreMissingError(RagstoneError):
 
 
 def check(run: Run, spent: str | None) -> None:
-    """Return if a sample passes; `spent` is the reason to skip its test if the budget ran out.
-
-    Raises:
-        AssertionError: a score misses its threshold, is undefined, or was imputed by a policy.
-        ScoreMissingError: a score failed.
-    """
+    """Return if a sample passes; `spent` is the reason to skip its test if the budget ran out."""
     __tracebackhide__ = True
     scores = run.rows[0].scores
     missed: list[GateResult] = []
@@ -318,20 +292,8 @@ def check(run: Run, spent: str | None) -> None:
         raise ScoreMissingError("\n".join(failures))
 
 
-_FLAGS = (
-    (r"--model or --judge", "--rag-judge"),
-    (r"--(judge|base-url|max-calls|max-cost)\b", r"--rag-\1"),
-)
-
-
-def in_tests(message: str) -> str:
-    for flag, ours in _FLAGS:
-        message = re.sub(flag, ours, message)
-    return in_python(message)
-
-
 class WorkerReport(FrozenModel):
-    """The scores of one sample without their claims, the judge, the cost, and the file's notes."""
+    """The scores of one sample without their claims, and what else the summary needs."""
 
     judge: str | None
     metrics: dict[str, MetricInfo]
@@ -356,10 +318,7 @@ HEAD = ("metric", "mean", "95% interval", "scored", "undefined", "failed", "impu
 
 
 def summary_lines(texts: Iterable[str], skipped: Iterable[str]) -> Iterator[str]:
-    """Yield the summary of the tests' reports (JSON) and of the skip reasons.
-
-    Samples are treated as independent, also those of one test.
-    """
+    """Yield the summary of the tests' reports (JSON) and of the skip reasons."""
     reports = [WorkerReport.model_validate_json(text) for text in texts]
     if judges := sorted({report.judge for report in reports if report.judge is not None}):
         yield f"judge: {', '.join(judges)}"
@@ -420,58 +379,8 @@ JUDGE_FIELDS = {*JudgePlan.model_fields, "concurrency", "timeout", "retries"}
 """Fields of a plan that decide which judge is made."""
 
 
-class JudgeNotConfiguredError(UsageError):
-    """A judge exists, but its key, URL or extra is missing."""
-
-
-class JudgePool:
-    """Makes and opens each judge of a session once; thread-safe."""
-
-    def __init__(self, root: Path, background: BackgroundLoop, budget: Budget) -> None:
-        self._replies = root / REPLIES
-        self._background = background
-        self._budget = budget
-        self._lock = RLock()
-        self._named: dict[str, Judge] = {}
-        self._open: dict[int, SharedJudge] = {}
-        self._stack = AsyncExitStack()
-
-    def named(self, plan: Plan) -> Judge:
-        key = plan.model_dump_json(include=JUDGE_FIELDS)
-        with self._lock:
-            if key not in self._named:
-                make_judge(plan, guess=LEAST)  # a dry run checks the name only
-                try:
-                    made = make_judge(plan, budget=self._budget, replies=self._replies)
-                except UnknownNameError:
-                    raise
-                except UsageError as error:
-                    raise JudgeNotConfiguredError(str(error)) from error
-                self._named[key] = made
-            return self._named[key]
-
-    def is_named(self, judge: Judge) -> bool:
-        return any(judge is made for made in self._named.values())
-
-    def open(self, get_judge: Callable[[], Judge]) -> Judge:
-        """Open a judge for the rest of the session.
-
-        One thread at a time calls `get_judge`, because it may be a fixture.
-        """
-        __tracebackhide__ = True
-        with self._lock:
-            judge = get_judge()
-            if id(judge) not in self._open:  # judges need not be hashable
-                self._background.call(self._stack.enter_async_context(judge))
-                self._open[id(judge)] = SharedJudge(judge)  # the reference keeps the id unique
-            return self._open[id(judge)]
-
-    def close(self) -> None:
-        self._background.call(self._stack.aclose())
-
-
 LIMITS = ("max_calls", "max_cost")
-SESSION_OPTIONS: Mapping[str, str] = {
+SESSION_OPTIONS = {
     "max_calls": "--rag-max-calls",
     "max_cost": "--rag-max-cost",
     "config": "--rag-config",
@@ -485,7 +394,7 @@ FACTORY_ONLY = ("base_url", "embedding_model")
 
 
 def _short_traceback(function: Callable[P, T]) -> Callable[P, T]:
-    """Raise our own errors without internal frames, and with pytest's option names."""
+    """Raise our own errors without internal frames."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -493,7 +402,6 @@ def _short_traceback(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **kwargs)
         except RagstoneError as error:
-            error.args = (in_tests(str(error)),)
             raise error.with_traceback(None) from None
 
     return call
@@ -509,7 +417,11 @@ class RagSession:
         self._no_skip = bool(config.getoption("rag_no_skip") or config.getini("rag_no_skip"))
         self._budget = Budget(self._plan.max_calls, self._plan.max_cost)
         self._background = BackgroundLoop()
-        self._judges = JudgePool(config.rootpath, self._background, self._budget)
+        self._replies = config.rootpath / REPLIES
+        self._lock = RLock()
+        self._made: dict[str, Judge] = {}
+        self._open: dict[int, SharedJudge] = {}
+        self._stack = AsyncExitStack()
         self._reports: list[str] = []
         self._announced = False
 
@@ -529,20 +441,8 @@ class RagSession:
 
     @_short_traceback
     def judge(self) -> Judge:
-        """Return the judge of the settings.
-
-        If its key, URL or extra is missing, the test is skipped, or fails with `rag_no_skip`.
-        """
         __tracebackhide__ = True
         return self._named(self._plan)
-
-    @_short_traceback
-    def options_of(self, marks: Iterable[pytest.Mark]) -> Options:
-        return merge_marks(map(keywords_of, marks))
-
-    @_short_traceback
-    def split_thresholds(self, thresholds: Mapping[str, float | str], options: Options) -> Options:
-        return split_thresholds(thresholds, self._plan_for(options).parameters)
 
     @_short_traceback
     def evaluate(
@@ -550,22 +450,27 @@ class RagSession:
         sample: Sample | Model | Mapping[str, object],
         options: Options,
         *,
+        marks: Iterable[pytest.Mark] = (),
+        thresholds: Mapping[str, float | str] | None = None,
         judge: Callable[[], Judge] | None = None,
         allow_abstention: bool = False,
     ) -> Row:
         """Evaluate a sample; fail or skip the test if it misses a threshold.
 
         `judge` returns the judge to use if the options name none; the default is the settings'.
-        With `allow_abstention`, a response that abstains passes, unless it is blank; the judge is
-        asked about it if it misses a threshold.
         """
         __tracebackhide__ = True
+        options = {**merge_marks(map(keywords_of, marks)), **options}
+        if thresholds is not None:
+            parameters = self._plan_for(options).parameters
+            options = {**split_thresholds(thresholds, parameters), **options}
         given = self._plan_for(options)
         plan = given if "judge" in options else with_llm(given)
         metrics = select(plan.metrics, **plan.parameters)
         asked: Judge = OfflineJudge()
         if any(metric.question_kinds for metric in metrics):
-            asked = self._judges.open(partial(self._choose_judge, options, plan, judge))
+            with self._lock:  # one thread at a time: the judge may be a fixture
+                asked = self._opened(self._choose_judge(options, plan, judge))
         named = [name for name in plan.metrics if name not in GROUPS]
         for metric in select(named, **plan.parameters):
             if unsupported := [kind for kind in metric.question_kinds if not asked.takes(kind)]:
@@ -592,7 +497,7 @@ class RagSession:
         if run.counts.over_budget:
             reason = self._budget.spent or "the judge's own budget is spent"
             shared = "; each worker has its share of the limit" if self._is_worker else ""
-            spent = f"{SKIPPED}{in_tests(reason)}{shared}"
+            spent = f"{SKIPPED}{reason}{shared}"
         try:
             check(run, spent)
         except AssertionError:
@@ -623,7 +528,7 @@ class RagSession:
         judge = fixture() if given is None and fixture else given
         if not isinstance(judge, Judge):
             raise UsageError(f"judge must be a name or a Judge, got {judge!r:.80}")
-        if given is None and self._judges.is_named(judge):
+        if given is None and any(judge is made for made in self._made.values()):
             return self._named(plan)
         if unused := sorted(NAMED_ONLY & options.keys()):
             raise UsageError(
@@ -632,12 +537,26 @@ class RagSession:
             )
         return judge
 
+    def _opened(self, judge: Judge) -> Judge:
+        if id(judge) not in self._open:  # judges need not be hashable
+            self._background.call(self._stack.enter_async_context(judge))
+            self._open[id(judge)] = SharedJudge(judge)  # the reference keeps the id unique
+        return self._open[id(judge)]
+
     def _named(self, plan: Plan) -> Judge:
         __tracebackhide__ = True
-        try:
-            return self._judges.named(plan)
-        except JudgeNotConfiguredError as error:
-            self._skip(in_tests(str(error)))
+        key = plan.model_dump_json(include=JUDGE_FIELDS)
+        with self._lock:
+            if key not in self._made:
+                make_judge(plan, guess=LEAST)  # a dry run checks the name only
+                try:
+                    judge = make_judge(plan, budget=self._budget, replies=self._replies)
+                except UnknownNameError:
+                    raise
+                except UsageError as error:  # its key, URL or extra is missing
+                    self._skip(str(error))
+                self._made[key] = judge
+            return self._made[key]
 
     def _skip(self, reason: str) -> NoReturn:
         __tracebackhide__ = True
@@ -646,10 +565,9 @@ class RagSession:
         pytest.skip(f"{SKIPPED}{reason}")
 
     def take_reports(self) -> list[str]:
-        """Return the reports of samples evaluated since the last call, as JSON."""
         reports, self._reports = self._reports, []
         return reports
 
     def close(self) -> None:
-        self._judges.close()
+        self._background.call(self._stack.aclose())
         self._background.close()
