@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 from pathlib import Path
-from types import MappingProxyType, NoneType
+from types import MappingProxyType
 from typing import Any, Literal, TypedDict, Unpack, cast
 from warnings import warn
 
@@ -27,8 +27,6 @@ from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.frames import Frame, Model, TestCases, rows_of
 from ragstone.errors import BatchPendingError, TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.config_file import Config, model_names, read_config, settings_of
-from ragstone.evaluation.dry_run import Estimate, estimate_rows
-from ragstone.evaluation.fingerprint import make_manifest, settings_key
 from ragstone.evaluation.preflight import (
     Preflight,
     check_judge_settings,
@@ -38,20 +36,23 @@ from ragstone.evaluation.preflight import (
     llm_reason,
     with_llm,
 )
-from ragstone.evaluation.ray_executor import RayExecutor, check_ray
-from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
-from ragstone.evaluation.scored_files import ScoredFiles
+from ragstone.evaluation.recorder import Recorder, StoreOptions, make_manifest, settings_key
 from ragstone.evaluation.scoring import (
     BATCH,
     CircuitBreaker,
+    Estimate,
     ask_target,
+    estimate_rows,
     score_retrieval_in_batches,
     score_rows,
 )
 from ragstone.evaluation.workers import (
+    RayExecutor,
+    ScoredFiles,
     ScoredShard,
     WorkerPool,
     WorkerSetup,
+    check_ray,
     each_row_costs,
 )
 from ragstone.judges.base import Judge, RouterJudge
@@ -63,7 +64,6 @@ from ragstone.metrics import GROUPS, Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.grouping import INDEPENDENT
 from ragstone.results.run import Run, RunInterruptedError
-from ragstone.store import Store
 from ragstone.store.codec import RowIndexSet, decode_row
 from ragstone.targets.base import Target
 from ragstone.targets.factory import Function, get_target
@@ -170,7 +170,6 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
         "tracing": ((Tracing,), "a Tracing"),
         "executor": ((Executor,), "a concurrent.futures.Executor"),
         **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
-        "store": ((Store, str, Path, bool, NoneType), "a Store, a path, a URL or True"),
     }
 )
 """Option -> its types and their description; Plan checks its own fields."""
@@ -362,6 +361,21 @@ def _check_target(target: Target, samples: Sequence[Sample], *, batches: bool) -
         )
 
 
+def _recorder_of(
+    options: Options, manifest: Manifest, metrics: Sequence[Metric]
+) -> tuple[Recorder, Sequence[str]]:
+    """Return where rows are saved, and notices about the run that is resumed or started."""
+    if options.get("store") not in (None, False):
+        from ragstone.evaluation.store_recorder import open_recorder  # it loads SQLAlchemy
+
+        names = StoreOptions.__annotations__.keys() & options.keys()
+        storing = cast("StoreOptions", {name: options[name] for name in names})
+        return open_recorder(manifest, metrics, **storing)
+    if "resume" in options:
+        raise UsageError("resume= needs the store that contains the run; set store=")
+    return Recorder(manifest, metrics), ()
+
+
 def evaluate(data: Data, **options: Unpack[PublicOptions]) -> Run:
     """Evaluate samples; works with and without a running event loop, for example in a notebook.
 
@@ -478,9 +492,7 @@ class Evaluation:
         )
         if "scored" in options and target is not None:
             raise UsageError("scored rows have their answers; remove --scored, or the target")
-        names = StoreOptions.__annotations__.keys() & options.keys()
-        storing = cast("StoreOptions", {name: options[name] for name in names})
-        recorder, notices = open_recorder(manifest, ready.metrics, **storing)
+        recorder, notices = _recorder_of(options, manifest, ready.metrics)
 
         idle = idle_settings(
             explicit, named, metrics=ready.metrics, target=target, own_judge=own_judge

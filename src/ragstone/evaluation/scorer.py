@@ -13,8 +13,8 @@ from ragstone.datasets.frames import Frame, frame_of, rows_of
 from ragstone.datasets.rows import samples_in
 from ragstone.datasets.table import Record, Table
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError
-from ragstone.evaluation.fingerprint import settings_key
 from ragstone.evaluation.preflight import Preflight, check_judge_settings
+from ragstone.evaluation.recorder import settings_key
 from ragstone.evaluation.runner import (
     Options,
     ScoringOptions,
@@ -23,16 +23,19 @@ from ragstone.evaluation.runner import (
     judge_of,
     plan_of,
 )
-from ragstone.evaluation.scored_files import (
+from ragstone.evaluation.workers import (
     BODY,
     SCORE_FIELDS,
     SETTINGS,
     SUFFIX,
     TRANSCRIPT,
+    WorkerSetup,
+    close_scorers,
     column_types,
+    describe_rows,
+    scorer_of,
     write_scored,
 )
-from ragstone.evaluation.workers import WorkerSetup, close_scorers, describe_rows, scorer_of
 from ragstone.judges.base import Judge
 from ragstone.metrics import select
 from ragstone.store.codec import Record as ScoredRecord

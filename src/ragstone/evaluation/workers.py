@@ -18,6 +18,7 @@ import os
 import pickle
 import signal
 import sys
+import threading
 import traceback
 from collections import deque
 from collections.abc import (
@@ -25,40 +26,51 @@ from collections.abc import (
     AsyncIterable,
     Callable,
     Iterable,
+    Iterator,
     Mapping,
     Sequence,
 )
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
+from importlib import import_module
 from importlib.metadata import version
-from itertools import takewhile
+from importlib.util import find_spec
+from itertools import count, islice, takewhile
 from logging.handlers import QueueHandler
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import monotonic
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any, Self, TextIO, cast
 from uuid import uuid4
 
+from pydantic import ValidationError
+
 from ragstone._internal.concurrency import BackgroundLoop, as_async, gc_frozen, in_thread
+from ragstone._internal.files import write_file
 from ragstone._internal.plugins import plugin_of
 from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone._internal.secrets import known_secrets, remember_secrets
-from ragstone._internal.text import one_line, quoted
+from ragstone._internal.text import format_validation_errors, one_line, public_url, quoted
+from ragstone.datasets.frames import column_errors, frame_of
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.recorder import RowCounts
-from ragstone.evaluation.scoring import CircuitBreaker, score_retrieval, score_rows
+from ragstone.evaluation.scoring import BATCH, CircuitBreaker, score_retrieval, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
-from ragstone.judges.spec import begins_free, is_free
+from ragstone.judges.local.model import LocalSettings
+from ragstone.judges.spec import LOCAL, JudgeSpec, begins_free, is_free, single_names
 from ragstone.metrics import Metric, get, load_plugin
 from ragstone.metrics.retrieval import RankingMetric
-from ragstone.store.codec import Record
+from ragstone.store.codec import Record, Texts, decode_row, encode_body
 from ragstone.types.config import Plan
 from ragstone.types.row import Row
+from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
 LARGEST, FIRST = 200, 16
@@ -635,3 +647,254 @@ class WorkerPool:
         why = await in_thread(worker.executor.cause_of_death)
         worker.executor = self._start()
         return why
+
+
+BODY, TRANSCRIPT, SETTINGS = "ragstone_row", "ragstone_transcript", "ragstone_settings"
+"""Columns: the row as the store has it, its exchanges, and the key of what scored it."""
+SCORE_FIELDS: Mapping[str, type] = MappingProxyType(
+    {"value": float, "state": str, "cause": str, "reason": str}
+)
+"""Part of a score -> its type; the column of a metric's part is `scores.METRIC.PART`."""
+AT_ONCE = 2000
+"""Lines of a file that are in memory."""
+SUFFIX = ".parquet"
+
+
+def column_types(metrics: Sequence[str]) -> Mapping[str, type]:
+    scores = {f"scores.{name}.{part}": t for name in metrics for part, t in SCORE_FIELDS.items()}
+    return {"id": str, **scores, **dict.fromkeys((BODY, TRANSCRIPT, SETTINGS), str)}
+
+
+def write_scored(
+    columns: Mapping[str, Sequence[object]], types: Mapping[str, type], path: Path
+) -> None:
+    _check_polars(f"writing {path}")
+    import polars
+
+    frame = cast("polars.DataFrame", frame_of(columns, types, like=polars.DataFrame()))
+    write_file(path, lambda part: frame.write_parquet(part, row_group_size=AT_ONCE))
+
+
+def _check_polars(what: str) -> None:
+    if find_spec("polars") is None:
+        raise UsageError(f"{what} needs an extra: pip install 'ragstone[parquet]'")
+
+
+class ScoredFiles:
+    """The rows in a folder's files, and in those of its subfolders."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        _check_polars(f"reading {folder}")
+        found = [self.folder] if self.folder.is_file() else self.folder.rglob(f"*{SUFFIX}")
+        # names of files that are not complete begin with . or _, in Spark for example
+        self._files = sorted(
+            file
+            for file in found
+            if not any(part.startswith((".", "_")) for part in file.relative_to(self.folder).parts)
+        )
+        if not self._files:
+            raise UsageError(f"there are no {SUFFIX} files of scored rows in {folder}")
+
+    def shards(
+        self,
+        samples: Sequence[Sample],
+        metrics: Sequence[Metric],
+        *,
+        settings: str,
+        cluster: str | None,
+        transcript: bool,
+        is_done: bytearray,
+    ) -> Iterator[ScoredShard]:
+        """Yield the rows, with scores by these metrics, as workers would return them.
+
+        `is_done` has a byte for each sample, which is not 0 if its row is not needed; those of the
+        rows that are yielded are set. Without `transcript`, the texts of replies are removed.
+        """
+        rows = self._rows(samples, tuple(map(str, metrics)), settings, is_done)
+        while some := list(islice(rows, BATCH)):
+            counted = RowCounts(metrics, cluster=cluster)
+            for row, _ in some:
+                counted.add(row)
+            yield ScoredShard(
+                [
+                    Record.of(row, transcript=transcript, texts=texts if transcript else None)
+                    for row, texts in some
+                ],
+                counted,
+                [row.has_failed for row, _ in some],
+            )
+
+    def _rows(
+        self, samples: Sequence[Sample], metrics: Sequence[str], settings: str, is_done: bytearray
+    ) -> Iterator[tuple[Row, Texts]]:
+        known = _Places(samples)
+        for file, body, transcript, key in self._lines():
+            texts = Texts(body, transcript)
+            try:
+                row = decode_row(texts, values=False)
+            except ValidationError as error:
+                reason = one_line(format_validation_errors(error), 300)
+                raise UsageError(f"{file} contains a row that cannot be read: {reason}") from error
+            if key != settings or not row.scores.keys() >= set(metrics):
+                raise UsageError(
+                    f"{file} was scored with other settings; pass the same metrics, judge and "
+                    "options to Scorer and to the run, or name another folder"
+                )
+            place, sample = known.find(row)
+            # an engine may change the types of tags
+            if row.sample != sample and (
+                sample is None or row.sample.model_copy(update={"tags": sample.tags}) != sample
+            ):
+                what = "is not in the data" if sample is None else "differs from the data"
+                raise UsageError(
+                    f"{file}: row {row.sample.id!r} {what}; name the data that was scored, or "
+                    "score it again"
+                )
+            assert sample is not None
+            if is_done[place]:
+                continue
+            is_done[place] = True
+            if (row.index, row.sample, *row.scores) != (place, sample, *metrics):
+                scores = {name: row.scores[name] for name in metrics}
+                row = replace(row, index=place, sample=sample, scores=scores)
+                texts = Texts(encode_body(row), transcript)
+            yield row, texts
+
+    def _lines(self) -> Iterator[tuple[Path, str, str, str]]:
+        from polars import scan_parquet  # an extra, and slow to import
+
+        names = [BODY, TRANSCRIPT, SETTINGS]
+        for file in self._files:
+            with column_errors(file.name):
+                lazy = scan_parquet(file, glob=False, hive_partitioning=False)
+                if missing := [name for name in names if name not in lazy.collect_schema()]:
+                    raise UsageError(
+                        f"{file} has no column {missing[0]}: it was not written from the rows "
+                        "that ragstone.Scorer returns"
+                    )
+            for start in count(step=AT_ONCE):
+                with column_errors(file.name):
+                    part = lazy.select(names).slice(start, AT_ONCE).collect()
+                for line in part.iter_rows():
+                    yield (file, *line)
+                if part.height < AT_ONCE:
+                    break
+
+
+class _Places:
+    """Finds samples by the places of rows, or by their ids, if rows have not the same places."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._samples = samples
+        self._same = True
+
+    def find(self, row: Row) -> tuple[int, Sample | None]:
+        if self._same and row.index < len(self._samples):
+            sample = self._samples[row.index]
+            if sample.id == row.sample.id:
+                return row.index, sample
+        self._same = False
+        place = self._by_id.get(row.sample.id)
+        return (-1, None) if place is None else (place, self._samples[place])
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, int]:
+        return {sample.id: place for place, sample in enumerate(self._samples)}
+
+
+OBJECTS = 2**28
+"""Bytes of memory for the results that Ray passes on, if it is started here."""
+
+
+def check_ray(plan: Plan) -> None:
+    """Raise a UsageError if Ray is not installed, or the number of workers is not set."""
+    if "workers" not in plan.model_fields_set:
+        raise UsageError("set --workers for the engine ray; each worker uses one CPU of Ray's")
+    if find_spec("ray") is None:
+        raise UsageError("the engine ray needs an extra: pip install 'ragstone[ray]'")
+
+
+class RayExecutor(Executor):
+    """Runs functions as Ray tasks, each with one CPU, and a share of the GPUs for local models.
+
+    It uses the connection of this process, or else the cluster of RAY_ADDRESS, or else this
+    machine. Ray's usage statistics are off, unless the cluster was started by others.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # before the import
+        self._ray: Any = import_module("ray")
+        self._running: set[Any] = set()
+        self._stdout, sys.stdout = sys.stdout, cast("TextIO", _WithoutRay(sys.stdout))
+        self._connects = not self._ray.is_initialized()
+        try:
+            if self._connects:
+                self._connect(plan.workers)
+            gpus = gpus_per_worker(plan, self._ray.cluster_resources().get("GPU", 0))
+        except BaseException:
+            self.shutdown()
+            raise
+        # max_calls=0: a process is used again, with its judge. max_retries=0: WorkerPool retries
+        remote = self._ray.remote(num_cpus=1, num_gpus=gpus, max_calls=0, max_retries=0)
+        self._call = remote(_call)
+
+    def _connect(self, workers: int) -> None:
+        address = os.environ.get("RAY_ADDRESS")
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+        if not address:
+            options |= {"address": "local", "num_cpus": workers, "include_dashboard": False}
+            options["object_store_memory"] = OBJECTS
+        try:
+            self._ray.init(**options)
+        except Exception as error:
+            what = f"be reached at RAY_ADDRESS={public_url(address)}" if address else "be started"
+            raise WorkerError(f"Ray cannot {what}: {one_line(str(error), 300)}") from error
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        reference = self._call.remote(fn, args, kwargs)
+
+        def forget(_: object) -> None:
+            self._running.discard(reference)
+
+        self._running.add(reference)
+        future = reference.future()
+        future.add_done_callback(forget)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        del wait, cancel_futures
+        for reference in [*self._running]:
+            self._ray.cancel(reference, force=True)
+        if self._connects:
+            self._ray.shutdown()
+        if isinstance(sys.stdout, _WithoutRay):
+            sys.stdout = self._stdout
+
+
+def _call(function: Any, args: Any, kwargs: Any) -> object:
+    return function(*args, **kwargs)
+
+
+class _WithoutRay:
+    """Standard output; what Ray's own threads print goes to standard error instead."""
+
+    def __init__(self, stdout: TextIO) -> None:
+        self._stdout = stdout
+
+    def __getattr__(self, name: str) -> Any:
+        is_ray = threading.current_thread().name.startswith("ray_")
+        return getattr(sys.stderr if is_ray else self._stdout, name)
+
+
+def gpus_per_worker(plan: Plan, gpus: float) -> float:
+    judges = [name for name in single_names(plan.judge) if name.startswith(f"{LOCAL}:")]
+    on_gpu = [n for n in judges if LocalSettings.of(JudgeSpec.of(n).options).device == "cuda"]
+    if on_gpu and not gpus:
+        if "RAY_ADDRESS" in os.environ:  # the cluster may start machines that have some
+            return 1.0
+        raise WorkerError(
+            f"the judge {on_gpu[0]} needs a GPU, and Ray found none on this machine; remove "
+            "device=cuda, or set RAY_ADDRESS to a cluster that has GPUs"
+        )
+    return min(1.0, gpus / plan.workers) if judges else 0.0

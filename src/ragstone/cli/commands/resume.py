@@ -25,7 +25,8 @@ from ragstone.cli.options import (
 )
 from ragstone.cli.output import finish, outputs_of
 from ragstone.errors import UsageError
-from ragstone.evaluation.recorder import RunChangedError, StoreOptions
+from ragstone.evaluation.recorder import StoreOptions
+from ragstone.evaluation.store_recorder import RunChangedError
 from ragstone.store import RunInfo, Store, find_run
 from ragstone.types.config import ORIGIN
 
