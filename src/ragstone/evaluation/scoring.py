@@ -60,7 +60,7 @@ NO_TAGS: Mapping[str, object] = MappingProxyType({})
 class Transcript:
     """Asks one judge about one sample and records the replies in the order of the questions.
 
-    `tags` are the sample's; the judge sees those that its prompts name.
+    The judge sees those tags of the sample that its prompts name.
     """
 
     def __init__(self, judge: Judge, tags: Mapping[str, object] = NO_TAGS) -> None:
@@ -115,8 +115,7 @@ class Transcript:
 class MetricAsker:
     """Asks a transcript for one metric, and collects the notes on the replies.
 
-    `keys` are the questions' keys. `no_claims` becomes true if the judge found no claims in a
-    response that seems to make statements.
+    `no_claims` becomes true if the judge found none in a response that seems to make statements.
     """
 
     def __init__(self, transcript: Transcript) -> None:
@@ -143,9 +142,8 @@ _ISSUES = {Label.CONTRADICTED: ClaimIssue.CONTRADICTED, Label.NOT_ENOUGH_INFO: C
 async def diagnose(row: Row, metrics: Sequence[Metric]) -> tuple[DiagnosedClaim, ...]:
     """Return unsupported claims of the response and missing claims of the reference.
 
-    A response claim needs a verdict against the contexts; a reference claim needs verdicts against
-    the contexts and the response from metrics with the same question settings. Verdicts come from
-    the scores, otherwise from the row's transcript. No calls are made.
+    The two verdicts on a reference claim come from metrics with the same question settings, and
+    all verdicts from the scores, otherwise from the transcript. No calls are made.
     """
     by_settings: dict[tuple[object, ...], list[ClaimVerifier]] = {}
     for metric in metrics:
@@ -213,10 +211,7 @@ def score_rows(
     concurrency: int,
     around: Callable[[RowScorer], RowScorer] | None = None,
 ) -> AbstractAsyncContextManager[Results[Row]]:
-    """Score rows with all metrics, `concurrency` rows at a time, in the order they finish.
-
-    Existing scores of ranking metrics are not computed again. `around` wraps the scorer of a row.
-    """
+    """Score rows with all metrics in the order they finish; ranking scores that exist are kept."""
     ranking = [metric for metric in metrics if isinstance(metric, RankingMetric)]
     asking = [metric for metric in metrics if not isinstance(metric, RankingMetric)]
     order = [str(metric) for metric in metrics]
@@ -341,19 +336,16 @@ async def _score(metric: Metric, row: Row, ask: MetricAsker) -> Score:
 
 
 def _check_needs(metric: Metric, row: Row) -> Score | None:
-    def failure_of(need: str) -> Failure | None:
-        own = row.failures.get(need)
-        if own is not None or getattr(row.sample, need) is not None:
-            return own
-        return row.failures.get(STAND_INS.get(need, need))
-
-    failures = {need: failure_of(need) for need in metric.needs}
-    for need, failure in failures.items():
-        if row.sample.held(need) is None and failure is None:
+    failed: Failure | None = None
+    for need in metric.needs:
+        failure = row.failures.get(need)
+        if failure is None and getattr(row.sample, need) is None:
+            failure = row.failures.get(STAND_INS.get(need, need))
+        if failure is None and row.sample.held(need) is None:
             return Score.undefined(f"the row has no {in_words(need)}")
-    for failure in failures.values():
-        if failure:
-            return Score.failed(failure.cause, failure.message)
+        failed = failed or failure
+    if failed:
+        return Score.failed(failed.cause, failed.message)
     by_id = {"ranking", "relevance"} <= set(metric.needs)
     if by_id and any(place.id is None for place in row.sample.ranked or ()):
         return Score.undefined("some retrieved documents have no id")
@@ -361,7 +353,6 @@ def _check_needs(metric: Metric, row: Row) -> Score | None:
 
 
 def _score_exception(metric: Metric, row: Row, error: BaseException) -> Score:
-    """Return a failed score if a third-party metric raised; raise errors of built-in ones."""
     if is_builtin(metric) or not is_from_code(error):
         error.add_note(f"while scoring sample {row.sample.id} with {metric}")
         raise error
@@ -379,9 +370,9 @@ REPLACED = (
 def ask_target(
     rows: Iterable[Row], target: Target, *, wanted: frozenset[str], every: bool, concurrency: int
 ) -> AbstractAsyncContextManager[Results[Row]]:
-    """Ask the target for the wanted fields, `concurrency` rows at a time, in finishing order.
+    """Ask the target for the wanted fields: those of all rows with `every`, otherwise missing ones.
 
-    With `every`, the target is asked for all rows; otherwise only for missing fields.
+    Rows come in the order they finish.
     """
 
     async def ask(row: Row) -> Row:
@@ -420,7 +411,7 @@ def validate_answer(answer: Answer, wanted: frozenset[str]) -> Answer:
 
 
 def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
-    """Return the row with a target's answer; failed fields are cleared and listed in `failures`.
+    """Return the row with a target's answer; failed fields are cleared.
 
     The fields of a row must come from one reply, so new contexts discard an old response and, with
     `every`, an old ranking.
@@ -462,8 +453,7 @@ SERVICE_CAUSES = frozenset(
 class CircuitBreaker:
     """Counts rows that fail in a row for the same cause, because a service is probably down.
 
-    A short outage fails all rows in progress, so the limit is at least twice the concurrency. With
-    a failure rate of 100%, there is no limit.
+    A short outage fails all rows in progress, so the limit is at least twice the concurrency.
     """
 
     reason: str | None = None
@@ -479,10 +469,9 @@ class CircuitBreaker:
         self._failed = 0
 
     def add(self, causes: Collection[Cause | None], message: str | None) -> None:
-        """Count a row by the causes of its failures; None is the cause of a success.
+        """Count a row with one cause, of SERVICE_CAUSES; another row ends the count.
 
-        A row counts if it has only one cause, which is one of SERVICE_CAUSES; another row ends the
-        count.
+        None is the cause of a success.
         """
         cause = next(iter(causes)) if len(causes) == 1 else None
         cause = cause if cause in SERVICE_CAUSES else None
@@ -494,8 +483,7 @@ class CircuitBreaker:
     def is_open(self, row: Row) -> bool:
         """Count a scored row, and return whether to stop after it.
 
-        Only metrics that ask the judge count, or all if none does. Undefined scores and failures
-        recorded in the data do not count. With `fail_fast`, the first failed score is enough.
+        Metrics that ask the judge count, or all if none does; failures in the data do not.
         """
         recorded = () if self._calls_target else row.failures.values()
         ignored = {(failure.cause, failure.message) for failure in recorded}
@@ -521,8 +509,7 @@ class CircuitBreaker:
         self.reason = reason
 
 
-SMALL = 0.0001
-"""The smallest cost that is shown exactly, in US dollars."""
+SMALL = 0.0001  # dollars; the smallest cost that is shown exactly
 ASSUMED_SENTENCES, ASSUMED_WORDS = 5, 100
 """Assumed sentences of a missing response, and words of each missing context."""
 
@@ -531,8 +518,7 @@ ASSUMED_SENTENCES, ASSUMED_WORDS = 5, 100
 class Estimate:
     """The expected usage of a command, each as the likely minimum and maximum.
 
-    `cost_usd` is None if the price is unknown; `batch_cost_usd` is the cost with batch APIs, None
-    if a judge has none. `local_calls` are free calls of models on this machine.
+    `cost_usd` is None if the price is unknown; `batch_cost_usd` if a judge has no batch API.
     """
 
     calls: tuple[int, int]
@@ -547,8 +533,6 @@ class Estimate:
 
     @classmethod
     def between(cls, one: Usage, other: Usage) -> Self:
-        """Return the estimate whose bounds are two usages."""
-
         def ends(name: str) -> tuple[int, int]:
             low, high = sorted((getattr(one, name), getattr(other, name)))
             return low, high
@@ -564,13 +548,12 @@ class Estimate:
         )
 
     def __str__(self) -> str:
-        parts: list[str] = []
-        if self.local_calls[1]:
-            noun = "call" if self.local_calls == (1, 1) else "calls"
-            parts.append(f"{span(*self.local_calls)} {noun} to a local model (free)")
-        if self.calls[1]:
-            noun = "call" if self.calls == (1, 1) else "calls"
-            parts.append(f"{span(*self.calls)} {noun}, {self.cost}")
+        kinds = (self.local_calls, " to a local model (free)"), (self.calls, f", {self.cost}")
+        parts = [
+            f"{span(*calls)} {'call' if calls == (1, 1) else 'calls'}{cost}"
+            for calls, cost in kinds
+            if calls[1]
+        ]
         return "; ".join(parts) or "no calls, at no cost"
 
     @property
@@ -597,7 +580,7 @@ def estimate_calls(
     kinds: Collection[str],
     work: Callable[[Judge, Guess], Coroutine[object, object, Usage]],
 ) -> Estimate:
-    """Estimate what `work` costs, which asks a judge questions of these kinds; no calls are made.
+    """Estimate what `work` costs, which asks a judge questions of these kinds.
 
     It is done twice, with the fewest claims and the shortest replies, and with the most.
     """
@@ -624,10 +607,9 @@ def estimate_rows(
     places: Sequence[int] | None = None,
     around: Callable[[Judge], Judge] = lambda judge: judge,
 ) -> Estimate:
-    """Estimate what judging samples costs, or those at some places; no calls are made.
+    """Estimate what judging samples, or those at some places, costs; no calls are made.
 
-    `asks_target` means that missing responses and contexts will come from the target. `around`
-    wraps the judge.
+    With `asks_target`, missing responses and contexts will come from the target.
     """
     places = range(len(samples)) if places is None else places
     unknown = 0

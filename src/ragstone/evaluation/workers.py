@@ -33,7 +33,7 @@ from collections.abc import (
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -98,9 +98,6 @@ class WorkerSetup:
 
     Attributes:
         judge: a pickled Judge that replaces the plan's; None if the plan names it.
-        calls_target: whether the rows have answers of a target.
-        secrets: texts that no message or reply may contain; see `redaction`.
-        counts: whether rows are counted for the summary of a run.
         folder: the working folder of processes that exist only for this run, which also print to
             standard error and return what they log; None in processes of others.
         number: that of the share of the limits; each has a judge of its own.
@@ -124,7 +121,6 @@ class WorkerSetup:
     def of(
         cls, plan: Plan, metrics: Sequence[Metric], *, judge: Judge | None, **options: Any
     ) -> Self:
-        """Return the setup of one of `plan.workers`; without a judge, the plan names it."""
         plugins = dict.fromkeys(filter(None, (plugin_of(type(metric)) for metric in metrics)))
         number = plan.workers
         shares: Mapping[str, float | None] = {
@@ -152,13 +148,11 @@ class WorkerSetup:
 
 @dataclass(frozen=True)
 class ScoredShard:
-    """The result of a shard.
+    """The rows of a shard as the store writes them, in the order they finished.
 
     Attributes:
-        records: its rows as the store writes them, in the order they finished.
         failed: for each record, whether one of its scores failed.
         stopped: why the worker stopped before the end of the shard; None if it did not.
-        spent: what counts as spent after the shard.
         too_little: why no more may be spent, although something is left.
         wait: seconds until another call may start.
     """
@@ -175,7 +169,7 @@ class ScoredShard:
 
 
 class ShardScorer:
-    """Scores shards in this process. The judge and its connections are made once, and stay open."""
+    """Scores shards in this process; the judge and its connections stay open."""
 
     def __init__(self, setup: WorkerSetup) -> None:
         if setup.version != (here := version("ragstone")):
@@ -202,10 +196,7 @@ class ShardScorer:
         self._loop = BackgroundLoop()
 
     def score(self, rows: Sequence[Row], spent: Spent = (0, 0.0)) -> ScoredShard:
-        """Score rows; `spent` counts as spent already.
-
-        Rows that the spent budget cuts short are left out, unless the next rows may be free.
-        """
+        """Score rows, without those that the budget cuts short, unless later ones may be free."""
         with gc_frozen():
             return self._loop.call(self._score(rows, spent))
 
@@ -260,8 +251,8 @@ class ShardScorer:
 def each_row_costs(plan: Plan, metrics: Sequence[Metric], calls_target: bool) -> bool:
     """Return whether no row can be scored once the budget is spent.
 
-    The offline judge and local models are free. A cascade that starts with them can be free for
-    some rows if sentences are the claims and no target is asked.
+    A cascade that starts with a free judge is free for some rows, if sentences are the claims and
+    no target is asked.
     """
     may_be_free = plan.claim_source == "sentences" and not calls_target
     free = is_free(plan.judge) or (may_be_free and begins_free(plan.judge))
@@ -270,13 +261,10 @@ def each_row_costs(plan: Plan, metrics: Sequence[Metric], calls_target: bool) ->
 
 
 def describe_rows(shard: Sequence[Row]) -> str:
-    first, last = min(shard, key=_index), max(shard, key=_index)
+    ordered = sorted(shard, key=lambda row: row.index)
+    first, last = ordered[0], ordered[-1]
     ids = f"{quoted(first.sample.id, 50)} to {quoted(last.sample.id, 50)}"
     return f"rows {first.index + 1:,} to {last.index + 1:,} (ids {ids})"
-
-
-def _index(row: Row) -> int:
-    return row.index
 
 
 _scorers: dict[tuple[int, str, int], ShardScorer] = {}
@@ -286,26 +274,21 @@ _logs: SimpleQueue[logging.LogRecord] = SimpleQueue()
 
 
 def scorer_of(setup: WorkerSetup) -> ShardScorer:
-    """Return what scores with this setup in this process."""
     limited = {setup.plan.max_calls, setup.plan.max_cost, setup.plan.rpm, setup.plan.tpm} != {None}
     key = os.getpid(), setup.id, setup.number if limited else 0
     with _turn:
         if key not in _scorers:
             if setup.folder is not None:
-                _prepare_process(setup.folder, setup.log_level)
+                sys.stdout = sys.stderr  # prints of user code must not mix with results
+                _log.handlers[:] = [QueueHandler(_logs)]
+                _log.setLevel(setup.log_level)
+                _log.propagate = False
+                with suppress(OSError):
+                    os.chdir(setup.folder)
+                if setup.folder not in sys.path:  # as for plugins
+                    sys.path.insert(0, setup.folder)
             _scorers[key] = ShardScorer(setup)
         return _scorers[key]
-
-
-def _prepare_process(folder: str, log_level: int) -> None:
-    sys.stdout = sys.stderr  # prints of user code must not mix with results
-    _log.handlers[:] = [QueueHandler(_logs)]
-    _log.setLevel(log_level)
-    _log.propagate = False
-    with suppress(OSError):
-        os.chdir(folder)
-    if folder not in sys.path:  # as for plugins
-        sys.path.insert(0, folder)
 
 
 def close_scorers(setup_id: str | None = None) -> None:
@@ -323,10 +306,7 @@ atexit.register(close_scorers)
 def score_shard(
     setup: WorkerSetup, rows: Sequence[Row], spent: Spent = (0, 0.0)
 ) -> ScoredShard | Exception:
-    """Score rows in this process, or return what was raised. What executors run.
-
-    Without rows, this only makes the judge and the metrics.
-    """
+    """Score rows in this process, or return what was raised; without rows, only get ready."""
     try:
         scored = scorer_of(setup).score(rows, spent)
     except Exception as error:  # noqa: BLE001 - raised again in the main process
@@ -346,13 +326,9 @@ def portable(error: Exception) -> Exception:
 
 
 class WorkerProcess(ProcessPoolExecutor):
-    """One process. A pool of several would end them all if one dies, and could not name its rows.
+    """One process. A pool of several would end them all if one dies, and could not name its rows."""
 
-    Attributes:
-        process: None before the first call.
-    """
-
-    process: BaseProcess | None = None
+    process: BaseProcess | None = None  # before the first call
 
     def __init__(self) -> None:
         super().__init__(1, get_context("spawn"), initializer=_begin_process)
@@ -386,7 +362,7 @@ def _begin_process() -> None:
 
 @dataclass
 class _Worker:
-    """A place where one shard at a time is scored, with a share of the limits.
+    """Scores one shard at a time, with a share of the limits.
 
     Attributes:
         budget: what counts as spent: by this share, and all the other shares.
@@ -437,7 +413,6 @@ class WorkerPool:
         return self
 
     async def _begin(self) -> None:
-        """Start all workers, so that what is wrong with them is known before the first row."""
         started = {
             asyncio.wrap_future(worker.executor.submit(score_shard, worker.setup, ())): worker
             for worker in self._workers
@@ -654,7 +629,7 @@ BODY, TRANSCRIPT, SETTINGS = "ragstone_row", "ragstone_transcript", "ragstone_se
 SCORE_FIELDS: Mapping[str, type] = MappingProxyType(
     {"value": float, "state": str, "cause": str, "reason": str}
 )
-"""Part of a score -> its type; the column of a metric's part is `scores.METRIC.PART`."""
+"""Part of a score -> its type; its column is `scores.METRIC.PART`."""
 AT_ONCE = 2000
 """Lines of a file that are in memory."""
 SUFFIX = ".parquet"
@@ -683,8 +658,8 @@ def _check_polars(what: str) -> None:
 class ScoredFiles:
     """The rows in a folder's files, and in those of its subfolders."""
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path, settings: str) -> None:
+        self.folder, self._settings = Path(folder), settings
         _check_polars(f"reading {folder}")
         found = [self.folder] if self.folder.is_file() else self.folder.rglob(f"*{SUFFIX}")
         # names of files that are not complete begin with . or _, in Spark for example
@@ -701,17 +676,15 @@ class ScoredFiles:
         samples: Sequence[Sample],
         metrics: Sequence[Metric],
         *,
-        settings: str,
         cluster: str | None,
         transcript: bool,
         is_done: bytearray,
     ) -> Iterator[ScoredShard]:
         """Yield the rows, with scores by these metrics, as workers would return them.
 
-        `is_done` has a byte for each sample, which is not 0 if its row is not needed; those of the
-        rows that are yielded are set. Without `transcript`, the texts of replies are removed.
+        `is_done` has a byte for each sample, which is set if its row is not needed or was yielded.
         """
-        rows = self._rows(samples, tuple(map(str, metrics)), settings, is_done)
+        rows = self._rows(samples, tuple(map(str, metrics)), is_done)
         while some := list(islice(rows, BATCH)):
             counted = RowCounts(metrics, cluster=cluster)
             for row, _ in some:
@@ -726,9 +699,9 @@ class ScoredFiles:
             )
 
     def _rows(
-        self, samples: Sequence[Sample], metrics: Sequence[str], settings: str, is_done: bytearray
+        self, samples: Sequence[Sample], metrics: Sequence[str], is_done: bytearray
     ) -> Iterator[tuple[Row, Texts]]:
-        known = _Places(samples)
+        by_id: dict[str, int] = {}  # made if a row has another place than its sample
         for file, body, transcript, key in self._lines():
             texts = Texts(body, transcript)
             try:
@@ -736,20 +709,23 @@ class ScoredFiles:
             except ValidationError as error:
                 reason = one_line(format_validation_errors(error), 300)
                 raise UsageError(f"{file} contains a row that cannot be read: {reason}") from error
-            if key != settings or not row.scores.keys() >= set(metrics):
+            if key != self._settings or not row.scores.keys() >= set(metrics):
                 raise UsageError(
                     f"{file} was scored with other settings; pass the same metrics, judge and "
                     "options to Scorer and to the run, or name another folder"
                 )
-            place, sample = known.find(row)
+            place, name = row.index, row.sample.id
+            if by_id or place >= len(samples) or samples[place].id != name:
+                by_id = by_id or {sample.id: n for n, sample in enumerate(samples)}
+                place = by_id.get(name, -1)
+            sample = samples[place] if place >= 0 else None
             # an engine may change the types of tags
             if row.sample != sample and (
                 sample is None or row.sample.model_copy(update={"tags": sample.tags}) != sample
             ):
                 what = "is not in the data" if sample is None else "differs from the data"
                 raise UsageError(
-                    f"{file}: row {row.sample.id!r} {what}; name the data that was scored, or "
-                    "score it again"
+                    f"{file}: row {name!r} {what}; name the data that was scored, or score it again"
                 )
             assert sample is not None
             if is_done[place]:
@@ -782,33 +758,11 @@ class ScoredFiles:
                     break
 
 
-class _Places:
-    """Finds samples by the places of rows, or by their ids, if rows have not the same places."""
-
-    def __init__(self, samples: Sequence[Sample]) -> None:
-        self._samples = samples
-        self._same = True
-
-    def find(self, row: Row) -> tuple[int, Sample | None]:
-        if self._same and row.index < len(self._samples):
-            sample = self._samples[row.index]
-            if sample.id == row.sample.id:
-                return row.index, sample
-        self._same = False
-        place = self._by_id.get(row.sample.id)
-        return (-1, None) if place is None else (place, self._samples[place])
-
-    @cached_property
-    def _by_id(self) -> Mapping[str, int]:
-        return {sample.id: place for place, sample in enumerate(self._samples)}
-
-
 OBJECTS = 2**28
 """Bytes of memory for the results that Ray passes on, if it is started here."""
 
 
 def check_ray(plan: Plan) -> None:
-    """Raise a UsageError if Ray is not installed, or the number of workers is not set."""
     if "workers" not in plan.model_fields_set:
         raise UsageError("set --workers for the engine ray; each worker uses one CPU of Ray's")
     if find_spec("ray") is None:
@@ -818,8 +772,7 @@ def check_ray(plan: Plan) -> None:
 class RayExecutor(Executor):
     """Runs functions as Ray tasks, each with one CPU, and a share of the GPUs for local models.
 
-    It uses the connection of this process, or else the cluster of RAY_ADDRESS, or else this
-    machine. Ray's usage statistics are off, unless the cluster was started by others.
+    It uses the connection of this process, or the cluster of RAY_ADDRESS, or this machine.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -877,7 +830,7 @@ def _call(function: Any, args: Any, kwargs: Any) -> object:
 
 
 class _WithoutRay:
-    """Standard output; what Ray's own threads print goes to standard error instead."""
+    """Standard output, without what Ray's own threads print."""
 
     def __init__(self, stdout: TextIO) -> None:
         self._stdout = stdout
