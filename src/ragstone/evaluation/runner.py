@@ -190,6 +190,12 @@ def _check_types(options: Options | ScoringOptions) -> None:
         types, description = _TYPES.get(name, (object, ""))
         if not isinstance(value, types):
             raise UsageError(f"{name} must be {description}, got {value!r:.80}")
+    store = cast("object", options.get("store"))
+    if not isinstance(store, str | Path | bool | None):
+        from ragstone.store import Store  # it loads SQLAlchemy
+
+        if not isinstance(store, Store):
+            raise UsageError(f"store must be a Store, a path, a URL or True, got {store!r:.80}")
     if isinstance(metrics := cast("object", options.get("metrics")), Mapping):
         raise UsageError(  # its thresholds would be lost
             "metrics must be names, without thresholds; pass those as "

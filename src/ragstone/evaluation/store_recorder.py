@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import Self, Unpack, cast
+from typing import Self, Unpack
 
 from ragstone._internal.text import count, one_line
 from ragstone.errors import UsageError
@@ -145,11 +144,10 @@ class StoreRecorder(Recorder):
 def open_recorder(
     manifest: Manifest, metrics: Sequence[Metric], **options: Unpack[StoreOptions]
 ) -> tuple[Recorder, tuple[str, ...]]:
-    place, transcript = cast("object", options.get("store")), options.get("transcript", True)
-    if not isinstance(place, Store | str | Path | bool):
-        raise UsageError(f"store must be a Store, a path, a URL or True, got {place!r:.80}")
+    place, transcript = options.get("store"), options.get("transcript", True)
     try:
-        store = place if isinstance(place, Store) else Store.open(None if place is True else place)
+        named = None if isinstance(place, bool) else place
+        store = named if isinstance(named, Store) else Store.open(named)
     except StoreError as error:
         raise StoreError(f"{error}\nUse --no-store to run without a store.") from error
     notices: list[str] = []

@@ -326,7 +326,7 @@ def portable(error: Exception) -> Exception:
 
 
 class WorkerProcess(ProcessPoolExecutor):
-    """One process. A pool of several would end them all if one dies, and could not name its rows."""
+    """One process: a pool of several would end all if one dies, and could not name its rows."""
 
     process: BaseProcess | None = None  # before the first call
 
