@@ -13,12 +13,9 @@ from typing import Literal
 
 from ragstone.errors import UsageError
 
-WAIT = 30
-"""Seconds to wait for another process to unlock a SQLite file."""
+WAIT = 30  # seconds to wait for another process to unlock a SQLite file
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-"""Errors of a disk that is full or broken."""
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
-"""Errors of file systems without hard links."""
 
 
 def unpacked_limit(packed: int) -> int:
@@ -70,10 +67,9 @@ def read_parts(path: Path, start: int, end: int) -> Iterator[bytes]:
 
 
 def write_file(path: Path, write: Callable[[Path], object], *, keep: bool = False) -> Path:
-    """Have `write` fill a temporary file beside `path`, then move it there; return its path.
+    """Have `write` fill a temporary file, then move it to `path`; return its path.
 
-    Missing folders are created. An existing file is replaced; with `keep`, the new file is
-    named `name-2`, `name-3`, ...
+    An existing file is replaced; with `keep`, the new file is named `name-2`, `name-3`, ...
     """
     try:
         path = path.resolve() if path.is_symlink() else path
@@ -134,13 +130,9 @@ def _refusal(path: Path, error: OSError | ValueError) -> str:
 
 
 def open_locked(path: Path, mode: Literal["ab+", "rb"] = "ab+") -> FileIO:
-    """Open a file and lock it until it is closed; unless the mode is `rb`, it may be missing.
+    """Open a file and lock it until it is closed or the process ends; `rb` does not create it.
 
-    The end of the process unlocks it too, even after kill -9.
-
-    Raises:
-        BlockingIOError: another process or another part of this one has locked it.
-        OSError: it cannot be opened or locked.
+    Raises BlockingIOError if another process or another part of this one has locked it.
     """
     from filelock import lock_descriptor  # slow to import, and rarely needed
 
@@ -158,12 +150,7 @@ def open_locked(path: Path, mode: Literal["ab+", "rb"] = "ab+") -> FileIO:
 
 @contextmanager
 def lock_file(path: Path, *, timeout: float) -> Generator[None, None, None]:
-    """Hold a lock within the block: an empty file that is deleted afterwards.
-
-    Raises:
-        BlockingIOError: it was locked for `timeout` seconds.
-        OSError: the file cannot be opened or locked.
-    """
+    """Hold a lock, an empty file; raise BlockingIOError if it was locked for `timeout` seconds."""
     from filelock import FileLock, Timeout  # slow to import, and rarely needed
 
     lock = FileLock(path, timeout, thread_local=False, poll_interval=0.02, fallback_to_soft=False)
@@ -188,10 +175,9 @@ def make_folder(folder: Path) -> None:
 
 
 def use_wal(connection: sqlite3.Connection, *, marker: str) -> None:
-    """Switch to WAL mode, so that readers do not wait for a writer.
+    """Switch to WAL mode, except in files of other programs, which have no table `marker`.
 
-    Files of other programs are not changed: those with tables, but none named `marker`. Retries,
-    because SQLite does not wait if two processes switch at once.
+    Retries, because SQLite does not wait if two processes switch at once.
     """
     until = time.monotonic() + WAIT
     while True:

@@ -50,7 +50,7 @@ def remember(value: object, name: str = "", *, in_replies: bool = True) -> None:
     """Keep the secrets in a value from messages, and from replies unless `in_replies` is off.
 
     These are texts with the name of a secret, and credentials in URLs; headers of any name only in
-    messages. Names of mappings replace `name`; a list's items share it.
+    messages.
     """
     if isinstance(value, Mapping):
         for key, item in cast("Mapping[object, object]", value).items():

@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 else:
     _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C if libyaml exists
 
-MAX_BYTES = 1_000_000
-"""Size limit of a settings file, in bytes."""
+MAX_BYTES = 1_000_000  # of a settings file
 
 
 @contextmanager
 def yaml_errors(file: str) -> Generator[None]:
-    """Raise PyYAML's errors as an InputError of a file, with the line."""
     try:
         yield
     except yaml.MarkedYAMLError as error:
@@ -73,10 +71,7 @@ _BAD_SCALAR = (ValueError, KeyError, IndexError, AttributeError, TypeError, Over
 
 
 def load_yaml(text: str, file: str) -> tuple[Node | None, object]:
-    """Return the root node of a text and its value: None for both if it is empty.
-
-    Deep nesting, repeated names and aliases that expand to too much are an InputError of the file.
-    """
+    """Return the root node of a text and its value, None if it is empty, or raise an InputError."""
     with yaml_errors(file):
         depth = 0
         for event in yaml.parse(text, Loader=Loader):
@@ -148,10 +143,7 @@ def _parts(node: Node) -> list[Node]:
 
 
 def compose_file(path: Path, *, typed: bool = True) -> Node | None:
-    """Return the root node of a YAML file; None if it is empty.
-
-    With `typed`, nodes are tagged by their appearance (`!!int`); otherwise every scalar is text.
-    """
+    """Return the root node of a YAML file, None if it is empty; unless `typed`, values are text."""
     if not path.is_file():
         raise UsageError(f"{path} cannot be read: it does not exist")
     try:
@@ -173,12 +165,7 @@ NO_VARIABLE = re.compile(rf"\$\{{(?!{NAME}\}})[^{{}}]*\}}?")
 
 
 def expand_variables(text: str) -> str:
-    """Return the text with its variables replaced by their values, in one pass.
-
-    Raises:
-        ValueError: a variable is not set, or its syntax is wrong; the message names all of them,
-            but no values.
-    """
+    """Return the text with its variables replaced by their values, or raise a ValueError."""
     if problems := variable_problems(text):
         raise ValueError("; ".join(problems))
     return VARIABLE.sub(lambda found: os.environ[found[1]], text)
@@ -230,10 +217,7 @@ class YamlValue:
 
 
 def read_yaml_values(path: Path) -> Sequence[YamlValue | Problem]:
-    """Read a YAML file of `key: value` lines; an invalid line becomes a Problem in its place.
-
-    A value may be text, a list of texts, or texts by name. A repeated key is returned twice.
-    """
+    """Read a YAML file of `key: value` lines; an invalid line becomes a Problem in its place."""
     root = compose_file(path)
     if root is None:
         return []
