@@ -227,7 +227,8 @@ class Batches(Generic[A, B]):
         while self._waiting:
             waiting = [pair for pair in self._waiting if not pair[1].done()]
             self._waiting = []
-            if length := self._length:
+            if self._length:
+                length = self._length
                 waiting.sort(key=lambda pair: length(pair[0]))
             for at in range(0, len(waiting), self._size):
                 await self._finish(waiting[at : at + self._size])

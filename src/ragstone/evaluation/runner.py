@@ -521,8 +521,11 @@ class Evaluation:
             "plan": unlimited,
             "explicit": explicit_settings(options),
         }
-        passed = {name: options[name] for name in ("target", "on_notice") if name in options}
-        made = cls.prepare(data, **objects, **cast("Options", passed))
+        if "target" in options:
+            objects["target"] = options["target"]
+        if "on_notice" in options:
+            objects["on_notice"] = options["on_notice"]
+        made = cls.prepare(data, **objects)
         samples, asks_target = made.dataset.samples, bool(made.wanted)
         found = estimate_rows(plan, samples, made.metrics, asks_target=asks_target)
         why = (llm_reason(given),) if plan.judge != given.judge else ()

@@ -39,15 +39,15 @@ class StoreRecorder(Recorder):
         metrics: Sequence[Metric],
         *,
         store: Store,
-        closes: bool = False,
-        resumed: bool = False,
-        retry_failed: bool = False,
-        transcript: bool = True,
-        fresh: bool = False,
+        closes: bool,
+        resumed: bool,
+        options: StoreOptions,
     ) -> None:
         super().__init__(manifest, metrics)
-        self._store, self._resumed, self.transcript = store, resumed, transcript
-        self._retry_failed, self._closes, self._fresh = retry_failed, closes, fresh
+        self._store, self._closes, self._resumed = store, closes, resumed
+        self.transcript = options.get("transcript", True)
+        self._retry_failed = options.get("retry_failed", False)
+        self._fresh = options.get("fresh", False)
         self._writer: RowWriter | None = None
         self._claim = ExitStack()
         self._changed = False
@@ -144,7 +144,7 @@ class StoreRecorder(Recorder):
 def open_recorder(
     manifest: Manifest, metrics: Sequence[Metric], **options: Unpack[StoreOptions]
 ) -> tuple[Recorder, tuple[str, ...]]:
-    place, transcript = options.get("store"), options.get("transcript", True)
+    place = options.get("store")
     try:
         named = None if isinstance(place, bool) else place
         store = named if isinstance(named, Store) else Store.open(named)
@@ -153,7 +153,7 @@ def open_recorder(
     notices: list[str] = []
     run_id = options.get("resume")
     if run_id is None and not options.get("fresh"):
-        run_id, notices = _find_unfinished(store, manifest, transcript=transcript)
+        run_id, notices = _find_unfinished(store, manifest, options.get("transcript", True))
     if run_id is not None:
         earlier = store.info(run_id).manifest
         _check_same_settings(earlier, manifest)
@@ -166,9 +166,7 @@ def open_recorder(
         store=store,
         closes=store is not place,
         resumed=run_id is not None,
-        retry_failed=options.get("retry_failed", False),
-        transcript=transcript,
-        fresh=bool(options.get("fresh")),
+        options=options,
     )
     if run_id is not None:
         hint = "" if "resume" in options else " (use --fresh to start a new run)"
@@ -180,7 +178,7 @@ def open_recorder(
 
 
 def _find_unfinished(
-    store: Store, manifest: Manifest, *, transcript: bool
+    store: Store, manifest: Manifest, transcript: bool
 ) -> tuple[str | None, list[str]]:
     run_id = store.unfinished(manifest.fingerprint)
     if run_id is not None:

@@ -77,15 +77,12 @@ LARGEST, FIRST = 200, 16
 """Rows of the largest shard, and of the first one, whose time sets the size of the next."""
 SECONDS = 3.0
 """How long a shard should take: a dead worker loses as much, and progress moves as often."""
-GRACE = 10.0
-"""Seconds that running shards get to finish when the run is stopped."""
-PATIENCE = 30.0
-"""Seconds after which a warning says that workers have not started."""
+GRACE = 10.0  # seconds that running shards get to finish when the run is stopped
+PATIENCE = 30.0  # seconds after which a warning says that workers have not started
 MAX_DEATHS = 20
 """Deaths after which the run stops if no shard was scored between them; one row causes nine."""
 _log = logging.getLogger("ragstone")
-Spent = tuple[int, float]
-"""Calls and dollars."""
+Spent = tuple[int, float]  # calls and dollars
 
 
 class WorkerError(UsageError):
@@ -360,7 +357,7 @@ def _begin_process() -> None:
     Thread(target=end_with_parent, daemon=True).start()
 
 
-@dataclass
+@dataclass(eq=False)
 class _Worker:
     """Scores one shard at a time, with a share of the limits.
 
@@ -449,19 +446,17 @@ class WorkerPool:
         self._stopping = True
         executors = [worker.executor for worker in self._workers]
         own = [each for each in executors if isinstance(each, WorkerProcess)]
-        busy = [worker.executor for worker in self._running.values()]
-        for process in own:
-            if process in busy:
-                process.kill()
-        for task in self._running:
+        for task, worker in self._running.items():
             task.cancel()
+            if isinstance(worker.executor, WorkerProcess):
+                worker.executor.kill()
         # judges are closed where they are
         ends = [asyncio.create_task(in_thread(process.shutdown)) for process in own]
         closed: list[asyncio.Future[None]] = []
         with suppress(Exception):  # an executor of others may be broken
-            others = [] if own else executors
-            closing = [each.submit(close_scorers, self._setup.id) for each in others]
-            closed = [*map(asyncio.wrap_future, closing)]
+            for other in [] if own else executors:
+                future = other.submit(close_scorers, self._setup.id)
+                closed.append(asyncio.wrap_future(future))
         if ends or closed:
             await asyncio.wait([*ends, *closed], timeout=GRACE)
         for process in own:
@@ -514,12 +509,8 @@ class WorkerPool:
 
     @property
     def _idle(self) -> list[_Worker]:
-        busy = [worker.setup.number for worker in self._running.values()]
-        return [
-            worker
-            for worker in self._workers
-            if worker.setup.number not in busy and not (self._always_costs and worker.budget.spent)
-        ]
+        idle = [worker for worker in self._workers if worker not in self._running.values()]
+        return [each for each in idle if not (self._always_costs and each.budget.spent)]
 
     def _submit(self, shard: Sequence[Row]) -> None:
         worker = self._idle[0]
@@ -598,22 +589,19 @@ class WorkerPool:
             _log.warning(
                 "%s; %s fails, because a worker died before while it scored it", died, rows
             )
-            return self._failed(shard[0], f"{died} each time it scored this row")
+            score = Score.failed(Cause.JUDGE_ERROR, f"{died} each time it scored this row")
+            row = replace(shard[0], scores=dict.fromkeys(self._setup.metrics, score))
+            counted = RowCounts(self._metrics, cluster=self._plan.cluster)
+            counted.add(row)
+            breaker = CircuitBreaker(self._plan, self._metrics)
+            stopped = breaker.reason if breaker.is_open(row) else None
+            record = Record.of(row, transcript=self._setup.transcript)
+            return ScoredShard([record], counted, [True], stopped)
         _log.warning("%s; %s are scored again", died, rows)
         self._suspects |= {row.index for row in shard}
         half = (len(shard) + 1) // 2
         self._again.extend(filter(None, (shard[:half], shard[half:])))
         return None
-
-    def _failed(self, row: Row, reason: str) -> ScoredShard:
-        score = Score.failed(Cause.JUDGE_ERROR, reason)
-        row = replace(row, scores=dict.fromkeys(self._setup.metrics, score))
-        counted = RowCounts(self._metrics, cluster=self._plan.cluster)
-        counted.add(row)
-        breaker = CircuitBreaker(self._plan, self._metrics)
-        stopped = breaker.reason if breaker.is_open(row) else None
-        record = Record.of(row, transcript=self._setup.transcript)
-        return ScoredShard([record], counted, [True], stopped)
 
     async def _replace(self, worker: _Worker, error: BaseException) -> str:
         """Give the worker a living executor; return why it died."""
@@ -630,8 +618,7 @@ SCORE_FIELDS: Mapping[str, type] = MappingProxyType(
     {"value": float, "state": str, "cause": str, "reason": str}
 )
 """Part of a score -> its type; its column is `scores.METRIC.PART`."""
-AT_ONCE = 2000
-"""Lines of a file that are in memory."""
+AT_ONCE = 2000  # lines of a file that are in memory
 SUFFIX = ".parquet"
 
 
@@ -758,8 +745,7 @@ class ScoredFiles:
                     break
 
 
-OBJECTS = 2**28
-"""Bytes of memory for the results that Ray passes on, if it is started here."""
+OBJECTS = 2**28  # bytes of memory for the results that Ray passes on, if it is started here
 
 
 def check_ray(plan: Plan) -> None:
