@@ -239,10 +239,8 @@ def _is_initial(letter: str, before: str, following: str, ahead: str) -> bool:
     return not starts and before.lower() not in _LETTERED
 
 
-CLEAR = 0.6
-"""A sentence that makes a claim contains at least this share of the letters of its words."""
-APART = 0.2
-"""And this much more of them than any other sentence."""
+CLEAR, APART = 0.6, 0.2
+"""Share of a claim's letters in the sentence that makes it, and how much less others have."""
 
 _QUOTES = re.compile('["`´‘’‚‛“”„‟′″«»‹›「」『』＂＇]')
 _DASHES = re.compile("[‐‑‒–—―−﹣－]")

@@ -62,12 +62,10 @@ Loader.yaml_implicit_resolvers = {  # by first character, `""` for an empty valu
     for first in {"", *"".join("".join(begins) for _, _, begins in _RESOLVED)}
 }
 
-_DEEPEST = 60
-"""How deep values may be nested; libyaml takes hours or crashes with much deeper ones."""
-_REPEATED = 10_000_000
-"""How many characters and values the aliases of a file may repeat; a bomb repeats billions."""
+_DEEPEST = 60  # nested values; libyaml takes hours or crashes with much deeper ones
+_REPEATED = 10_000_000  # characters and values that aliases may repeat; a bomb repeats billions
 _BAD_SCALAR = (ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)
-"""Errors that PyYAML raises for a value that does not fit its tag, such as `!!timestamp soon`."""
+"""What PyYAML raises for a value that does not fit its tag, such as `!!timestamp soon`."""
 
 
 def load_yaml(text: str, file: str) -> tuple[Node | None, object]:

@@ -29,7 +29,6 @@ _TARGET_FILE = re.compile(r"\.(ya?ml|json)$|\.py:\w+$", re.IGNORECASE)
 OTHER_KEYS: Mapping[str, str] = MappingProxyType(
     {key: name for name, setting in SETTINGS.items() for key in setting.keys}
 )
-"""Other names for a setting -> its field."""
 KEYS = (*SETTINGS, *OTHER_KEYS)
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 

@@ -28,8 +28,7 @@ from ragstone.types.row import Row
 
 T = TypeVar("T")
 
-METRIC = "faithfulness"
-"""The metric whose claims are labelled, under any policy."""
+METRIC = "faithfulness"  # the metric whose claims are labelled, under any policy
 RULE = (
     "Supported: the contexts state it, or it follows from them without other knowledge. "
     "Not supported: any part of it is missing from the contexts or contradicts them, even if it "
@@ -280,7 +279,6 @@ class LabelSession:
 WORDS: Mapping[bool | None, str] = MappingProxyType(
     {True: "supported", False: "not supported", None: "cannot tell"}
 )
-"""The value of a label -> how it is written."""
 COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "human": (),

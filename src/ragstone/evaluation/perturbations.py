@@ -245,7 +245,6 @@ def change_unit(claim: str, material: Material) -> str | None:
 
 
 _AFTER_NUMBER_WORD = re.compile(r"\d\s?\Z")
-"""What comes before a unit."""
 SHORTEST_NAME = 2
 
 
@@ -364,4 +363,3 @@ PERTURBATIONS: Mapping[str, Perturbation] = MappingProxyType(
         "invented": add_sentence,
     }
 )
-"""Kind -> the change; the judge must no longer support the claim."""

@@ -171,7 +171,6 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
         **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
     }
 )
-"""Option -> its types and their description; Plan checks its own fields."""
 
 
 def _check_types(options: Options | ScoringOptions) -> None:

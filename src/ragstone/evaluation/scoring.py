@@ -199,8 +199,7 @@ async def _verdicts(
         return ()
 
 
-BATCH = 200
-"""Rows scored together by ranking metrics."""
+BATCH = 200  # rows scored together by ranking metrics
 
 
 def score_rows(
@@ -442,8 +441,7 @@ def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
 
 # Stopping while a service is down
 
-MAX_FAILED_ROWS = 20
-"""Failed rows in a row that stop a run, unless more are in progress at once."""
+MAX_FAILED_ROWS = 20  # in a row, which stop a run, unless more are in progress at once
 SERVICE_CAUSES = frozenset(
     (Cause.UNREACHABLE, Cause.TIMEOUT, Cause.RATE_LIMITED, Cause.JUDGE_ERROR, Cause.TARGET_ERROR)
 )
