@@ -645,12 +645,13 @@ class Evaluation:
                 await self._record(decode_row(each.encoded))
         else:
             await self.recorder.record_shard(shard.records, shard.counted)
+            due = self._due
             on_row, on_progress = self.options.get("on_row"), self.options.get("on_progress")
             for each, failed in zip(shard.records, shard.failed, strict=True):
                 if on_row:
-                    on_row(decode_row(each.encoded), self._due)
+                    on_row(decode_row(each.encoded), due)
                 if on_progress:
-                    on_progress(failed, self._due)
+                    on_progress(failed, due)
         if shard.stopped:
             self.breaker.stop(shard.stopped)
 
