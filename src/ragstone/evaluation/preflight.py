@@ -6,7 +6,7 @@ settings of a cascade without one, limits without a paid judge, and a threshold 
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -72,8 +72,8 @@ class Preflight:
     metrics: tuple[Metric, ...]
     refused: Mapping[str, str]
     wanted: frozenset[str]
-    notices: tuple[str, ...]
-    doubtful: Mapping[str, str]
+    notices: tuple[str, ...] = ()
+    doubtful: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def compare(
