@@ -16,7 +16,7 @@ from tests.cli.collected import FAILING, target
 from ragstone._internal.rate_limit import RetryLog
 from ragstone.cli.output import RowProgress, print_estimate, progress
 from ragstone.errors import Cause
-from ragstone.evaluation.dry_run import Estimate
+from ragstone.evaluation.scoring import Estimate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score

@@ -6,8 +6,8 @@ import pytest
 from tests.evaluation.test_workers import JUDGE, METRICS, bare, samples
 
 from ragstone.errors import UsageError
-from ragstone.evaluation.ray_executor import RayExecutor
 from ragstone.evaluation.runner import evaluate
+from ragstone.evaluation.workers import RayExecutor
 from ragstone.judges.offline.judge import OfflineJudge
 from ragstone.types.config import Plan
 

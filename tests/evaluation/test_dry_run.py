@@ -5,8 +5,8 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.evaluation.dry_run import ASSUMED_SENTENCES, Estimate
 from ragstone.evaluation.runner import Options, estimate
+from ragstone.evaluation.scoring import ASSUMED_SENTENCES, Estimate
 from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from ragstone.evaluation.judge_drift import Probe, count_agreements, noise_of, sample_rows
+from ragstone.evaluation.judge_test import Probe, count_agreements, noise_of, sample_rows
 from ragstone.results.calibration import majority, verdict_of
 from ragstone.results.stats.paired_tests import variance_components
 from ragstone.types.claim import JudgedClaim

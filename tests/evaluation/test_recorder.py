@@ -10,8 +10,8 @@ import pytest
 
 from ragstone import evaluate, evaluate_async
 from ragstone.errors import Cause, TargetError, UsageError
-from ragstone.evaluation.recorder import RunChangedError
 from ragstone.evaluation.runner import Evaluation
+from ragstone.evaluation.store_recorder import RunChangedError
 from ragstone.judges.base import ScriptedJudge
 from ragstone.results.run import Run
 from ragstone.store import RunLockedError, Store, StoreError
@@ -364,7 +364,7 @@ def test_no_texts_of_the_judges_where_none_are_wanted(store: Store, tmp_path: Pa
 async def test_what_a_run_came_to_is_entered_by_whoever_has_it(store: Store) -> None:
     evaluation = Evaluation.prepare(SAMPLES, metrics=METRICS, judge=judge(), store=store)
     await evaluation.run()
-    run_id = evaluation.manifest.run_id
+    run_id = evaluation.recorder.manifest.run_id
     async with store.open_writer(run_id):  # another process goes on with it
         assert len(evaluation.result().rows) == 12
         assert not store.info(run_id).finished

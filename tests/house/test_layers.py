@@ -8,17 +8,17 @@ from pathlib import Path
 DEFERRED = {
     *("__init__.py", "__main__.py", "cli/__init__.py", "integrations/pytest/plugin.py"),
     *("datasets/__init__.py", "evaluation/config_file.py", "metrics/registry.py"),
-    *("results/run.py", "results/comparison.py"),
+    *("results/run.py", "results/comparison.py", "evaluation/runner.py"),
 }
 """Where our own modules may be imported late: the public API, the commands, the plugin, `Run`.
 
-Also readers of data files, YAML and metrics: help and `ragstone rank` start without them.
+Also readers of data files, YAML and metrics, and the store: many commands start without them.
 """
 OTHERS = {
     *("_internal/plugins.py", "judges/llm/pydantic_ai.py", "judges/local/model.py"),
     *(
         "datasets/frames.py",
-        "evaluation/ray_executor.py",
+        "evaluation/workers.py",
         "integrations/mlflow.py",
     ),
 }

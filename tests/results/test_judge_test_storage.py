@@ -5,7 +5,7 @@ import pytest
 
 import ragstone
 from ragstone.errors import UsageError
-from ragstone.evaluation.fingerprint import judge_key
+from ragstone.evaluation.recorder import judge_key
 from ragstone.judges.factory import make_judge
 from ragstone.results.judge_test import (
     FILE,

@@ -13,7 +13,7 @@ from collections.abc import (
     Iterable,
     Sequence,
 )
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -24,16 +24,12 @@ from contextlib import (
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from threading import Event, Thread
+from threading import Thread
 from typing import Generic, Self, TypeVar, cast
 
 
 class AsyncResource:
-    """Opens its parts, each once even if listed several times, and closes them again.
-
-    Use as `async with`, which can be nested: the outermost block closes it. A subclass sets
-    `_parts`; if one cannot be opened, the others are closed.
-    """
+    """Opens its `_parts`, each once, and closes them again, at the end of the outermost block."""
 
     _parts: tuple[AbstractAsyncContextManager[object], ...] = ()
     _open: AsyncExitStack
@@ -64,8 +60,6 @@ B = TypeVar("B")
 
 @dataclass(frozen=True)
 class _End:
-    """All workers have ended, possibly with an error."""
-
     error: BaseException | None = None
 
 
@@ -96,9 +90,8 @@ async def worker_pool(
 ) -> AsyncGenerator[Results[B], None]:
     """Run `work` on every item with `concurrency` workers, and iterate over the results.
 
-    At most twice `concurrency` results wait to be taken; then the workers wait too. Leaving the
-    block cancels the running workers and waits until they have ended, so that no call continues
-    unread.
+    Workers wait if twice `concurrency` results wait to be taken. Leaving the block cancels them,
+    and waits until they have ended, so that no call continues unread.
     """
     source = as_async(items)
     queue: asyncio.Queue[B | _End] = asyncio.Queue(concurrency)
@@ -169,10 +162,7 @@ async def as_async(items: Iterable[A] | AsyncIterable[A]) -> AsyncGenerator[A, N
 
 
 async def in_thread(function: Callable[[], A]) -> A:
-    """Run a function in its own daemon thread.
-
-    If it hangs, it blocks neither other functions, as in a thread pool, nor the process exit.
-    """
+    """Run a function in a daemon thread: unlike a pool, it blocks nothing if it hangs."""
     future: Future[A] = Future()
     run = partial(copy_context().run, function)
 
@@ -193,8 +183,8 @@ async def in_thread(function: Callable[[], A]) -> A:
 class Batches(Generic[A, B]):
     """Runs a function on batches of at most `size` items in a thread, one batch at a time.
 
-    Items that arrive during a run are in the next one. The first item waits `gather` seconds for
-    others. Waiting items are sorted by `length`.
+    Items that arrive during a run are in the next one, sorted by `length`. The first item waits
+    `gather` seconds for others.
     """
 
     def __init__(
@@ -218,7 +208,6 @@ class Batches(Generic[A, B]):
         return futures
 
     async def results(self, items: Sequence[A]) -> list[B]:
-        """Return the results in the order of the items, or raise the error of their batch."""
         return list(await asyncio.gather(*self.submit(items)))
 
     async def finish(self) -> None:
@@ -248,24 +237,18 @@ class Batches(Generic[A, B]):
         pending = [pair for pair in batch if not pair[1].done()]
         if not pending:  # all were cancelled
             return
-        done: list[tuple[asyncio.Future[B], B]] = []
-        error: BaseException = asyncio.CancelledError()
         try:
             found = await in_thread(partial(self._run, [item for item, _ in pending]))
-            done = list(zip((future for _, future in pending), found, strict=True))
-        except Exception as raised:  # noqa: BLE001 - raised again where it is awaited
-            error = raised
-        finally:
-            for future, result in done:
+            for (_, future), result in list(zip(pending, found, strict=True)):
                 if not future.done():
                     future.set_result(result)
+        except Exception as error:  # noqa: BLE001 - raised again where it is awaited
             for _, future in pending:
-                if future.done():
-                    continue
-                if isinstance(error, asyncio.CancelledError):
-                    future.cancel()
-                else:
+                if not future.done():
                     future.set_exception(error)
+        finally:
+            for _, future in pending:
+                future.cancel()  # unless it is done
 
 
 def run_sync(call: Callable[[], Coroutine[object, object, B]]) -> B:
@@ -274,9 +257,7 @@ def run_sync(call: Callable[[], Coroutine[object, object, B]]) -> B:
     Ctrl-C cancels the call and waits for it to end; a second one returns at once.
     """
     started: list[asyncio.Task[object]] = []
-    failed: list[BaseException] = []
-    result: list[B] = []
-    ended = Event()
+    ended: Future[B] = Future()
 
     async def finish() -> B:
         started.append(cast("asyncio.Task[object]", asyncio.current_task()))
@@ -285,11 +266,11 @@ def run_sync(call: Callable[[], Coroutine[object, object, B]]) -> B:
     def work() -> None:
         try:
             with asyncio.Runner() as runner:
-                result.append(runner.run(finish()))
+                result = runner.run(finish())
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            failed.append(error)
-        finally:
-            ended.set()
+            ended.set_exception(error)
+        else:
+            ended.set_result(result)
 
     Thread(target=copy_context().run, args=(work,), name="ragstone", daemon=True).start()
     try:
@@ -300,21 +281,16 @@ def run_sync(call: Callable[[], Coroutine[object, object, B]]) -> B:
                 task.get_loop().call_soon_threadsafe(task.cancel)
             _wait(ended)
         raise
-    if failed:
-        raise failed[0]
-    return result[0]
+    return ended.result()
 
 
-def _wait(ended: Event) -> None:
-    while not ended.wait(0.2):  # Ctrl-C cannot interrupt an endless wait on all systems
+def _wait(ended: Future[B]) -> None:
+    while not wait([ended], 0.2).done:  # Ctrl-C cannot interrupt an endless wait on all systems
         pass
 
 
 class BackgroundLoop:
-    """Runs coroutines in one event loop in its own thread, also for callers with a loop.
-
-    Resources opened in one call stay usable in the next.
-    """
+    """Runs coroutines in one event loop in its own thread, in which resources stay open."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -343,17 +319,12 @@ class BackgroundLoop:
         self._loop.close()
 
 
-YOUNG = 10_000
-"""New objects after which the garbage collector runs during a run; 700 to 2,000 by default."""
+YOUNG = 10_000  # new objects until a garbage collection; 700 to 2,000 by default
 
 
 @contextmanager
 def gc_frozen() -> Generator[None]:
-    """Keep the garbage collector off the objects that exist now: a quarter of a run's CPU time.
-
-    They are mostly imported modules. New objects are looked through less often than by default.
-    Does nothing if the heap is frozen already.
-    """
+    """Keep the garbage collector off imported modules: a quarter of a run's CPU time."""
     if gc.get_freeze_count():
         yield
         return
@@ -367,8 +338,7 @@ def gc_frozen() -> Generator[None]:
         gc.unfreeze()
 
 
-LARGE = 100_000
-"""Bytes of a reply that would block the event loop for so long that other calls time out."""
+LARGE = 100_000  # bytes of a reply that would block the event loop until other calls time out
 
 
 async def parse(content: bytes | str, function: Callable[[], B]) -> B:

@@ -25,23 +25,19 @@ def split_threshold(metric: str) -> tuple[str, float | None]:
 
 
 MetricName = Annotated[str, AfterValidator(metric_name)]
-"""The name of a metric or of a group, in any case."""
 
 
 class FrozenModel(BaseModel):
-    """An immutable value that accepts no unknown fields."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-def _whole(name: K) -> K:
-    if not isinstance(name, str) or name.isascii():
-        return name
-    return type(name)(name.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-
-
 def _frozen(given: Mapping[K, V]) -> MappingProxyType[K, V]:
-    return MappingProxyType({_whole(name): value for name, value in given.items()})
+    def whole(name: K) -> K:
+        if not isinstance(name, str) or name.isascii():
+            return name
+        return type(name)(name.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+    return MappingProxyType({whole(name): value for name, value in given.items()})
 
 
 def _pickled(mapping: MappingProxyType[K, V]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -51,8 +47,7 @@ def _pickled(mapping: MappingProxyType[K, V]) -> tuple[Callable[..., Any], tuple
 copyreg.pickle(MappingProxyType, _pickled)  # Python cannot pickle read-only mappings
 
 
-Span = tuple[int, int]
-"""Character offsets (start, end) in a text; the end is exclusive."""
+Span = tuple[int, int]  # character offsets in a text; the end is exclusive
 
 FrozenMap = Annotated[Mapping[K, V], AfterValidator(_frozen), PlainSerializer(dict)]
 """A mapping that is copied and made read-only. Lone surrogates in keys become U+FFFD."""
@@ -62,10 +57,9 @@ def known(value: V) -> V | None:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+# null is unbounded, because JSON has no infinity
 LowEnd = Annotated[float, BeforeValidator(lambda end: -math.inf if end is None else end)]
-"""A lower bound; null is unbounded, because JSON has no infinity."""
 HighEnd = Annotated[float, BeforeValidator(lambda end: math.inf if end is None else end)]
-"""An upper bound; null is unbounded."""
 
 Figure = Annotated[str | int | float | bool | None, AfterValidator(known)]
 """A plain value of a detail; NaN and infinities become None."""
@@ -75,11 +69,7 @@ _WHOLE = re.compile(r"(-?[0-9]+)\.0+")
 
 
 def document_id(value: object) -> str:
-    """Return a document's id as text: `5`, `5.0`, `"5"` and `"5.0"` are the same id.
-
-    Raises:
-        ValueError: the value is blank, or is neither text nor a finite number.
-    """
+    """Return a document's id as text: `5`, `5.0`, `"5"` and `"5.0"` are the same id."""
     if isinstance(value, str):
         if not (text := value.strip()):
             raise ValueError("a document id is blank")
@@ -88,10 +78,8 @@ def document_id(value: object) -> str:
         return text
     if hasattr(value, "__index__") and not isinstance(value, bool):
         return str(operator.index(cast("SupportsIndex", value)))  # also NumPy integers
-    if not isinstance(value, float):
+    if not isinstance(value, float) or not math.isfinite(value):
         raise ValueError(f"{value!r} is not a document id (text or a number)")
-    if not math.isfinite(value):
-        raise ValueError(f"{value!r} is not a document id")
     return str(int(value) if value.is_integer() else value)
 
 

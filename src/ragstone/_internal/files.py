@@ -6,19 +6,14 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from io import FileIO
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
 
 from ragstone.errors import UsageError
 
-WAIT = 30
-"""Seconds to wait for another process to unlock a SQLite file."""
+WAIT = 30  # seconds to wait for another process to unlock a SQLite file
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-"""Errors of a disk that is full or broken."""
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
-"""Errors of file systems without hard links."""
 
 
 def unpacked_limit(packed: int) -> int:
@@ -70,10 +65,9 @@ def read_parts(path: Path, start: int, end: int) -> Iterator[bytes]:
 
 
 def write_file(path: Path, write: Callable[[Path], object], *, keep: bool = False) -> Path:
-    """Have `write` fill a temporary file beside `path`, then move it there; return its path.
+    """Have `write` fill a temporary file, then move it to `path`; return its path.
 
-    Missing folders are created. An existing file is replaced; with `keep`, the new file is
-    named `name-2`, `name-3`, ...
+    An existing file is replaced; with `keep`, the new file is named `name-2`, `name-3`, ...
     """
     try:
         path = path.resolve() if path.is_symlink() else path
@@ -133,37 +127,9 @@ def _refusal(path: Path, error: OSError | ValueError) -> str:
     return f"{path} cannot be written: {why}; choose another path"
 
 
-def open_locked(path: Path, mode: Literal["ab+", "rb"] = "ab+") -> FileIO:
-    """Open a file and lock it until it is closed; unless the mode is `rb`, it may be missing.
-
-    The end of the process unlocks it too, even after kill -9.
-
-    Raises:
-        BlockingIOError: another process or another part of this one has locked it.
-        OSError: it cannot be opened or locked.
-    """
-    from filelock import lock_descriptor  # slow to import, and rarely needed
-
-    while True:
-        with ExitStack() as stack:
-            file = stack.enter_context(path.open(mode, buffering=0))
-            if not lock_descriptor(file.fileno(), blocking=False):
-                raise BlockingIOError(f"another process has locked {path}")
-            with suppress(FileNotFoundError):
-                if os.path.samestat(path.stat(), os.fstat(file.fileno())):
-                    stack.pop_all()
-                    return file
-            # another process deleted the file before it was locked here
-
-
 @contextmanager
 def lock_file(path: Path, *, timeout: float) -> Generator[None, None, None]:
-    """Hold a lock within the block: an empty file that is deleted afterwards.
-
-    Raises:
-        BlockingIOError: it was locked for `timeout` seconds.
-        OSError: the file cannot be opened or locked.
-    """
+    """Hold a lock, an empty file; raise BlockingIOError if it was locked for `timeout` seconds."""
     from filelock import FileLock, Timeout  # slow to import, and rarely needed
 
     lock = FileLock(path, timeout, thread_local=False, poll_interval=0.02, fallback_to_soft=False)
@@ -188,10 +154,9 @@ def make_folder(folder: Path) -> None:
 
 
 def use_wal(connection: sqlite3.Connection, *, marker: str) -> None:
-    """Switch to WAL mode, so that readers do not wait for a writer.
+    """Switch to WAL mode, except in files of other programs, which have no table `marker`.
 
-    Files of other programs are not changed: those with tables, but none named `marker`. Retries,
-    because SQLite does not wait if two processes switch at once.
+    Retries, because SQLite does not wait if two processes switch at once.
     """
     until = time.monotonic() + WAIT
     while True:

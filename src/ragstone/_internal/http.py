@@ -18,13 +18,10 @@ from ragstone.errors import CallError, Cause, UsageError
 if TYPE_CHECKING:
     import aiohttp  # it takes a third of a second, and offline judges do not need it
 
-REJECTED = frozenset((400, 409, 413, 414, 415, 422, 431, 451))
-"""The HTTP statuses of a server that runs, but does not accept this request."""
-LONGEST_REPLY = 32 * 1024 * 1024
-"""Bytes of a reply: a broken server cannot fill the memory."""
-MOST_MARKS = 1_000_000
-"""Commas, opening brackets and line ends of a reply: each may be a value, of 50 bytes or more."""
+REJECTED = frozenset((400, 409, 413, 414, 415, 422, 431, 451))  # a server that runs says no
+LONGEST_REPLY = 32 * 1024 * 1024  # bytes: a broken server cannot fill the memory
 _MARKS = b",[{\r\n"
+MOST_MARKS = 1_000_000  # of a reply: each may begin a value, which takes 50 bytes or more
 
 _CERTIFICATE = (
     "its TLS certificate is invalid; to skip verification, set `verify_tls: false` in the target "
@@ -42,18 +39,12 @@ _ERRORS: tuple[tuple[str, Cause, bool, str], ...] = (
     ("ClientConnectorError", Cause.UNREACHABLE, True, _REFUSED),
     ("ServerDisconnectedError", Cause.UNREACHABLE, True, "the server closed the connection"),
     ("ClientPayloadError", Cause.TRUNCATED, True, "the connection was lost during the reply"),
-    (
-        "ClientResponseError",
-        Cause.UNREACHABLE,
-        True,
-        "the server does not speak HTTP ({error})",
-    ),
+    ("ClientResponseError", Cause.UNREACHABLE, True, "the server does not speak HTTP ({error})"),
     ("ClientError", Cause.UNREACHABLE, True, "{error}"),
     ("OSError", Cause.UNREACHABLE, True, "{error}"),
 )
 """An error of aiohttp, its cause, whether a retry may help, and a message; the first applies."""
 _UNSENT = frozenset(("ClientConnectorError", "ClientHttpProxyError"))
-"""Errors before the request was sent."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +52,6 @@ class Connection:
     """How to reach a server.
 
     Attributes:
-        timeout: seconds for one try.
         permanent: words in a 429 or 5xx reply that no retry can fix, such as a spent quota.
         error_status: the HTTP status of the error that a 2xx body carries; None if it is none.
     """
@@ -77,10 +67,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class HttpReply:
-    """The body of a 2xx reply.
-
-    `latency_ms` is the time from the last request to the last byte; `tries` counts the requests.
-    """
+    """The body of a 2xx reply, and the time from the last request to the last byte."""
 
     content: bytes
     latency_ms: float
@@ -88,10 +75,7 @@ class HttpReply:
 
 
 class Client:
-    """Sends requests over one session; use as `async with Client(connection) as client`.
-
-    Clients with the same `caller` share its limits.
-    """
+    """Sends requests over one session; clients with the same `caller` share its limits."""
 
     def __init__(self, connection: Connection, *, caller: RetryingCaller | None = None) -> None:
         self._connection = connection
@@ -126,20 +110,19 @@ class Client:
     ) -> HttpReply:
         """Send one request, with `body` as JSON unless it is bytes, and return its 2xx reply.
 
-        Failed connections, 429 and 5xx are retried, after Retry-After if the server sends it;
-        meanwhile no other request starts. Redirects are not followed: a key in the headers would
-        be sent along. `tokens` is an estimate for the limit per minute; a reply has at most
-        `longest` bytes, LONGEST_REPLY by default.
+        Failed connections, 429 and 5xx are retried. Redirects are not followed: a key in the
+        headers would be sent along. `tokens` is an estimate for the limit per minute.
 
         Raises:
             CallError: there was no 2xx reply.
             UsageError: the URL is invalid, or the first request to it was rejected (401, 403).
         """
         content = body if body is None or isinstance(body, bytes) else as_json(body)
-        most = longest or LONGEST_REPLY
 
         async def once() -> HttpReply:
-            return await self._once(method, url, headers=headers, content=content, longest=most)
+            return await self._once(
+                method, url, headers=headers, content=content, longest=longest or LONGEST_REPLY
+            )
 
         made = await self._caller.make(once, retries=retries, tokens=tokens)
         return replace(made.value, tries=made.tries) if made.tries > 1 else made.value
@@ -197,8 +180,7 @@ class Client:
     ) -> None:
         status = response.status
         if 200 <= status < 300:
-            carried = self._connection.error_status(content)
-            if carried is None:
+            if (carried := self._connection.error_status(content)) is None:
                 return
             status = carried
         text = content[:4000].decode("utf-8", "replace")
@@ -206,9 +188,7 @@ class Client:
         message = f"{_place(method, url)} returned {phrase}"
         message += f" with an error ({status})" if status != response.status else ""
         message += f": {quoted(text)}" if text.strip() else ""
-        if (
-            status in (401, 403) and (method, url) not in self._accepted
-        ):  # else it is about one request
+        if status in (401, 403) and (method, url) not in self._accepted:
             raise UsageError(f"{message}\nThe key or its permissions were rejected; the run stops.")
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
@@ -236,7 +216,6 @@ class Client:
 def status_error(
     status: int, message: str, *, permanent: bool = False, wait: float | None = None
 ) -> CallError:
-    """Return the error of a status: one that can be retried, unless it is permanent."""
     cause = Cause.REJECTED if status in REJECTED else Cause.UNREACHABLE
     cause = Cause.RATE_LIMITED if status == 429 else cause
     if (status == 429 or status >= 500) and not permanent:

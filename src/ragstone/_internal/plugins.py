@@ -17,21 +17,15 @@ from ragstone._internal.secrets import redact
 from ragstone._internal.text import message_of, quoted
 from ragstone.errors import UsageError
 
-FILES = (".py", ".yaml", ".yml")
-"""Endings of plugins that are files; all others are modules."""
-_USER = "ragstone_user_"
-"""Begins the names of modules that are files of the user."""
-LONGEST = 300
-"""Characters of an exception's message that are stored."""
+FILES = (".py", ".yaml", ".yml")  # endings of plugins that are files; all others are modules
+_USER = "ragstone_user_"  # begins the names of modules that are files of the user
+LONGEST = 300  # characters of an exception's message that are stored
 _log = logging.getLogger("ragstone.plugins")
 _logged = set[tuple[object, ...]]()
 
 
 def import_plugin(name: str) -> ModuleType:
-    """Import `package.module` (found from the working folder too) or `path/to/file.py`.
-
-    A file can import modules from its own folder, like a script, and from the working folder.
-    """
+    """Import `package.module` or `path/to/file.py`, which can import from their folders."""
     _find_in(Path.cwd())
     try:
         return _from_file(Path(name)) if name.endswith(".py") else import_module(name)
@@ -50,7 +44,6 @@ def load_entry_point(point: EntryPoint) -> object:
 
 
 def entry_point_error(point: EntryPoint, reason: str) -> UsageError:
-    """Return the error for an entry point that cannot be used."""
     package = package_of(point)
     name = package.partition(" ")[0]
     return UsageError(
@@ -68,10 +61,7 @@ def is_builtin(part: object) -> bool:
 
 
 def is_from_code(error: BaseException) -> bool:
-    """Return whether the code that was called raised this: not Ctrl-C or a cancelled task.
-
-    SystemExit counts, and so do others outside Exception, such as a panic in Rust.
-    """
+    """Return whether the code that was called raised this, even a panic in Rust: not Ctrl-C."""
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is not None and not task.cancelling()
@@ -95,10 +85,7 @@ def describe_exception(what: str, error: BaseException) -> str:
 
 
 def plugin_of(cls: type) -> str | None:
-    """Return the module or file that another process loads to have this class.
-
-    None if it is part of ragstone, or defined in the script itself.
-    """
+    """Return what another process loads to have this class; None for ragstone and the script."""
     name = cls.__module__
     if name.partition(".")[0] in ("ragstone", "__main__"):
         return None

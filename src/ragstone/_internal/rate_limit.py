@@ -17,18 +17,13 @@ T = TypeVar("T")
 _log = logging.getLogger("ragstone.calls")
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
-LONGEST_WAIT = 120.0
-"""Seconds: a longer Retry-After fails the call at once."""
+LONGEST_WAIT = 120.0  # seconds; a longer Retry-After fails the call at once
 LATE = "no reply within {timeout:g} s; raise the limit with --timeout"
-MAX_FAILURES = 10
-"""Failed calls in a row after which calls are not retried, until one succeeds."""
+MAX_FAILURES = 10  # in a row, after which calls are not retried until one succeeds
 
 
 class AdaptiveLimiter:
-    """Limits concurrency to `most`; use as `async with limiter`. Waiters enter in order.
-
-    A 429 halves the limit, successful calls raise it again.
-    """
+    """Limits concurrency to `most`: a 429 halves the limit, successful calls raise it again."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -61,16 +56,11 @@ class AdaptiveLimiter:
         self._admit()
 
     def narrow(self, started_at: float) -> None:
-        """Halve the limit after a 429 reply to a call that started at that loop time.
-
-        Calls that started before the last halving are ignored: they hit the old limit.
-        """
-        if started_at >= self._narrowed_at:
+        if started_at >= self._narrowed_at:  # else the call hit the limit before the last halving
             self._narrowed_at = asyncio.get_running_loop().time()
             self._limit = max(1.0, self._limit / 2)
 
     def widen(self) -> None:
-        """Raise the limit by one after as many successful calls as the limit."""
         if self._limit < self._most:
             self._limit = min(float(self._most), self._limit + 1 / self._limit)
             self._admit()
@@ -83,8 +73,7 @@ class AdaptiveLimiter:
                 turn.set_result(None)
 
 
-ROUNDING = 1e-9
-"""Dollars by which a sum of costs may be wrong."""
+ROUNDING = 1e-9  # dollars by which a sum of costs may be wrong
 
 
 class Budget:
@@ -92,10 +81,6 @@ class Budget:
 
     The highest cost of a call is reserved before it starts, and replaced by its real cost when its
     reply has arrived; see `PaidCall`.
-
-    Attributes:
-        max_calls, max_cost: the limits; None for no limit.
-        calls, cost: the calls that were started, and the dollars that they cost.
     """
 
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
@@ -125,11 +110,8 @@ class Budget:
     def reserve(self, cost: float = 0.0) -> bool:
         """Count a call that is about to start, and reserve its highest cost until `release`.
 
-        Return False if that is more than what is left, but reserved costs may be released.
-
-        Raises:
-            CallError: the budget is spent, or this call may cost more than what is left of it.
-                Then it counts as spent.
+        Return False if more may be left later. Raises CallError if the budget is spent; it also
+        counts as spent if this call may cost more than what is left.
         """
         self.check()
         left = inf if self.max_cost is None else self.max_cost - self.cost - self._reserved
@@ -150,7 +132,10 @@ class Budget:
         if cost:
             self._open -= 1
             self._reserved = self._reserved - cost if self._open else 0.0
-            self._wake()
+            for waiting in self._waiting:
+                if not waiting.done():
+                    waiting.set_result(None)
+            self._waiting.clear()
 
     def charge(self, cost_usd: float | None) -> None:
         self.cost += cost_usd or 0.0
@@ -158,12 +143,6 @@ class Budget:
     async def released(self) -> None:
         self._waiting.append(asyncio.get_running_loop().create_future())
         await self._waiting[-1]
-
-    def _wake(self) -> None:
-        for waiting in self._waiting:
-            if not waiting.done():
-                waiting.set_result(None)
-        self._waiting.clear()
 
     @property
     def wait(self) -> float:
@@ -173,11 +152,10 @@ class Budget:
 
 
 class PaidCall:
-    """A call to a model: its highest cost is reserved during each try, and then its cost charged.
+    """A call to a model, which `RetryingCaller` finds in the context.
 
-    Use as `with PaidCall(budget, most) as call`; `RetryingCaller` finds it in the context. A reply
-    that cannot be read, and a request that was sent but whose reply is lost, count at their
-    highest cost: the provider may charge them.
+    Its highest cost is reserved during each try, and charged if the reply cannot be read or was
+    lost after the request was sent: the provider may charge it.
     """
 
     current: ClassVar[ContextVar["PaidCall | None"]] = ContextVar("paid_call", default=None)
@@ -215,7 +193,7 @@ class PaidCall:
 
 
 class RateLimiter:
-    """A minimum delay between starts; `pause` stops all starts. Starts are calls of a budget."""
+    """A minimum delay between the starts of calls of a budget; `pause` stops all starts."""
 
     def __init__(self, delay: float = 0.0, budget: Budget | None = None) -> None:
         self._delay, self._budget = delay, budget or Budget()
@@ -224,10 +202,7 @@ class RateLimiter:
         self.next_start = 0.0
 
     async def turn(self, after: float = 0.0, cost: float = 0.0) -> None:
-        """Wait until the next start is allowed, first come, first served; reserve its cost.
-
-        The start after it waits `after` seconds, at least `delay`.
-        """
+        """Wait until a start is allowed, and reserve its cost; the next start waits `after`."""
         await self._wait(after)
         while not self._budget.reserve(cost):
             await self._budget.released()
@@ -256,7 +231,6 @@ class RetryableError(CallError):
 
 
 def retry_after(cause: Cause, message: str, wait: float | None) -> CallError:
-    """Return the error of an overloaded server: retryable unless its wait is too long."""
     if wait is not None and wait > LONGEST_WAIT:
         return CallError(cause, f"{message} (the server asked to wait {wait:.0f} s)")
     return RetryableError(cause, message, wait=wait)
@@ -264,13 +238,7 @@ def retry_after(cause: Cause, message: str, wait: float | None) -> CallError:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on calls.
-
-    Attributes:
-        concurrency: calls at once; fewer for a while after a 429.
-        delay: seconds between two starts.
-        rpm, tpm: requests and tokens per minute; None for no limit.
-    """
+    """Limits on calls: `delay` in seconds, `rpm` and `tpm` as requests and tokens per minute."""
 
     concurrency: int = 1000
     retries: int = 7
@@ -282,22 +250,18 @@ class Limits:
 
 @dataclass(frozen=True)
 class CallResult(Generic[T]):
-    """The value a call returned, and the number of tries."""
-
     value: T
     tries: int
 
 
 @dataclass
 class RetryLog:
-    """The number of retries, and the failure before the last one."""
-
     count: int = 0
     reason: str = ""
 
 
 RETRIES = RetryLog()
-"""All retries of this process; progress shows them while no row finishes."""
+"""All retries of this process, and the last reason, which progress shows if no row finishes."""
 
 
 class RetryingCaller:
@@ -317,10 +281,7 @@ class RetryingCaller:
         """Make one call; retry it with growing waits while it raises RetryableError.
 
         `tokens` is an estimate for the limit per minute. While a Retry-After lasts, no other call
-        starts; one of 0 seconds does not shorten the wait.
-
-        Raises:
-            CallError: the last try failed; `tries` is the number of tries.
+        starts.
         """
         if self._failures >= MAX_FAILURES:
             retries = 0

@@ -24,15 +24,12 @@ _NAME = re.compile(rf"(?:{_WORDS}|key|bedrock)(?:_?\d+)?$", re.IGNORECASE)
 """The name of a variable, header, parameter or setting whose value is a secret."""
 _URL = re.compile(r"\s*(?!\w:[\\/])([\w+.-]*)([:;]?/*)([^:@]*)(?::(.*))?@", re.DOTALL)
 """A URL with credentials, even if it is mistyped: its scheme, user and password."""
-_PORT = re.compile(r"\d{1,5}/")
-"""The port of a URL that has an @ in its path."""
+_PORT = re.compile(r"\d{1,5}/")  # of a URL that has an @ in its path
 _PARAMETER = re.compile(r"(?:^|[?&;\s])([^=&;?\s]+)=([^&;#\s]+)")
-_SHORTEST = 8
-"""Characters of a secret; local servers accept words such as `EMPTY`."""
+_SHORTEST = 8  # characters of a secret; local servers accept words such as `EMPTY`
 
 _BASE64 = ascii_letters + digits + "+/-_"
 _REST = re.compile(r"^(?:[\w+/-]|%2[BbFf])*(?:=|%3[Dd])*", re.ASCII)
-"""The end of a token in base64."""
 
 _known = dict[str, bool]()
 """Secret -> whether no reply contains it by chance."""
@@ -50,7 +47,7 @@ def remember(value: object, name: str = "", *, in_replies: bool = True) -> None:
     """Keep the secrets in a value from messages, and from replies unless `in_replies` is off.
 
     These are texts with the name of a secret, and credentials in URLs; headers of any name only in
-    messages. Names of mappings replace `name`; a list's items share it.
+    messages.
     """
     if isinstance(value, Mapping):
         for key, item in cast("Mapping[object, object]", value).items():

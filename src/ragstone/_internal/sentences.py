@@ -24,8 +24,6 @@ _compiled = cache(re.compile)  # compiling the largest patterns would make impor
 
 
 class Sentence(NamedTuple):
-    """One sentence and its place: ``text[start:end]`` of the text it was found in."""
-
     text: str
     start: int
     end: int
@@ -34,9 +32,7 @@ class Sentence(NamedTuple):
 def split_sentences(text: str) -> tuple[Sentence, ...]:
     """Return the sentences of a text in order, without the white space around them.
 
-    The spans do not overlap, and every character that is not white space lies in one of them;
-    a unit without letters, such as a rule of dashes, is therefore a sentence too. Offsets count
-    code points, as ``str`` does. Nothing is raised: any string has sentences, "" has none.
+    Every character that is not white space lies in one of them, so a rule of dashes is one too.
     """
     caseless = text.islower()  # no capitals at all: a small letter may begin a sentence
     found: list[Sentence] = []
@@ -243,10 +239,8 @@ def _is_initial(letter: str, before: str, following: str, ahead: str) -> bool:
     return not starts and before.lower() not in _LETTERED
 
 
-CLEAR = 0.6
-"""A sentence that makes a claim contains at least this share of the letters of its words."""
-APART = 0.2
-"""And this much more of them than any other sentence."""
+CLEAR, APART = 0.6, 0.2
+"""Share of a claim's letters in the sentence that makes it, and how much less others have."""
 
 _QUOTES = re.compile('["`´‘’‚‛“”„‟′″«»‹›「」『』＂＇]')
 _DASHES = re.compile("[‐‑‒–—―−﹣－]")
@@ -255,8 +249,6 @@ _TERM = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")  # kana and Han have
 
 
 class QuoteFinder:
-    """Finds quotes in a text, which is normalized once, when a quote first needs it."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._plain: str | None = None
@@ -303,8 +295,7 @@ def _indexed(text: str, spans: tuple[Span, ...]) -> tuple[QuoteFinder, tuple[fro
 def find_quote(claim: str, response: str, sentences: Sequence[Span]) -> Span | None:
     """Return the position of a claim in a response; None if it is unclear.
 
-    It is found verbatim, or as the one of `sentences` (spans in the response) that clearly contains
-    most of its words; long words count more.
+    It is found verbatim, or as the one sentence that clearly contains most letters of its words.
     """
     finder, by_sentence = _indexed(response, tuple(sentences))
     if (found := finder.find(claim)) or not by_sentence:

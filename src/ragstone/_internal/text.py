@@ -88,7 +88,6 @@ _PLAIN: Mapping[str, str] = MappingProxyType(
         "recursion_loop": "must not contain itself",
     }
 )
-"""Pydantic's type of an error -> plain words."""
 
 
 def describe_fault(fault: ErrorDetails) -> str:

@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 else:
     _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C if libyaml exists
 
-MAX_BYTES = 1_000_000
-"""Size limit of a settings file, in bytes."""
+MAX_BYTES = 1_000_000  # of a settings file
 
 
 @contextmanager
 def yaml_errors(file: str) -> Generator[None]:
-    """Raise PyYAML's errors as an InputError of a file, with the line."""
     try:
         yield
     except yaml.MarkedYAMLError as error:
@@ -64,19 +62,14 @@ Loader.yaml_implicit_resolvers = {  # by first character, `""` for an empty valu
     for first in {"", *"".join("".join(begins) for _, _, begins in _RESOLVED)}
 }
 
-_DEEPEST = 60
-"""How deep values may be nested; libyaml takes hours or crashes with much deeper ones."""
-_REPEATED = 10_000_000
-"""How many characters and values the aliases of a file may repeat; a bomb repeats billions."""
+_DEEPEST = 60  # nested values; libyaml takes hours or crashes with much deeper ones
+_REPEATED = 10_000_000  # characters and values that aliases may repeat; a bomb repeats billions
 _BAD_SCALAR = (ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)
-"""Errors that PyYAML raises for a value that does not fit its tag, such as `!!timestamp soon`."""
+"""What PyYAML raises for a value that does not fit its tag, such as `!!timestamp soon`."""
 
 
 def load_yaml(text: str, file: str) -> tuple[Node | None, object]:
-    """Return the root node of a text and its value: None for both if it is empty.
-
-    Deep nesting, repeated names and aliases that expand to too much are an InputError of the file.
-    """
+    """Return the root node of a text and its value, None if it is empty, or raise an InputError."""
     with yaml_errors(file):
         depth = 0
         for event in yaml.parse(text, Loader=Loader):
@@ -148,10 +141,7 @@ def _parts(node: Node) -> list[Node]:
 
 
 def compose_file(path: Path, *, typed: bool = True) -> Node | None:
-    """Return the root node of a YAML file; None if it is empty.
-
-    With `typed`, nodes are tagged by their appearance (`!!int`); otherwise every scalar is text.
-    """
+    """Return the root node of a YAML file, None if it is empty; unless `typed`, values are text."""
     if not path.is_file():
         raise UsageError(f"{path} cannot be read: it does not exist")
     try:
@@ -173,12 +163,7 @@ NO_VARIABLE = re.compile(rf"\$\{{(?!{NAME}\}})[^{{}}]*\}}?")
 
 
 def expand_variables(text: str) -> str:
-    """Return the text with its variables replaced by their values, in one pass.
-
-    Raises:
-        ValueError: a variable is not set, or its syntax is wrong; the message names all of them,
-            but no values.
-    """
+    """Return the text with its variables replaced by their values, or raise a ValueError."""
     if problems := variable_problems(text):
         raise ValueError("; ".join(problems))
     return VARIABLE.sub(lambda found: os.environ[found[1]], text)
@@ -230,10 +215,7 @@ class YamlValue:
 
 
 def read_yaml_values(path: Path) -> Sequence[YamlValue | Problem]:
-    """Read a YAML file of `key: value` lines; an invalid line becomes a Problem in its place.
-
-    A value may be text, a list of texts, or texts by name. A repeated key is returned twice.
-    """
+    """Read a YAML file of `key: value` lines; an invalid line becomes a Problem in its place."""
     root = compose_file(path)
     if root is None:
         return []

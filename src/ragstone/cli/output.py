@@ -32,7 +32,7 @@ from ragstone.types.gate import share
 from ragstone.types.row import Row
 
 if TYPE_CHECKING:
-    from ragstone.evaluation.dry_run import Estimate
+    from ragstone.evaluation.scoring import Estimate
     from ragstone.results.comparison import Comparison, Regressions
 
 # Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.

@@ -22,31 +22,20 @@ if TYPE_CHECKING:
     from ragstone._internal.yaml import YamlValue
 
 FILE = Path("ragstone.yaml")
-"""The default file in the working folder."""
 Names = Mapping[str, str]
-_TEXTS = (
-    *("data", "store", "reply_cache", "target", "preset", "policy", "judge", "embedding_model"),
-)
+_TEXTS = "data store reply_cache target preset policy judge embedding_model".split()
 _TARGET_FILE = re.compile(r"\.(ya?ml|json)$|\.py:\w+$", re.IGNORECASE)
 
 OTHER_KEYS: Mapping[str, str] = MappingProxyType(
     {key: name for name, setting in SETTINGS.items() for key in setting.keys}
 )
-"""Other names for a setting -> its field."""
 KEYS = (*SETTINGS, *OTHER_KEYS)
-"""All valid keys."""
-
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Config:
-    """The content of a config file.
-
-    Attributes:
-        settings: fields of the plan -> their values.
-        preset: sets fields that nothing else sets.
-    """
+    """The content of a config file; `settings` are fields of the plan."""
 
     settings: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
     preset: str | None = None
@@ -59,8 +48,8 @@ class Config:
     ) -> Plan:
         """Return the plan: `options` override the named preset, and that overrides the file.
 
-        Without `preset_name`, the file's preset sets fields that nothing else sets. Columns,
-        prompts and gates are merged by name.
+        The file's preset only sets fields that nothing else sets; columns, prompts and gates are
+        merged by name.
         """
         override = preset(preset_name) if preset_name else _NOTHING
         base = preset(self.preset) if self.preset and not preset_name else _NOTHING
@@ -76,11 +65,7 @@ class Config:
 
 
 def settings_of(values: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a plan for settings that are named as in a config file.
-
-    Raises:
-        UsageError: there is no such setting, or it is set twice.
-    """
+    """Return the fields of a plan for settings that are named as in a config file."""
     fields: dict[str, object] = {}
     for key, value in values.items():
         name = OTHER_KEYS.get(key, key)
@@ -149,8 +134,7 @@ def read_config(path: str | Path) -> Config:
 def _value(name: str, entry: "YamlValue", folder: Path) -> object:
     """Return the value of a setting; its paths are relative to the folder.
 
-    Raises:
-        ValueError: the value is invalid. The message does not quote it, because it may be a secret.
+    If it is invalid, a ValueError does not quote it, because it may be a secret.
     """
     value: object = entry.value
     if name in ("metrics", "plugin"):

@@ -28,8 +28,7 @@ from ragstone.types.row import Row
 
 T = TypeVar("T")
 
-METRIC = "faithfulness"
-"""The metric whose claims are labelled, under any policy."""
+METRIC = "faithfulness"  # the metric whose claims are labelled, under any policy
 RULE = (
     "Supported: the contexts state it, or it follows from them without other knowledge. "
     "Not supported: any part of it is missing from the contexts or contradicts them, even if it "
@@ -38,7 +37,7 @@ RULE = (
 RATES = {True: 0.9, False: 0.3}
 """Whether the judge supports a claim -> how often a person does, if the judge has no confidence."""
 BOUNDS = 0.05, 0.95
-"""The least and the highest expected probability of a label, because judges are too sure."""
+"""The range of the expected probability of a label, because judges are too sure."""
 
 
 class _Claim(BaseModel):
@@ -57,8 +56,6 @@ class _Sample(BaseModel):
 
 
 class ClaimRow(BaseModel):
-    """The part of a stored row that labels refer to."""
-
     index: int
     sample: _Sample
     scores: dict[str, _Score]
@@ -85,8 +82,6 @@ def metric_of(info: RunInfo, given: str | None = None) -> str:
 
 
 class DrawnRow(NamedTuple):
-    """A row to label; `probability` is that of the row to be drawn."""
-
     position: int
     sample_id: str
     claims: int
@@ -96,8 +91,6 @@ class DrawnRow(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelPlan:
-    """The rows of a run to label, in order, and how they were drawn."""
-
     metric: str
     sampling: SamplingPlan
     rows: Sequence[DrawnRow]
@@ -125,7 +118,7 @@ def plan_labels(rows: Sequence[ClaimRow], metric: str, *, labels: int, seed: str
     """Draw rows with about so many claims; the same `seed` gives the same rows, and more of them.
 
     The strata are rows whose claims are all supported and other rows, each split at the median of
-    the judge's lowest confidence, if it has any. A row is drawn with all of its claims.
+    the judge's lowest confidence, if it has any.
     """
     judged: list[tuple[ClaimRow, Sequence[_Claim], bool, float]] = []
     for row in rows:
@@ -174,8 +167,6 @@ def _expected_support(claim: _Claim) -> float:
 
 
 class Item(NamedTuple):
-    """A claim to label."""
-
     position: int
     claim: int
 
@@ -201,7 +192,6 @@ class LabelSession:
 
     @property
     def items(self) -> list[Item]:
-        """All claims of the plan, in order."""
         return [Item(row.position, n) for row in self.plan.rows for n in range(row.claims)]
 
     @property
@@ -225,10 +215,7 @@ class LabelSession:
         return next(first, next((item for item in self.skipped if item in left), None))
 
     def answer(self, item: Item, value: bool | None) -> None:
-        """Store a label of a claim; None is "cannot tell".
-
-        All labels get the probabilities of a draw that ends with the last labelled row.
-        """
+        """Store a label; all labels get the probabilities of a draw up to the last labelled row."""
         row = next((row for row in self.plan.rows if row.position == item.position), None)
         if row is None or not 0 <= item.claim < row.claims:
             raise UsageError(f"row {item.position} has no claim {item.claim} to label")
@@ -261,10 +248,7 @@ class LabelSession:
         self.skipped = [*(each for each in self.skipped if each != item), item]
 
     def undo(self) -> Item | None:
-        """Ask for the newest labelled claim again, and return it; None if there is none.
-
-        Its label is deleted, or stays until the next answer if it is not blind.
-        """
+        """Ask for the newest labelled claim again, and return it; None if there is none."""
         labels = self.labels
         if not labels:
             return None
@@ -295,7 +279,6 @@ class LabelSession:
 WORDS: Mapping[bool | None, str] = MappingProxyType(
     {True: "supported", False: "not supported", None: "cannot tell"}
 )
-"""The value of a label -> how it is written."""
 COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "human": (),
@@ -310,28 +293,23 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "blind": (),
     }
 )
-"""What a column of a spreadsheet can be, and its other names; `human` has the labels."""
+"""Column of a spreadsheet -> its other names; `human` has the labels."""
 _JUDGED = {"label", "against", "confidence", "quotes"}
 """Columns of `--claim-rows`."""
 
 
-def _spellings(**words: str) -> dict[str, str]:
-    return {plain_name(word): value for value, text in words.items() for word in text.split()}
-
-
-_SPELLINGS = _spellings(
-    yes="yes y true t 1 ✓ ✔ ☑ ✅",
-    no="no n false f 0 ✗ ✘ ☒ ❌",
-    supported="supported fully_supported faithful entailed grounded correct",
-    unsupported="unsupported not_supported partially_supported unfaithful not_faithful "
+_WORDS = {
+    "yes": "yes y true t 1 ✓ ✔ ☑ ✅",
+    "no": "no n false f 0 ✗ ✘ ☒ ❌",
+    "supported": "supported fully_supported faithful entailed grounded correct",
+    "unsupported": "unsupported not_supported partially_supported unfaithful not_faithful "
     "hallucinated contradicted not_enough_info not_entailed ungrounded incorrect",
-    unknown="? cannot_tell can't_tell unsure unclear unknown",
-)
+    "unknown": "? cannot_tell can't_tell unsure unclear unknown",
+}
+_SPELLINGS = {plain_name(word): kind for kind, words in _WORDS.items() for word in words.split()}
 
 
 class LabelFile(NamedTuple):
-    """The labels of a file, and what a reader should know about them."""
-
     labels: Sequence[HumanLabel]
     notes: Sequence[str]
 
@@ -346,29 +324,16 @@ class LabelDefaults(NamedTuple):
 
 
 def value_of(cell: object, *, yes: bool = True) -> bool | None:
-    """Return the value of a label; `yes` is what yes, true and 1 mean.
-
-    Raises:
-        ValueError: it is not a known spelling.
-    """
+    """Return the value of a label, or raise a ValueError; `yes` is what yes, true and 1 mean."""
     plain = normalize_cell(cell)
     if plain in (0, 1) and not isinstance(plain, str):
         return bool(plain) is yes
     word = plain_name(document_id(plain)).strip(".!'\"\ufeff") if isinstance(plain, str) else ""
-    match _SPELLINGS.get(word):
-        case "yes":
-            return yes
-        case "no":
-            return not yes
-        case "supported":
-            return True
-        case "unsupported":
-            return False
-        case "unknown":
-            return None
-        case _:
-            shown = quoted(str(plain), 40)
-            raise ValueError(f"{shown!r} is not a label; use yes, no or ? (cannot tell)")
+    values = {"yes": yes, "no": not yes, "supported": True, "unsupported": False, "unknown": None}
+    if word not in _SPELLINGS:
+        shown = quoted(str(plain), 40)
+        raise ValueError(f"{shown!r} is not a label; use yes, no or ? (cannot tell)")
+    return values[_SPELLINGS[word]]
 
 
 def read_label_file(
@@ -382,10 +347,9 @@ def read_label_file(
 ) -> LabelFile:
     """Read labels of a run's claims, or of its responses if the file has no claims.
 
-    The column `human` has the labels; blank cells are skipped. `columns` is a key of COLUMNS ->
-    column. Rows are matched by id or, in a file without ids, by the column `position`. A claim is
-    written as its text, or as its number in the reports, from 1; the column `number` states which
-    of several claims with the same text.
+    `columns` is a key of COLUMNS -> column. Rows are matched by id or, in a file without ids, by
+    `position`. A claim is written as its text, or as its number in the reports, from 1; the column
+    `number` states which of several claims with the same text.
     """
     file, table = read_table(path, sheet=sheet)
     records = list(table.rows)
@@ -464,8 +428,6 @@ def _label(
 
 
 class _Cells:
-    """Reads the cells of one row by what their columns are, and collects the problems."""
-
     def __init__(self, record: Record, by_field: Mapping[str, str]) -> None:
         self._record, self._by_field = record, by_field
         self.problems: list[Problem] = []

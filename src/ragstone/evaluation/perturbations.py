@@ -26,8 +26,7 @@ FOREIGN = 0.4
 _FIRST = re.compile(r"[.!?:;\n\"“”„«(*#|]\s*\Z")
 """What comes before the first word of a sentence, which is always capitalized."""
 _LETTER = re.compile(r"\w")
-_NEAR = 8
-"""Characters before a word that are checked."""
+_NEAR = 8  # characters before a word that are checked
 LONG_WORD, MIN_LONG_WORDS = 4, 12
 """Letters of a word that counts, and how many such words show what capitals mean."""
 HEADLINE = 0.6
@@ -35,11 +34,9 @@ HEADLINE = 0.6
 
 
 class Capitals(NamedTuple):
-    """What capital letters mean in some texts.
+    """What capital letters mean in some texts: names, in English, unless nearly all words have one.
 
-    Attributes:
-        mark_names: whether capitals mark names: in English, unless nearly all words have one.
-        lowered: words that also occur in lower case and are therefore not names.
+    Words that also occur in lower case are not names.
     """
 
     mark_names: bool
@@ -47,7 +44,6 @@ class Capitals(NamedTuple):
 
     @classmethod
     def of(cls, *texts: str) -> Self:
-        """Examine texts; those of an unknown language do not count, unless all are."""
         languages = {_language(text) for text in texts} - {""}
         mark_names = languages == {"en"} and not any(map(_is_headline, texts))
         lowered = (m[0] for text in texts for m in WORD.finditer(text) if m[0][0].islower())
@@ -62,13 +58,9 @@ class Capitals(NamedTuple):
 
 @dataclass(frozen=True)
 class Material:
-    """What claims are changed with.
+    """What claims are changed with: `names`, `sentences` and the `distractor` of other samples.
 
-    Attributes:
-        contexts: of the claims' sample; a change must not produce text that they contain.
-        names, sentences: from other samples.
-        distractor: a context of another sample.
-        claims: all claims of the sample, to detect the language and the spelling of words.
+    A change must not produce text that the `contexts` contain.
     """
 
     contexts: Sequence[str]
@@ -159,7 +151,6 @@ def change_date(claim: str, material: Material) -> str | None:
 
 
 def date_spans(text: str) -> list[tuple[int, int]]:
-    """Return the positions of full dates, names of months and weekdays, and years, in order."""
     words: list[tuple[int, int]] = []
     for match in _DATE_WORD.finditer(text):
         word = match[0].casefold()
@@ -254,12 +245,10 @@ def change_unit(claim: str, material: Material) -> str | None:
 
 
 _AFTER_NUMBER_WORD = re.compile(r"\d\s?\Z")
-"""What comes before a unit."""
 SHORTEST_NAME = 2
 
 
 def change_name(claim: str, material: Material) -> str | None:
-    """Replace the first name with a name of another sample."""
     for start, end in name_spans(claim, material.capitals):
         others = (name for name in material.names if name.casefold() not in claim.casefold())
         for other in material.shuffle(others, claim):
@@ -269,18 +258,12 @@ def change_name(claim: str, material: Material) -> str | None:
 
 
 def names_in(texts: Iterable[str], capitals: Capitals) -> list[str]:
-    """Return the distinct names in texts, in order."""
-    found: dict[str, None] = {}
-    for text in texts:
-        found |= dict.fromkeys(text[start:end] for start, end in name_spans(text, capitals))
-    return list(found)
+    found = (text[start:end] for text in texts for start, end in name_spans(text, capitals))
+    return list(dict.fromkeys(found))
 
 
 def name_spans(text: str, capitals: Capitals) -> list[tuple[int, int]]:
-    """Return the positions of names outside dates; adjacent ones are one name.
-
-    The first word of a sentence is a name only if it has a second capital (USB).
-    """
+    """Return the positions of names outside dates; adjacent ones are one name."""
     spans: list[tuple[int, int]] = []
     if text.isupper():
         return spans
@@ -288,7 +271,7 @@ def name_spans(text: str, capitals: Capitals) -> list[tuple[int, int]]:
         word = match[0]
         if word in UNITS or _AFTER_NUMBER_WORD.search(text[: match.start()]):
             continue
-        first = is_first(text, match.start()) and not is_code(word)
+        first = is_first(text, match.start()) and not is_code(word)  # USB is a name
         if len(word) < SHORTEST_NAME or first or not capitals.is_name(word):
             continue
         if spans and text[spans[-1][1] : match.start()] == " ":
@@ -343,15 +326,11 @@ _QUALIFIER = re.compile(rf"\b(?:{_QUALIFIER_WORDS})\s+(?:of\s+)?(?=\S)", re.IGNO
 _CLAUSE = re.compile(
     r",? (?:if|unless|except|provided|as long as|only when)\b[^.!?]*(?=[.!?]?\s*\Z)"
 )
-SHORTEST_REST = 8
-"""Characters that must remain of a claim."""
+SHORTEST_REST = 8  # characters that must remain of a claim
 
 
 def drop_qualifier(claim: str, material: Material) -> str | None:
-    """Remove the first clause that limits the claim, otherwise the first such word.
-
-    Words such as `about` do not count: without them a claim is only more exact.
-    """
+    """Remove the first clause that limits the claim, otherwise the first such word."""
     for pattern in (_CLAUSE, _QUALIFIER):
         if match := pattern.search(claim):
             left = f"{claim[: match.start()]}{claim[match.end() :]}".strip()
@@ -384,4 +363,3 @@ PERTURBATIONS: Mapping[str, Perturbation] = MappingProxyType(
         "invented": add_sentence,
     }
 )
-"""Kind -> the change; the judge must no longer support the claim."""

@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ragstone._internal.text import join_by_reason
@@ -34,15 +33,11 @@ if TYPE_CHECKING:
 LLM = "openai:gpt-4o-mini"
 """The judge if nothing sets one, and a metric requested by name needs an LLM."""
 LLM_KEY = "OPENAI_API_KEY"
-NOTHING: Mapping[str, str] = MappingProxyType({})
 _ANSWERED_OFFLINE = (OfflineJudge.kinds or frozenset()) | {TextSimilarity.kind}
 
 
 def needing_llm(plan: Plan) -> Sequence[str]:
-    """Return the metrics that are requested by name and that the offline judge cannot answer.
-
-    Empty if anything sets the judge: then no other judge is used.
-    """
+    """Return metrics requested by name that only an LLM can answer, unless the judge is set."""
     if "judge" in plan.model_fields_set:
         return ()
     named = [name for name in plan.metrics if name not in GROUPS]
@@ -71,15 +66,14 @@ class Preflight:
         refused: metric name -> why it cannot run.
         wanted: the Sample fields to ask the target for.
         notices: which metrics cannot run because of a column that is probably misspelt.
-        doubtful: metric name -> the field that it would ask the target for although a column
-            probably contains it.
+        doubtful: metric name -> why a column probably has the field it would ask the target for.
     """
 
     metrics: tuple[Metric, ...]
     refused: Mapping[str, str]
     wanted: frozenset[str]
     notices: tuple[str, ...] = ()
-    doubtful: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    doubtful: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def compare(
@@ -91,7 +85,7 @@ class Preflight:
         target: "Target | None",
         every: bool,
     ) -> "Preflight":
-        """Compare the needs of metrics with the rows, the target and the judge.
+        """Compare the needs of metrics with the rows, the judge and the target.
 
         The target is asked for fields that no row has; with `every`, for all needed fields.
         """
@@ -115,10 +109,10 @@ class Preflight:
         wanted: set[str] = set()
         doubtful: dict[str, str] = {}
         for metric in ready:
-            missing = [name for name in metric.needs if name in FIELDS]
-            missing = [name for name in missing if every or name not in present]
             fields = {
-                name if name in gives else SUBSTITUTE_FIELDS.get(name, name) for name in missing
+                name if name in gives else SUBSTITUTE_FIELDS.get(name, name)
+                for name in metric.needs
+                if name in FIELDS and (every or name not in present)
             }
             wanted |= fields
             if target and not every and (unclear := sorted(fields & similar.keys())):
@@ -153,7 +147,7 @@ def runnable(
 
 
 def lacks_fields(metrics: Sequence[Metric], dataset: "Dataset") -> bool:
-    """Whether a metric needs a field that a target may return and no row has."""
+    """Return whether a metric needs a field that a target may return and no row has."""
     present = _with_stand_ins(dataset.contents.fields) | _with_stand_ins(dataset.known)
     return any(need in FIELDS and need not in present for each in metrics for need in each.needs)
 
@@ -188,10 +182,7 @@ LIMITS = frozenset({"max_calls", "max_cost", "rpm", "tpm"})
 
 
 def check_judge_settings(explicit: Mapping[str, str], plan: Plan) -> None:
-    """Raise a UsageError for settings of an LLM or a cascade that the judge is not.
-
-    `explicit` is setting -> how it was given.
-    """
+    """Raise a UsageError for settings of an LLM or a cascade that the judge is not."""
     llm = [how for name, how in explicit.items() if name in LLM_SETTINGS]
     if llm and plan.embedding_model is None and not any(map(is_model, single_names(plan.judge))):
         raise UsageError(
@@ -214,10 +205,7 @@ def idle_settings(
     target: "Target | None",
     own_judge: bool = False,
 ) -> list[str]:
-    """Return a notice about limits without a paid judge, and a threshold that no target obeys.
-
-    With `own_judge`, the judge is an object, which the plan does not configure.
-    """
+    """Return notices about limits without a paid judge, and a threshold that no target obeys."""
     notices: list[str] = []
     kinds = {kind for metric in metrics for kind in metric.question_kinds}
     pays = any(map(is_model, single_names(plan.judge))) and bool(kinds)

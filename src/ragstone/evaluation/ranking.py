@@ -1,6 +1,6 @@
 """Ranking evaluation: scores a ranking file against relevance judgments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -45,12 +45,7 @@ Missing = Literal["zero", "skip"]
 
 @dataclass(frozen=True)
 class RankingEvaluation:
-    """Judgments, and the metrics that compare rankings with them.
-
-    Attributes:
-        texts: query id -> its text, if the judgments come with texts.
-        ties: which of two documents with equal scores comes first.
-    """
+    """Judgments, and the metrics that compare rankings with them."""
 
     plan: Plan
     source: Path
@@ -85,8 +80,7 @@ class RankingEvaluation:
     ) -> Run:
         """Evaluate a ranking, reading a part of the file at a time.
 
-        The default name of the run is that of the file. Without `rows`, scores are only summed, in
-        little memory: the run has no rows except the worst.
+        Without `rows`, scores are only summed, in little memory: the run has only the worst rows.
         """
         columns, problems = self.plan.columns, problems_of(ranking)
         queries = ScoredQueries(self, rows=rows)
@@ -143,7 +137,7 @@ class RankingEvaluation:
 
 
 class ScoredQueries:
-    """The queries read so far with their scores, or with the counts of these if `rows` is False."""
+    """The queries read so far with their scores, or only the counts of these without `rows`."""
 
     def __init__(self, evaluation: RankingEvaluation, *, rows: bool) -> None:
         self.unknown: dict[str, None] = {}
@@ -162,7 +156,13 @@ class ScoredQueries:
     def add(self, batch: Batch, problems: Problems) -> bool:
         places = self._judgments.places(batch.queries)
         unknown = [batch.queries[at] for at in np.flatnonzero(places < 0).tolist()]
-        if not self._see(places[places >= 0], unknown):
+        judged = places[places >= 0]
+        if np.any(self._seen[judged]) or len(set(judged.tolist())) < len(judged):
+            return False
+        self._seen[judged] = True
+        before = len(self.unknown)
+        self.unknown |= dict.fromkeys(unknown)
+        if len(self.unknown) != before + len(unknown):
             return False
         self._score(batch, problems)
         return True
@@ -202,35 +202,22 @@ class ScoredQueries:
             why=np.append(scored.why, rest.why),
         )
 
-    def _see(self, places: NDArray[np.int64], unknown: Sequence[str]) -> bool:
-        if np.any(self._seen[places]) or len(set(places.tolist())) < len(places):
-            return False
-        self._seen[places] = True
-        before = len(self.unknown)
-        self.unknown |= dict.fromkeys(unknown)
-        return len(self.unknown) == before + len(unknown)
-
     def _score(self, batch: Batch, problems: Problems) -> None:
         for places, rankings in matched(
             batch, self._judgments, problems, ties=self._evaluation.ties, depth=self._depth
         ):
             columns: list[NDArray[np.float64]] = []
-            failures: dict[str, Mapping[int, str]] = {}
+            start = len(self._places) - self._counted
             for metric in self._evaluation.metrics:
-                values, failures[str(metric)] = score_rankings(metric, rankings)
+                values, failures = score_rankings(metric, rankings)
                 columns.append(values)
-            self._note_failures(failures)
+                if failures:
+                    moved = {start + place: why for place, why in failures.items()}
+                    self._failed.setdefault(str(metric), {}).update(moved)
             self._places.add(places)
             self._values.add(np.stack(columns, axis=1))
             if not self.rows and len(self._places) - self._counted >= BLOCK:
                 self._count()
-
-    def _note_failures(self, failed: Mapping[str, Mapping[int, str]]) -> None:
-        start = len(self._places) - self._counted
-        for name, places in failed.items():
-            if places:
-                moved = {start + place: why for place, why in places.items()}
-                self._failed.setdefault(name, {}).update(moved)
 
     def _block(self) -> RankingScores:
         places = self._places.array()[self._counted :]
@@ -258,17 +245,13 @@ class ScoredQueries:
 def score_rankings(
     metric: RankingMetric, rankings: Rankings
 ) -> tuple[NDArray[np.float64], dict[int, str]]:
-    """Return float64[Q], and place -> why the metric failed there; the value is 0 there.
-
-    If a third-party metric raises or does not return one number per query, it scores each query
-    separately.
-    """
+    """Return float64[Q], and place -> why the metric failed there; the value is 0 there."""
     if is_builtin(metric):
         return metric.values(rankings), {}
     failed: dict[int, str] = {}
     try:
         return _validate(metric.values(rankings), len(rankings)), failed
-    except BaseException as error:  # reported below, for each query that fails
+    except BaseException as error:  # reported below, for each query that fails by itself
         if not is_from_code(error):
             raise
     values = np.zeros(len(rankings))

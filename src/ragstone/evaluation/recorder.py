@@ -1,29 +1,36 @@
-"""Recorder: saves finished rows in memory or in the store, and decides which run is resumed."""
+"""Recorder of finished rows in memory, and the manifest with everything that affects the scores."""
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
-from typing import Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Self, TypedDict
 
-from ragstone._internal.text import count, one_line
+from pydantic_core import PydanticSerializationError
+
+from ragstone._internal.plugins import FILES
+from ragstone._internal.text import public_url
+from ragstone.datasets import Dataset
 from ragstone.errors import UsageError
+from ragstone.evaluation.preflight import Preflight, resolve_gates
+from ragstone.judges.base import Judge
 from ragstone.metrics.base import Metric
+from ragstone.results.judge_test import load_test
 from ragstone.results.metric_summary import ScoreColumn
-from ragstone.results.run import Run
+from ragstone.results.run import Run, new_run_id
 from ragstone.results.run_summary import RunSummaryBuilder
-from ragstone.store import RowWriter, RunLockedError, Store, StoreError, resume, running_runs
-from ragstone.store.codec import EncodedRows, Record, RowIndexSet
-from ragstone.store.errors import SAME_EVALUATION
-from ragstone.types.config import Manifest
+from ragstone.store.codec import EncodedRows, Record
+from ragstone.targets.base import Target
+from ragstone.types.config import JudgePlan, Manifest, Plan
+from ragstone.types.questions import TextSimilarity, VerifyClaims
 from ragstone.types.row import Row
+from ragstone.types.sample import Sample
 from ragstone.types.score import NOTHING, Detail
 
-_SETUP_CHANGES = {
-    "judge setup": "the judge's model, options or prompts changed",
-    "target setup": "the target's file or options changed",
-}
-"""Identity keys that are hashes, and what a changed hash means."""
+if TYPE_CHECKING:
+    from ragstone.store import Store  # it loads SQLAlchemy
 
 
 class RunChangedError(UsageError):
@@ -40,7 +47,7 @@ class StoreOptions(TypedDict, total=False):
     `Scorer` scored with the same settings; only the other rows are scored.
     """
 
-    store: Store | str | Path | bool | None
+    store: "Store | str | Path | bool | None"
     fresh: bool
     resume: str
     retry_failed: bool
@@ -79,16 +86,13 @@ class RowCounts:
 
 
 class Recorder:
-    """Saves finished rows in memory and summarizes them; an async context manager.
-
-    Attributes:
-        done: indexes of rows that were finished earlier.
-        retried: sorted indexes of rows that were finished earlier and are evaluated again, last.
-    """
+    """Saves finished rows in memory and summarizes them; an async context manager."""
 
     transcript = True
     done: Collection[int] = frozenset[int]()
+    """Indexes of rows that were finished earlier."""
     retried: Collection[int] = frozenset[int]()
+    """Sorted indexes of rows that were finished earlier and are evaluated again, last."""
 
     def __init__(self, manifest: Manifest, metrics: Sequence[Metric]) -> None:
         self.manifest = manifest
@@ -104,8 +108,7 @@ class Recorder:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *raised: object) -> None:
-        """Finish recording."""
+    async def __aexit__(self, *raised: object) -> None: ...
 
     async def record(self, row: Row) -> None:
         self.counted.add(row)
@@ -133,205 +136,112 @@ class Recorder:
         return sorted(self._rows, key=lambda row: row.index)
 
 
-class StoreRecorder(Recorder):
-    """Saves finished rows in a store, with little memory, and can resume a run.
+_NO_EFFECT = set("batch_api cache reply_cache rpm tpm max_calls max_cost offline".split())
+"""Judge settings that do not affect replies."""
 
-    Rows that the budget cut short are stored and evaluated again when the run is resumed; so are
-    rows with failed scores if `retry_failed` is set. With `closes`, `run` closes the store; its
-    rows remain readable.
-    """
-
-    def __init__(
-        self,
-        manifest: Manifest,
-        metrics: Sequence[Metric],
-        *,
-        store: Store,
-        closes: bool = False,
-        resumed: bool = False,
-        retry_failed: bool = False,
-        transcript: bool = True,
-        fresh: bool = False,
-    ) -> None:
-        super().__init__(manifest, metrics)
-        self._store, self._resumed, self.transcript = store, resumed, transcript
-        self._retry_failed, self._closes, self._fresh = retry_failed, closes, fresh
-        self._writer: RowWriter | None = None
-        self._claim = ExitStack()
-        self._changed = False
-        if resumed:
-            self._read_done()
-
-    async def __aenter__(self) -> Self:
-        run_id = self.manifest.run_id
-        if self._resumed:
-            writer = await self._store.open_writer(run_id).__aenter__()
-            self._writer = writer
-            try:  # no other process can write to the run now
-                self._read_done()
-                for row in self._store.load(run_id).rows:
-                    if row.index in self.done:
-                        self.counted.add(row)
-            except BaseException as error:
-                await writer.__aexit__(type(error), error, error.__traceback__)
-                raise
-        elif not self._fresh:  # from now on, so that no calls are paid twice
-            self._claim.enter_context(self._store.starting(self.manifest.fingerprint))
-        return self
-
-    def _read_done(self) -> None:
-        run_id = self.manifest.run_id
-        self.done = self._store.done(run_id, retry_failed=self._retry_failed)
-        if self._retry_failed:
-            done = self.done
-            again = (index for index in self._store.done(run_id) if index not in done)
-            self.retried = RowIndexSet.of(again)
-
-    async def __aexit__(self, *raised: object) -> None:
-        with self._claim:
-            if self._writer is not None:
-                await self._writer.__aexit__(*raised)
-
-    async def record(self, row: Row) -> None:
-        writer = await self._open_writer()
-        self.counted.add(row)
-        await writer.put(row)
-
-    async def record_shard(self, records: Iterable[Record], counted: RowCounts) -> None:
-        writer = await self._open_writer()
-        self.counted.merge(counted)
-        for record in records:
-            await writer.put(record)
-
-    async def _open_writer(self) -> RowWriter:
-        if not self._changed:
-            if self._resumed:
-                resume(self._store, self.manifest)
-            else:
-                described = {name: metric.described for name, metric in self.metrics.items()}
-                writer = self._store.begin_writing(
-                    self.manifest,
-                    described,
-                    fingerprint=self.manifest.fingerprint,
-                    transcript=self.transcript,
-                )
-                self._writer = await writer.__aenter__()
-            self._changed = True
-        assert self._writer is not None, "the recorder is not open"
-        return self._writer
-
-    def run(self, *, partial: bool, stopped: str | None) -> Run:
-        run = super().run(partial=partial, stopped=stopped)
-        if self._stored:
-            if self.counts.rows < len(run.rows):  # stopped before all retried rows were done
-                recount = Recorder(self.manifest, tuple(self.metrics.values()))
-                for row in run.rows:
-                    recount.counted.add(row)
-                run = replace(recount.run(partial=partial, stopped=stopped), rows=run.rows)
-            with suppress(RunLockedError):  # a process that resumed it stores the summary
-                self._store.finish(
-                    self.manifest.run_id,
-                    extras=run.extras,
-                    partial=partial or run.counts.over_budget,
-                    stopped=stopped,
-                    summary=run.to_dict(),
-                    counts=run.counts,
-                )
-        if self._closes:
-            self._store.close()
-        return run
-
-    def _saved_rows(self) -> Sequence[Row]:
-        return self._store.load(self.manifest.run_id).rows if self._stored else ()
-
-    @property
-    def _stored(self) -> bool:
-        return self._resumed or self._changed
+VERSION = version("ragstone")
 
 
-def open_recorder(
-    manifest: Manifest, metrics: Sequence[Metric], **options: Unpack[StoreOptions]
-) -> tuple[Recorder, tuple[str, ...]]:
-    place, transcript = options.get("store"), options.get("transcript", True)
-    if place is None or place is False:
-        if "resume" in options:
-            raise UsageError("resume= needs the store that contains the run; set store=")
-        return Recorder(manifest, metrics), ()
+class JudgeSetup:
+    """Hashes of what affects a judge's replies to each kind of question; they reveal no secrets."""
+
+    def __init__(self, plan: Plan, judge: Judge) -> None:
+        self._plan, self._judge = plan, judge
+        left_out = _NO_EFFECT | {"prompts", "embedding_model"}
+        self._settings = plan.model_dump_json(include=JudgePlan.model_fields.keys() - left_out)
+        self._hashes: dict[str, str] = {}
+
+    def hash(self, kinds: Iterable[str]) -> str:
+        ordered = sorted(kinds)
+        for kind in ordered:
+            if kind not in self._hashes:  # a judge may have to hash files
+                embeds = kind == TextSimilarity.kind
+                parts = [kind, json.dumps(self._judge.setup(kind)), self._settings]
+                parts.append((self._plan.embedding_model or "") if embeds else "")
+                parts.append(_file_hash(self._plan.prompts.get(kind, "")))
+                self._hashes[kind] = _hash(parts)
+        return _hash([self._judge.name, *(self._hashes[kind] for kind in ordered)])
+
+
+def settings_key(plan: Plan, judge: Judge, metrics: Sequence[Metric]) -> str:
+    kinds = {kind for metric in metrics for kind in metric.question_kinds}
+    setup = JudgeSetup(plan.model_copy(update={"judge": judge.name}), judge)
+    return _hash([VERSION, setup.hash(kinds), *map(str, metrics)])
+
+
+def judge_key(plan: Plan, judge: Judge, version: str) -> str:
+    return _hash([JudgeSetup(plan, judge).hash([VerifyClaims.kind]), version])
+
+
+def _file_hash(file: str) -> str:
+    path = Path(file)
+    return sha256(path.read_bytes()).hexdigest() if file and path.is_file() else ""
+
+
+def _serialize(sample: Sample) -> str:
     try:
-        store = place if isinstance(place, Store) else Store.open(None if place is True else place)
-    except StoreError as error:
-        raise StoreError(f"{error}\nUse --no-store to run without a store.") from error
-    notices: list[str] = []
-    run_id = options.get("resume")
-    if run_id is None and not options.get("fresh"):
-        run_id, notices = _find_unfinished(store, manifest, transcript=transcript)
-    if run_id is not None:
-        earlier = store.info(run_id).manifest
-        _check_same_settings(earlier, manifest)
-        newer = {"plan": manifest.plan, "source": manifest.source}
-        newer |= {"reports": manifest.reports} if manifest.reports else {}
-        manifest = earlier.model_copy(update=newer)
-    recorder = StoreRecorder(
-        manifest,
-        metrics,
-        store=store,
-        closes=store is not place,
-        resumed=run_id is not None,
-        retry_failed=options.get("retry_failed", False),
-        transcript=transcript,
-        fresh=bool(options.get("fresh")),
+        return sample.model_dump_json()
+    except PydanticSerializationError:  # a lone surrogate has no UTF-8
+        return json.dumps(sample.model_dump(mode="json"))
+
+
+def _hash(texts: Iterable[str]) -> str:
+    digest = sha256()
+    for text in texts:
+        digest.update(text.encode())
+    return digest.hexdigest()
+
+
+def make_manifest(
+    plan: Plan,
+    *,
+    dataset: Dataset,
+    ready: Preflight,
+    judge: Judge,
+    target: Target | None,
+    reports: Mapping[str, str],
+) -> Manifest:
+    """Return the record of a run; limits, budgets and gates are not part of its identity."""
+    started_at = datetime.now(UTC)
+    source, setup = dataset.source, JudgeSetup(plan, judge)
+    kinds_of = {str(metric): metric.question_kinds for metric in ready.metrics}
+    kinds = {kind for several in kinds_of.values() for kind in several}
+    named = plan.target or plan.fallback_target or ""
+    target_file = named if Path(named).suffix in FILES else named.rpartition(":")[0]
+    target_setup = [f"{plan.target is not None} {named}", _file_hash(target_file)]
+    identity = {
+        "data": source.name,
+        "data fingerprint": source.fingerprint or _hash(map(_serialize, dataset.samples)),
+        "rows": str(source.rows),
+        "sample": source.sample or "",
+        "metrics": ", ".join(kinds_of),
+        "judge": judge.name if kinds else "",
+        "judge setup": setup.hash(kinds) if kinds else "",
+        "target": target.name if target else "",
+        "target setup": _hash(target_setup) if target else "",
+        "sheet": plan.sheet or "",
+        "k": ", ".join(map(str, plan.cutoffs)),
+        "min_similarity": f"{plan.min_similarity:g}",
+        "columns": ", ".join(f"{field}={name}" for field, name in sorted(plan.columns.items())),
+        "version": VERSION,
+    }
+    test = load_test(judge_key(plan, judge, VERSION)) if VerifyClaims.kind in kinds else None
+    locations = ("target", "fallback_target", "base_url", "embedding_model")
+    urls = {name: getattr(plan, name) for name in locations}
+    recorded = {name: url and public_url(url) for name, url in urls.items()}
+    gates = resolve_gates(plan, ready.metrics)
+    return Manifest(
+        run_id=new_run_id(started_at),
+        version=VERSION,
+        started_at=started_at,
+        plan=plan.model_copy(update={**recorded, "gates": gates}),
+        source=source,
+        judge=judge.name if kinds else None,
+        judge_note=judge.description if kinds else None,
+        judge_test=str(test) if test else None,
+        target=target.name if target else None,
+        not_run=ready.refused,
+        identity={name: value for name, value in identity.items() if value},
+        judge_setups={name: setup.hash(kinds) for name, kinds in kinds_of.items() if kinds},
+        reports=reports,
     )
-    if run_id is not None:
-        hint = "" if "resume" in options else " (use --fresh to start a new run)"
-        rows = count(manifest.source.rows, "row")
-        notices.append(
-            f"Resuming run {run_id}: {len(recorder.done):,} of {rows} are finished{hint}"
-        )
-    return recorder, tuple(notices)
-
-
-def _find_unfinished(
-    store: Store, manifest: Manifest, *, transcript: bool
-) -> tuple[str | None, list[str]]:
-    run_id = store.unfinished(manifest.fingerprint)
-    if run_id is not None:
-        if store.info(run_id).transcript == transcript:
-            return run_id, []
-        how = "without" if transcript else "with"
-        return None, [
-            f"Starting a new run; unfinished run {run_id} was started {how} the judge's texts"
-        ]
-    for running in running_runs(store, fingerprint=manifest.fingerprint):
-        raise RunLockedError(SAME_EVALUATION.format(f" (run {running})"))
-    for info in store.runs(limit=20):
-        if info.rows and not info.finished and info.manifest.source.name == manifest.source.name:
-            differs = _describe_changes(info.manifest.changed(manifest), info.manifest)
-            notice = f"Starting a new run; unfinished run {info.id} has other settings: {differs}. "
-            return None, [f"{notice}Resume it with `ragstone resume {info.id}`"]
-    return None, []
-
-
-def _check_same_settings(earlier: Manifest, now: Manifest) -> None:
-    changed = earlier.changed(now)
-    target = earlier.plan.target or earlier.plan.fallback_target or ""
-    if set(changed) == {"target setup"} and "://" in target:  # a URL, so its secret part changed
-        raise RunChangedError(
-            f"cannot resume run {earlier.run_id}: its target URL {target} had parts that are not "
-            "stored, such as a key or password. Repeat the original `ragstone run` command instead"
-        )
-    if differs := _describe_changes(changed, earlier):
-        raise RunChangedError(
-            f"cannot resume run {earlier.run_id}, because its settings differ: {differs}\n"
-            "Restore them, name another run, or delete this one: "
-            f"`ragstone runs delete {earlier.run_id}`"
-        )
-
-
-def _describe_changes(changed: Mapping[str, tuple[str, str]], earlier: Manifest) -> str:
-    data = f"{earlier.source.name} changed since the run was started"
-    words = _SETUP_CHANGES | {"data fingerprint": data}
-    parts = [
-        words.get(name) or f"{name} was {was or 'none'}, is {now or 'none'}"
-        for name, (was, now) in changed.items()
-    ]
-    return one_line("; ".join(parts), 500)

@@ -32,8 +32,7 @@ from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
 from ragstone.types.score import MetricInfo, Score
 
 OnRow = Callable[[Row, int], None]
-PolicyScores = Mapping[str, Mapping[str, Score]]
-"""Metric name -> policy -> the score under it."""
+PolicyScores = Mapping[str, Mapping[str, Score]]  # metric -> policy -> the score under it
 
 
 class CannotRescoreError(UsageError):
@@ -56,11 +55,7 @@ class TranscriptMissingError(UsageError):
 
 
 class RescoredRows(LazyRows):
-    """Rows scored again by other metrics, each time they are read.
-
-    Reading raises CannotRescoreError if a metric asks a question that was not asked, and
-    TranscriptMissingError if the judge's replies were not stored.
-    """
+    """Rows scored again by other metrics, each time they are read."""
 
     def __init__(self, rows: Sequence[Row], metrics: Sequence[Metric], *, run_id: str) -> None:
         self._rows, self._run_id = rows, run_id
@@ -122,10 +117,8 @@ def rescore(
 ) -> Run:
     """Score a run again from its stored judge replies; no calls are made.
 
-    `metrics` are names, groups or Metric objects (default: those of the run). Metrics that judge
-    claims are scored with each of the `policies` (default: their own). A metric of a group that
-    needs missing data is left out and listed in `not_run`. The gates of the original run do not
-    apply.
+    Metrics that judge claims are scored with each of the `policies` (default: their own). A metric
+    of a group that needs missing data is listed in `not_run`. The run's gates do not apply.
     """
     if run.columns is not None:
         raise UsageError(
@@ -215,7 +208,7 @@ def _select(run: Run, metrics: Sequence[str | Metric], policies: Sequence[str]) 
 def _rescore(
     run: Run, metrics: Sequence[Metric], *, manifest: Manifest, on_row: OnRow | None
 ) -> Run:
-    """Score all rows once, to find metrics that cannot be scored before anything is written."""
+    """Score all rows once, to find metrics that cannot be scored."""
     rows = RescoredRows(run.rows, metrics, run_id=run.manifest.run_id)
     recorder = Recorder(manifest, metrics)
     known = {info.name for info in run.metrics.values()}
@@ -277,10 +270,7 @@ def _manifest(
 
 
 def policy_scores(rows: Sequence[Row], metrics: Mapping[str, MetricInfo]) -> list[PolicyScores]:
-    """Score rows under every policy from their transcripts, without calling a judge.
-
-    Rows that were stored without their transcript have no scores.
-    """
+    """Score rows under every policy; those that were stored without transcript have no scores."""
     variants: dict[str, dict[str, Metric]] = {}
     for name, info in metrics.items():
         with suppress(RagstoneError):  # a metric that is not loaded

@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 from pathlib import Path
-from types import MappingProxyType, NoneType
+from types import MappingProxyType
 from typing import Any, Literal, TypedDict, Unpack, cast
 from warnings import warn
 
@@ -27,8 +27,6 @@ from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.frames import Frame, Model, TestCases, rows_of
 from ragstone.errors import BatchPendingError, TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.config_file import Config, model_names, read_config, settings_of
-from ragstone.evaluation.dry_run import Estimate, estimate_rows
-from ragstone.evaluation.fingerprint import make_manifest, settings_key
 from ragstone.evaluation.preflight import (
     Preflight,
     check_judge_settings,
@@ -38,20 +36,23 @@ from ragstone.evaluation.preflight import (
     llm_reason,
     with_llm,
 )
-from ragstone.evaluation.ray_executor import RayExecutor, check_ray
-from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
-from ragstone.evaluation.scored_files import ScoredFiles
+from ragstone.evaluation.recorder import Recorder, StoreOptions, make_manifest, settings_key
 from ragstone.evaluation.scoring import (
     BATCH,
     CircuitBreaker,
+    Estimate,
     ask_target,
+    estimate_rows,
     score_retrieval_in_batches,
     score_rows,
 )
 from ragstone.evaluation.workers import (
+    RayExecutor,
+    ScoredFiles,
     ScoredShard,
     WorkerPool,
     WorkerSetup,
+    check_ray,
     each_row_costs,
 )
 from ragstone.judges.base import Judge, RouterJudge
@@ -63,7 +64,6 @@ from ragstone.metrics import GROUPS, Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.grouping import INDEPENDENT
 from ragstone.results.run import Run, RunInterruptedError
-from ragstone.store import Store
 from ragstone.store.codec import RowIndexSet, decode_row
 from ragstone.targets.base import Target
 from ragstone.targets.factory import Function, get_target
@@ -144,8 +144,7 @@ class PublicOptions(ScoringOptions, StoreOptions, total=False):
 class Options(PublicOptions, total=False):
     """The options of an Evaluation: also those of the command line and of integrations.
 
-    `explicit` is setting -> how it was given, for settings of `plan`; `reports` are the options of
-    the reports, which the run keeps for `resume`; `tracing` observes the run.
+    `explicit` is setting -> how it was given, for settings of `plan`; `resume` needs `reports`.
     """
 
     explicit: Mapping[str, str]
@@ -170,34 +169,44 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
         "tracing": ((Tracing,), "a Tracing"),
         "executor": ((Executor,), "a concurrent.futures.Executor"),
         **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
-        "store": ((Store, str, Path, bool, NoneType), "a Store, a path, a URL or True"),
     }
 )
-"""Option -> its types and their description; Plan checks its own fields."""
 
 
-def _unknown_option(name: str) -> UsageError:
-    if name in SETTINGS:
-        return UsageError(
-            f"{name} is a setting without an argument of its own; pass config={{{name!r}: ...}}"
+def _check_types(options: Options | ScoringOptions) -> None:
+    for name in sorted(options.keys() - Options.__annotations__.keys()):
+        if name in SETTINGS:
+            raise UsageError(
+                f"{name} is a setting without an argument of its own; pass config={{{name!r}: ...}}"
+            )
+        argument = in_python(f"--{name.replace('_', '-')}")
+        if argument in Options.__annotations__:  # a name of the command line
+            raise UsageError(
+                f"there is no option of evaluate named {name!r}; in Python, use {argument!r}"
+            )
+        raise UnknownNameError("option of evaluate", name, Options.__annotations__)
+    for name, value in options.items():
+        types, description = _TYPES.get(name, (object, ""))
+        if not isinstance(value, types):
+            raise UsageError(f"{name} must be {description}, got {value!r:.80}")
+    store = cast("object", options.get("store"))
+    if not isinstance(store, str | Path | bool | None):
+        from ragstone.store import Store  # it loads SQLAlchemy
+
+        if not isinstance(store, Store):
+            raise UsageError(f"store must be a Store, a path, a URL or True, got {store!r:.80}")
+    if isinstance(metrics := cast("object", options.get("metrics")), Mapping):
+        raise UsageError(  # its thresholds would be lost
+            "metrics must be names, without thresholds; pass those as "
+            f"fail_under={dict(cast('Mapping[str, object]', metrics))!r:.80} "
+            "(fail_over= if lower is better)"
         )
-    argument = in_python(f"--{name.replace('_', '-')}")
-    if argument in Options.__annotations__:  # a name of the command line
-        return UsageError(
-            f"there is no option of evaluate named {name!r}; in Python, use {argument!r}"
-        )
-    return UnknownNameError("option of evaluate", name, Options.__annotations__)
 
 
 def plan_of(options: Options | ScoringOptions) -> Plan:
     """Return the plan of the options; they override the settings of `plan` or `config`."""
-    if unknown := sorted(options.keys() - Options.__annotations__.keys()):
-        raise _unknown_option(unknown[0])
+    _check_types(options)
     given: dict[str, Any] = dict(options)
-    for name in given.keys() & _TYPES.keys():
-        types, description = _TYPES[name]
-        if not isinstance(given[name], types):
-            raise UsageError(f"{name} must be {description}, got {given[name]!r:.80}")
     if "model" in given:
         if "judge" in given:
             raise UsageError("model and judge are the same setting; pass one of them")
@@ -212,7 +221,10 @@ def plan_of(options: Options | ScoringOptions) -> Plan:
     objects = {name for name in ("judge", "target") if not isinstance(given.get(name), str)}
     settings = {name: given[name] for name in given.keys() & Plan.model_fields.keys() - objects}
     if "metrics" in options:
-        settings["metrics"] = _metric_names(options["metrics"])
+        metrics = options["metrics"]
+        several = [metrics] if isinstance(metrics, str | Metric) else metrics
+        names = (each.spelled if isinstance(each, Metric) else each for each in several)
+        settings["metrics"] = tuple(names)
     gates: list[Gate] = []
     for name, demand in FLAGS.items():
         gates += [gate(f"{metric}={of}", *demand) for metric, of in given.get(name, {}).items()]
@@ -223,23 +235,8 @@ def plan_of(options: Options | ScoringOptions) -> Plan:
     return Plan.of({**set_there, **settings, "gates": (*base.gates, *gates)})
 
 
-def _metric_names(given: str | Metric | Sequence[str | Metric]) -> tuple[str, ...]:
-    """Return the names of metrics; a mapping to thresholds, which would be lost, is refused."""
-    if isinstance(given, Mapping):
-        raise UsageError(
-            "metrics must be names, without thresholds; pass those as "
-            f"fail_under={dict(cast('Mapping[str, object]', given))!r:.80} "
-            "(fail_over= if lower is better)"
-        )
-    several = [given] if isinstance(given, str | Metric) else given
-    return tuple(each.spelled if isinstance(each, Metric) else each for each in several)
-
-
 def explicit_settings(options: Options | ScoringOptions) -> Mapping[str, str]:
-    """Return setting -> how it was given, without those of a plan or a config file.
-
-    A judge object is not a setting: several evaluations may share it.
-    """
+    """Return setting -> how it was given, without a judge object, which others may share."""
     given = {
         "judge" if name == "model" else name: name
         for name, value in options.items()
@@ -311,7 +308,6 @@ def check_unlimited(plan: Plan, what: str) -> None:
 def _worker_setup(
     options: Options, plan: Plan, judge: Judge, metrics: Sequence[Metric], *, calls_target: bool
 ) -> WorkerSetup | None:
-    """Return what worker processes are made from; None if this process scores the rows."""
     if "executor" in options:
         if "workers" not in plan.model_fields_set:
             raise UsageError("set --workers for an executor: how many parts it scores at once")
@@ -328,17 +324,10 @@ def _worker_setup(
     return WorkerSetup.of(plan, metrics, judge=own, calls_target=calls_target, folder=folder)
 
 
-def _batch_run(plan: Plan, metrics: Sequence[Metric], budget: Budget) -> BatchRun | None:
-    """Return the batches that LLMs are asked with; None if they are asked directly."""
-    if not in_batches(plan, metrics):
-        return None
-    return BatchRun(Path(plan.reply_cache or REPLIES), budget, plan.retries)
-
-
 def _target_of(
     options: Options, plan: Plan, dataset: Dataset, metrics: Sequence[Metric]
 ) -> tuple[Target | None, bool]:
-    """Return the target that may be asked, and whether it is asked for every row.
+    """Return the target, and whether it is asked for every row.
 
     Without a named target, the fallback is asked only for fields that no row has.
     """
@@ -354,14 +343,19 @@ def _target_of(
     return target, every
 
 
-def _check_target(target: Target, samples: Sequence[Sample], *, batches: bool) -> None:
-    """Check that a target may be asked about samples."""
-    target.check(samples)
-    if batches:
-        raise UsageError(
-            "--batch-api judges saved responses: save those of the RAG system with `ragstone "
-            "collect` first, then evaluate the saved file"
-        )
+def _recorder_of(
+    options: Options, manifest: Manifest, metrics: Sequence[Metric]
+) -> tuple[Recorder, Sequence[str]]:
+    place = options.get("store")
+    if place is not None and place is not False:
+        from ragstone.evaluation.store_recorder import open_recorder  # it loads SQLAlchemy
+
+        names = StoreOptions.__annotations__.keys() & options.keys()
+        storing = cast("StoreOptions", {name: options[name] for name in names})
+        return open_recorder(manifest, metrics, **storing)
+    if "resume" in options:
+        raise UsageError("resume= needs the store that contains the run; set store=")
+    return Recorder(manifest, metrics), ()
 
 
 def evaluate(data: Data, **options: Unpack[PublicOptions]) -> Run:
@@ -395,9 +389,6 @@ def estimate(data: Data, **options: Unpack[PublicOptions]) -> Estimate:
 
     The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
     and no reply has to be requested again.
-
-    Raises:
-        UsageError: the options are invalid.
     """
     with python_names():
         return Evaluation.estimate(data, **options)
@@ -411,31 +402,23 @@ class Evaluation:
         every: whether the target is asked for every row, or only for missing fields.
         wanted: the Sample fields to ask the target for; empty if it is not asked.
         setup: what each worker is made from; None if this process scores the rows.
-        executor: where workers score the rows; None for processes on this machine.
-        scored: rows that were scored elsewhere, with settings that have this `key`.
         finish: changes a scored row before it is recorded.
     """
 
+    options: Options
     plan: Plan
     dataset: Dataset
     metrics: tuple[Metric, ...]
-    not_run: Mapping[str, str]
     judge: Judge
     budget: Budget
     target: Target | None
     every: bool
     wanted: frozenset[str]
-    manifest: Manifest
     recorder: Recorder
-    on_row: Callable[[Row, int], None] | None
-    on_progress: Callable[[bool, int], None] | None
-    tracing: Tracing
     breaker: CircuitBreaker
-    setup: WorkerSetup | None = None
-    executor: Executor | None = None
-    scored: ScoredFiles | None = None
-    key: str = ""
-    batches: BatchRun | None = None
+    setup: WorkerSetup | None
+    scored: ScoredFiles | None
+    batches: BatchRun | None
     finish: Callable[[Row], Row] | None = None
 
     @classmethod
@@ -454,7 +437,9 @@ class Evaluation:
             check_judge_settings(explicit, plan)
         by_name = isinstance(options.get("judge", plan.judge), str)
         budget = Budget(plan.max_calls, plan.max_cost)
-        batches = _batch_run(plan, metrics, budget) if by_name else None
+        cache = Path(plan.reply_cache or REPLIES)
+        in_batch = by_name and in_batches(plan, metrics)
+        batches = BatchRun(cache, budget, plan.retries) if in_batch else None
         judge = judge_of(options, plan, budget, metrics=metrics, batches=batches)
         named = plan
         if not by_name:
@@ -468,7 +453,12 @@ class Evaluation:
         ready.check(requested, plan)
         target = target if ready.wanted else None
         if target is not None:
-            _check_target(target, dataset.samples, batches=batches is not None)
+            target.check(dataset.samples)
+            if batches is not None:
+                raise UsageError(
+                    "--batch-api judges saved responses: save those of the RAG system with "
+                    "`ragstone collect` first, then evaluate the saved file"
+                )
         setup = _worker_setup(options, named, judge, ready.metrics, calls_target=target is not None)
         manifest = make_manifest(
             plan,
@@ -480,9 +470,7 @@ class Evaluation:
         )
         if "scored" in options and target is not None:
             raise UsageError("scored rows have their answers; remove --scored, or the target")
-        names = StoreOptions.__annotations__.keys() & options.keys()
-        storing = cast("StoreOptions", {name: options[name] for name in names})
-        recorder, notices = open_recorder(manifest, ready.metrics, **storing)
+        recorder, notices = _recorder_of(options, manifest, ready.metrics)
 
         idle = idle_settings(
             explicit, named, metrics=ready.metrics, target=target, own_judge=own_judge
@@ -500,36 +488,27 @@ class Evaluation:
         else:
             for notice in idle:
                 warn(in_python(notice), stacklevel=3)
+        key = settings_key(plan, judge, metrics) if "scored" in options else ""
         return cls(
+            options=options,
             plan=manifest.plan,
             dataset=dataset,
             metrics=ready.metrics,
-            not_run=ready.refused,
             judge=judge,
             budget=budget,
             target=target,
             every=every,
             wanted=ready.wanted,
-            manifest=recorder.manifest,
             recorder=recorder,
-            on_row=options.get("on_row"),
-            on_progress=options.get("on_progress"),
-            tracing=options.get("tracing", UNTRACED),
-            setup=setup and replace(setup, transcript=recorder.transcript),
-            executor=options.get("executor"),
-            scored=ScoredFiles(options["scored"]) if "scored" in options else None,
-            key=settings_key(plan, judge, metrics) if "scored" in options else "",
             breaker=CircuitBreaker(plan, ready.metrics, calls_target=target is not None),
+            setup=setup and replace(setup, transcript=recorder.transcript),
+            scored=ScoredFiles(options["scored"], key) if "scored" in options else None,
             batches=batches,
         )
 
     @classmethod
     def estimate(cls, data: Data, **options: Unpack[Options]) -> Estimate:
-        """Estimate the judge usage of a run with these options; no calls are made.
-
-        Raises:
-            UsageError: the options are invalid.
-        """
+        """Estimate the judge usage of a run with these options; no calls are made."""
         given = plan_of(options)
         plan = given if "judge" in options else with_llm(given)
         if not isinstance(options.get("judge", plan.judge), str):
@@ -568,7 +547,7 @@ class Evaluation:
             )
             if self.target is None and self.setup is None:
                 rows = score_retrieval_in_batches(rows, ranking)
-                if self.tracing is UNTRACED and len(ranking) == len(self.metrics):
+                if self._tracing is UNTRACED and len(ranking) == len(self.metrics):
                     for number, row in enumerate(rows):
                         if number % BATCH == 0:
                             await asyncio.sleep(0)  # so that the task can be cancelled
@@ -577,8 +556,7 @@ class Evaluation:
                             break
                     return
             source: Iterable[Row] | AsyncIterable[Row] = takewhile(lambda _: not self._spent, rows)
-            if self._needs_judge and self.setup is None:
-                await self._open_judge(stack)
+            await self._open_judge(stack)
             if self.target is not None:
                 await self._open(self.target, stack)
                 answered = ask_target(
@@ -605,30 +583,31 @@ class Evaluation:
                     for other in finished.waiting():
                         await self._record(other)
                     break
-            await self._submit_batches()
+            if self.batches and not self.breaker.reason:
+                await self.batches.submit()
 
     async def _open_judge(self, stack: AsyncExitStack) -> None:
-        if self.batches:
-            await stack.enter_async_context(self.batches)
-        await stack.enter_async_context(self.judge)
-
-    async def _submit_batches(self) -> None:
-        if self.batches and not self.breaker.reason:
-            await self.batches.submit()
+        if self.setup is None and any(metric.question_kinds for metric in self.metrics):
+            if self.batches:
+                await stack.enter_async_context(self.batches)
+            await stack.enter_async_context(self.judge)
 
     def _around(self, score: RowScorer) -> RowScorer:
         score = self.batches.scorer(score) if self.batches else score
-        return self.tracing.scorer(score, self.manifest)
+        return self._tracing.scorer(score, self.recorder.manifest)
+
+    @property
+    def _tracing(self) -> Tracing:
+        return self.options.get("tracing", UNTRACED)
 
     async def _record_scored(self) -> Collection[int]:
-        """Record the rows that were scored elsewhere; return the places of all that are done."""
+        """Record rows that were scored elsewhere; return the places of all that are done."""
         assert self.scored
         samples, done = self.dataset.samples, self.recorder.done
         is_done = bytearray(number in done for number in range(len(samples)))
         for shard in self.scored.shards(
             samples,
             self.metrics,
-            settings=self.key,
             cluster=self.plan.cluster,
             transcript=self.recorder.transcript,
             is_done=is_done,
@@ -643,8 +622,8 @@ class Evaluation:
         rows: Iterable[Row] | AsyncIterable[Row],
         stack: AsyncExitStack,
     ) -> None:
-        """Score the rows in workers, and record them in this process."""
-        executor, kind = self.executor, "worker" if self.executor else "worker process"
+        executor = self.options.get("executor")
+        kind = "worker" if executor else "worker process"
         if executor is None and self.plan.engine == "ray":
             executor, kind = stack.enter_context(RayExecutor(self.plan)), "Ray worker"
         pool = WorkerPool(setup, executor, kind, budget=self.budget)
@@ -669,16 +648,16 @@ class Evaluation:
         else:
             await self.recorder.record_shard(shard.records, shard.counted)
             due = self._due
+            on_row, on_progress = self.options.get("on_row"), self.options.get("on_progress")
             for each, failed in zip(shard.records, shard.failed, strict=True):
-                if self.on_row:
-                    self.on_row(decode_row(each.encoded), due)
-                if self.on_progress:
-                    self.on_progress(failed, due)
+                if on_row:
+                    on_row(decode_row(each.encoded), due)
+                if on_progress:
+                    on_progress(failed, due)
         if shard.stopped:
             self.breaker.stop(shard.stopped)
 
     async def _open(self, target: Target, stack: AsyncExitStack) -> None:
-        """Open the target; an error explains why it is needed if the user named none."""
         try:
             await stack.enter_async_context(target)
         except TargetError as error:
@@ -703,11 +682,7 @@ class Evaluation:
         return self.result()
 
     def result(self) -> Run:
-        """Return the run of all finished rows; it is partial if rows are missing.
-
-        Raises:
-            BatchPendingError: questions wait for a batch; finished rows are stored.
-        """
+        """Return the run of all finished rows, or raise BatchPendingError once they are stored."""
         counts = self.recorder.counts
         unfinished = counts.rows < len(self.dataset.samples)
         stopped = self.budget.spent if counts.over_budget or (unfinished and self._spent) else None
@@ -719,15 +694,15 @@ class Evaluation:
         return run
 
     async def _record(self, row: Row) -> bool:
-        """Record a row, and return True, unless it waits for replies in a batch."""
+        """Record a row and return True, unless it waits for replies in a batch."""
         if self.batches and row.index in self.batches.waiting:
             return False
         row = self.finish(row) if self.finish else row
         await self.recorder.record(row)
-        if self.on_row:
-            self.on_row(row, self._due)
-        if self.on_progress:
-            self.on_progress(row.has_failed, self._due)
+        if on_row := self.options.get("on_row"):
+            on_row(row, self._due)
+        if on_progress := self.options.get("on_progress"):
+            on_progress(row.has_failed, self._due)
         return True
 
     @property
@@ -735,11 +710,7 @@ class Evaluation:
         return len(self.dataset.samples) - len(self.recorder.done)
 
     @property
-    def _needs_judge(self) -> bool:
-        return any(metric.question_kinds for metric in self.metrics)
-
-    @property
     def _spent(self) -> str | None:
-        """A message about the spent budget; None as long as the next row may be free."""
+        """Says which budget is spent; None as long as the next row may be free."""
         spent, calls_target = self.budget.spent, self.target is not None
         return spent if spent and each_row_costs(self.plan, self.metrics, calls_target) else None

@@ -13,8 +13,8 @@ from ragstone.datasets.frames import Frame, frame_of, rows_of
 from ragstone.datasets.rows import samples_in
 from ragstone.datasets.table import Record, Table
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError
-from ragstone.evaluation.fingerprint import settings_key
 from ragstone.evaluation.preflight import Preflight, check_judge_settings
+from ragstone.evaluation.recorder import settings_key
 from ragstone.evaluation.runner import (
     Options,
     ScoringOptions,
@@ -23,16 +23,19 @@ from ragstone.evaluation.runner import (
     judge_of,
     plan_of,
 )
-from ragstone.evaluation.scored_files import (
+from ragstone.evaluation.workers import (
     BODY,
     SCORE_FIELDS,
     SETTINGS,
     SUFFIX,
     TRANSCRIPT,
+    WorkerSetup,
+    close_scorers,
     column_types,
+    describe_rows,
+    scorer_of,
     write_scored,
 )
-from ragstone.evaluation.workers import WorkerSetup, close_scorers, describe_rows, scorer_of
 from ragstone.judges.base import Judge
 from ragstone.metrics import select
 from ragstone.store.codec import Record as ScoredRecord
@@ -69,7 +72,10 @@ class Scorer:
 
     def __init__(self, **options: Unpack[ScoringOptions]) -> None:
         with python_names():
-            if others := sorted(options.keys() & Options.__annotations__.keys() - _OWN):
+            if others := sorted(
+                options.keys()
+                & Options.__annotations__.keys() - ScoringOptions.__annotations__.keys()
+            ):
                 raise UsageError(
                     f"{others[0]} is for a whole run; pass it to evaluate(..., scored=FOLDER), "
                     "which summarizes the scored rows"
@@ -118,18 +124,12 @@ class Scorer:
             if read.rows:
                 columns = self._setup.plan.columns
                 samples, _ = samples_in(read, _TABLE, columns=columns, spelling=argument)
-            return frame_of(
-                self._score(tuple(map(Row, range(len(samples)), samples))), self.columns, like=table
-            )
+            return frame_of(self._score(_as_rows(samples)), self.columns, like=table)
 
     def write(self, shard: Shard, folder: str | Path) -> Path:
         """Score a shard and write its scores to a file in the folder, unless it is there already.
 
         The file is complete or absent, also if the process is killed, so a shard may be repeated.
-
-        Raises:
-            UsageError: the data cannot be read, or the file cannot be written.
-            ScoringStoppedError: a service seems to be down.
         """
         last = shard.first + shard.rows - 1
         path = Path(folder, f"rows-{shard.first:010}-{last:010}-{self._settings[:8]}{SUFFIX}")
@@ -145,14 +145,10 @@ class Scorer:
         """Raise an InputError unless each row has an id; tables of one data set have any order."""
         records = [row for row in table.rows if isinstance(row, Record)]
         names = tuple(dict.fromkeys(name for record in records for name in record.values))
-        chosen = (
-            resolve_columns(self._setup.plan.columns, names, spelling=argument) if names else {}
-        )
-        ids = (
-            [chosen["id"]]
-            if "id" in chosen
-            else [n for n in names if FIELD_OF.get(plain_name(n)) == "id"]
-        )
+        columns = self._setup.plan.columns
+        chosen = resolve_columns(columns, names, spelling=argument) if names else {}
+        ids = [name for name in names if FIELD_OF.get(plain_name(name)) == "id"]
+        ids = [chosen["id"]] if "id" in chosen else ids
         fix = "give each row an id that is unique in the whole data set"
         problems = [
             Problem("there is no id", fix, row=record.row)
@@ -163,18 +159,12 @@ class Scorer:
             raise InputError(_TABLE, problems)
 
     def rows(self, samples: Sequence[Sample]) -> list[Row]:
-        """Return samples with their scores, in the same order. Threads may call it side by side.
-
-        Raises:
-            UsageError: the judge cannot be made in this process.
-            ScoringStoppedError: a service seems to be down.
-        """
+        """Return samples with their scores, in the same order. Threads may call it side by side."""
         with python_names():
-            records = self._records(tuple(map(Row, range(len(samples)), samples)))
+            records = self._records(_as_rows(samples))
             return [decode_row(record.encoded) for record in records]
 
     def _records(self, rows: Sequence[Row]) -> list[ScoredRecord]:
-        """Return the records of the scored rows, in the order of the rows."""
         if not rows:
             return []
         found = scorer_of(self._setup).score(rows)
@@ -183,7 +173,6 @@ class Scorer:
         return sorted(found.records, key=lambda record: record.place)
 
     def _score(self, rows: Sequence[Row]) -> Mapping[str, Sequence[object]]:
-        """Return the columns of the scored rows, in the order of the rows."""
         cells: dict[str, list[object]] = {name: [] for name in self.columns}
         for record in self._records(rows):
             body, transcript = record.encoded.body, record.encoded.transcript
@@ -201,4 +190,5 @@ class Scorer:
         return cells
 
 
-_OWN = frozenset(ScoringOptions.__annotations__)
+def _as_rows(samples: Sequence[Sample]) -> Sequence[Row]:
+    return tuple(map(Row, range(len(samples)), samples))

@@ -7,25 +7,30 @@ from collections.abc import (
     AsyncIterable,
     Callable,
     Collection,
+    Coroutine,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from itertools import islice
 from operator import add
 from time import perf_counter, time
 from types import MappingProxyType
-from typing import cast
+from typing import Self, cast
 
-from ragstone._internal.concurrency import Results, gather, worker_pool
+from ragstone._internal.concurrency import Results, gather, run_sync, worker_pool
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
-from ragstone._internal.text import quoted
+from ragstone._internal.text import quoted, span
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, RagstoneError
+from ragstone.evaluation.preflight import has_batch_api
 from ragstone.judges.base import Judge, ReplayJudge, outcome_of
+from ragstone.judges.dry_run import LEAST, MOST, Guess
+from ragstone.judges.factory import make_judge
+from ragstone.judges.llm.batches import DISCOUNT
 from ragstone.judges.llm.model import RowScorer
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.metrics.base import Metric
@@ -42,11 +47,11 @@ from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.http import parse_field
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim, JudgedClaim, Label
 from ragstone.types.config import Plan
-from ragstone.types.questions import ExtractClaims, Question, T
+from ragstone.types.questions import ExtractClaims, Question, T, TextSimilarity
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
-from ragstone.types.reply import Exchange, Failure, JudgeFailureError, Reply, Usage
+from ragstone.types.reply import NOTHING_SPENT, Exchange, Failure, JudgeFailureError, Reply, Usage
 from ragstone.types.row import Row
-from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
+from ragstone.types.sample import SUBSTITUTE_FIELDS, Context, Sample, describe_field
 from ragstone.types.score import Score, State
 
 NO_TAGS: Mapping[str, object] = MappingProxyType({})
@@ -55,7 +60,7 @@ NO_TAGS: Mapping[str, object] = MappingProxyType({})
 class Transcript:
     """Asks one judge about one sample and records the replies in the order of the questions.
 
-    `tags` are the sample's; the judge sees those that its prompts name.
+    The judge sees those tags of the sample that its prompts name.
     """
 
     def __init__(self, judge: Judge, tags: Mapping[str, object] = NO_TAGS) -> None:
@@ -110,8 +115,7 @@ class Transcript:
 class MetricAsker:
     """Asks a transcript for one metric, and collects the notes on the replies.
 
-    `keys` are the questions' keys. `no_claims` becomes true if the judge found no claims in a
-    response that seems to make statements.
+    `no_claims` becomes true if the judge found none in a response that seems to make statements.
     """
 
     def __init__(self, transcript: Transcript) -> None:
@@ -138,9 +142,8 @@ _ISSUES = {Label.CONTRADICTED: ClaimIssue.CONTRADICTED, Label.NOT_ENOUGH_INFO: C
 async def diagnose(row: Row, metrics: Sequence[Metric]) -> tuple[DiagnosedClaim, ...]:
     """Return unsupported claims of the response and missing claims of the reference.
 
-    A response claim needs a verdict against the contexts; a reference claim needs verdicts against
-    the contexts and the response from metrics with the same question settings. Verdicts come from
-    the scores, otherwise from the row's transcript. No calls are made.
+    The two verdicts on a reference claim come from metrics with the same question settings, and
+    all verdicts from the scores, otherwise from the transcript. No calls are made.
     """
     by_settings: dict[tuple[object, ...], list[ClaimVerifier]] = {}
     for metric in metrics:
@@ -196,8 +199,7 @@ async def _verdicts(
         return ()
 
 
-BATCH = 200
-"""Rows scored together by ranking metrics."""
+BATCH = 200  # rows scored together by ranking metrics
 
 
 def score_rows(
@@ -208,10 +210,7 @@ def score_rows(
     concurrency: int,
     around: Callable[[RowScorer], RowScorer] | None = None,
 ) -> AbstractAsyncContextManager[Results[Row]]:
-    """Score rows with all metrics, `concurrency` rows at a time, in the order they finish.
-
-    Existing scores of ranking metrics are not computed again. `around` wraps the scorer of a row.
-    """
+    """Score rows with all metrics in the order they finish; ranking scores that exist are kept."""
     ranking = [metric for metric in metrics if isinstance(metric, RankingMetric)]
     asking = [metric for metric in metrics if not isinstance(metric, RankingMetric)]
     order = [str(metric) for metric in metrics]
@@ -336,19 +335,16 @@ async def _score(metric: Metric, row: Row, ask: MetricAsker) -> Score:
 
 
 def _check_needs(metric: Metric, row: Row) -> Score | None:
-    def failure_of(need: str) -> Failure | None:
-        own = row.failures.get(need)
-        if own is not None or getattr(row.sample, need) is not None:
-            return own
-        return row.failures.get(SUBSTITUTE_FIELDS.get(need, need))
-
-    failures = {need: failure_of(need) for need in metric.needs}
-    for need, failure in failures.items():
-        if row.sample.value_or_substitute(need) is None and failure is None:
+    failed: Failure | None = None
+    for need in metric.needs:
+        failure = row.failures.get(need)
+        if failure is None and getattr(row.sample, need) is None:
+            failure = row.failures.get(SUBSTITUTE_FIELDS.get(need, need))
+        if failure is None and row.sample.value_or_substitute(need) is None:
             return Score.undefined(f"the row has no {describe_field(need)}")
-    for failure in failures.values():
-        if failure:
-            return Score.failed(failure.cause, failure.message)
+        failed = failed or failure
+    if failed:
+        return Score.failed(failed.cause, failed.message)
     by_id = {"ranking", "relevance"} <= set(metric.needs)
     if by_id and any(place.id is None for place in row.sample.ranked or ()):
         return Score.undefined("some retrieved documents have no id")
@@ -356,7 +352,6 @@ def _check_needs(metric: Metric, row: Row) -> Score | None:
 
 
 def _score_exception(metric: Metric, row: Row, error: BaseException) -> Score:
-    """Return a failed score if a third-party metric raised; raise errors of built-in ones."""
     if is_builtin(metric) or not is_from_code(error):
         error.add_note(f"while scoring sample {row.sample.id} with {metric}")
         raise error
@@ -374,9 +369,9 @@ REPLACED = (
 def ask_target(
     rows: Iterable[Row], target: Target, *, wanted: frozenset[str], every: bool, concurrency: int
 ) -> AbstractAsyncContextManager[Results[Row]]:
-    """Ask the target for the wanted fields, `concurrency` rows at a time, in finishing order.
+    """Ask the target for the wanted fields: those of all rows with `every`, otherwise missing ones.
 
-    With `every`, the target is asked for all rows; otherwise only for missing fields.
+    Rows come in the order they finish.
     """
 
     async def ask(row: Row) -> Row:
@@ -415,7 +410,7 @@ def validate_answer(answer: Answer, wanted: frozenset[str]) -> Answer:
 
 
 def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
-    """Return the row with a target's answer; failed fields are cleared and listed in `failures`.
+    """Return the row with a target's answer; failed fields are cleared.
 
     The fields of a row must come from one reply, so new contexts discard an old response and, with
     `every`, an old ranking.
@@ -446,8 +441,7 @@ def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
 
 # Stopping while a service is down
 
-MAX_FAILED_ROWS = 20
-"""Failed rows in a row that stop a run, unless more are in progress at once."""
+MAX_FAILED_ROWS = 20  # in a row, which stop a run, unless more are in progress at once
 SERVICE_CAUSES = frozenset(
     (Cause.UNREACHABLE, Cause.TIMEOUT, Cause.RATE_LIMITED, Cause.JUDGE_ERROR, Cause.TARGET_ERROR)
 )
@@ -457,8 +451,7 @@ SERVICE_CAUSES = frozenset(
 class CircuitBreaker:
     """Counts rows that fail in a row for the same cause, because a service is probably down.
 
-    A short outage fails all rows in progress, so the limit is at least twice the concurrency. With
-    a failure rate of 100%, there is no limit.
+    A short outage fails all rows in progress, so the limit is at least twice the concurrency.
     """
 
     reason: str | None = None
@@ -474,10 +467,9 @@ class CircuitBreaker:
         self._failed = 0
 
     def add(self, causes: Collection[Cause | None], message: str | None) -> None:
-        """Count a row by the causes of its failures; None is the cause of a success.
+        """Count a row with one cause, of SERVICE_CAUSES; another row ends the count.
 
-        A row counts if it has only one cause, which is one of SERVICE_CAUSES; another row ends the
-        count.
+        None is the cause of a success.
         """
         cause = next(iter(causes)) if len(causes) == 1 else None
         cause = cause if cause in SERVICE_CAUSES else None
@@ -489,8 +481,7 @@ class CircuitBreaker:
     def is_open(self, row: Row) -> bool:
         """Count a scored row, and return whether to stop after it.
 
-        Only metrics that ask the judge count, or all if none does. Undefined scores and failures
-        recorded in the data do not count. With `fail_fast`, the first failed score is enough.
+        Metrics that ask the judge count, or all if none does; failures in the data do not.
         """
         recorded = () if self._calls_target else row.failures.values()
         ignored = {(failure.cause, failure.message) for failure in recorded}
@@ -514,3 +505,162 @@ class CircuitBreaker:
 
     def stop(self, reason: str) -> None:
         self.reason = reason
+
+
+SMALL = 0.0001  # dollars; the smallest cost that is shown exactly
+ASSUMED_SENTENCES, ASSUMED_WORDS = 5, 100
+"""Assumed sentences of a missing response, and words of each missing context."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The expected usage of a command, each as the likely minimum and maximum.
+
+    `cost_usd` is None if the price is unknown; `batch_cost_usd` if a judge has no batch API.
+    """
+
+    calls: tuple[int, int]
+    prompt_tokens: tuple[int, int]
+    completion_tokens: tuple[int, int]
+    cost_usd: tuple[float, float] | None
+    local_calls: tuple[int, int] = (0, 0)
+    local_tokens: tuple[int, int] = (0, 0)
+    rows: int = 0
+    notes: tuple[str, ...] = ()
+    batch_cost_usd: tuple[float, float] | None = None
+
+    @classmethod
+    def between(cls, one: Usage, other: Usage) -> Self:
+        def ends(name: str) -> tuple[int, int]:
+            low, high = sorted((getattr(one, name), getattr(other, name)))
+            return low, high
+
+        costs = [cost for cost in (one.cost_usd, other.cost_usd) if cost is not None]
+        return cls(
+            calls=ends("calls"),
+            prompt_tokens=ends("prompt_tokens"),
+            completion_tokens=ends("completion_tokens"),
+            cost_usd=(min(costs), max(costs)) if len(costs) == 2 else None,
+            local_calls=ends("local_calls"),
+            local_tokens=ends("local_tokens"),
+        )
+
+    def __str__(self) -> str:
+        kinds = (self.local_calls, " to a local model (free)"), (self.calls, f", {self.cost}")
+        parts = [
+            f"{span(*calls)} {'call' if calls == (1, 1) else 'calls'}{cost}"
+            for calls, cost in kinds
+            if calls[1]
+        ]
+        return "; ".join(parts) or "no calls, at no cost"
+
+    @property
+    def cost(self) -> str:
+        return "price unknown" if self.cost_usd is None else _cost(self.cost_usd)
+
+    @property
+    def batch_cost(self) -> str | None:
+        return self.batch_cost_usd and _cost(self.batch_cost_usd)
+
+
+def _cost(costs: tuple[float, float]) -> str:
+    return f"{span(*map(_price, costs))} (an estimate)"
+
+
+def _price(dollars: float) -> str:
+    if 0 < dollars < SMALL:
+        return f"less than ${SMALL}"
+    return f"${dollars:.4f}" if 0 < dollars < 1 else f"${dollars:,.2f}"
+
+
+def estimate_calls(
+    plan: Plan,
+    kinds: Collection[str],
+    work: Callable[[Judge, Guess], Coroutine[object, object, Usage]],
+) -> Estimate:
+    """Estimate what `work` costs, which asks a judge questions of these kinds.
+
+    It is done twice, with the fewest claims and the shortest replies, and with the most.
+    """
+
+    def usage(guess: Guess) -> Usage:
+        judge = make_judge(plan, asked=[kinds], guess=guess)
+        return run_sync(partial(work, judge, guess))
+
+    return Estimate.between(usage(LEAST), usage(MOST))
+
+
+async def usage_of(judge: Judge, questions: Iterable[Question[T]]) -> Usage:
+    async with judge:
+        outcomes = [await outcome_of(judge, question) for question in questions]
+    return reduce(add, (outcome.usage for outcome in outcomes), NOTHING_SPENT)
+
+
+def estimate_rows(
+    plan: Plan,
+    samples: Sequence[Sample],
+    metrics: Sequence[Metric],
+    *,
+    asks_target: bool,
+    places: Sequence[int] | None = None,
+    around: Callable[[Judge], Judge] = lambda judge: judge,
+) -> Estimate:
+    """Estimate what judging samples, or those at some places, costs; no calls are made.
+
+    With `asks_target`, missing responses and contexts will come from the target.
+    """
+    places = range(len(samples)) if places is None else places
+    unknown = 0
+
+    def rows() -> Iterator[Row]:
+        nonlocal unknown
+        unknown = 0
+        for place in places:
+            row = Row(place, samples[place])
+            filled = _fill(row, max(plan.cutoffs)) if asks_target else row
+            unknown += filled is not row
+            yield filled
+
+    asking = [metric for metric in metrics if metric.question_kinds]
+
+    async def usage(guess: Guess) -> tuple[Usage, float]:
+        judge = around(make_judge(plan, guess=guess))
+        total, saved = Usage(), 0.0
+        async with score_rows(rows(), asking, judge, concurrency=1) as scored:
+            async for row in scored:
+                total += row.usage
+                for exchange in row.exchanges:  # embeddings are never sent in batches
+                    if exchange.kind != TextSimilarity.kind:
+                        saved += (1 - DISCOUNT) * (exchange.outcome.usage.cost_usd or 0.0)
+        return total, (total.cost_usd or 0.0) - saved
+
+    (least, cheap), (most, dear) = (run_sync(partial(usage, guess)) for guess in (LEAST, MOST))
+    notes: list[str] = []
+    if plan.cache and most.prompt_tokens + most.local_tokens > 0:
+        notes.append("cached replies are not requested again")
+    if unknown:
+        which = "1 row has" if unknown == 1 else f"{unknown:,} rows have"
+        notes.append(
+            f"{which} no response or no contexts yet; {ASSUMED_SENTENCES} sentences and contexts "
+            f"of {ASSUMED_WORDS} words are assumed"
+        )
+    estimate = Estimate.between(least, most)
+    batches = has_batch_api(plan) and estimate.cost_usd is not None
+    return replace(
+        estimate,
+        rows=len(places),
+        notes=tuple(notes),
+        batch_cost_usd=(cheap, dear) if batches else None,
+    )
+
+
+def _fill(row: Row, k: int) -> Row:
+    sample = row.sample
+    if sample.response is not None and sample.contexts is not None:
+        return row
+    numbers = range(1, ASSUMED_SENTENCES + 1)
+    response = " ".join(f"The system states fact {n} of what was asked here." for n in numbers)
+    contexts = (Context(text="context " * ASSUMED_WORDS),) * k
+    assumed = {"response": response, "contexts": contexts}
+    missing = {name: value for name, value in assumed.items() if getattr(sample, name) is None}
+    return Row(row.index, Sample.model_validate({**dict(sample), **missing}))

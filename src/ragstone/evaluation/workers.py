@@ -18,6 +18,7 @@ import os
 import pickle
 import signal
 import sys
+import threading
 import traceback
 from collections import deque
 from collections.abc import (
@@ -25,6 +26,7 @@ from collections.abc import (
     AsyncIterable,
     Callable,
     Iterable,
+    Iterator,
     Mapping,
     Sequence,
 )
@@ -32,48 +34,55 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from importlib.metadata import version
-from itertools import takewhile
+from importlib.util import find_spec
+from itertools import count, islice, takewhile
 from logging.handlers import QueueHandler
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import monotonic
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any, Self, TextIO, cast
 from uuid import uuid4
 
+from pydantic import ValidationError
+
 from ragstone._internal.concurrency import BackgroundLoop, as_async, gc_frozen, in_thread
+from ragstone._internal.files import write_file
 from ragstone._internal.plugins import plugin_of
 from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone._internal.secrets import known_secrets, remember_secrets
-from ragstone._internal.text import one_line, quoted
+from ragstone._internal.text import format_validation_errors, one_line, public_url, quoted
+from ragstone.datasets.frames import column_errors, frame_of
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.recorder import RowCounts
-from ragstone.evaluation.scoring import CircuitBreaker, score_retrieval, score_rows
+from ragstone.evaluation.scoring import BATCH, CircuitBreaker, score_retrieval, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
-from ragstone.judges.spec import begins_free, is_free
+from ragstone.judges.local.model import LocalSettings
+from ragstone.judges.spec import LOCAL, JudgeSpec, begins_free, is_free, single_names
 from ragstone.metrics import Metric, get, load_plugin
 from ragstone.metrics.retrieval import RankingMetric
-from ragstone.store.codec import Record
+from ragstone.store.codec import Record, Texts, decode_row, encode_body
 from ragstone.types.config import Plan
 from ragstone.types.row import Row
+from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
 LARGEST, FIRST = 200, 16
 """Rows of the largest shard, and of the first one, whose time sets the size of the next."""
 SECONDS = 3.0
 """How long a shard should take: a dead worker loses as much, and progress moves as often."""
-GRACE = 10.0
-"""Seconds that running shards get to finish when the run is stopped."""
-PATIENCE = 30.0
-"""Seconds after which a warning says that workers have not started."""
+GRACE = 10.0  # seconds that running shards get to finish when the run is stopped
+PATIENCE = 30.0  # seconds after which a warning says that workers have not started
 MAX_DEATHS = 20
 """Deaths after which the run stops if no shard was scored between them; one row causes nine."""
 _log = logging.getLogger("ragstone")
-Spent = tuple[int, float]
-"""Calls and dollars."""
+Spent = tuple[int, float]  # calls and dollars
 
 
 class WorkerError(UsageError):
@@ -86,9 +95,6 @@ class WorkerSetup:
 
     Attributes:
         judge: a pickled Judge that replaces the plan's; None if the plan names it.
-        calls_target: whether the rows have answers of a target.
-        secrets: texts that no message or reply may contain; see `redaction`.
-        counts: whether rows are counted for the summary of a run.
         folder: the working folder of processes that exist only for this run, which also print to
             standard error and return what they log; None in processes of others.
         number: that of the share of the limits; each has a judge of its own.
@@ -112,7 +118,6 @@ class WorkerSetup:
     def of(
         cls, plan: Plan, metrics: Sequence[Metric], *, judge: Judge | None, **options: Any
     ) -> Self:
-        """Return the setup of one of `plan.workers`; without a judge, the plan names it."""
         plugins = dict.fromkeys(filter(None, (plugin_of(type(metric)) for metric in metrics)))
         number = plan.workers
         shares: Mapping[str, float | None] = {
@@ -140,13 +145,11 @@ class WorkerSetup:
 
 @dataclass(frozen=True)
 class ScoredShard:
-    """The result of a shard.
+    """The rows of a shard as the store writes them, in the order they finished.
 
     Attributes:
-        records: its rows as the store writes them, in the order they finished.
         failed: for each record, whether one of its scores failed.
         stopped: why the worker stopped before the end of the shard; None if it did not.
-        spent: what counts as spent after the shard.
         too_little: why no more may be spent, although something is left.
         wait: seconds until another call may start.
     """
@@ -163,7 +166,7 @@ class ScoredShard:
 
 
 class ShardScorer:
-    """Scores shards in this process. The judge and its connections are made once, and stay open."""
+    """Scores shards in this process; the judge and its connections stay open."""
 
     def __init__(self, setup: WorkerSetup) -> None:
         if setup.version != (here := version("ragstone")):
@@ -190,10 +193,7 @@ class ShardScorer:
         self._loop = BackgroundLoop()
 
     def score(self, rows: Sequence[Row], spent: Spent = (0, 0.0)) -> ScoredShard:
-        """Score rows; `spent` counts as spent already.
-
-        Rows that the spent budget cuts short are left out, unless the next rows may be free.
-        """
+        """Score rows, without those that the budget cuts short, unless later ones may be free."""
         with gc_frozen():
             return self._loop.call(self._score(rows, spent))
 
@@ -248,8 +248,8 @@ class ShardScorer:
 def each_row_costs(plan: Plan, metrics: Sequence[Metric], calls_target: bool) -> bool:
     """Return whether no row can be scored once the budget is spent.
 
-    The offline judge and local models are free. A cascade that starts with them can be free for
-    some rows if sentences are the claims and no target is asked.
+    A cascade that starts with a free judge is free for some rows, if sentences are the claims and
+    no target is asked.
     """
     may_be_free = plan.claim_source == "sentences" and not calls_target
     free = is_free(plan.judge) or (may_be_free and begins_free(plan.judge))
@@ -258,13 +258,10 @@ def each_row_costs(plan: Plan, metrics: Sequence[Metric], calls_target: bool) ->
 
 
 def describe_rows(shard: Sequence[Row]) -> str:
-    first, last = min(shard, key=_index), max(shard, key=_index)
+    ordered = sorted(shard, key=lambda row: row.index)
+    first, last = ordered[0], ordered[-1]
     ids = f"{quoted(first.sample.id, 50)} to {quoted(last.sample.id, 50)}"
     return f"rows {first.index + 1:,} to {last.index + 1:,} (ids {ids})"
-
-
-def _index(row: Row) -> int:
-    return row.index
 
 
 _scorers: dict[tuple[int, str, int], ShardScorer] = {}
@@ -274,26 +271,21 @@ _logs: SimpleQueue[logging.LogRecord] = SimpleQueue()
 
 
 def scorer_of(setup: WorkerSetup) -> ShardScorer:
-    """Return what scores with this setup in this process."""
     limited = {setup.plan.max_calls, setup.plan.max_cost, setup.plan.rpm, setup.plan.tpm} != {None}
     key = os.getpid(), setup.id, setup.number if limited else 0
     with _turn:
         if key not in _scorers:
             if setup.folder is not None:
-                _prepare_process(setup.folder, setup.log_level)
+                sys.stdout = sys.stderr  # prints of user code must not mix with results
+                _log.handlers[:] = [QueueHandler(_logs)]
+                _log.setLevel(setup.log_level)
+                _log.propagate = False
+                with suppress(OSError):
+                    os.chdir(setup.folder)
+                if setup.folder not in sys.path:  # as for plugins
+                    sys.path.insert(0, setup.folder)
             _scorers[key] = ShardScorer(setup)
         return _scorers[key]
-
-
-def _prepare_process(folder: str, log_level: int) -> None:
-    sys.stdout = sys.stderr  # prints of user code must not mix with results
-    _log.handlers[:] = [QueueHandler(_logs)]
-    _log.setLevel(log_level)
-    _log.propagate = False
-    with suppress(OSError):
-        os.chdir(folder)
-    if folder not in sys.path:  # as for plugins
-        sys.path.insert(0, folder)
 
 
 def close_scorers(setup_id: str | None = None) -> None:
@@ -311,10 +303,7 @@ atexit.register(close_scorers)
 def score_shard(
     setup: WorkerSetup, rows: Sequence[Row], spent: Spent = (0, 0.0)
 ) -> ScoredShard | Exception:
-    """Score rows in this process, or return what was raised. What executors run.
-
-    Without rows, this only makes the judge and the metrics.
-    """
+    """Score rows in this process, or return what was raised; without rows, only get ready."""
     try:
         scored = scorer_of(setup).score(rows, spent)
     except Exception as error:  # noqa: BLE001 - raised again in the main process
@@ -334,13 +323,9 @@ def portable(error: Exception) -> Exception:
 
 
 class WorkerProcess(ProcessPoolExecutor):
-    """One process. A pool of several would end them all if one dies, and could not name its rows.
+    """One process: a pool of several would end all if one dies, and could not name its rows."""
 
-    Attributes:
-        process: None before the first call.
-    """
-
-    process: BaseProcess | None = None
+    process: BaseProcess | None = None  # before the first call
 
     def __init__(self) -> None:
         super().__init__(1, get_context("spawn"), initializer=_begin_process)
@@ -372,9 +357,9 @@ def _begin_process() -> None:
     Thread(target=end_with_parent, daemon=True).start()
 
 
-@dataclass
+@dataclass(eq=False)
 class _Worker:
-    """A place where one shard at a time is scored, with a share of the limits.
+    """Scores one shard at a time, with a share of the limits.
 
     Attributes:
         budget: what counts as spent: by this share, and all the other shares.
@@ -425,7 +410,6 @@ class WorkerPool:
         return self
 
     async def _begin(self) -> None:
-        """Start all workers, so that what is wrong with them is known before the first row."""
         started = {
             asyncio.wrap_future(worker.executor.submit(score_shard, worker.setup, ())): worker
             for worker in self._workers
@@ -462,19 +446,17 @@ class WorkerPool:
         self._stopping = True
         executors = [worker.executor for worker in self._workers]
         own = [each for each in executors if isinstance(each, WorkerProcess)]
-        busy = [worker.executor for worker in self._running.values()]
-        for process in own:
-            if process in busy:
-                process.kill()
-        for task in self._running:
+        for task, worker in self._running.items():
             task.cancel()
+            if isinstance(worker.executor, WorkerProcess):
+                worker.executor.kill()
         # judges are closed where they are
         ends = [asyncio.create_task(in_thread(process.shutdown)) for process in own]
         closed: list[asyncio.Future[None]] = []
         with suppress(Exception):  # an executor of others may be broken
-            others = [] if own else executors
-            closing = [each.submit(close_scorers, self._setup.id) for each in others]
-            closed = [*map(asyncio.wrap_future, closing)]
+            for other in [] if own else executors:
+                future = other.submit(close_scorers, self._setup.id)
+                closed.append(asyncio.wrap_future(future))
         if ends or closed:
             await asyncio.wait([*ends, *closed], timeout=GRACE)
         for process in own:
@@ -527,12 +509,8 @@ class WorkerPool:
 
     @property
     def _idle(self) -> list[_Worker]:
-        busy = [worker.setup.number for worker in self._running.values()]
-        return [
-            worker
-            for worker in self._workers
-            if worker.setup.number not in busy and not (self._always_costs and worker.budget.spent)
-        ]
+        idle = [worker for worker in self._workers if worker not in self._running.values()]
+        return [each for each in idle if not (self._always_costs and each.budget.spent)]
 
     def _submit(self, shard: Sequence[Row]) -> None:
         worker = self._idle[0]
@@ -611,22 +589,19 @@ class WorkerPool:
             _log.warning(
                 "%s; %s fails, because a worker died before while it scored it", died, rows
             )
-            return self._failed(shard[0], f"{died} each time it scored this row")
+            score = Score.failed(Cause.JUDGE_ERROR, f"{died} each time it scored this row")
+            row = replace(shard[0], scores=dict.fromkeys(self._setup.metrics, score))
+            counted = RowCounts(self._metrics, cluster=self._plan.cluster)
+            counted.add(row)
+            breaker = CircuitBreaker(self._plan, self._metrics)
+            stopped = breaker.reason if breaker.is_open(row) else None
+            record = Record.of(row, transcript=self._setup.transcript)
+            return ScoredShard([record], counted, [True], stopped)
         _log.warning("%s; %s are scored again", died, rows)
         self._suspects |= {row.index for row in shard}
         half = (len(shard) + 1) // 2
         self._again.extend(filter(None, (shard[:half], shard[half:])))
         return None
-
-    def _failed(self, row: Row, reason: str) -> ScoredShard:
-        score = Score.failed(Cause.JUDGE_ERROR, reason)
-        row = replace(row, scores=dict.fromkeys(self._setup.metrics, score))
-        counted = RowCounts(self._metrics, cluster=self._plan.cluster)
-        counted.add(row)
-        breaker = CircuitBreaker(self._plan, self._metrics)
-        stopped = breaker.reason if breaker.is_open(row) else None
-        record = Record.of(row, transcript=self._setup.transcript)
-        return ScoredShard([record], counted, [True], stopped)
 
     async def _replace(self, worker: _Worker, error: BaseException) -> str:
         """Give the worker a living executor; return why it died."""
@@ -635,3 +610,230 @@ class WorkerPool:
         why = await in_thread(worker.executor.cause_of_death)
         worker.executor = self._start()
         return why
+
+
+BODY, TRANSCRIPT, SETTINGS = "ragstone_row", "ragstone_transcript", "ragstone_settings"
+"""Columns: the row as the store has it, its exchanges, and the key of what scored it."""
+SCORE_FIELDS: Mapping[str, type] = MappingProxyType(
+    {"value": float, "state": str, "cause": str, "reason": str}
+)
+"""Part of a score -> its type; its column is `scores.METRIC.PART`."""
+AT_ONCE = 2000  # lines of a file that are in memory
+SUFFIX = ".parquet"
+
+
+def column_types(metrics: Sequence[str]) -> Mapping[str, type]:
+    scores = {f"scores.{name}.{part}": t for name in metrics for part, t in SCORE_FIELDS.items()}
+    return {"id": str, **scores, **dict.fromkeys((BODY, TRANSCRIPT, SETTINGS), str)}
+
+
+def write_scored(
+    columns: Mapping[str, Sequence[object]], types: Mapping[str, type], path: Path
+) -> None:
+    _check_polars(f"writing {path}")
+    import polars
+
+    frame = cast("polars.DataFrame", frame_of(columns, types, like=polars.DataFrame()))
+    write_file(path, lambda part: frame.write_parquet(part, row_group_size=AT_ONCE))
+
+
+def _check_polars(what: str) -> None:
+    if find_spec("polars") is None:
+        raise UsageError(f"{what} needs an extra: pip install 'ragstone[parquet]'")
+
+
+class ScoredFiles:
+    """The rows in a folder's files, and in those of its subfolders."""
+
+    def __init__(self, folder: str | Path, settings: str) -> None:
+        self.folder, self._settings = Path(folder), settings
+        _check_polars(f"reading {folder}")
+        found = [self.folder] if self.folder.is_file() else self.folder.rglob(f"*{SUFFIX}")
+        # names of files that are not complete begin with . or _, in Spark for example
+        self._files = sorted(
+            file
+            for file in found
+            if not any(part.startswith((".", "_")) for part in file.relative_to(self.folder).parts)
+        )
+        if not self._files:
+            raise UsageError(f"there are no {SUFFIX} files of scored rows in {folder}")
+
+    def shards(
+        self,
+        samples: Sequence[Sample],
+        metrics: Sequence[Metric],
+        *,
+        cluster: str | None,
+        transcript: bool,
+        is_done: bytearray,
+    ) -> Iterator[ScoredShard]:
+        """Yield the rows, with scores by these metrics, as workers would return them.
+
+        `is_done` has a byte for each sample, which is set if its row is not needed or was yielded.
+        """
+        rows = self._rows(samples, tuple(map(str, metrics)), is_done)
+        while some := list(islice(rows, BATCH)):
+            counted = RowCounts(metrics, cluster=cluster)
+            for row, _ in some:
+                counted.add(row)
+            yield ScoredShard(
+                [
+                    Record.of(row, transcript=transcript, texts=texts if transcript else None)
+                    for row, texts in some
+                ],
+                counted,
+                [row.has_failed for row, _ in some],
+            )
+
+    def _rows(
+        self, samples: Sequence[Sample], metrics: Sequence[str], is_done: bytearray
+    ) -> Iterator[tuple[Row, Texts]]:
+        by_id: dict[str, int] = {}  # made if a row has another place than its sample
+        for file, body, transcript, key in self._lines():
+            texts = Texts(body, transcript)
+            try:
+                row = decode_row(texts, values=False)
+            except ValidationError as error:
+                reason = one_line(format_validation_errors(error), 300)
+                raise UsageError(f"{file} contains a row that cannot be read: {reason}") from error
+            if key != self._settings or not row.scores.keys() >= set(metrics):
+                raise UsageError(
+                    f"{file} was scored with other settings; pass the same metrics, judge and "
+                    "options to Scorer and to the run, or name another folder"
+                )
+            place, name = row.index, row.sample.id
+            if by_id or place >= len(samples) or samples[place].id != name:
+                by_id = by_id or {sample.id: n for n, sample in enumerate(samples)}
+                place = by_id.get(name, -1)
+            sample = samples[place] if place >= 0 else None
+            # an engine may change the types of tags
+            if row.sample != sample and (
+                sample is None or row.sample.model_copy(update={"tags": sample.tags}) != sample
+            ):
+                what = "is not in the data" if sample is None else "differs from the data"
+                raise UsageError(
+                    f"{file}: row {name!r} {what}; name the data that was scored, or score it again"
+                )
+            assert sample is not None
+            if is_done[place]:
+                continue
+            is_done[place] = True
+            if (row.index, row.sample, *row.scores) != (place, sample, *metrics):
+                scores = {name: row.scores[name] for name in metrics}
+                row = replace(row, index=place, sample=sample, scores=scores)
+                texts = Texts(encode_body(row), transcript)
+            yield row, texts
+
+    def _lines(self) -> Iterator[tuple[Path, str, str, str]]:
+        from polars import scan_parquet  # an extra, and slow to import
+
+        names = [BODY, TRANSCRIPT, SETTINGS]
+        for file in self._files:
+            with column_errors(file.name):
+                lazy = scan_parquet(file, glob=False, hive_partitioning=False)
+                if missing := [name for name in names if name not in lazy.collect_schema()]:
+                    raise UsageError(
+                        f"{file} has no column {missing[0]}: it was not written from the rows "
+                        "that ragstone.Scorer returns"
+                    )
+            for start in count(step=AT_ONCE):
+                with column_errors(file.name):
+                    part = lazy.select(names).slice(start, AT_ONCE).collect()
+                for line in part.iter_rows():
+                    yield (file, *line)
+                if part.height < AT_ONCE:
+                    break
+
+
+OBJECTS = 2**28  # bytes of memory for the results that Ray passes on, if it is started here
+
+
+def check_ray(plan: Plan) -> None:
+    if "workers" not in plan.model_fields_set:
+        raise UsageError("set --workers for the engine ray; each worker uses one CPU of Ray's")
+    if find_spec("ray") is None:
+        raise UsageError("the engine ray needs an extra: pip install 'ragstone[ray]'")
+
+
+class RayExecutor(Executor):
+    """Runs functions as Ray tasks, each with one CPU, and a share of the GPUs for local models.
+
+    It uses the connection of this process, or the cluster of RAY_ADDRESS, or this machine.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # before the import
+        self._ray: Any = import_module("ray")
+        self._running: set[Any] = set()
+        self._stdout, sys.stdout = sys.stdout, cast("TextIO", _WithoutRay(sys.stdout))
+        self._connects = not self._ray.is_initialized()
+        try:
+            if self._connects:
+                self._connect(plan.workers)
+            gpus = gpus_per_worker(plan, self._ray.cluster_resources().get("GPU", 0))
+        except BaseException:
+            self.shutdown()
+            raise
+        # max_calls=0: a process is used again, with its judge. max_retries=0: WorkerPool retries
+        remote = self._ray.remote(num_cpus=1, num_gpus=gpus, max_calls=0, max_retries=0)
+        self._call = remote(_call)
+
+    def _connect(self, workers: int) -> None:
+        address = os.environ.get("RAY_ADDRESS")
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+        if not address:
+            options |= {"address": "local", "num_cpus": workers, "include_dashboard": False}
+            options["object_store_memory"] = OBJECTS
+        try:
+            self._ray.init(**options)
+        except Exception as error:
+            what = f"be reached at RAY_ADDRESS={public_url(address)}" if address else "be started"
+            raise WorkerError(f"Ray cannot {what}: {one_line(str(error), 300)}") from error
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        reference = self._call.remote(fn, args, kwargs)
+
+        def forget(_: object) -> None:
+            self._running.discard(reference)
+
+        self._running.add(reference)
+        future = reference.future()
+        future.add_done_callback(forget)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        del wait, cancel_futures
+        for reference in [*self._running]:
+            self._ray.cancel(reference, force=True)
+        if self._connects:
+            self._ray.shutdown()
+        if isinstance(sys.stdout, _WithoutRay):
+            sys.stdout = self._stdout
+
+
+def _call(function: Any, args: Any, kwargs: Any) -> object:
+    return function(*args, **kwargs)
+
+
+class _WithoutRay:
+    """Standard output, without what Ray's own threads print."""
+
+    def __init__(self, stdout: TextIO) -> None:
+        self._stdout = stdout
+
+    def __getattr__(self, name: str) -> Any:
+        is_ray = threading.current_thread().name.startswith("ray_")
+        return getattr(sys.stderr if is_ray else self._stdout, name)
+
+
+def gpus_per_worker(plan: Plan, gpus: float) -> float:
+    judges = [name for name in single_names(plan.judge) if name.startswith(f"{LOCAL}:")]
+    on_gpu = [n for n in judges if LocalSettings.of(JudgeSpec.of(n).options).device == "cuda"]
+    if on_gpu and not gpus:
+        if "RAY_ADDRESS" in os.environ:  # the cluster may start machines that have some
+            return 1.0
+        raise WorkerError(
+            f"the judge {on_gpu[0]} needs a GPU, and Ray found none on this machine; remove "
+            "device=cuda, or set RAY_ADDRESS to a cluster that has GPUs"
+        )
+    return min(1.0, gpus / plan.workers) if judges else 0.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from ragstone.errors import CallError, UsageError
-from ragstone.evaluation.fingerprint import VERSION
+from ragstone.evaluation.recorder import VERSION
 from ragstone.judges.base import Judge, JudgeWrapper, reply_of
 from ragstone.judges.llm.model import (
     Completion,

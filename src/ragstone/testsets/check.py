@@ -536,7 +536,8 @@ class _Checker:
                 enough = all(verdict.label is Label.SUPPORTED for verdict in verdicts)
                 evidence = [item for verdict in verdicts for item in verdict.evidence]
             else:
-                answer = await self.verifier.ask(FindAnswer(query=row.sample.query_with_history, contexts=texts))
+                question = FindAnswer(query=row.sample.query_with_history, contexts=texts)
+                answer = await self.verifier.ask(question)
                 enough, evidence = answer.found, answer.evidence
             if enough:
                 message = f"{chunk.id} alone has the answer"

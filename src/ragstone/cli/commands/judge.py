@@ -35,34 +35,32 @@ from ragstone.datasets import load, samples_of
 from ragstone.datasets.columns import ALIASES, flag
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import UsageError
-from ragstone.evaluation.dry_run import estimate_calls, usage_of
-from ragstone.evaluation.fingerprint import VERSION, judge_key
-from ragstone.evaluation.judge_drift import (
+from ragstone.evaluation.judge_test import (
+    KINDS,
+    LONGEST,
     NOISE,
     PROBES,
+    SHORTEST,
+    Case,
+    JudgeTestGate,
+    JudgeTestRunner,
     RejudgedRun,
     add_probes,
     make_probes,
     measure_drift,
     noise_of,
+    plan_questions,
     read_probes,
     same_claims,
     sample_rows,
-    units_to_probe,
-)
-from ragstone.evaluation.judge_test import (
-    KINDS,
-    LONGEST,
-    SHORTEST,
-    Case,
-    JudgeTestGate,
-    JudgeTestRunner,
-    plan_questions,
     select_cases,
     skipped_reasons,
+    units_to_probe,
 )
 from ragstone.evaluation.preflight import check_judge_settings
+from ragstone.evaluation.recorder import VERSION, judge_key
 from ragstone.evaluation.rescore import TranscriptMissingError
+from ragstone.evaluation.scoring import estimate_calls, usage_of
 from ragstone.judges.factory import make_judge
 from ragstone.judges.spec import is_free
 from ragstone.metrics import get

@@ -11,7 +11,7 @@ from ragstone._internal.text import count
 from ragstone.cli.options import RUN, STORE, json_file, open_store, option, read_by
 from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.errors import UsageError
-from ragstone.evaluation.judge_drift import judge_variances
+from ragstone.evaluation.judge_test import judge_variances
 from ragstone.reports.format import NO_VALUE
 from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_table

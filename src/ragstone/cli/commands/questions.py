@@ -40,8 +40,8 @@ from ragstone.cli.output import (
 from ragstone.datasets import load
 from ragstone.datasets.export import check_format, losses, write_samples
 from ragstone.errors import UsageError
-from ragstone.evaluation.dry_run import estimate_calls, usage_of
-from ragstone.evaluation.fingerprint import VERSION, JudgeSetup
+from ragstone.evaluation.recorder import VERSION, JudgeSetup
+from ragstone.evaluation.scoring import estimate_calls, usage_of
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import MOST, Guess
 from ragstone.judges.factory import make_judge
