@@ -14,7 +14,6 @@ from ragstone.errors import UnknownNameError, UsageError, nearest
 from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
-from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.dry_run import DryRunJudge, DryRunLocalJudge, DryRunModel, Guess, check_local
 from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge, SimilarityJudge
 from ragstone.judges.llm.batches import DISCOUNT, BatchRun
@@ -26,7 +25,7 @@ from ragstone.judges.llm.pydantic_ai import EXTRAS, PydanticAiModel, provider_cl
 from ragstone.judges.local import EntailmentJudge
 from ragstone.judges.local.model import LocalSettings
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
-from ragstone.judges.panel import PanelJudge
+from ragstone.judges.panel import CascadeJudge, PanelJudge
 from ragstone.judges.spec import (
     CASCADE,
     LOCAL,

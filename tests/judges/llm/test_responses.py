@@ -5,8 +5,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.replies import RawReply
-from ragstone.judges.llm.responses import (
+from ragstone.judges.llm.parsers import (
     parse_abstention,
     parse_claims,
     parse_explanation,
@@ -14,6 +13,7 @@ from ragstone.judges.llm.responses import (
     parse_queries,
     parse_rating,
 )
+from ragstone.judges.llm.replies import RawReply
 from ragstone.types.claim import FoundAnswer, GeneratedQueries, Rating
 from ragstone.types.questions import FindAnswer
 from ragstone.types.reply import Failure, JudgeFailureError

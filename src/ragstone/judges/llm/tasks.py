@@ -9,18 +9,19 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from ragstone._internal.sentences import Sentence, find_quote, split_sentences
-from ragstone.judges.llm.prompt import fenced
-from ragstone.judges.llm.replies import RawReply
-from ragstone.judges.llm.responses import (
+from ragstone.judges.llm.parsers import (
     parse_abstention,
     parse_claims,
     parse_drafts,
     parse_explanation,
     parse_found,
+    parse_grades,
     parse_queries,
     parse_rating,
+    parse_verdicts,
 )
-from ragstone.judges.llm.verdicts import parse_grades, parse_verdicts
+from ragstone.judges.llm.prompt import fenced
+from ragstone.judges.llm.replies import RawReply
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import Claim
 from ragstone.types.questions import (
