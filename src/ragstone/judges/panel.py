@@ -38,15 +38,7 @@ from ragstone.types.reply import (
 T = TypeVar("T")
 
 VOTED = frozenset(
-    kind.kind
-    for kind in (
-        VerifyClaims,
-        GradeContexts,
-        GradeSentences,
-        DetectAbstention,
-        FindAnswer,
-        RateResponse,
-    )
+    "verify_claims grade_contexts grade_sentences detect_abstention find_answer rate_response".split()
 )
 """The kinds of question that all judges of a panel answer."""
 
@@ -117,9 +109,8 @@ class PanelJudge(MultiJudge):
     """Asks all its judges to verify, grade or rate, and returns the majority's answer.
 
     A tie of labels is NOT_ENOUGH_INFO, a tie of grades not relevant, a tie on abstention no
-    abstention; of ratings the median counts. A verdict's confidence is its label's share of the
-    votes. Other questions go to one judge, or to the next if it fails: all must judge the same
-    claims.
+    abstention; of ratings the median counts. Other questions go to one judge, or to the next if it
+    fails: all must judge the same claims.
     """
 
     def __init__(self, judges: Sequence[Judge]) -> None:
@@ -147,12 +138,6 @@ class PanelJudge(MultiJudge):
         return json.dumps(found) if found else None
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Ask all judges, or one of them, depending on the kind of question.
-
-        Raises:
-            JudgeFailureError: no more than half of the judges answered what is voted on, or none
-                another question; with the first failure and the usage of all.
-        """
         outcomes: list[Outcome[T]] = []
         if question.kind not in VOTED:
             for judge in self.judges:
@@ -212,10 +197,7 @@ class PanelJudge(MultiJudge):
         )
 
     def _cascades(self, outcomes: Sequence[Outcome[T]]) -> Iterable[CascadeStats]:
-        """Return the statistics of each cascade; several votes of one are on the same verdicts.
-
-        What one vote did not answer is left out if another one did.
-        """
+        # several votes of one cascade are on the same verdicts: one that succeeded counts
         found: dict[str, CascadeStats] = {}
         both = zip(self.judges, outcomes, strict=False)
         for judge, outcome in sorted(both, key=lambda each: isinstance(each[1], Failure)):
@@ -237,10 +219,9 @@ _Verdicts: TypeAlias = tuple[Verdict, ...]
 class CascadeJudge(MultiJudge):
     """Verifies claims by a first judge, and by a second one if the first is not sure enough.
 
-    A verdict without a confidence, or with one under `threshold`, is escalated. Of the other
-    claims, a fraction of `audit_rate`, chosen by the claim's hash, is also sent to the second
-    judge, whose verdicts count. Each verdict names its judge. Other questions go to the second
-    judge if it takes them, else to the first.
+    A verdict without a confidence, or with one under `threshold`, is escalated. A fraction of
+    `audit_rate` of the others, chosen by the claim's hash, is also sent to the second judge, whose
+    verdicts count. Other questions go to the second judge if it takes them, else to the first.
     """
 
     def __init__(
@@ -277,13 +258,6 @@ class CascadeJudge(MultiJudge):
         return "\n".join([f"{CASCADE} {self._threshold:g} {self._audit_rate:g}", *found])
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Answer one question.
-
-        Raises:
-            JudgeFailureError: the second judge failed on an escalated claim, or the budget does
-                not allow the audit: then the row has to be evaluated again.
-            QuestionNotSupportedError: neither takes that kind of question.
-        """
         if isinstance(question, VerifyClaims):
             return cast("Reply[T]", await self._verified(question))
         for judge in (self._second, self._first):
@@ -298,14 +272,14 @@ class CascadeJudge(MultiJudge):
             escalated = [
                 each.confidence is None or each.confidence < self._threshold for each in first.value
             ]
-        asked = [
-            is_escalated or self._is_audited(claim)
-            for is_escalated, claim in zip(escalated, question.claims, strict=True)
-        ]
+        hashes = (sha256(claim.encode("utf-8", "surrogatepass")) for claim in question.claims)
+        audited = [int.from_bytes(h.digest()[:8]) < self._audit_rate * 2**64 for h in hashes]
+        asked = [above or also for above, also in zip(escalated, audited, strict=True)]
         second: Outcome[_Verdicts] | None = None
         if any(asked):
-            some = question.varied(claims=tuple(compress(question.claims, asked)))
-            part = question if all(asked) else some
+            part = question
+            if not all(asked):
+                part = question.varied(claims=tuple(compress(question.claims, asked)))
             second = _signed(self._second, await outcome_of(self._second, part))
         usage = first.usage + second.usage if second else first.usage
         if isinstance(second, Failure) and (any(escalated) or second.cause is Cause.BUDGET):
@@ -345,10 +319,6 @@ class CascadeJudge(MultiJudge):
         raw, final = (second.raw, second.final) if isinstance(second, Reply) else (None, True)
         return replace(reply, notes=tuple(notes), raw=raw, final=final, cascade=stats)
 
-    def _is_audited(self, claim: str) -> bool:
-        digest = sha256(claim.encode("utf-8", "surrogatepass")).digest()
-        return int.from_bytes(digest[:8]) < self._audit_rate * 2**64
-
 
 def _signed(judge: Judge, outcome: Outcome[_Verdicts]) -> Outcome[_Verdicts]:
     def sign(verdict: Verdict) -> Verdict:
@@ -365,10 +335,7 @@ def _signed(judge: Judge, outcome: Outcome[_Verdicts]) -> Outcome[_Verdicts]:
 def _returned(
     first: Outcome[_Verdicts], second: Failure, escalated: list[bool], asked: list[bool]
 ) -> tuple[PartialVerdict, ...]:
-    """Return the returned verdicts by the numbers of all claims, the confident ones included.
-
-    A policy counts what was returned: the second judge's part alone would be too few.
-    """
+    # by the numbers of all claims: a policy would count the second judge's part as too few
     if not second.returned and second.cause is not Cause.COUNT_MISMATCH:
         return ()
     numbers = [number for number, each in enumerate(asked, 1) if each]
