@@ -19,8 +19,6 @@ from ragstone.types.claim import FoundAnswer, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
     DetectAbstention,
     FindAnswer,
-    GradeContexts,
-    GradeSentences,
     Question,
     RateResponse,
     VerifyClaims,
@@ -37,9 +35,7 @@ from ragstone.types.reply import (
 
 T = TypeVar("T")
 
-VOTED = frozenset(
-    "verify_claims grade_contexts grade_sentences detect_abstention find_answer rate_response".split()
-)
+VOTED = "verify_claims grade_contexts grade_sentences detect_abstention find_answer rate_response"
 """The kinds of question that all judges of a panel answer."""
 
 
@@ -139,7 +135,7 @@ class PanelJudge(MultiJudge):
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         outcomes: list[Outcome[T]] = []
-        if question.kind not in VOTED:
+        if question.kind not in VOTED.split():
             for judge in self.judges:
                 outcomes.append(await outcome_of(judge, question))
                 if isinstance(reply := outcomes[-1], Reply):
