@@ -42,13 +42,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Guess:
-    """Assumptions about replies.
-
-    Attributes:
-        claims: claims per sentence.
-        verdict_tokens, grade_tokens, query_tokens: tokens of one, with its reason and quote.
-        confidence: the confidence of a judge that has one.
-    """
+    """Assumptions about replies: claims per sentence, tokens of an item, a judge's confidence."""
 
     claims: int
     verdict_tokens: int
@@ -140,10 +134,7 @@ class DryRunJudge(JudgeWrapper):
 
 
 def check_local(name: str, settings: LocalSettings, *, offline: bool) -> None:
-    """Check a local model's files, labels and extra, without loading anything.
-
-    Of a hub model that is not downloaded yet, only the name is checked.
-    """
+    """Check a local model's files, labels and extra; of a model not yet downloaded, its name."""
     library("onnxruntime", name)
     try:
         EntailmentJudge(name, settings, offline=True)

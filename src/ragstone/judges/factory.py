@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import partial
+from math import inf
 from pathlib import Path
 
 from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
@@ -61,14 +62,12 @@ def make_judge(
     """Return the judge of a plan.
 
     `asked` are the kinds of question of each metric; None for any. Texts are compared by a judge
-    of their own: the plan's, if a metric that can run needs it, else one that requires nothing,
-    such as a key. With a `guess` no calls are made, and the usage is estimated. `tracing` wraps
-    the models; `replies` is the cache if the plan names none. With `batches`, LLMs are asked
-    through batch APIs.
+    of their own: the plan's, if a metric that can run needs it, else one without a key. With a
+    `guess` no calls are made, and the usage is estimated. `replies` is the cache if the plan names
+    none. With `batches`, LLMs are asked through batch APIs.
     """
     remember(os.environ)
-    maker = _Maker(plan, budget or Budget(), guess, tracing, replies)
-    maker.batches = batches
+    maker = _Maker(plan, budget or Budget(), guess, tracing, replies, batches)
     seen: Counter[str] = Counter()
     members: list[Judge] = []
     for repeat in range(plan.votes):
@@ -90,13 +89,17 @@ def make_judge(
 class _Maker:
     """Makes the judges of one run: they share its budget, and the limits of each provider."""
 
-    batches: BatchRun | None = None
-
     def __init__(
-        self, plan: Plan, budget: Budget, guess: Guess | None, tracing: Tracing, replies: Path
+        self,
+        plan: Plan,
+        budget: Budget,
+        guess: Guess | None,
+        tracing: Tracing,
+        replies: Path,
+        batches: BatchRun | None,
     ) -> None:
-        self.replies = replies
         self.plan, self.budget, self.guess, self.tracing = plan, budget, guess, tracing
+        self.replies, self.batches = replies, batches
         self.callers: dict[str, RetryingCaller] = {}
         self.locals: dict[str, EntailmentJudge] = {}
         models = list(filter(is_model, single_names(plan.judge)))
@@ -212,12 +215,10 @@ class _Maker:
         if not self.plan.cache:
             return judge
         path = Path(self.plan.reply_cache or self.replies)
-        if self.batches:
-            return CachedJudge(judge, path, paid_since=self.batches.began, budget=self.budget)
-        return CachedJudge(judge, path)
+        began = self.batches.began if self.batches else inf
+        return CachedJudge(judge, path, paid_since=began, budget=self.budget)
 
     def _price(self, name: str, url: str | None) -> Price | None:
-        """Return the price of a model, which must be known if the cost is limited."""
         price = price_of(name, url)
         if self.plan.max_cost is not None and price is None:
             at = f" at {public_url(url)}" if url else ""
