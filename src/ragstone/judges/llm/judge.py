@@ -39,7 +39,7 @@ _log = logging.getLogger("ragstone.judge")
 
 
 LONGEST_REPLY = 200_000
-"""Characters of the longest reply that is parsed, which takes less than half a second."""
+"""Characters of the longest reply that is parsed, in less than half a second."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,7 @@ class Attempt(Generic[T]):
 
 
 def better_reply(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
-    """Return the better of two attempts, with the usage of both.
-
-    Raises:
-        JudgeFailureError: neither is a reply. If the second call failed, the first failure counts.
-    """
+    """Return the better of two attempts, with the usage of both."""
     usage = first.outcome.usage + second.outcome.usage
     one, two = first.outcome, second.outcome
     if isinstance(one, Failure) and isinstance(two, Failure):
@@ -95,10 +91,7 @@ def sentences_asked_for(question: object) -> tuple[Claim, ...] | None:
 
 
 class LlmJudge(Judge):
-    """Asks a model; if the reply cannot be used, asks once more and states what was wrong.
-
-    `vote` distinguishes judges that are one model, asked several times.
-    """
+    """Asks a model; if the reply cannot be used, asks once more and states what was wrong."""
 
     kinds = frozenset(TASKS)
 
@@ -114,15 +107,12 @@ class LlmJudge(Judge):
         vote: int = 1,
     ) -> None:
         self.name = model.name
-        place = f" at {model.url}" if model.url else ""
-        self.description = f"an LLM{place}; its verdicts are opinions, not facts"
-        self._model = model
+        at = f" at {model.url}" if model.url else ""
+        self.description = f"an LLM{at}; its verdicts are opinions, not facts"
+        self._model, self._max_tokens, self._legacy_text = model, max_tokens, legacy_text
+        self._price, self._budget = price, budget or Budget()
         self._prompts = {kind: Prompt.of(kind) for kind in PLACEHOLDERS} | dict(prompts or {})
         self.tags = frozenset(tag for prompt in self._prompts.values() for tag in prompt.tags)
-        self._legacy_text = legacy_text
-        self._max_tokens = max_tokens
-        self._price = price
-        self._budget = budget or Budget()
         common = (model.identity, legacy_text, vote, retry_source(), verdict_schema(partial=True))
         self._identities = {
             kind: json.dumps([*common, prompt.fingerprint, SCHEMAS[kind]])
@@ -145,9 +135,8 @@ class LlmJudge(Judge):
         return ModelPrompt(system, user, task.schema(question), self._max_tokens)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Put the question to the model, and once more if the reply cannot be used."""
-        if (found := sentences_asked_for(question)) is not None:
-            return question.reply(found)
+        if (sentences := sentences_asked_for(question)) is not None:
+            return question.reply(sentences)
         prompt = self.prompt(question)
         first = await self._attempt(question, prompt)
         if (reason := first.reason) is not None:
@@ -191,18 +180,13 @@ class LlmJudge(Judge):
             raise JudgeFailureError(Failure(Cause.MALFORMED, message))
         task = TASKS[question.kind]
         shown = tuple(task.texts(question).values())
-        reply = RawReply(completion.text, shown, self._legacy_text)
-        return task.parse(reply, question)
+        return task.parse(RawReply(completion.text, shown, self._legacy_text), question)
 
     def priced(self, usage: Usage, prompt: ModelPrompt, text: str) -> Usage:
-        """Return the usage with its cost; None if no price is known.
-
-        If the server reports no tokens, the cost is that of an estimate, so that a budget holds.
-        """
         if self._price is None:
             return replace(usage, cost_usd=None)
         counted = usage
-        if not usage.prompt_tokens and not usage.completion_tokens:
+        if not usage.prompt_tokens and not usage.completion_tokens:  # a budget holds all the same
             counted = replace(
                 usage,
                 prompt_tokens=estimated_tokens(prompt.system + prompt.user),

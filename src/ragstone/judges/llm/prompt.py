@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ragstone.errors import InputError, Problem, nearest
 
@@ -21,16 +22,15 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[^{}\n]+)?)\}")
 _SHORTEST_MARKER = 8
 
 
-@dataclass(frozen=True)
-class Placeholders:
+class Placeholders(NamedTuple):
     """The placeholders of a kind's prompt.
 
     An option is a line that is used only if it is chosen; its text is a section of its name.
     """
 
     required: frozenset[str]
-    optional: frozenset[str] = frozenset()
-    options: frozenset[str] = frozenset()
+    optional: frozenset[str]
+    options: frozenset[str]
 
 
 def _placeholders(required: str, optional: str = "", options: str = "") -> Placeholders:
@@ -65,16 +65,13 @@ class Prompt:
 
     The sample's texts are data, so their placeholders are in the user's part only. Tags are
     inserted as they are, in either part.
-
-    Attributes:
-        options: option -> its text, with `{number}` for its value.
-        source: the whole file, with LF line ends.
     """
 
     kind: str
     system: str
     user: str
     options: Mapping[str, str] = field(repr=False)
+    """Option -> its text, with `{number}` for its value."""
     source: str = field(repr=False)
 
     @classmethod
@@ -140,15 +137,10 @@ class Prompt:
     def filled(
         self, texts: Mapping[str, str], options: Mapping[str, str] = MappingProxyType({})
     ) -> tuple[str, str]:
-        """Return both parts with every placeholder filled; one without a text becomes empty.
-
-        `options` maps each option that is used to its `{number}`.
-        """
-        lines = {
-            name: self.options[name].replace("{number}", number) + "\n"
-            for name, number in options.items()
-        }
-        values = {**texts, **lines}
+        """Return both parts, filled; `options` maps each option that is used to its `{number}`."""
+        values = dict(texts)
+        for name, number in options.items():
+            values[name] = self.options[name].replace("{number}", number) + "\n"
 
         def fill(match: re.Match[str]) -> str:
             return values.get(match[1], "")
@@ -157,10 +149,7 @@ class Prompt:
 
 
 def sections(text: str, names: Collection[str]) -> dict[str, str]:
-    """Return name -> text of the sections with these headings; other headings are text.
-
-    Text before the first one is left out. The last section of a name counts.
-    """
+    """Return name -> text of the sections with these headings; other headings are text."""
     heading = re.compile(rf"^# ({'|'.join(map(re.escape, names))})[ \t]*$", re.MULTILINE)
     parts = heading.split(_FRONT_MATTER.sub("", text))
     return {name: body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
@@ -184,8 +173,8 @@ def retry_text(reason: str) -> str:
 def fenced(texts: Mapping[str, str]) -> dict[str, str]:
     """Return each text between tags of its name: `<contexts-3fa9c1d2> ... </contexts-3fa9c1d2>`.
 
-    The marker is the start of the text's SHA-256, long enough to be in none of the texts: no text
-    can close a fence. The same contexts always have the same marker, for providers' prompt caches.
+    The marker is the start of the text's SHA-256, for providers' prompt caches, and so long that it
+    is in none of the texts: no text can close a fence.
     """
     found: dict[str, str] = {}
     for name, text in texts.items():

@@ -56,7 +56,7 @@ _REFUSAL = re.compile(
 
 
 def storable(text: str) -> str:
-    """Return the text with lone surrogates replaced: they cannot be stored or sent."""
+    """Replace lone surrogates: they cannot be stored or sent."""
     return text if text.isascii() else _SURROGATE.sub(MARK, text)
 
 
@@ -74,42 +74,33 @@ def is_refusal(text: str) -> bool:
 
 @dataclass(frozen=True)
 class RawReply:
-    """A reply as the model wrote it.
-
-    Attributes:
-        shown: the texts that the model was shown; a reply that repeats one does not count.
-        legacy_text: whether the plain text of promptfoo's older prompts is read too.
-    """
+    """A reply as the model wrote it, and the texts that it was shown: repeating one is no reply."""
 
     text: str
     shown: Sequence[str] = ()
     legacy_text: bool = False
+    """Whether the plain text of promptfoo's older prompts is read too."""
 
     def unusable(
         self, cause: Cause, message: str, returned: tuple[PartialVerdict, ...] = ()
     ) -> JudgeFailureError:
         return JudgeFailureError(Failure(cause, message, returned, raw=storable(self.text)))
 
+    def malformed(self, message: str) -> JudgeFailureError:
+        begins = quoted(storable(self.text).strip())
+        return self.unusable(Cause.MALFORMED, f"{message}; the reply begins {begins!r}")
+
 
 def parse_value(reply: RawReply, accept: Callable[[object], T | None]) -> T:
     """Return what `accept` reads in the JSON of a reply; it returns None for another form."""
     read = accept(_json_value(reply))
     if read is None:
-        raise _malformed(reply, NO_JSON)
+        raise reply.malformed(NO_JSON)
     return read
 
 
-def _malformed(reply: RawReply, message: str) -> JudgeFailureError:
-    begins = quoted(storable(reply.text).strip())
-    return reply.unusable(Cause.MALFORMED, f"{message}; the reply begins {begins!r}")
-
-
 def _json_value(reply: RawReply) -> object:
-    """Return the one JSON value of a reply; keys are in lower case, without gaps.
-
-    A value in a fence or after thoughts may be a quotation of what the judge was shown, so it does
-    not count if it is in there. Without any JSON the reply may be a refusal.
-    """
+    """Return the one JSON value of a reply; keys are in lower case, without gaps."""
     text = storable(reply.text).strip().removeprefix("\ufeff").strip()
     try:
         return _DECODER.decode(text)
@@ -123,32 +114,29 @@ def _json_value(reply: RawReply) -> object:
     try:
         value = _DECODER.decode(text)
     except RecursionError:
-        raise _malformed(reply, "its JSON is nested too deeply") from None
+        raise reply.malformed("its JSON is nested too deeply") from None
     except ValueError as error:
         if _JSON.search(text):
-            raise _malformed(reply, f"it is not one JSON value ({error})") from None
+            raise reply.malformed(f"it is not one JSON value ({error})") from None
         if is_refusal(text):
             message = f"the judge refused: {quoted(text)}"
             raise reply.unusable(Cause.REFUSAL, message) from None
-        raise _malformed(reply, NO_JSON) from None
-    bare = "".join(text.split())
+        raise reply.malformed(NO_JSON) from None
+    bare = "".join(text.split())  # in a fence or after thoughts, it may quote what was shown
     if any(bare in "".join(other.split()) for other in reply.shown):
-        raise _malformed(reply, "it only repeats what the judge was shown")
+        raise reply.malformed("it only repeats what the judge was shown")
     return value
 
 
 def _without_thoughts(text: str, shown: Sequence[str]) -> str:
-    """Return what follows the last closing tag of thoughts, which begin the text.
-
-    Tags that a shown text contains as well do not count: the reply may quote it.
-    """
+    """Return what follows the last closing tag of thoughts, which begin the text."""
     tags = list(_THOUGHT_TAG.finditer(text))
     ends = [tag.end() for tag in tags if tag[1]]
     if not ends or (not tags[0][1] and text[: tags[0].start()].strip()):
         return text
     written = {tag[0].lower() for tag in tags}
     if any(tag in other.lower() for other in shown for tag in written):
-        return text
+        return text  # the reply may quote it
     return text[ends[-1] :].strip()
 
 
@@ -169,7 +157,6 @@ def one_line_at(fields: Mapping[str, object], *keys: str) -> str:
 
 
 def read_word(written: object, words: Mapping[str, T]) -> T | None:
-    """Return the meaning of a word in any case, with gaps of any kind, and in bold or quotes."""
     if isinstance(written, str):
         if written in words:  # nearly always
             return words[written]
@@ -202,6 +189,10 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant,
 """Texts may contain line breaks."""
 
 
+# Plain text of promptfoo's older prompts, which its plan for RAGAS reads where JSON is missing.
+# Only the policy `promptfoo-plan` reads it, and not with `--strict-json`. Words around an answer
+# may change it, so a reply is read only if all its lines have one of the known forms.
+
 MARKER = "final verdict for each statement in order:"
 """Case-insensitive prefix of the verdicts, which end in full stops."""
 
@@ -216,12 +207,9 @@ _REASON = re.compile(r"(?:reason|explanation)\s*:", re.IGNORECASE)
 
 
 def statements_in_text(text: str) -> tuple[str, ...] | None:
-    """Return the entries of a numbered or bulleted list; None if the text is anything else.
-
-    One line that ends with a colon may introduce it.
-    """
+    """Return the entries of a numbered or bulleted list; None if the text is anything else."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if lines and lines[0].endswith(":"):
+    if lines and lines[0].endswith(":"):  # it introduces the list
         lines = lines[1:]
     listed = [_NUMBERED.fullmatch(line) or _BULLETED.fullmatch(line) for line in lines]
     entries = [(entry[1], entry[2].strip()) for entry in listed if entry and entry[2].strip()]
@@ -233,7 +221,7 @@ def statements_in_text(text: str) -> tuple[str, ...] | None:
 
 
 def verdicts_in_text(text: str) -> tuple[tuple[int | None, str], ...] | None:
-    """Return the number of each verdict, None without any, and its word; None without verdicts.
+    """Return the number, if any, and the word of each verdict; None without verdicts.
 
     They follow the marker, else they are `yes` or `no` after `Verdict:` or a line's number.
     """

@@ -68,7 +68,7 @@ def verdict_schema(partial: bool) -> Schema:
 
 
 def queries_schema(count: int) -> Schema:
-    """Return the schema of `count` queries: each has a key, so that none can be left out."""
+    # each has a key, so that none can be left out
     queries = _object(**{str(number): _TEXT for number in range(1, count + 1)})
     return {"title": "queries", **_object(commits=_YES_NO, queries=queries)}
 
@@ -107,7 +107,6 @@ SCHEMAS: Mapping[str, Schema] = MappingProxyType(
 )
 """Kind of question -> the schema of its reply; the count of queries and the levels are examples."""
 
-
 Q = TypeVar("Q")
 
 FEWEST_WORDS = 3
@@ -122,28 +121,23 @@ _CONTENT = re.compile(r"\b(?:\w{4,}|\d+)\b")
 
 @dataclass(frozen=True)
 class JudgeTask(Generic[Q]):
-    """How one kind of question is put to a model, and how its reply is parsed.
-
-    Attributes:
-        texts: the texts for the prompt's placeholders, the sample's texts fenced.
-        parse: the value of a reply; raises JudgeFailureError.
-        schema: the JSON schema of the reply.
-        options: the prompt's options that are used, each with its number or "".
-        doubt: what a parsed reply seems to leave out, for the one retry; None if nothing.
-    """
+    """How one kind of question is put to a model, and how its reply is parsed."""
 
     texts: Callable[[Q], dict[str, str]]
+    """The texts for the prompt's placeholders, the sample's texts fenced."""
     parse: Callable[[RawReply, Q], object]
     schema: Callable[[Q], Schema]
     options: Callable[[Q], dict[str, str]] = lambda _: {}
+    """The prompt's options that are used, each with its number or ""."""
     doubt: Callable[[Q, Any], str | None] = lambda _question, _value: None
+    """What a parsed reply seems to leave out, for the one retry."""
 
 
 def uncovered(sentences: Sequence[Sentence], claims: Sequence[str]) -> tuple[str, ...]:
-    """Return the sentences that state something and have no claim.
+    """Estimate which sentences state something and have no claim, and rather miss one.
 
-    An estimate that rather misses one: a sentence has a claim if a quarter of its longer words and
-    figures are in any claim, and one of those that only this sentence has, at least its beginning.
+    A sentence has a claim if a quarter of its longer words and figures are in any claim, and one of
+    those that only this sentence has, at least its beginning.
     """
     covered = {word for claim in claims for word in _CONTENT.findall(claim.casefold())}
     begun = {word[:BEGINNING] for word in covered}
@@ -198,14 +192,10 @@ def _verdict_lines(question: Explain) -> str:
 
 
 def _grade_texts(question: GradeContexts) -> dict[str, str]:
-    texts = fenced(
-        {
-            "contexts": _numbered_texts(question.contexts),
-            "query": question.query,
-            "statements": question.answer,
-        }
-    )
-    return {"answer": texts.pop("statements"), **texts}
+    contexts = _numbered_texts(question.contexts)
+    texts = {"contexts": contexts, "query": question.query, "statements": question.answer}
+    found = fenced(texts)
+    return {"answer": found.pop("statements"), **found}
 
 
 def _rating_texts(question: RateResponse) -> dict[str, str]:
@@ -301,4 +291,3 @@ TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
         ),
     }
 )
-"""Kind of question -> its task."""
