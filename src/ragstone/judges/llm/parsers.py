@@ -41,7 +41,7 @@ from ragstone.types.reply import PartialVerdict
 V = TypeVar("V")
 
 Quote = tuple[int | None, str]
-"""The number of the quoted context, from 1 (None if not given), and the words."""
+"""The number of the quoted context, from 1, and the words."""
 
 _NUMBER = re.compile(
     r"\s*(?:(?:claim|statement|context|sentence|passage)[\s_]*)?[#\[(]?([0-9]{1,9})[\].):]?\s*",
@@ -51,53 +51,38 @@ _LINE_NUMBER = re.compile(r"\s*(?:(?:claim|statement)\s*)?#?[0-9]{1,4}[.):]\s+",
 
 
 class ReplyMismatchError(Exception):
-    """A reply does not have exactly one item for each thing; the message describes how."""
+    """A reply does not have exactly one item for each thing."""
 
 
 class Item(NamedTuple, Generic[V]):
-    """One item as written.
-
-    Attributes:
-        number: the number that it names, or a text if that cannot be read; None if it names none.
-        written: its label as written; None if there is none.
-        value: the meaning of the label; None if it has none.
-        text: the claim that it repeats.
-    """
+    """One item as written."""
 
     number: int | str | None = None
+    """The number that it names, or a text if that cannot be read."""
     written: str | None = None
+    """Its label, and under `value` what it means."""
     value: V | None = None
     reason: str | None = None
     text: str | None = None
+    """The claim that it repeats."""
     quotes: tuple[Quote, ...] = ()
 
 
 @dataclass(frozen=True)
 class ItemFormat(Generic[V]):
-    """The keys and words of one kind of item; keys are in lower case, without gaps.
-
-    Attributes:
-        lists: the key of the list of items is one of these.
-        labels: keys of an item's label; all that are present must mean the same.
-        numbers: keys of an item's number; all that are present must agree.
-        texts: keys of the text that an item repeats; such a key may have the number instead.
-        notes: other keys, which do not change the label.
-        words: word in lower case, with single spaces -> its meaning.
-    """
+    """The keys and words of one kind of item; keys and words are in lower case, without gaps."""
 
     lists: tuple[str, ...]
     labels: tuple[str, ...]
+    """All that are present must mean the same, and all `numbers` must agree."""
     numbers: tuple[str, ...]
     texts: tuple[str, ...]
+    """Keys of the text that an item repeats; such a key may have the number instead."""
     notes: tuple[str, ...]
     words: Mapping[str, V]
 
     def items(self, value: object, expected: int) -> tuple[Item[V], ...] | None:
-        """Return the items of a JSON value; None if it is not a list of such items.
-
-        The list is the whole value, or the only one of an object. Items may be labels only. If one
-        is expected, it may be without a list.
-        """
+        """Return the items of a JSON value; None if it is not a list of such items."""
         if is_object(value):
             if len(value) == 1 and (key := next(iter(value))) in self.lists:
                 value = value[key]
@@ -143,7 +128,6 @@ class ItemFormat(Generic[V]):
 
 
 def number_in(written: object) -> int | str:
-    """Return the number in a JSON value, else the value as text."""
     if isinstance(written, str):
         match = _NUMBER.fullmatch(written)
         return int(match[1]) if match else storable(written)
@@ -165,7 +149,6 @@ def reason_at(fields: Mapping[str, object]) -> str | None:
 
 
 def quotes_at(evidence: object) -> list[Quote]:
-    """Return the quotes of evidence: texts, or objects with the text and its context's number."""
     quotes: list[Quote] = []
     for entry in evidence if is_list(evidence) else [evidence]:
         fields = entry if is_object(entry) else {"quote": entry}
@@ -181,7 +164,7 @@ def in_order(
     """Return one item for each of the `expected` things, in their order.
 
     They are matched by the numbers that they name, from 1 or all from 0, else by the texts that
-    they repeat, else by position. A text beside a number must be that of the same thing.
+    they repeat, else by position.
     """
     thing = of.removesuffix("s")
     if len(items) != expected:
@@ -234,16 +217,7 @@ _LABELS = {word: label for label, words in _WORDS.items() for word in words.spli
 _VERDICTS = ItemFormat(
     lists=("verdicts", "statements", "claims"),
     labels=("label", "verdict"),
-    numbers=(
-        "claim",
-        "claimnumber",
-        "claimid",
-        "statement",
-        "statementid",
-        "number",
-        "index",
-        "id",
-    ),
+    numbers=tuple("claim claimnumber claimid statement statementid number index id".split()),
     texts=("claim", "statement", "text"),
     notes=("reason", "evidence"),
     words=MappingProxyType({**_LABELS, **{label.value: label for label in Label}}),
@@ -305,11 +279,7 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
 def find_evidence(
     quotes: Sequence[Quote], contexts: Sequence[str], finders: dict[int, QuoteFinder]
 ) -> tuple[Evidence, ...]:
-    """Find each quote in the context that it names, else in the others.
-
-    A quote that is in none is not verified and has no position. `finders` caches one finder per
-    context.
-    """
+    """Find each quote in the context that it names, else in the others."""
     evidence: list[Evidence] = []
     for number, words in quotes if contexts else ():
         named = number - 1 if number and 1 <= number <= len(contexts) else 0
@@ -317,10 +287,9 @@ def find_evidence(
             if context not in finders:
                 finders[context] = QuoteFinder(contexts[context])
             if span := finders[context].find(words):
+                start, end = span
                 evidence.append(
-                    Evidence(
-                        context=context, start=span[0], end=span[1], quote=words, verified=True
-                    )
+                    Evidence(context=context, start=start, end=end, quote=words, verified=True)
                 )
                 break
         else:
@@ -337,9 +306,8 @@ def parse_grades(reply: RawReply, expected: int, *, of: str) -> tuple[Grade, ...
     grades: list[Grade] = []
     for item in ordered:
         if item.value is None:
-            seen = (
-                f"{quoted(item.written)!r} is not a grade" if item.written else "a grade is missing"
-            )
+            word = item.written
+            seen = f"{quoted(word)!r} is not a grade" if word else "a grade is missing"
             raise reply.unusable(Cause.MALFORMED, seen)
         grades.append(Grade(relevant=item.value, reason=item.reason))
     return tuple(grades)
@@ -352,7 +320,6 @@ PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 """A text that is none: a blank to fill in, a word for nothing, or a verdict."""
-_ABSTAINS: Mapping[str, bool] = MappingProxyType({"abstains": True, "answers": False})
 _EVADES: Mapping[str, Mapping[str, bool]] = MappingProxyType(
     {"noncommittal": YES_OR_NO, "commits": {word: not yes for word, yes in YES_OR_NO.items()}}
 )
@@ -364,7 +331,7 @@ _CLAIM = ("claim", "statement", "truth", "fact", "text")
 
 
 def parse_claims(reply: RawReply, source: str = "") -> tuple[str, ...]:
-    """Return the claims of a reply; refusals are claims only if their `source` refuses as well."""
+    """Return the claims; refusals are claims only if their `source` refuses as well."""
 
     def accept(value: object) -> tuple[str, ...] | None:
         if is_object(value) and len(value) == 1:
@@ -382,7 +349,6 @@ def parse_claims(reply: RawReply, source: str = "") -> tuple[str, ...]:
 
 
 def _texts(entries: object, *keys: str) -> tuple[str, ...] | None:
-    """Return the texts of a list, each by itself or as the only value of an object."""
     if not is_list(entries):
         return None
     texts: list[str] = []
@@ -443,10 +409,6 @@ def parse_found(reply: RawReply, question: FindAnswer) -> FoundAnswer:
 
 
 def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
-    """Return the questions of a reply, each text on one line.
-
-    Quotes stay as they are, because they are looked up. A question without a query is left out.
-    """
 
     def draft(entry: object) -> DraftQuestion | None:
         fields = known_object(entry, "query", "reference", "claims", "quotes")
@@ -474,8 +436,9 @@ def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
 
 
 def parse_abstention(reply: RawReply) -> bool:
+    words = {"abstains": True, "answers": False}
     return parse_value(
-        reply, lambda value: read_word((known_object(value, "label") or {}).get("label"), _ABSTAINS)
+        reply, lambda value: read_word((known_object(value, "label") or {}).get("label"), words)
     )
 
 
