@@ -46,6 +46,7 @@ _NORMAL_END = re.compile(
 )
 
 
+FILTERED = "the provider's content filter stopped the reply"
 _FILTERS = ("filter", "safety", "prohibited", "blocklist", "refusal", "recitation", "spii", "guard")
 
 

@@ -20,6 +20,7 @@ from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.batches import NO_QUOTA, BatchQueue, BatchRun, OpenAIBatches
 from ragstone.judges.llm.model import (
+    FILTERED,
     Completion,
     Embedder,
     Model,
@@ -368,7 +369,7 @@ class OpenAICompatibleModel(Model, Embedder):
         choice = chat.choices[0]
         refusal = choice.message.refusal or None
         if is_filtered(choice.finish_reason):
-            refusal = refusal or "the provider's content filter stopped the reply"
+            refusal = refusal or FILTERED
         return Completion(
             text=choice.message.content or "",
             refusal=refusal,
