@@ -11,8 +11,7 @@ from ragstone._internal.text import span
 from ragstone.evaluation.preflight import has_batch_api
 from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.base import Judge, outcome_of
-from ragstone.judges.dry_run import LEAST, MOST, Guess
-from ragstone.judges.factory import make_judge
+from ragstone.judges.factory import LEAST, MOST, Guess, make_judge
 from ragstone.judges.llm.batches import DISCOUNT
 from ragstone.metrics import Metric
 from ragstone.types.config import Plan

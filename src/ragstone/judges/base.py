@@ -113,68 +113,47 @@ class JudgeWrapper(Judge):
         self.tags = judge.tags
         self._parts = (judge,)
 
+    def judge_for(self, kind: str) -> Judge:
+        """Return the judge that answers questions of that kind."""
+        del kind
+        return self.judge
+
     def takes(self, kind: str) -> bool:
-        """Return whether the wrapped judge takes it."""
-        return self.judge.takes(kind)
+        """Return whether the judge for that kind takes it."""
+        return self.judge_for(kind).takes(kind)
 
     def identity(self, kind: str) -> str | None:
-        """Return the identity of the wrapped judge."""
-        return self.judge.identity(kind)
+        """Return the identity of the judge for that kind."""
+        return self.judge_for(kind).identity(kind)
 
     def setup(self, kind: str) -> str | None:
-        """Return the setup of the wrapped judge."""
-        return self.judge.setup(kind)
+        """Return the setup of the judge for that kind."""
+        return self.judge_for(kind).setup(kind)
 
 
-class MultiJudge(Judge):
-    """A judge around several judges; it has no identity unless a subclass gives it one."""
-
-    def __init__(self, judges: Iterable[Judge]) -> None:
-        self.judges = tuple(judges)
-        self.tags = frozenset(tag for judge in self.judges for tag in judge.tags)
-        self._parts = self.judges
-
-    def setups(self, kind: str) -> list[str] | None:
-        """Return the setup of each judge, or its name without one; None if all have none."""
-        found = [judge.setup(kind) for judge in self.judges]
-        named = [own or judge.name for own, judge in zip(found, self.judges, strict=True)]
-        return named if any(found) else None
-
-
-class RouterJudge(MultiJudge):
+class RouterJudge(JudgeWrapper):
     """Asks the judge in `routes` for a kind of question, else `default`, whose name it has."""
 
     def __init__(self, routes: Mapping[str, Judge], default: Judge) -> None:
-        super().__init__((default, *routes.values()))
+        super().__init__(default)
         self._routes = dict(routes)
-        self._default = default
-        self.name = default.name
         parts = [default.description]
         for kind, judge in sorted(routes.items()):
             what = f" ({judge.description})" if judge.description else ""
             parts.append(f"{kind} by {judge.name}{what}")
         self.description = "; ".join(filter(None, parts))
+        self.tags = default.tags.union(*(judge.tags for judge in routes.values()))
+        self._parts = (default, *routes.values())
         if default.kinds is not None:
             self.kinds = frozenset(filter(self.takes, default.kinds | routes.keys()))
 
-    def takes(self, kind: str) -> bool:
-        """Return whether the judge for that kind takes it."""
-        return self._judge(kind).takes(kind)
-
-    def identity(self, kind: str) -> str | None:
-        """Return the identity of the judge for that kind."""
-        return self._judge(kind).identity(kind)
-
-    def setup(self, kind: str) -> str | None:
-        """Return the setup of the judge for that kind."""
-        return self._judge(kind).setup(kind)
+    def judge_for(self, kind: str) -> Judge:
+        """Return the judge in `routes`, else the default."""
+        return self._routes.get(kind, self.judge)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Ask the judge for that kind."""
-        return await reply_of(self._judge(question.kind), question)
-
-    def _judge(self, kind: str) -> Judge:
-        return self._routes.get(kind, self._default)
+        return await reply_of(self.judge_for(question.kind), question)
 
 
 class ReplayJudge(Judge):

@@ -121,9 +121,10 @@ class SplitJudge(JudgeWrapper):
             note = f"the answer was sought in {len(windows)} windows"
             found = await self._in_windows(question, "contexts", windows, first_found, note)
             return cast("Reply[T]", found)
-        if isinstance(question, RateResponse):
-            texts = (question.query, question.response, question.reference or "")
-            tokens = sum(map(estimated_tokens, (*texts, *(question.contexts or ()))))
+        rated: object = question
+        if isinstance(rated, RateResponse):
+            texts = (rated.query, rated.response, rated.reference or "", *(rated.contexts or ()))
+            tokens = sum(map(estimated_tokens, texts))
             if tokens > self._room:
                 message = (
                     f"the texts to rate take about {tokens:,} tokens, more than half of the "

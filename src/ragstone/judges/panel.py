@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar, cast
 from ragstone._internal.concurrency import gather
 from ragstone._internal.text import count
 from ragstone.errors import Cause, QuestionNotSupportedError, UsageError
-from ragstone.judges.base import Judge, MultiJudge, Pending, outcome_of, reply_of
+from ragstone.judges.base import Judge, Pending, outcome_of, reply_of
 from ragstone.judges.spec import CASCADE
 from ragstone.types.claim import FoundAnswer, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
@@ -101,6 +101,23 @@ def _rating(votes: Sequence[Rating], scale: Sequence[int]) -> tuple[object, tupl
     return first, (note,) if apart > 1 or lower != upper else ()
 
 
+class MultiJudge(Judge):
+    def __init__(self, judges: Iterable[Judge]) -> None:
+        self.judges = tuple(judges)
+        self.tags = frozenset(tag for judge in self.judges for tag in judge.tags)
+        self._parts = self.judges
+
+    def setups(self, kind: str) -> list[str] | None:
+        """Return the setup of each judge, or its name without one; None if all have none."""
+        found = [judge.setup(kind) for judge in self.judges]
+        named = [own or judge.name for own, judge in zip(found, self.judges, strict=True)]
+        return named if any(found) else None
+
+    def identity(self, kind: str) -> str | None:
+        known = all(judge.identity(kind) for judge in self.judges)
+        return self.setup(kind) if known else None
+
+
 class PanelJudge(MultiJudge):
     """Asks all its judges to verify, grade or rate, and returns the majority's answer.
 
@@ -124,10 +141,6 @@ class PanelJudge(MultiJudge):
 
     def takes(self, kind: str) -> bool:
         return all(judge.takes(kind) for judge in self.judges)
-
-    def identity(self, kind: str) -> str | None:
-        found = [judge.identity(kind) for judge in self.judges]
-        return json.dumps(found) if all(found) else None
 
     def setup(self, kind: str) -> str | None:
         found = self.setups(kind)
@@ -243,10 +256,6 @@ class CascadeJudge(MultiJudge):
     def takes(self, kind: str) -> bool:
         needed = all if kind == VerifyClaims.kind else any
         return needed(judge.takes(kind) for judge in self.judges)
-
-    def identity(self, kind: str) -> str | None:
-        known = all(judge.identity(kind) for judge in self.judges)
-        return self.setup(kind) if known else None
 
     def setup(self, kind: str) -> str | None:
         if (found := self.setups(kind)) is None:

@@ -94,8 +94,8 @@ class RequestError(BaseModel):
 class Record(BaseModel):
     """What is stored about a batch: first without the provider's id `batch`, then with it."""
 
-    path: Path = Field(Path(), exclude=True)
-    status: str = Field("", exclude=True)
+    path: Path = Field(default=Path(), exclude=True)
+    status: str = Field(default="", exclude=True)
     """How far it is, for people."""
     judge: str
     token: str

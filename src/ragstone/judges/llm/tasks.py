@@ -23,20 +23,8 @@ from ragstone.judges.llm.parsers import (
 from ragstone.judges.llm.prompt import fenced
 from ragstone.judges.llm.replies import RawReply
 from ragstone.judges.offline.claims import extract_claims
+from ragstone.types import questions
 from ragstone.types.claim import Claim
-from ragstone.types.questions import (
-    DetectAbstention,
-    Explain,
-    ExtractClaims,
-    ExtractTruths,
-    FindAnswer,
-    GenerateQueries,
-    GradeContexts,
-    GradeSentences,
-    RateResponse,
-    VerifyClaims,
-    WriteQuestions,
-)
 
 Schema: TypeAlias = Mapping[str, object]
 
@@ -167,7 +155,7 @@ def _sentences(response: str) -> tuple[Sentence, ...]:
     return split_sentences(response)
 
 
-def _parse_claims(reply: RawReply, question: ExtractClaims) -> tuple[Claim, ...]:
+def _parse_claims(reply: RawReply, question: questions.ExtractClaims) -> tuple[Claim, ...]:
     spans = [(sentence.start, sentence.end) for sentence in _sentences(question.response)]
     return tuple(
         Claim(text=claim, span=find_quote(claim, question.response, spans))
@@ -175,7 +163,7 @@ def _parse_claims(reply: RawReply, question: ExtractClaims) -> tuple[Claim, ...]
     )
 
 
-def _doubt_claims(question: ExtractClaims, claims: Sequence[Claim]) -> str | None:
+def _doubt_claims(question: questions.ExtractClaims, claims: Sequence[Claim]) -> str | None:
     if not claims:
         states = extract_claims(question.response)
         return "no claim was found in a response that seems to make statements" if states else None
@@ -183,7 +171,7 @@ def _doubt_claims(question: ExtractClaims, claims: Sequence[Claim]) -> str | Non
     return f"no claim was found in: {' '.join(left)}" if left else None
 
 
-def _verdict_lines(question: Explain) -> str:
+def _verdict_lines(question: questions.Explain) -> str:
     claims = zip(question.claims, question.labels, question.reasons, strict=True)
     return _numbered_lines(
         f"{label}: {claim}" + (f" ({' '.join(reason.split())})" if reason else "")
@@ -191,14 +179,14 @@ def _verdict_lines(question: Explain) -> str:
     )
 
 
-def _grade_texts(question: GradeContexts) -> dict[str, str]:
+def _grade_texts(question: questions.GradeContexts) -> dict[str, str]:
     contexts = _numbered_texts(question.contexts)
     texts = {"contexts": contexts, "query": question.query, "statements": question.answer}
     found = fenced(texts)
     return {"answer": found.pop("statements"), **found}
 
 
-def _rating_texts(question: RateResponse) -> dict[str, str]:
+def _rating_texts(question: questions.RateResponse) -> dict[str, str]:
     optional: dict[str, str] = {}  # followed by an empty line
     if question.contexts is not None:
         optional["contexts"] = _numbered_texts(question.contexts)
@@ -211,7 +199,7 @@ def _rating_texts(question: RateResponse) -> dict[str, str]:
     return {**texts, **empty, **spaced, "criteria": question.criteria, "levels": levels}
 
 
-def _passage_texts(question: WriteQuestions) -> dict[str, str]:
+def _passage_texts(question: questions.WriteQuestions) -> dict[str, str]:
     queries = {"queries": _numbered_lines(question.avoid)} if question.avoid else {}
     texts = fenced({"passages": _numbered_texts(question.passages), **queries})
     return {
@@ -222,13 +210,13 @@ def _passage_texts(question: WriteQuestions) -> dict[str, str]:
 
 TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
     {
-        ExtractClaims.kind: JudgeTask[ExtractClaims](
+        questions.ExtractClaims.kind: JudgeTask[questions.ExtractClaims](
             texts=lambda q: fenced({"query": q.query, "response": q.response}),
             parse=_parse_claims,
             schema=lambda _: SCHEMAS["extract_claims"],
             doubt=_doubt_claims,
         ),
-        VerifyClaims.kind: JudgeTask[VerifyClaims](
+        questions.VerifyClaims.kind: JudgeTask[questions.VerifyClaims](
             texts=lambda q: fenced(
                 {"contexts": _numbered_texts(q.contexts), "claims": _numbered_lines(q.claims)}
             ),
@@ -236,49 +224,49 @@ TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
             schema=lambda q: verdict_schema(q.partial),
             options=lambda q: {"partial": ""} if q.partial else {},
         ),
-        ExtractTruths.kind: JudgeTask[ExtractTruths](
+        questions.ExtractTruths.kind: JudgeTask[questions.ExtractTruths](
             texts=lambda q: fenced({"context": q.context}),
             parse=lambda reply, q: parse_claims(reply, q.context)[: q.limit],
             schema=lambda _: SCHEMAS["extract_truths"],
             options=lambda q: {"limit": str(q.limit)} if q.limit else {},
         ),
-        Explain.kind: JudgeTask[Explain](
+        questions.Explain.kind: JudgeTask[questions.Explain](
             texts=lambda q: fenced({"verdicts": _verdict_lines(q)}),
             parse=lambda reply, _: parse_explanation(reply),
             schema=lambda _: SCHEMAS["explain"],
         ),
-        GradeContexts.kind: JudgeTask[GradeContexts](
+        questions.GradeContexts.kind: JudgeTask[questions.GradeContexts](
             texts=_grade_texts,
             parse=lambda reply, q: parse_grades(reply, len(q.contexts), of="contexts"),
             schema=lambda _: SCHEMAS["grade_contexts"],
         ),
-        GradeSentences.kind: JudgeTask[GradeSentences](
+        questions.GradeSentences.kind: JudgeTask[questions.GradeSentences](
             texts=lambda q: fenced({"sentences": _numbered_lines(q.sentences), "query": q.query}),
             parse=lambda reply, q: parse_grades(reply, len(q.sentences), of="sentences"),
             schema=lambda _: SCHEMAS["grade_sentences"],
         ),
-        GenerateQueries.kind: JudgeTask[GenerateQueries](
+        questions.GenerateQueries.kind: JudgeTask[questions.GenerateQueries](
             texts=lambda q: fenced({"response": q.response}),
             parse=lambda reply, _: parse_queries(reply),
             schema=lambda q: queries_schema(q.count),
             options=lambda q: {"count": str(q.count)},
         ),
-        DetectAbstention.kind: JudgeTask[DetectAbstention](
+        questions.DetectAbstention.kind: JudgeTask[questions.DetectAbstention](
             texts=lambda q: fenced({"query": q.query, "response": q.response}),
             parse=lambda reply, _: parse_abstention(reply),
             schema=lambda _: SCHEMAS["detect_abstention"],
         ),
-        RateResponse.kind: JudgeTask[RateResponse](
+        questions.RateResponse.kind: JudgeTask[questions.RateResponse](
             texts=_rating_texts,
             parse=lambda reply, _: parse_rating(reply),
             schema=lambda q: rating_schema([level for level, _ in q.levels]),
         ),
-        FindAnswer.kind: JudgeTask[FindAnswer](
+        questions.FindAnswer.kind: JudgeTask[questions.FindAnswer](
             texts=lambda q: fenced({"contexts": _numbered_texts(q.contexts), "query": q.query}),
             parse=parse_found,
             schema=lambda _: SCHEMAS["find_answer"],
         ),
-        WriteQuestions.kind: JudgeTask[WriteQuestions](
+        questions.WriteQuestions.kind: JudgeTask[questions.WriteQuestions](
             texts=_passage_texts,
             parse=lambda reply, q: parse_drafts(reply)[: q.count],
             schema=lambda _: SCHEMAS["write_questions"],
