@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from tests.cases import each_case
 
-from ragstone.judges.llm.parsers import (
+from ragstone.judges.llm.replies import (
+    RawReply,
     parse_abstention,
     parse_claims,
     parse_explanation,
@@ -14,7 +15,6 @@ from ragstone.judges.llm.parsers import (
     parse_rating,
     parse_verdicts,
 )
-from ragstone.judges.llm.replies import RawReply
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError
 

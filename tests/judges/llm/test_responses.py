@@ -5,7 +5,8 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsers import (
+from ragstone.judges.llm.replies import (
+    RawReply,
     parse_abstention,
     parse_claims,
     parse_explanation,
@@ -13,7 +14,6 @@ from ragstone.judges.llm.parsers import (
     parse_queries,
     parse_rating,
 )
-from ragstone.judges.llm.replies import RawReply
 from ragstone.types.claim import FoundAnswer, GeneratedQueries, Rating
 from ragstone.types.questions import FindAnswer
 from ragstone.types.reply import Failure, JudgeFailureError

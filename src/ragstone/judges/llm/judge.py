@@ -17,13 +17,15 @@ from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price, pai
 from ragstone.judges.llm.prompt import (
     INCOMPLETE,
     PLACEHOLDERS,
+    SCHEMAS,
     TAG,
+    TASKS,
     Prompt,
     retry_source,
     retry_text,
+    verdict_schema,
 )
 from ragstone.judges.llm.replies import RawReply, storable
-from ragstone.judges.llm.tasks import SCHEMAS, TASKS, verdict_schema
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, Question
