@@ -181,7 +181,7 @@ class PydanticAiModel(Model):
         parameters = _parameters(self._wire, prompt.schema)
         try:
             if self._batches:
-                made = await _in_batch(self._wire, self._batches, request, settings, parameters)
+                made = await self._in_batch(self._batches, request, settings, parameters)
             else:
                 response = await model_request(
                     self._wire,
@@ -208,6 +208,31 @@ class PydanticAiModel(Model):
             failed = CallError(Cause.MALFORMED, message)
             failed.lost = True
             raise failed from None
+
+    async def _in_batch(
+        self,
+        batches: BatchQueue,
+        request: "ModelRequest",
+        settings: Mapping[str, object],
+        parameters: "ModelRequestParameters",
+    ) -> Completion:
+        from pydantic_ai.models.batch import BatchRequest, BatchResult
+
+        untimed = {name: of for name, of in settings.items() if name not in _TIMES}
+        single = BatchRequest(
+            custom_id="request",
+            messages=[request],
+            model_settings=cast("ModelSettings", untimed),
+            model_request_parameters=parameters,
+        )
+        encoded = await self._wire.batch_encode(single)
+        if betas := from_json(encoded.group).get("betas"):
+            batches.api.headers["anthropic-beta"] = ",".join(betas)
+        reply = await batches.send(from_json(encoded.body))
+        status = from_json(reply.content)["type"]
+        result = BatchResult(custom_id="request", status=status, body=reply.content.decode())
+        completion = _completion(self._wire.batch_decode(result, single))
+        return replace(completion, usage=replace(completion.usage, calls=reply.tries))
 
     def _translated(self, error: "AgentRunError") -> RagstoneError:
         from pydantic_ai import exceptions as foreign
@@ -242,32 +267,6 @@ class PydanticAiModel(Model):
         cause = Cause.RATE_LIMITED if limited else Cause.UNREACHABLE
         wait = error.retry_after if isinstance(error, foreign.ModelAPIError) else None
         return retry_after(cause, message, wait)
-
-
-async def _in_batch(
-    wire: "Wire",
-    batches: BatchQueue,
-    request: "ModelRequest",
-    settings: Mapping[str, object],
-    parameters: "ModelRequestParameters",
-) -> Completion:
-    from pydantic_ai.models.batch import BatchRequest, BatchResult
-
-    untimed = {name: of for name, of in settings.items() if name not in _TIMES}
-    single = BatchRequest(
-        custom_id="request",
-        messages=[request],
-        model_settings=cast("ModelSettings", untimed),
-        model_request_parameters=parameters,
-    )
-    encoded = await wire.batch_encode(single)
-    if betas := from_json(encoded.group).get("betas"):
-        batches.api.headers["anthropic-beta"] = ",".join(betas)
-    reply = await batches.send(from_json(encoded.body))
-    status = from_json(reply.content)["type"]
-    result = BatchResult(custom_id="request", status=status, body=reply.content.decode())
-    completion = _completion(wire.batch_decode(result, single))
-    return replace(completion, usage=replace(completion.usage, calls=reply.tries))
 
 
 def _url(wire: "Wire") -> str | None:

@@ -67,8 +67,7 @@ _REFUSAL = re.compile(
 )
 
 
-def storable(text: str) -> str:
-    """Replace lone surrogates: they cannot be stored or sent."""
+def storable(text: str) -> str:  # lone surrogates cannot be stored or sent
     return text if text.isascii() else _SURROGATE.sub(MARK, text)
 
 
@@ -260,8 +259,6 @@ def verdicts_in_text(text: str) -> tuple[tuple[int | None, str], ...] | None:
     return tuple(verdicts) if verdicts and number is None else None
 
 
-V = TypeVar("V")
-
 Quote = tuple[int | None, str]
 """The number of the quoted context, from 1, and the words."""
 
@@ -276,14 +273,14 @@ class ReplyMismatchError(Exception):
     """A reply does not have exactly one item for each thing."""
 
 
-class Item(NamedTuple, Generic[V]):
+class Item(NamedTuple, Generic[T]):
     """One item as written."""
 
     number: int | str | None = None
     """The number that it names, or a text if that cannot be read."""
     written: str | None = None
     """Its label, and under `value` what it means."""
-    value: V | None = None
+    value: T | None = None
     reason: str | None = None
     text: str | None = None
     """The claim that it repeats."""
@@ -291,7 +288,7 @@ class Item(NamedTuple, Generic[V]):
 
 
 @dataclass(frozen=True)
-class ItemFormat(Generic[V]):
+class ItemFormat(Generic[T]):
     """The keys and words of one kind of item; keys and words are in lower case, without gaps."""
 
     lists: tuple[str, ...]
@@ -301,9 +298,9 @@ class ItemFormat(Generic[V]):
     texts: tuple[str, ...]
     """Keys of the text that an item repeats; such a key may have the number instead."""
     notes: tuple[str, ...]
-    words: Mapping[str, V]
+    words: Mapping[str, T]
 
-    def items(self, value: object, expected: int) -> tuple[Item[V], ...] | None:
+    def items(self, value: object, expected: int) -> tuple[Item[T], ...] | None:
         """Return the items of a JSON value; None if it is not a list of such items."""
         if is_object(value):
             if len(value) == 1 and (key := next(iter(value))) in self.lists:
@@ -323,7 +320,7 @@ class ItemFormat(Generic[V]):
         )
         return items if not items or any(labelled) else None
 
-    def _item(self, entry: object) -> Item[V]:
+    def _item(self, entry: object) -> Item[T]:
         if not is_object(entry):
             return Item(written=_as_written(entry), value=read_word(entry, self.words))
         labels = [entry[key] for key in self.labels if key in entry]
@@ -381,8 +378,8 @@ def quotes_at(evidence: object) -> list[Quote]:
 
 
 def in_order(
-    items: Sequence[Item[V]], expected: int, name: str, of: str, texts: Sequence[str] = ()
-) -> Sequence[Item[V]]:
+    items: Sequence[Item[T]], expected: int, name: str, of: str, texts: Sequence[str] = ()
+) -> Sequence[Item[T]]:
     """Return one item for each of the `expected` things, in their order.
 
     They are matched by the numbers that they name, from 1 or all from 0, else by the texts that
@@ -542,10 +539,6 @@ PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 """A text that is none: a blank to fill in, a word for nothing, or a verdict."""
-_EVADES: Mapping[str, Mapping[str, bool]] = MappingProxyType(
-    {"noncommittal": YES_OR_NO, "commits": {word: not yes for word, yes in YES_OR_NO.items()}}
-)
-"""Key -> whether a response evades the question, by the word under the key."""
 _DIGITS = re.compile("[0-9]{1,4}")
 _LEVEL = re.compile("-?[0-9]{1,9}")
 _CLAIMS = ("claims", "statements", "truths", "facts")
@@ -603,7 +596,9 @@ def parse_explanation(reply: RawReply) -> str:
 def parse_queries(reply: RawReply) -> GeneratedQueries:
     def accept(value: object) -> GeneratedQueries | None:
         fields = known_object(value, "commits", "noncommittal", "queries") or {}
-        evades = {read_word(fields[key], _EVADES[key]) for key in _EVADES if key in fields}
+        commits = {word: not yes for word, yes in YES_OR_NO.items()}
+        words = {"noncommittal": YES_OR_NO, "commits": commits}
+        evades = {read_word(fields[key], words[key]) for key in words if key in fields}
         queries = fields.get("queries")
         if is_object(queries) and all(map(_DIGITS.fullmatch, queries)):
             queries = [queries[key] for key in sorted(queries, key=int)]
