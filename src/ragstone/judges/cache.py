@@ -77,7 +77,20 @@ class ReplyCache:
         make_folder(path.parent)
         self._writing = _connect(path)
         try:
-            _create_table(self._writing)
+            # only one of several processes creates the table
+            self._writing.execute("BEGIN IMMEDIATE")
+            layout = int(self._writing.execute("PRAGMA user_version").fetchone()[0])
+            schema = self._writing.execute("SELECT name FROM sqlite_master")
+            tables = {name for (name,) in schema}
+            if not tables and layout == 0:
+                self._writing.execute(_TABLE)
+                self._writing.execute(f"PRAGMA user_version = {LAYOUT}")
+            elif "replies" not in tables or layout == 0:
+                raise UsageError("it is the database of another program")
+            elif layout != LAYOUT:
+                wrote = f"layout {layout}, this version has {LAYOUT}"
+                raise UsageError(f"another version of ragstone wrote it ({wrote})")
+            self._writing.execute("COMMIT")
             use_wal(self._writing, marker="replies")
             self._writing.execute("PRAGMA synchronous = NORMAL")
             self._reading = _connect(path)
@@ -162,22 +175,6 @@ def _checksum(key: bytes, texts: Iterable[bytes | None]) -> int:
 def _connect(path: Path) -> sqlite3.Connection:
     # opened in one thread, used in another: never in two at once
     return sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
-
-
-def _create_table(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")  # only one of several processes creates it
-    layout = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    if not tables and layout == 0:
-        connection.execute(_TABLE)
-        connection.execute(f"PRAGMA user_version = {LAYOUT}")
-    elif "replies" not in tables or layout == 0:
-        raise UsageError("it is the database of another program")
-    elif layout != LAYOUT:
-        raise UsageError(
-            f"another version of ragstone wrote it (layout {layout}, this version has {LAYOUT})"
-        )
-    connection.execute("COMMIT")
 
 
 class CachedJudge(JudgeWrapper):

@@ -52,10 +52,6 @@ class Attempt(Generic[T]):
     doubt: str | None = None
 
     @property
-    def reply(self) -> Reply[T] | None:
-        return self.outcome if isinstance(self.outcome, Reply) else None
-
-    @property
     def reason(self) -> str | None:
         """Why to ask again; None if that cannot help: connections were retried already."""
         if isinstance(self.outcome, Reply):
@@ -73,13 +69,13 @@ def better_reply(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
         if second.reason is None:
             failure = replace(one, message=f"{one.message}; asking again failed: {two.message}")
         raise JudgeFailureError(replace(failure, usage=usage, attempts=2))
-    best, doubt = (one, first.doubt) if isinstance(one, Reply) else (second.reply, second.doubt)
+    best, doubt = (one, first.doubt) if isinstance(one, Reply) else (two, second.doubt)
     if isinstance(one, Reply) and isinstance(two, Reply):  # only claims are doubted
         fuller = len(cast("Sized", two.value)) > len(cast("Sized", one.value))
         if fuller or not second.doubt:
             best, doubt = two, second.doubt
-    assert best is not None
-    final = second.reply is not None or second.reason is not None
+    assert isinstance(best, Reply)
+    final = isinstance(two, Reply) or second.reason is not None
     notes = best.notes
     if doubt:
         notes = (*notes, f"{doubt} ({'asked twice' if final else 'asking again failed'})")
@@ -172,17 +168,21 @@ class LlmJudge(Judge):
 
     def _parsed(self, question: Question[T], completion: Completion) -> object:
         if completion.refusal is not None:
-            message = f"the judge refused: {one_line(completion.refusal, 200)}"
-            raise JudgeFailureError(Failure(Cause.REFUSAL, message))
-        if completion.truncated:
+            cause, message = (
+                Cause.REFUSAL,
+                f"the judge refused: {one_line(completion.refusal, 200)}",
+            )
+        elif completion.truncated:
+            cause = Cause.TRUNCATED
             message = "the reply was cut off, usually by the token limit; increase --max-tokens"
-            raise JudgeFailureError(Failure(Cause.TRUNCATED, message))
-        if (length := len(completion.text)) > LONGEST_REPLY:  # parsing would block other calls
+        elif (length := len(completion.text)) > LONGEST_REPLY:  # parsing would block other calls
+            cause = Cause.MALFORMED
             message = f"the reply has {length:,} characters; at most {LONGEST_REPLY:,} are read"
-            raise JudgeFailureError(Failure(Cause.MALFORMED, message))
-        task = TASKS[question.kind]
-        shown = tuple(task.texts(question).values())
-        return task.parse(RawReply(completion.text, shown, self._legacy_text), question)
+        else:
+            task = TASKS[question.kind]
+            shown = tuple(task.texts(question).values())
+            return task.parse(RawReply(completion.text, shown, self._legacy_text), question)
+        raise JudgeFailureError(Failure(cause, message))
 
     def priced(self, usage: Usage, prompt: ModelPrompt, text: str) -> Usage:
         if self._price is None:

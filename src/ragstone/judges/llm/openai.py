@@ -93,24 +93,19 @@ class Provider:
         return {"api-key": key} if self.name == "azure" else {"Authorization": f"Bearer {key}"}
 
 
-_ALL = (
+_PROVIDERS = (
     Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
     Provider("azure", None, "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
     Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    Provider(
-        "gemini",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "GEMINI_API_KEY",
-    ),
+    Provider("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
     Provider("ollama", "http://localhost:11434/v1", None),
     Provider("lmstudio", "http://localhost:1234/v1", None),
     Provider("vllm", "http://localhost:8000/v1", None),
 )
-
-PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each in _ALL})
+PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each in _PROVIDERS})
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -271,11 +266,10 @@ class OpenAICompatibleModel(Model, Embedder):
         self.name = f"{provider.name}:{model}"
         self.url = public_url(base)
         self.identity = json.dumps([provider.name, model, self.url, provider.version, temperature])
-        self._model = model
+        self._model, self._temperature = model, temperature
         self._chat = provider.url_of(base, model, "chat/completions")
         self._embeddings = provider.url_of(base, model, "embeddings")
         self._headers = provider.headers(key)
-        self._temperature = temperature
         self._dialect = Dialect.of(provider.name, model)
         self._answered = False
         self._with = f"with the key in {provider.key}" if key else "without a key"

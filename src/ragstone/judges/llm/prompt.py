@@ -67,9 +67,7 @@ PLACEHOLDERS: Mapping[str, Placeholders] = MappingProxyType(
         "rate_response": _placeholders("criteria levels response", "query contexts reference"),
         "find_answer": _placeholders("contexts query"),
         "write_questions": _placeholders(
-            "passages",
-            "avoid",
-            options="single multi compare unanswerable brief language count",
+            "passages", "avoid", "single multi compare unanswerable brief language count"
         ),
     }
 )
@@ -228,22 +226,26 @@ def _label(*labels: str) -> Schema:
     return {"enum": list(labels), "type": "string"}
 
 
+def _reply(title: str, **keys: Schema) -> Schema:
+    return {"title": title, **_object(**keys)}
+
+
 def verdict_schema(partial: bool) -> Schema:
     some = ("PARTIALLY_SUPPORTED",) if partial else ()
     label = _label("SUPPORTED", *some, "CONTRADICTED", "NOT_ENOUGH_INFO")
     verdict = _object(claim=_NUMBER, reason=_TEXT, evidence=_list(_QUOTE), label=label)
-    return {"title": "verdicts", **_object(verdicts=_list(verdict))}
+    return _reply("verdicts", verdicts=_list(verdict))
 
 
 def queries_schema(count: int) -> Schema:
     # each has a key, so that none can be left out
     queries = _object(**{str(number): _TEXT for number in range(1, count + 1)})
-    return {"title": "queries", **_object(commits=_YES_NO, queries=queries)}
+    return _reply("queries", commits=_YES_NO, queries=queries)
 
 
 def rating_schema(levels: Sequence[int]) -> Schema:
     level = {"enum": list(levels), "type": "integer"}
-    return {"title": "rating", **_object(reason=_TEXT, level=level)}
+    return _reply("rating", reason=_TEXT, level=level)
 
 
 _QUOTE = _object(context=_NUMBER, quote=_TEXT)
@@ -254,23 +256,17 @@ _GRADE = _object(number=_NUMBER, relevant=_YES_NO)
 
 SCHEMAS: Mapping[str, Schema] = MappingProxyType(
     {
-        "extract_claims": {"title": "claims", **_object(claims=_list(_TEXT))},
+        "extract_claims": _reply("claims", claims=_list(_TEXT)),
         "verify_claims": verdict_schema(partial=False),
-        "extract_truths": {"title": "truths", **_object(truths=_list(_TEXT))},
-        "explain": {"title": "explanation", **_object(explanation=_TEXT)},
-        "grade_contexts": {"title": "grades", **_object(grades=_list(_REASONED))},
-        "grade_sentences": {"title": "grades", **_object(grades=_list(_GRADE))},
+        "extract_truths": _reply("truths", truths=_list(_TEXT)),
+        "explain": _reply("explanation", explanation=_TEXT),
+        "grade_contexts": _reply("grades", grades=_list(_REASONED)),
+        "grade_sentences": _reply("grades", grades=_list(_GRADE)),
         "generate_queries": queries_schema(1),
-        "detect_abstention": {
-            "title": "abstention",
-            **_object(label=_label("ANSWERS", "ABSTAINS")),
-        },
+        "detect_abstention": _reply("abstention", label=_label("ANSWERS", "ABSTAINS")),
         "rate_response": rating_schema((1, 2)),
-        "find_answer": {
-            "title": "found",
-            **_object(answer=_TEXT, evidence=_list(_QUOTE), found=_YES_NO),
-        },
-        "write_questions": {"title": "questions", **_object(questions=_list(_DRAFT))},
+        "find_answer": _reply("found", answer=_TEXT, evidence=_list(_QUOTE), found=_YES_NO),
+        "write_questions": _reply("questions", questions=_list(_DRAFT)),
     }
 )
 """Kind of question -> the schema of its reply; the count of queries and the levels are examples."""
@@ -382,10 +378,8 @@ def _rating_texts(question: questions.RateResponse) -> dict[str, str]:
 def _passage_texts(question: questions.WriteQuestions) -> dict[str, str]:
     queries = {"queries": _numbered_lines(question.avoid)} if question.avoid else {}
     texts = fenced({"passages": _numbered_texts(question.passages), **queries})
-    return {
-        "passages": texts["passages"],
-        "avoid": f"\n\n{texts['queries']}" if queries else "",
-    }
+    avoid = f"\n\n{texts['queries']}" if queries else ""
+    return {"passages": texts["passages"], "avoid": avoid}
 
 
 TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
