@@ -168,10 +168,8 @@ class LlmJudge(Judge):
 
     def _parsed(self, question: Question[T], completion: Completion) -> object:
         if completion.refusal is not None:
-            cause, message = (
-                Cause.REFUSAL,
-                f"the judge refused: {one_line(completion.refusal, 200)}",
-            )
+            cause = Cause.REFUSAL
+            message = f"the judge refused: {one_line(completion.refusal, 200)}"
         elif completion.truncated:
             cause = Cause.TRUNCATED
             message = "the reply was cut off, usually by the token limit; increase --max-tokens"
