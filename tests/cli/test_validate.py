@@ -8,8 +8,7 @@ from ragstone.cli.commands.validate import ANSWERED, accepted_metrics
 from ragstone.demo.questions import DATASET
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import Evaluation, load_data
-from ragstone.judges.dry_run import LEAST
-from ragstone.judges.factory import make_judge
+from ragstone.judges.factory import LEAST, make_judge
 from ragstone.metrics import catalogue
 from ragstone.types.config import DEFAULT_API, Plan
 

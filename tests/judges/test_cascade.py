@@ -5,8 +5,7 @@ import pytest
 import ragstone
 from ragstone.errors import Cause, QuestionNotSupportedError
 from ragstone.judges.base import Judge, ScriptedJudge, outcome_of
-from ragstone.judges.cascade import CascadeJudge
-from ragstone.judges.panel import PanelJudge
+from ragstone.judges.panel import CascadeJudge, PanelJudge
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import ExtractClaims, GradeContexts, VerifyClaims
 from ragstone.types.reply import CascadeStats, Failure, JudgeFailureError, PartialVerdict

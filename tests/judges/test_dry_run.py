@@ -6,7 +6,7 @@ from tests.cases import each_case
 
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.dry_run import LEAST, MOST, DryRunJudge, Guess
+from ragstone.judges.factory import LEAST, MOST, DryRunJudge, Guess
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price
 from ragstone.types.claim import Label

@@ -10,14 +10,12 @@ from ragstone.errors import Cause, InputError, UnknownNameError, UsageError
 from ragstone.judges.base import RouterJudge
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
-from ragstone.judges.cascade import CascadeJudge
-from ragstone.judges.dry_run import LEAST, MOST, DryRunJudge
-from ragstone.judges.factory import make_judge
+from ragstone.judges.factory import LEAST, MOST, DryRunJudge, make_judge
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import Price
 from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.offline import OfflineJudge
-from ragstone.judges.panel import PanelJudge
+from ragstone.judges.panel import CascadeJudge, PanelJudge
 from ragstone.types.config import Plan
 from ragstone.types.questions import TextSimilarity
 

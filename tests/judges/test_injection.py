@@ -10,7 +10,7 @@ from ragstone.errors import Cause
 from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt
-from ragstone.judges.llm.tasks import TASKS
+from ragstone.judges.llm.prompt import TASKS
 from ragstone.metrics import get
 from ragstone.types.claim import Label
 from ragstone.types.questions import (

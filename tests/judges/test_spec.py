@@ -24,7 +24,7 @@ def test_a_name_has_a_provider_a_model_and_options() -> None:
     name = JudgeSpec.of("local:C:/models/nli,labels=a/b,threshold=0.7")
     assert (name.provider, name.model) == ("local", "C:/models/nli")
     assert dict(name.options) == {"labels": "a/b", "threshold": "0.7"}
-    assert JudgeSpec.of("offline") == JudgeSpec("", "offline")
+    assert JudgeSpec.of("offline") == JudgeSpec("", "offline", {})
 
 
 def test_a_cascade_is_of_two() -> None:

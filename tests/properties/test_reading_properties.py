@@ -8,9 +8,13 @@ from tests.judges.llm.raw_reply import raw
 
 from ragstone._internal.sentences import QuoteFinder, find_quote, split_sentences
 from ragstone.errors import Cause
-from ragstone.judges.llm.replies import RawReply
-from ragstone.judges.llm.responses import PLACEHOLDER, parse_claims, parse_explanation
-from ragstone.judges.llm.verdicts import parse_verdicts
+from ragstone.judges.llm.replies import (
+    PLACEHOLDER,
+    RawReply,
+    parse_claims,
+    parse_explanation,
+    parse_verdicts,
+)
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.judges.llm.replies import RawReply
-from ragstone.judges.llm.verdicts import parse_grades, parse_verdicts
+from ragstone.judges.llm.replies import RawReply, parse_grades, parse_verdicts
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError

@@ -56,8 +56,7 @@ from ragstone.evaluation.workers import (
     each_row_costs,
 )
 from ragstone.judges.base import Judge, RouterJudge
-from ragstone.judges.dry_run import LEAST
-from ragstone.judges.factory import REPLIES, make_judge
+from ragstone.judges.factory import LEAST, REPLIES, make_judge
 from ragstone.judges.llm.batches import BatchRun
 from ragstone.judges.llm.model import UNTRACED, RowScorer, Tracing
 from ragstone.metrics import GROUPS, Metric, load_plugin, select

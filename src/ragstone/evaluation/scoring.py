@@ -28,8 +28,7 @@ from ragstone._internal.text import quoted, span
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, RagstoneError
 from ragstone.evaluation.preflight import has_batch_api
 from ragstone.judges.base import Judge, ReplayJudge, outcome_of
-from ragstone.judges.dry_run import LEAST, MOST, Guess
-from ragstone.judges.factory import make_judge
+from ragstone.judges.factory import LEAST, MOST, Guess, make_judge
 from ragstone.judges.llm.batches import DISCOUNT
 from ragstone.judges.llm.model import RowScorer
 from ragstone.judges.offline.claims import extract_claims

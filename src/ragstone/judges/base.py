@@ -5,7 +5,7 @@ ReplayJudge answers from a transcript, ScriptedJudge from a table: for rescoring
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
@@ -51,30 +51,19 @@ class Judge(AsyncResource, ABC):
 
     @abstractmethod
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Answer one question, by `return question.reply(value)`.
-
-        Raises:
-            JudgeError: there is no answer to this question.
-            QuestionNotSupportedError: this judge does not take that kind of question.
-        """
+        """Answer one question, by `return question.reply(value)`, or raise a JudgeError."""
 
     def takes(self, kind: str) -> bool:
         """Return whether it takes questions of that kind."""
         return self.kinds is None or kind in self.kinds
 
     def identity(self, kind: str) -> str | None:
-        """Return everything but the question that affects its replies; None to cache nothing.
-
-        The model, its place and options, and the prompt: replies are cached under it.
-        """
+        """Return what affects its replies: model, options, prompt. None to cache nothing."""
         del kind
         return None
 
     def setup(self, kind: str) -> str | None:
-        """Return what distinguishes it from another setup of the same name, for a run's record.
-
-        Unlike the identity, judges whose replies are not cached may have one.
-        """
+        """Return the identity for a run's record, also of a judge whose replies are not cached."""
         return self.identity(kind)
 
 
@@ -84,13 +73,7 @@ class Pending(Failure):
 
 
 async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
-    """Return a judge's reply, or its failure as a value.
-
-    An exception in a judge that is not part of ragstone fails the question.
-
-    Raises:
-        QuestionNotSupportedError: the judge does not take that kind of question.
-    """
+    """Return a judge's reply, or its failure as a value; QuestionNotSupportedError is raised."""
     try:
         reply = await judge.answer(question)
     except CallError as error:
@@ -130,79 +113,51 @@ class JudgeWrapper(Judge):
         self.tags = judge.tags
         self._parts = (judge,)
 
-    def takes(self, kind: str) -> bool:
-        """Return whether the wrapped judge takes it."""
-        return self.judge.takes(kind)
-
-    def identity(self, kind: str) -> str | None:
-        """Return the identity of the wrapped judge."""
-        return self.judge.identity(kind)
-
-    def setup(self, kind: str) -> str | None:
-        """Return the setup of the wrapped judge."""
-        return self.judge.setup(kind)
-
-
-class MultiJudge(Judge):
-    """A judge around several judges; it has no identity unless a subclass gives it one."""
-
-    def __init__(self, judges: Iterable[Judge]) -> None:
-        self.judges = tuple(judges)
-        self.tags = frozenset(tag for judge in self.judges for tag in judge.tags)
-        self._parts = self.judges
-
-    def setups(self, kind: str) -> list[str] | None:
-        """Return the setup of each judge, or its name without one; None if all have none."""
-        found = [judge.setup(kind) for judge in self.judges]
-        named = [own or judge.name for own, judge in zip(found, self.judges, strict=True)]
-        return named if any(found) else None
-
-
-class RouterJudge(MultiJudge):
-    """Asks the judge in `routes` for a kind of question, else `default`.
-
-    It has the name of the default, because a plan names that one; its description has the others.
-    """
-
-    def __init__(self, routes: Mapping[str, Judge], default: Judge) -> None:
-        super().__init__((default, *routes.values()))
-        self._routes = dict(routes)
-        self._default = default
-        self.name = default.name
-        parts = [default.description] if default.description else []
-        for kind, judge in sorted(routes.items()):
-            what = f" ({judge.description})" if judge.description else ""
-            parts.append(f"{kind} by {judge.name}{what}")
-        self.description = "; ".join(parts)
-        if default.kinds is not None:
-            taken = {kind for kind in routes if self.takes(kind)}
-            self.kinds = frozenset(default.kinds - routes.keys() | taken)
+    def judge_for(self, kind: str) -> Judge:
+        """Return the judge that answers questions of that kind."""
+        del kind
+        return self.judge
 
     def takes(self, kind: str) -> bool:
         """Return whether the judge for that kind takes it."""
-        return self._judge(kind).takes(kind)
+        return self.judge_for(kind).takes(kind)
 
     def identity(self, kind: str) -> str | None:
         """Return the identity of the judge for that kind."""
-        return self._judge(kind).identity(kind)
+        return self.judge_for(kind).identity(kind)
 
     def setup(self, kind: str) -> str | None:
         """Return the setup of the judge for that kind."""
-        return self._judge(kind).setup(kind)
+        return self.judge_for(kind).setup(kind)
+
+
+class RouterJudge(JudgeWrapper):
+    """Asks the judge in `routes` for a kind of question, else `default`, whose name it has."""
+
+    def __init__(self, routes: Mapping[str, Judge], default: Judge) -> None:
+        super().__init__(default)
+        self._routes = dict(routes)
+        parts = [default.description]
+        for kind, judge in sorted(routes.items()):
+            what = f" ({judge.description})" if judge.description else ""
+            parts.append(f"{kind} by {judge.name}{what}")
+        self.description = "; ".join(filter(None, parts))
+        self.tags = default.tags.union(*(judge.tags for judge in routes.values()))
+        self._parts = (default, *routes.values())
+        if default.kinds is not None:
+            self.kinds = frozenset(filter(self.takes, default.kinds | routes.keys()))
+
+    def judge_for(self, kind: str) -> Judge:
+        """Return the judge in `routes`, else the default."""
+        return self._routes.get(kind, self.judge)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Ask the judge for that kind."""
-        return await reply_of(self._judge(question.kind), question)
-
-    def _judge(self, kind: str) -> Judge:
-        return self._routes.get(kind, self._default)
+        return await reply_of(self.judge_for(question.kind), question)
 
 
 class ReplayJudge(Judge):
-    """Answers from recorded exchanges, and fails as they did; nothing is spent.
-
-    If a question was asked several times, its first answer counts, else its first failure.
-    """
+    """Answers from recorded exchanges, the first answer to a question, else its first failure."""
 
     name = "replay"
     description = "the recorded answers of an earlier run"
@@ -210,10 +165,8 @@ class ReplayJudge(Judge):
     def __init__(self, exchanges: Iterable[Exchange]) -> None:
         self._recorded: dict[str, Outcome[object]] = {}
         for exchange in exchanges:
-            known = self._recorded.get(exchange.key)
-            if known is None or (
-                isinstance(known, Failure) and isinstance(exchange.outcome, Reply)
-            ):
+            known = self._recorded.setdefault(exchange.key, exchange.outcome)
+            if isinstance(known, Failure) and isinstance(exchange.outcome, Reply):
                 self._recorded[exchange.key] = exchange.outcome
 
     async def answer(self, question: Question[T]) -> Reply[T]:
@@ -238,11 +191,10 @@ class ReplayJudge(Judge):
 
 
 class ScriptedJudge(Judge):
-    """Answers each kind of question from a table.
+    """Answers each kind of question from a table, and lists the questions in `asked`.
 
     `answers` maps a kind to its answer, to a dict of question key to answer, or to a function of
-    the question that returns its answer. A Reply is returned as it is, a Failure is raised. Each
-    answer takes `seconds`. `asked` is the list of questions, `under_way` counts those in progress.
+    the question that returns its answer. A Reply is returned as it is, a Failure is raised.
     """
 
     description = "prepared answers"
@@ -264,7 +216,7 @@ class ScriptedJudge(Judge):
         self._identity = identity
 
     def identity(self, kind: str) -> str | None:
-        """Return the identity that it was given, for any kind."""
+        """Return the same identity for any kind."""
         del kind
         return self._identity
 
@@ -278,18 +230,14 @@ class ScriptedJudge(Judge):
             await asyncio.sleep(self._seconds)
         finally:
             self.under_way -= 1
-        answer = self._look_up(question)
+        answer = self.answers[question.kind]
+        if callable(answer):
+            answer = answer(question)
+        elif isinstance(answer, dict):
+            by_key = cast("dict[str, object]", answer)
+            answer = by_key.get(question.key, Failure(Cause.REFUSAL, "not in the script"))
         if isinstance(answer, Failure):
             raise JudgeFailureError(answer)
         if isinstance(answer, Reply):
             return cast("Reply[T]", answer)
         return question.reply(answer, Usage(calls=1))
-
-    def _look_up(self, question: Question[T]) -> object:
-        answer = self.answers[question.kind]
-        if callable(answer):
-            return cast("Callable[[Question[T]], object]", answer)(question)
-        if isinstance(answer, dict):
-            by_key = cast("dict[str, object]", answer)
-            return by_key.get(question.key, Failure(Cause.REFUSAL, "not in the script"))
-        return answer

@@ -49,10 +49,7 @@ _Verdicts: TypeAlias = tuple[Verdict, ...]
 
 
 def estimated_tokens(text: str) -> int:
-    """Estimate a text's tokens: one per 4 characters, or per character in scripts like Chinese.
-
-    For plans and budgets: off by a tenth for English prose, more for other texts.
-    """
+    """Estimate a text's tokens: one per 4 characters, or per character in scripts like Chinese."""
     wide = 0 if text.isascii() else len(_WIDE.findall(text))
     return wide + (len(text) - wide + 3) // 4
 
@@ -67,10 +64,7 @@ class Piece:
 
 
 def windows_of(contexts: Sequence[str], room: int, *, most: int | None = None) -> list[list[Piece]]:
-    """Return the contexts, or pieces of long ones, in windows of `room` tokens.
-
-    No window has more than `most` of them.
-    """
+    """Return the contexts, or pieces of long ones, in windows of `room` tokens, `most` in each."""
     windows: list[list[Piece]] = [[]]
     left = room
     for number, context in enumerate(contexts):
@@ -99,12 +93,11 @@ def pieces_of(context: str, number: int, room: int) -> list[Piece]:
 
 
 class SplitJudge(JudgeWrapper):
-    """Splits questions that are too long for a prompt, asks the parts at once, joins the answers.
+    """Asks questions that are too long for a prompt in parts, and joins the answers.
 
     A claim is verified against every window of contexts: supported in one is supported, else
-    contradicted in one is contradicted. A context that is longer than a window is graded in
-    pieces, and relevant if one of them is. An answer is found if one window has it. Ratings are
-    never split.
+    contradicted in one is contradicted. A context longer than a window is relevant if one of its
+    pieces is. An answer is found if one window has it. Ratings are never split.
     """
 
     def __init__(self, judge: Judge, *, context_window: int) -> None:
@@ -113,35 +106,34 @@ class SplitJudge(JudgeWrapper):
         self._room = int(context_window * SHARE)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Ask the question, in parts if needed.
-
-        Raises:
-            JudgeFailureError: a part failed; its failure has the verdicts of the others. Or the
-                texts of a rating are too long.
-            QuestionNotSupportedError: the wrapped judge does not take that kind of question.
-        """
+        """Ask the question; a JudgeFailureError has the verdicts of the parts that did not fail."""
         if isinstance(question, VerifyClaims):
             return cast("Reply[T]", await self._verified(question))
         if isinstance(question, GradeContexts | GradeSentences):
             return cast("Reply[T]", await self._graded(question))
         if isinstance(question, FindAnswer):
-            return cast("Reply[T]", await self._found(question))
-        self._check_room(question)
-        return await reply_of(self.judge, question)
+            windows = windows_of(question.contexts, self._room)
 
-    def _check_room(self, question: object) -> None:
-        if not isinstance(question, RateResponse):
-            return
-        texts = (question.query, question.response, question.reference or "")
-        tokens = sum(map(estimated_tokens, (*texts, *(question.contexts or ()))))
-        if tokens > self._room:
-            message = (
-                f"the texts to rate take about {tokens:,} tokens, more than half of the "
-                f"context window of {self._context_window:,}, and ratings cannot be split; no "
-                "call was made. If the model has a larger window, set --context-window; otherwise "
-                "use fewer or shorter contexts"
-            )
-            raise JudgeFailureError(Failure(Cause.TRUNCATED, message, attempts=0))
+            def first_found(replies: Sequence[FoundAnswer]) -> FoundAnswer:
+                moved = map(_moved, replies, windows)
+                return next((answer for answer in moved if answer.found), replies[0])
+
+            note = f"the answer was sought in {len(windows)} windows"
+            found = await self._in_windows(question, "contexts", windows, first_found, note)
+            return cast("Reply[T]", found)
+        rated: object = question
+        if isinstance(rated, RateResponse):
+            texts = (rated.query, rated.response, rated.reference or "", *(rated.contexts or ()))
+            tokens = sum(map(estimated_tokens, texts))
+            if tokens > self._room:
+                message = (
+                    f"the texts to rate take about {tokens:,} tokens, more than half of the "
+                    f"context window of {self._context_window:,}, and ratings cannot be split; no "
+                    "call was made. If the model has a larger window, set --context-window; "
+                    "otherwise use fewer or shorter contexts"
+                )
+                raise JudgeFailureError(Failure(Cause.TRUNCATED, message, attempts=0))
+        return await reply_of(self.judge, question)
 
     async def _graded(self, question: GradeContexts | GradeSentences) -> Reply[tuple[Grade, ...]]:
         of_contexts = isinstance(question, GradeContexts)
@@ -149,13 +141,6 @@ class SplitJudge(JudgeWrapper):
         if not texts:
             return question.reply(())
         windows = windows_of(texts, self._room, most=MOST)
-        if len(windows) == 1:
-            return await reply_of(self.judge, question)
-        field = "contexts" if of_contexts else "sentences"
-        parts = (
-            question.varied(**{field: tuple(piece.text for piece in window)}) for window in windows
-        )
-        outcomes, usage = await _ask(self.judge, parts)
 
         def joined(replies: Sequence[tuple[Grade, ...]]) -> tuple[Grade, ...]:
             grades: list[list[Grade]] = [[] for _ in texts]
@@ -164,31 +149,29 @@ class SplitJudge(JudgeWrapper):
                     grades[piece.context].append(grade)
             return tuple(next((each for each in some if each.relevant), some[0]) for some in grades)
 
-        outcome = join_outcomes(outcomes, joined, usage)
-        if isinstance(outcome, Failure):
-            raise JudgeFailureError(outcome)
-        notes = [f"the contexts were graded in {len(windows)} windows"] if of_contexts else []
-        return replace(outcome, notes=(*outcome.notes, *notes))
+        if not of_contexts:
+            return await self._in_windows(question, "sentences", windows, joined)
+        note = f"the contexts were graded in {len(windows)} windows"
+        return await self._in_windows(question, "contexts", windows, joined, note)
 
-    async def _found(self, question: FindAnswer) -> Reply[FoundAnswer]:
-        windows = windows_of(question.contexts, self._room)
+    async def _in_windows(
+        self,
+        question: Question[V],
+        field: str,
+        windows: Sequence[Sequence[Piece]],
+        join: Callable[[Sequence[V]], V],
+        *notes: str,
+    ) -> Reply[V]:
         if len(windows) == 1:
             return await reply_of(self.judge, question)
-        parts = (
-            question.varied(contexts=tuple(piece.text for piece in window)) for window in windows
+        outcomes, usage = await _ask(
+            self.judge,
+            (question.varied(**{field: tuple(piece.text for piece in part)}) for part in windows),
         )
-        outcomes, usage = await _ask(self.judge, parts)
-
-        def joined(replies: Sequence[FoundAnswer]) -> FoundAnswer:
-            placed = map(_placed, replies, windows)
-            return next((each for each in placed if each.found), replies[0])
-
-        outcome = join_outcomes(outcomes, joined, usage)
+        outcome = join_outcomes(outcomes, join, usage)
         if isinstance(outcome, Failure):
             raise JudgeFailureError(outcome)
-        return replace(
-            outcome, notes=(*outcome.notes, f"the answer was sought in {len(windows)} windows")
-        )
+        return replace(outcome, notes=(*outcome.notes, *notes))
 
     async def _verified(self, question: VerifyClaims) -> Reply[_Verdicts]:
         if not question.claims:
@@ -206,8 +189,22 @@ class SplitJudge(JudgeWrapper):
             outcomes, lambda parts: tuple(map(_strongest, zip(*parts, strict=True))), usage
         )
         if isinstance(outcome, Failure):
-            returned = [_partial(outcome) for outcome in outcomes]
-            raise JudgeFailureError(replace(outcome, returned=_combined(returned)))
+            parts = [_partial(outcome) for outcome in outcomes]
+            if len(parts) == 1:
+                raise JudgeFailureError(replace(outcome, returned=parts[0]))
+            numbered = [
+                {
+                    item.number: item.verdict
+                    for item in items
+                    if item.number is not None and item.verdict
+                }
+                for items in parts
+            ]
+            returned: list[PartialVerdict] = []
+            for number in sorted(set[int].intersection(*map(set, numbered))):
+                strongest = _strongest([verdicts[number] for verdicts in numbered])
+                returned.append(PartialVerdict(number, strongest.label, strongest))
+            raise JudgeFailureError(replace(outcome, returned=tuple(returned)))
         notes = (f"the contexts were judged in {len(windows)} windows",) if len(windows) > 1 else ()
         return replace(outcome, notes=(*outcome.notes, *notes))
 
@@ -221,7 +218,7 @@ class SplitJudge(JudgeWrapper):
         )
         outcome = join_outcomes(
             outcomes,
-            lambda parts: tuple(_placed(verdict, window) for part in parts for verdict in part),
+            lambda parts: tuple(_moved(verdict, window) for part in parts for verdict in part),
             usage,
         )
         if not isinstance(outcome, Failure):
@@ -231,7 +228,7 @@ class SplitJudge(JudgeWrapper):
         for part, batch in zip(outcomes, batches, strict=True):
             for item in _partial(part):
                 number = None if item.number is None else item.number + first
-                verdict = item.verdict and _placed(item.verdict, window)
+                verdict = item.verdict and _moved(item.verdict, window)
                 returned.append(replace(item, number=number, verdict=verdict))
             first += len(batch)
         return replace(outcome, returned=tuple(returned))
@@ -248,12 +245,9 @@ async def _ask(judge: Judge, parts: Iterable[Question[T]]) -> tuple[Sequence[Out
 def join_outcomes(
     outcomes: Sequence[Outcome[T]], value: Callable[[Sequence[T]], V], usage: Usage
 ) -> Outcome[V]:
-    """Return a reply with the `value` of all replies, or the worst failure, with all raw texts.
+    """Return a reply with the `value` of all replies, or the worst failure, with all raw texts."""
 
-    A part without an answer is worse than one with one verdict too many.
-    """
-
-    def rank(failure: Failure) -> int:
+    def rank(failure: Failure) -> int:  # no answer is worse than one verdict too many
         if failure.cause is Cause.COUNT_MISMATCH:
             return 2
         return 3 if failure.returned else int(failure.cause is Cause.MALFORMED)
@@ -278,7 +272,7 @@ def _strongest(verdicts: Sequence[Verdict]) -> Verdict:
     return min(verdicts, key=lambda verdict: _STRONGEST.index(verdict.label))
 
 
-def _placed(verdict: E, window: Sequence[Piece]) -> E:
+def _moved(verdict: E, window: Sequence[Piece]) -> E:
     if all(piece.start == 0 and piece.context == n for n, piece in enumerate(window)):
         return verdict
     evidence = tuple(
@@ -298,15 +292,3 @@ def _partial(outcome: Outcome[_Verdicts]) -> tuple[PartialVerdict, ...]:
     if isinstance(outcome, Failure):
         return outcome.returned
     return tuple(PartialVerdict(n, each.label, each) for n, each in enumerate(outcome.value, 1))
-
-
-def _combined(windows: Sequence[tuple[PartialVerdict, ...]]) -> tuple[PartialVerdict, ...]:
-    if len(windows) == 1:
-        return windows[0]
-    numbered = [{item.number: item.verdict for item in items if item.verdict} for items in windows]
-    found: list[PartialVerdict] = []
-    shared = set[int | None].intersection(*map(set, numbered))
-    for number in sorted(number for number in shared if number is not None):
-        strongest = _strongest([each[number] for each in numbered])
-        found.append(PartialVerdict(number, strongest.label, strongest))
-    return tuple(found)

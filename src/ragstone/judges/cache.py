@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import sha256
 from math import inf
 from pathlib import Path
-from typing import Self, TypeAlias, TypeVar, cast
+from typing import Self, TypeVar, cast
 from zlib import crc32
 
 from pydantic import TypeAdapter, ValidationError
@@ -32,7 +32,6 @@ USAGE = TypeAdapter(Usage)
 LAYOUT = 2
 """Version of the table, stored in the file as `user_version`."""
 AT_ONCE = 200
-"""Replies written in one transaction, at most."""
 
 _TABLE = """
 CREATE TABLE replies (
@@ -51,21 +50,12 @@ _STORE = """
 INSERT OR REPLACE INTO replies
 VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), ?, ?)"""
 
-StoredRow: TypeAlias = tuple[bytes, bytes, bytes | None, bytes, float, int]
-"""Value, notes, raw and usage as UTF-8, the time and the checksum."""
-
 _log = logging.getLogger("ragstone.judge")
 
 
 @dataclass(frozen=True)
 class CachedReply:
-    """One reply as stored.
-
-    Attributes:
-        value, notes, usage: these parts of a Reply, as JSON.
-        raw: the reply as the model wrote it; None if no model did.
-        stored_at: seconds since 1970.
-    """
+    """A reply as stored: its parts as JSON, and the time in seconds since 1970."""
 
     value: str
     notes: str
@@ -79,9 +69,7 @@ class ReplyCache:
 
     Reads happen in the caller's thread: they take microseconds and do not wait for writes (WAL).
     Replies that arrive during a transaction are written together by the next one, in a thread.
-
-    Attributes:
-        failed: whether the file could not be read or written, so that nothing more is stored.
+    Once the file could not be read or written, it has `failed`, and nothing more is stored.
     """
 
     def __init__(self, file: str | Path) -> None:
@@ -89,7 +77,20 @@ class ReplyCache:
         make_folder(path.parent)
         self._writing = _connect(path)
         try:
-            _create_table(self._writing)
+            # only one of several processes creates the table
+            self._writing.execute("BEGIN IMMEDIATE")
+            layout = int(self._writing.execute("PRAGMA user_version").fetchone()[0])
+            schema = self._writing.execute("SELECT name FROM sqlite_master")
+            tables = {name for (name,) in schema}
+            if not tables and layout == 0:
+                self._writing.execute(_TABLE)
+                self._writing.execute(f"PRAGMA user_version = {LAYOUT}")
+            elif "replies" not in tables or layout == 0:
+                raise UsageError("it is the database of another program")
+            elif layout != LAYOUT:
+                wrote = f"layout {layout}, this version has {LAYOUT}"
+                raise UsageError(f"another version of ragstone wrote it ({wrote})")
+            self._writing.execute("COMMIT")
             use_wal(self._writing, marker="replies")
             self._writing.execute("PRAGMA synchronous = NORMAL")
             self._reading = _connect(path)
@@ -110,10 +111,6 @@ class ReplyCache:
             ) from error
 
     async def find(self, key: bytes) -> CachedReply | None:
-        """Return the reply of a key; None if there is none, or it is damaged or cannot be read.
-
-        The first damaged reply logs a warning.
-        """
         try:
             row = self._reading.execute(_FIND, (key,)).fetchone()
         except sqlite3.Error as error:
@@ -134,23 +131,19 @@ class ReplyCache:
         return None
 
     async def store(self, key: bytes, reply: CachedReply) -> None:
-        """Store a reply; when this returns, it survives the end of the process.
-
-        If the cache cannot be written, one warning is logged and nothing more is stored: the run
-        is worth more than the cache.
-        """
+        """Store a reply; when this returns, it survives the end of the process."""
         if not (self.failed or self._closing):
-            (written,) = self._writes.submit([(key, *_row(key, reply))])
+            raw = None if reply.raw is None else reply.raw.encode()
+            texts = reply.value.encode(), reply.notes.encode(), raw, reply.usage.encode()
+            row = (key, *texts, reply.stored_at, _checksum(key, texts))
+            (written,) = self._writes.submit([row])
             await asyncio.shield(written)  # it is written even if this is cancelled
 
     async def close(self) -> None:
         self._closing = True
         await self._writes.finish()
-        await in_thread(self._close)
-
-    def _close(self) -> None:
-        self._reading.close()
-        self._writing.close()
+        await in_thread(self._reading.close)
+        await in_thread(self._writing.close)
 
     def _write(self, rows: Sequence[tuple[object, ...]]) -> Sequence[None]:
         if not self.failed:
@@ -175,12 +168,6 @@ class ReplyCache:
             )
 
 
-def _row(key: bytes, reply: CachedReply) -> StoredRow:
-    raw = None if reply.raw is None else reply.raw.encode()
-    texts = reply.value.encode(), reply.notes.encode(), raw, reply.usage.encode()
-    return *texts, reply.stored_at, _checksum(key, texts)
-
-
 def _checksum(key: bytes, texts: Iterable[bytes | None]) -> int:
     return crc32(b"\0".join([key, *(b"\1" if text is None else text for text in texts)]))
 
@@ -190,29 +177,12 @@ def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
 
 
-def _create_table(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")  # only one of several processes creates it
-    layout = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    if not tables and layout == 0:
-        connection.execute(_TABLE)
-        connection.execute(f"PRAGMA user_version = {LAYOUT}")
-    elif "replies" not in tables or layout == 0:
-        raise UsageError("it is the database of another program")
-    elif layout != LAYOUT:
-        raise UsageError(
-            f"another version of ragstone wrote it (layout {layout}, this version has {LAYOUT})"
-        )
-    connection.execute("COMMIT")
-
-
 class CachedJudge(JudgeWrapper):
     """Caches replies in a file, by question and the judge's identity.
 
-    A reply is stored before it is returned: the end of the process loses only the calls in
-    progress. Failures are not cached, nor replies of a judge without identity. Rows that ask the
-    same at the same time make one call. Replies stored from the time `paid_since` on count as paid
-    by this evaluation, and in its `budget`: an earlier command collected them from a batch.
+    A reply is stored before it is returned. Failures are not cached, nor replies of a judge without
+    identity. Rows that ask the same at the same time make one call. Replies stored from the time
+    `paid_since` on count in the `budget`: an earlier command collected them from a batch.
     """
 
     _replies: ReplyCache
@@ -247,12 +217,6 @@ class CachedJudge(JudgeWrapper):
             await self._replies.close()
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Return the cached reply, or ask and cache the reply.
-
-        Raises:
-            JudgeError: there is no answer. All who waited for the call get its failure; only if it
-                was cancelled, the next one asks again.
-        """
         identity = self.judge.identity(question.kind)
         if identity is None:
             return await reply_of(self.judge, question)
@@ -265,6 +229,7 @@ class CachedJudge(JudgeWrapper):
                 raise JudgeError(result.cause, str(result))
             if result:
                 return _free(cast("Reply[T]", result))
+        # else the call was cancelled, and the next one that waits asks again
         return await self._find(key, question) or await self._ask(key, question)
 
     async def _find(self, key: bytes, question: Question[T]) -> Reply[T] | None:
@@ -288,8 +253,16 @@ class CachedJudge(JudgeWrapper):
         pending = self._pending[key] = asyncio.get_running_loop().create_future()
         try:
             result = reply = await reply_of(self.judge, question)
-            if cached := _storable(question, reply):
-                await self._replies.store(key, cached)
+            if reply.final and (reply.usage.calls or reply.usage.local_calls):
+                with suppress(ValueError):  # a lone surrogate
+                    cached = CachedReply(
+                        value=question.adapter().dump_json(reply.value).decode(),
+                        notes=TEXTS.dump_json(reply.notes).decode(),
+                        raw=reply.raw and reply.raw.encode().decode(),
+                        usage=USAGE.dump_json(reply.usage).decode(),
+                        stored_at=time.time(),
+                    )
+                    await self._replies.store(key, cached)
         except CallError as error:
             result = error
             raise
@@ -298,23 +271,6 @@ class CachedJudge(JudgeWrapper):
         finally:
             del self._pending[key]
             pending.set_result(result)
-
-
-def _storable(question: Question[T], reply: Reply[T]) -> CachedReply | None:
-    if not reply.final or not (reply.usage.calls or reply.usage.local_calls):
-        return None
-    try:
-        if reply.raw is not None:
-            reply.raw.encode()
-        return CachedReply(
-            value=question.adapter().dump_json(reply.value).decode(),
-            notes=TEXTS.dump_json(reply.notes).decode(),
-            raw=reply.raw,
-            usage=USAGE.dump_json(reply.usage).decode(),
-            stored_at=time.time(),
-        )
-    except ValueError:
-        return None
 
 
 def _free(reply: Reply[T]) -> Reply[T]:

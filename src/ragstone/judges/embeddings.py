@@ -23,10 +23,7 @@ T = TypeVar("T")
 
 
 class EmbeddingJudge(Judge):
-    """Embeds all texts of a question in one call, and answers with their cosines.
-
-    The vectors are not stored: replies are cached and recorded as cosines.
-    """
+    """Embeds all texts of a question in one call, and answers with their cosines."""
 
     kinds = frozenset({TextSimilarity.kind})
 
@@ -34,8 +31,8 @@ class EmbeddingJudge(Judge):
         self, embedder: Embedder, *, price: Price | None = None, budget: Budget | None = None
     ) -> None:
         self.name = embedder.name
-        place = f" at {embedder.url}" if embedder.url else ""
-        self.description = f"cosines of embeddings{place}"
+        at = f" at {embedder.url}" if embedder.url else ""
+        self.description = f"cosines of embeddings{at}"
         self._embedder = embedder
         self._price = price
         self._budget = budget or Budget()
@@ -127,8 +124,7 @@ def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
 
     It is the cosine of their sets of hashed character n-grams: 3 to 5 characters of the words, with
     one space between words and at both ends, and 1 to 3 in Chinese, Japanese and Korean. Case,
-    width and punctuation do not matter. Equal texts have 1.0; texts without a common n-gram, and
-    blank texts, have 0.0.
+    width and punctuation do not matter.
     """
     grams = _grams(text)
     found: list[float] = []

@@ -1,32 +1,42 @@
-"""make_judge: the judge of a plan, with its cache, batches, panel and cascade."""
+"""make_judge: the judge of a plan, which makes no calls in a dry run."""
 
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from pathlib import Path
+from typing import TypeVar, cast
 
 from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone._internal.secrets import remember
 from ragstone._internal.text import public_url
-from ragstone.errors import UnknownNameError, UsageError, nearest
-from ragstone.judges.base import Judge, RouterJudge
-from ragstone.judges.batching import SplitJudge
+from ragstone.errors import QuestionNotSupportedError, UnknownNameError, UsageError, nearest
+from ragstone.judges.base import Judge, JudgeWrapper, RouterJudge
+from ragstone.judges.batching import SplitJudge, estimated_tokens
 from ragstone.judges.cache import CachedJudge
-from ragstone.judges.cascade import CascadeJudge
-from ragstone.judges.dry_run import DryRunJudge, DryRunLocalJudge, DryRunModel, Guess, check_local
 from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge, SimilarityJudge
 from ragstone.judges.llm.batches import DISCOUNT, BatchRun
-from ragstone.judges.llm.judge import LlmJudge
-from ragstone.judges.llm.model import UNTRACED, Model, Price, Tracing, price_of
+from ragstone.judges.llm.judge import LlmJudge, sentences_asked_for
+from ragstone.judges.llm.model import (
+    UNTRACED,
+    Completion,
+    Model,
+    ModelPrompt,
+    Price,
+    Tracing,
+    price_of,
+)
 from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.llm.prompt import Prompt
 from ragstone.judges.llm.pydantic_ai import EXTRAS, PydanticAiModel, provider_class
-from ragstone.judges.local import EntailmentJudge
-from ragstone.judges.local.model import LocalSettings
+from ragstone.judges.local.judge import KINDS, EntailmentJudge
+from ragstone.judges.local.model import LocalSettings, ModelNotDownloadedError, library
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
-from ragstone.judges.panel import PanelJudge
+from ragstone.judges.offline.claims import extract_claims
+from ragstone.judges.panel import CascadeJudge, PanelJudge
 from ragstone.judges.spec import (
     CASCADE,
     LOCAL,
@@ -39,8 +49,127 @@ from ragstone.judges.spec import (
     single_names,
     split_names,
 )
+from ragstone.types import claim, questions
 from ragstone.types.config import Plan
-from ragstone.types.questions import TextSimilarity
+from ragstone.types.reply import Reply, Usage
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Assumptions about replies: claims per sentence, tokens of an item, a judge's confidence."""
+
+    claims: int
+    verdict_tokens: int
+    grade_tokens: int
+    query_tokens: int
+    confidence: float
+
+
+LEAST = Guess(claims=1, verdict_tokens=30, grade_tokens=20, query_tokens=10, confidence=1.0)
+MOST = Guess(claims=2, verdict_tokens=120, grade_tokens=60, query_tokens=30, confidence=0.0)
+"""The bounds of what a run should take."""
+
+
+class DryRunModel(Model):
+    """A model that is never called: it needs no key, extra or network."""
+
+    def __init__(self, name: str) -> None:
+        self.name = self.identity = name
+
+    async def complete(self, prompt: ModelPrompt) -> Completion:
+        raise AssertionError(f"a dry run called {self.name} with {prompt.user!r:.80}")
+
+
+class DryRunJudge(JudgeWrapper):
+    """Replaces an LLM judge: its replies are guesses, with the usage that the LLM might have."""
+
+    def __init__(self, judge: LlmJudge, guess: Guess) -> None:
+        super().__init__(judge)
+        self._llm, self._guess = judge, guess
+
+    async def answer(self, question: questions.Question[T]) -> Reply[T]:
+        if (found := sentences_asked_for(question)) is not None:
+            return question.reply(found)
+        prompt = self._llm.prompt(question)
+        value, completion_tokens = self._guessed(question)
+        usage = Usage(
+            calls=1,
+            prompt_tokens=estimated_tokens(prompt.system + prompt.user),
+            completion_tokens=completion_tokens,
+        )
+        return question.reply(value, self._llm.priced(usage, prompt, ""))
+
+    def _guessed(self, question: object) -> tuple[object, int]:
+        guess = self._guess
+        match question:
+            case questions.ExtractClaims():
+                claims = tuple(
+                    claim.Claim(text=f"{statement.text} ({n})" if n else statement.text)
+                    for statement in extract_claims(question.response)
+                    for n in range(guess.claims)
+                )
+                if guess is MOST and not claims:  # a judge may take chatter for a claim
+                    claims = (claim.Claim(text=question.response),)
+                return claims, guess.claims * estimated_tokens(question.response) + 10
+            case questions.VerifyClaims():
+                verdict = claim.Verdict(label=claim.Label.NOT_ENOUGH_INFO)
+                size = len(question.claims)
+                return (verdict,) * size, guess.verdict_tokens * size
+            case questions.ExtractTruths():
+                facts = [statement.text for statement in extract_claims(question.context)]
+                tokens = guess.claims * estimated_tokens(question.context) + 10
+                return facts[: question.limit], tokens
+            case questions.Explain():
+                return "", guess.verdict_tokens
+            case questions.GradeContexts():
+                size = len(question.contexts)
+                return (claim.Grade(relevant=True),) * size, guess.grade_tokens * size + 10
+            case questions.GradeSentences():  # grades without reasons
+                size = len(question.sentences)
+                return (claim.Grade(relevant=True),) * size, 12 * size + 10
+            case questions.GenerateQueries():
+                queries = tuple(f"query {n}" for n in range(1, question.count + 1))
+                found = claim.GeneratedQueries(queries=queries, noncommittal=False)
+                return found, guess.query_tokens * question.count + 15
+            case questions.DetectAbstention():
+                return False, 10
+            case questions.FindAnswer():
+                found = claim.FoundAnswer(found=guess is MOST)
+                return found, guess.query_tokens + guess.verdict_tokens
+            case questions.WriteQuestions():
+                quotes = tuple(enumerate(question.passages, 1))
+                drafts = tuple(
+                    claim.DraftQuestion(query=f"query {n}", quotes=quotes)
+                    for n in range(question.count)
+                )
+                return drafts, (guess.query_tokens + 2 * guess.verdict_tokens) * question.count
+            case _:
+                assert isinstance(question, questions.RateResponse), f"{question} has no guess"
+                return claim.Rating(level=question.levels[0][0]), guess.verdict_tokens
+
+
+class DryRunLocalJudge(Judge):
+    """Replaces a local model: its verdicts have the assumed `confidence`."""
+
+    kinds = KINDS
+
+    def __init__(self, name: str, *, confidence: float) -> None:
+        self.name = name
+        self._confidence = confidence
+
+    async def answer(self, question: questions.Question[T]) -> Reply[T]:
+        if isinstance(question, questions.ExtractClaims):
+            return cast("Reply[T]", question.reply(extract_claims(question.response)))
+        if not isinstance(question, questions.VerifyClaims):
+            raise QuestionNotSupportedError(f"the judge {self.name} only verifies claims")
+        verdict = claim.Verdict(label=claim.Label.NOT_ENOUGH_INFO, confidence=self._confidence)
+        contexts = sum(map(estimated_tokens, question.contexts))
+        tokens = sum(contexts + estimated_tokens(text) for text in question.claims)
+        usage = Usage(local_calls=int(bool(question.claims)), local_tokens=tokens)
+        return cast("Reply[T]", question.reply((verdict,) * len(question.claims), usage))
+
 
 REPLIES = Path(".ragstone") / "replies.db"
 """The reply cache, in the working folder."""
@@ -62,14 +191,12 @@ def make_judge(
     """Return the judge of a plan.
 
     `asked` are the kinds of question of each metric; None for any. Texts are compared by a judge
-    of their own: the plan's, if a metric that can run needs it, else one that requires nothing,
-    such as a key. With a `guess` no calls are made, and the usage is estimated. `tracing` wraps
-    the models; `replies` is the cache if the plan names none. With `batches`, LLMs are asked
-    through batch APIs.
+    of their own: the plan's, if a metric that can run needs it, else one without a key. With a
+    `guess` no calls are made, and the usage is estimated. `replies` is the cache if the plan names
+    none. With `batches`, LLMs are asked through batch APIs.
     """
     remember(os.environ)
-    maker = _Maker(plan, budget or Budget(), guess, tracing, replies)
-    maker.batches = batches
+    maker = _Maker(plan, budget or Budget(), guess, tracing, replies, batches)
     seen: Counter[str] = Counter()
     members: list[Judge] = []
     for repeat in range(plan.votes):
@@ -78,7 +205,7 @@ def make_judge(
                 seen[name] += 1
                 members.append(maker.judge(name, vote=seen[name]))
     judge = members[0] if len(members) == 1 else PanelJudge(members)
-    kind = TextSimilarity.kind
+    kind = questions.TextSimilarity.kind
     if asked is None:
         return RouterJudge({kind: maker.similarity()}, judge)
     others = [set(kinds) - {kind} for kinds in asked if kind in kinds]
@@ -91,13 +218,17 @@ def make_judge(
 class _Maker:
     """Makes the judges of one run: they share its budget, and the limits of each provider."""
 
-    batches: BatchRun | None = None
-
     def __init__(
-        self, plan: Plan, budget: Budget, guess: Guess | None, tracing: Tracing, replies: Path
+        self,
+        plan: Plan,
+        budget: Budget,
+        guess: Guess | None,
+        tracing: Tracing,
+        replies: Path,
+        batches: BatchRun | None,
     ) -> None:
-        self.replies = replies
         self.plan, self.budget, self.guess, self.tracing = plan, budget, guess, tracing
+        self.replies, self.batches = replies, batches
         self.callers: dict[str, RetryingCaller] = {}
         self.locals: dict[str, EntailmentJudge] = {}
         models = list(filter(is_model, single_names(plan.judge)))
@@ -124,7 +255,9 @@ class _Maker:
         if name.startswith(f"{LOCAL}:"):
             settings = LocalSettings.of(spec.options)
             if guess:
-                check_local(spec.model, settings)
+                library("onnxruntime", spec.model)
+                with suppress(ModelNotDownloadedError):  # of such a model, its name is checked
+                    EntailmentJudge(spec.model, settings, download=False)
                 return DryRunLocalJudge(
                     settings.judge_name(name.partition(",")[0]), confidence=guess.confidence
                 )
@@ -213,12 +346,10 @@ class _Maker:
         if not self.plan.cache:
             return judge
         path = Path(self.plan.reply_cache or self.replies)
-        if self.batches:
-            return CachedJudge(judge, path, paid_since=self.batches.began, budget=self.budget)
-        return CachedJudge(judge, path)
+        began = self.batches.began if self.batches else inf
+        return CachedJudge(judge, path, paid_since=began, budget=self.budget)
 
     def _price(self, name: str, url: str | None) -> Price | None:
-        """Return the price of a model, which must be known if the cost is limited."""
         price = price_of(name, url)
         if self.plan.max_cost is not None and price is None:
             at = f" at {public_url(url)}" if url else ""

@@ -1,42 +1,41 @@
-"""PanelJudge: the majority vote of several judges."""
+"""Judges of several judges: PanelJudge takes a vote, CascadeJudge asks the fast one first."""
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
+from hashlib import sha256
+from itertools import compress
 from operator import add
-from typing import TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 from ragstone._internal.concurrency import gather
 from ragstone._internal.text import count
-from ragstone.errors import Cause, UsageError
-from ragstone.judges.base import Judge, MultiJudge, Pending, outcome_of
+from ragstone.errors import Cause, QuestionNotSupportedError, UsageError
+from ragstone.judges.base import Judge, Pending, outcome_of, reply_of
+from ragstone.judges.spec import CASCADE
 from ragstone.types.claim import FoundAnswer, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
     DetectAbstention,
     FindAnswer,
-    GradeContexts,
-    GradeSentences,
     Question,
     RateResponse,
     VerifyClaims,
 )
-from ragstone.types.reply import CascadeStats, Failure, JudgeFailureError, Outcome, Reply, sum_stats
+from ragstone.types.reply import (
+    CascadeStats,
+    Failure,
+    JudgeFailureError,
+    Outcome,
+    PartialVerdict,
+    Reply,
+    sum_stats,
+)
 
 T = TypeVar("T")
 
-VOTED = frozenset(
-    kind.kind
-    for kind in (
-        VerifyClaims,
-        GradeContexts,
-        GradeSentences,
-        DetectAbstention,
-        FindAnswer,
-        RateResponse,
-    )
-)
+VOTED = "verify_claims grade_contexts grade_sentences detect_abstention find_answer rate_response"
 """The kinds of question that all judges of a panel answer."""
 
 
@@ -102,13 +101,29 @@ def _rating(votes: Sequence[Rating], scale: Sequence[int]) -> tuple[object, tupl
     return first, (note,) if apart > 1 or lower != upper else ()
 
 
+class MultiJudge(Judge):
+    def __init__(self, judges: Iterable[Judge]) -> None:
+        self.judges = tuple(judges)
+        self.tags = frozenset(tag for judge in self.judges for tag in judge.tags)
+        self._parts = self.judges
+
+    def setups(self, kind: str) -> list[str] | None:
+        """Return the setup of each judge, or its name without one; None if all have none."""
+        found = [judge.setup(kind) for judge in self.judges]
+        named = [own or judge.name for own, judge in zip(found, self.judges, strict=True)]
+        return named if any(found) else None
+
+    def identity(self, kind: str) -> str | None:
+        known = all(judge.identity(kind) for judge in self.judges)
+        return self.setup(kind) if known else None
+
+
 class PanelJudge(MultiJudge):
     """Asks all its judges to verify, grade or rate, and returns the majority's answer.
 
     A tie of labels is NOT_ENOUGH_INFO, a tie of grades not relevant, a tie on abstention no
-    abstention; of ratings the median counts. A verdict's confidence is its label's share of the
-    votes. Other questions go to one judge, or to the next if it fails: all must judge the same
-    claims.
+    abstention; of ratings the median counts. Other questions go to one judge, or to the next if it
+    fails: all must judge the same claims.
     """
 
     def __init__(self, judges: Sequence[Judge]) -> None:
@@ -127,23 +142,13 @@ class PanelJudge(MultiJudge):
     def takes(self, kind: str) -> bool:
         return all(judge.takes(kind) for judge in self.judges)
 
-    def identity(self, kind: str) -> str | None:
-        found = [judge.identity(kind) for judge in self.judges]
-        return json.dumps(found) if all(found) else None
-
     def setup(self, kind: str) -> str | None:
         found = self.setups(kind)
         return json.dumps(found) if found else None
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Ask all judges, or one of them, depending on the kind of question.
-
-        Raises:
-            JudgeFailureError: no more than half of the judges answered what is voted on, or none
-                another question; with the first failure and the usage of all.
-        """
         outcomes: list[Outcome[T]] = []
-        if question.kind not in VOTED:
+        if question.kind not in VOTED.split():
             for judge in self.judges:
                 outcomes.append(await outcome_of(judge, question))
                 if isinstance(reply := outcomes[-1], Reply):
@@ -201,10 +206,7 @@ class PanelJudge(MultiJudge):
         )
 
     def _cascades(self, outcomes: Sequence[Outcome[T]]) -> Iterable[CascadeStats]:
-        """Return the statistics of each cascade; several votes of one are on the same verdicts.
-
-        What one vote did not answer is left out if another one did.
-        """
+        # several votes of one cascade are on the same verdicts: one that succeeded counts
         found: dict[str, CascadeStats] = {}
         both = zip(self.judges, outcomes, strict=False)
         for judge, outcome in sorted(both, key=lambda each: isinstance(each[1], Failure)):
@@ -216,3 +218,142 @@ class PanelJudge(MultiJudge):
     def _named(self, outcomes: Sequence[Outcome[T]]) -> list[tuple[str, Outcome[T]]]:
         judges = [f"judge {n} ({judge.name})" for n, judge in enumerate(self.judges, 1)]
         return list(zip(judges, outcomes, strict=False))  # the first one may have answered
+
+
+THRESHOLD, AUDIT_RATE = 0.8, 0.05
+
+_Verdicts: TypeAlias = tuple[Verdict, ...]
+
+
+class CascadeJudge(MultiJudge):
+    """Verifies claims by a first judge, and by a second one if the first is not sure enough.
+
+    A verdict without a confidence, or with one under `threshold`, is escalated. A fraction of
+    `audit_rate` of the others, chosen by the claim's hash, is also sent to the second judge, whose
+    verdicts count. Other questions go to the second judge if it takes them, else to the first.
+    """
+
+    def __init__(
+        self,
+        first: Judge,
+        second: Judge,
+        *,
+        threshold: float = THRESHOLD,
+        audit_rate: float = AUDIT_RATE,
+    ) -> None:
+        super().__init__((first, second))
+        self._first, self._second = first, second
+        self._threshold, self._audit_rate = threshold, audit_rate
+        self.name = f"{CASCADE}:{first.name}+{second.name}"
+        self.description = (
+            f"a cascade: verdicts come from {first.name} if its confidence is at least "
+            f"{threshold:g}, otherwise from {second.name}; both judge {audit_rate:.0%} of the "
+            "confident ones, for comparison"
+        )
+        if first.kinds is not None and second.kinds is not None:
+            self.kinds = frozenset(filter(self.takes, first.kinds | second.kinds))
+
+    def takes(self, kind: str) -> bool:
+        needed = all if kind == VerifyClaims.kind else any
+        return needed(judge.takes(kind) for judge in self.judges)
+
+    def setup(self, kind: str) -> str | None:
+        if (found := self.setups(kind)) is None:
+            return None
+        return "\n".join([f"{CASCADE} {self._threshold:g} {self._audit_rate:g}", *found])
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        if isinstance(question, VerifyClaims):
+            return cast("Reply[T]", await self._verified(question))
+        for judge in (self._second, self._first):
+            if judge.takes(question.kind):
+                return await reply_of(judge, question)
+        raise QuestionNotSupportedError(f"no judge in {self.name} can answer {question.kind}")
+
+    async def _verified(self, question: VerifyClaims) -> Reply[_Verdicts]:
+        first = _signed(self._first, await outcome_of(self._first, question))
+        escalated = [True] * len(question.claims)
+        if isinstance(first, Reply):
+            escalated = [
+                each.confidence is None or each.confidence < self._threshold for each in first.value
+            ]
+        hashes = (sha256(claim.encode("utf-8", "surrogatepass")) for claim in question.claims)
+        audited = [int.from_bytes(h.digest()[:8]) < self._audit_rate * 2**64 for h in hashes]
+        asked = [above or also for above, also in zip(escalated, audited, strict=True)]
+        second: Outcome[_Verdicts] | None = None
+        if any(asked):
+            part = question
+            if not all(asked):
+                part = question.varied(claims=tuple(compress(question.claims, asked)))
+            second = _signed(self._second, await outcome_of(self._second, part))
+        usage = first.usage + second.usage if second else first.usage
+        if isinstance(second, Failure) and (any(escalated) or second.cause is Cause.BUDGET):
+            returned = _returned(first, second, escalated, asked)
+            known = {item.number for item in returned if item.verdict}
+            lost = sum(
+                is_escalated and n not in known for n, is_escalated in enumerate(escalated, 1)
+            )
+            stats = CascadeStats(unanswered=lost)
+            raise JudgeFailureError(replace(second, returned=returned, usage=usage, cascade=stats))
+
+        notes: list[str] = []
+        for judge, outcome in ((self._first, first), (self._second, second)):
+            if isinstance(outcome, Failure):
+                notes.append(f"{judge.name} did not answer: {outcome.cause}: {outcome.message}")
+            elif outcome:
+                notes += outcome.notes
+        firsts = first.value if isinstance(first, Reply) else [None] * len(asked)
+        later = iter(second.value if isinstance(second, Reply) else ())
+        seconds = [next(later, None) if each else None for each in asked]
+        verdicts = tuple(two or one for one, two in zip(firsts, seconds, strict=True))
+        reply = question.reply(verdicts, usage)
+        both = [
+            (one.label, two.label)
+            for one, two, is_escalated in zip(firsts, seconds, escalated, strict=True)
+            if one and two and not is_escalated
+        ]
+        size = question.batch_size
+        stats = CascadeStats(
+            verdicts=len(asked),
+            escalated=sum(escalated),
+            audited=len(both),
+            agreed_supported=sum((a is Label.SUPPORTED) == (b is Label.SUPPORTED) for a, b in both),
+            agreed_label=sum(a is b for a, b in both),
+            saved=-(-len(asked) // size) - -(-sum(asked) // size),
+        )
+        raw, final = (second.raw, second.final) if isinstance(second, Reply) else (None, True)
+        return replace(reply, notes=tuple(notes), raw=raw, final=final, cascade=stats)
+
+
+def _signed(judge: Judge, outcome: Outcome[_Verdicts]) -> Outcome[_Verdicts]:
+    def sign(verdict: Verdict) -> Verdict:
+        return verdict.model_copy(update={"judge": verdict.judge or judge.name})
+
+    if isinstance(outcome, Reply):
+        return replace(outcome, value=tuple(map(sign, outcome.value)))
+    items = (
+        replace(each, verdict=each.verdict and sign(each.verdict)) for each in outcome.returned
+    )
+    return replace(outcome, returned=tuple(items))
+
+
+def _returned(
+    first: Outcome[_Verdicts], second: Failure, escalated: list[bool], asked: list[bool]
+) -> tuple[PartialVerdict, ...]:
+    # by the numbers of all claims: a policy would count the second judge's part as too few
+    if not second.returned and second.cause is not Cause.COUNT_MISMATCH:
+        return ()
+    numbers = [number for number, each in enumerate(asked, 1) if each]
+    found: dict[int, list[PartialVerdict]] = {}
+    for position, item in enumerate(second.returned, 1):
+        number = item.number or position
+        if number > len(numbers):  # one verdict too many
+            number += len(asked) - len(numbers)
+        elif number > 0:
+            number = numbers[number - 1]
+        found.setdefault(number, []).append(replace(item, number=number))
+    for number, is_escalated in enumerate(escalated, 1):
+        if isinstance(first, Reply) and not is_escalated and number not in found:
+            verdict = first.value[number - 1]
+            found[number] = [PartialVerdict(number, verdict.label, verdict)]
+    return tuple(item for number in sorted(found) for item in found[number])

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Self
 
@@ -19,22 +19,15 @@ BATCH_PROVIDERS = ("openai", "anthropic")
 """Providers whose batch API is supported."""
 
 _BETWEEN = re.compile(r",(?!\s*[a-z_]+=)")
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class JudgeSpec:
-    """One judge by name.
-
-    Attributes:
-        provider: the part before the first `:`; "" if there is none.
-        model: the part after it, without options; the whole name if there is no `:`.
-        options: `,name=value` at its end.
-    """
+    """One judge by name: `provider:model,option=value`; without `:`, the provider is ""."""
 
     provider: str
     model: str
-    options: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    options: Mapping[str, str]
 
     @classmethod
     def of(cls, name: str) -> "JudgeSpec":
@@ -51,15 +44,11 @@ class JudgeSpec:
 
 
 class JudgeOptions(FrozenModel):
-    """The options in a judge's name.
-
-    Attributes:
-        judge: the judge that has them, for messages.
-        speed: options that change no verdict.
-    """
+    """The options in a judge's name."""
 
     judge: ClassVar[str]
     speed: ClassVar[frozenset[str]] = frozenset()
+    """Options that change no verdict."""
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Self:

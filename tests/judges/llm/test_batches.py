@@ -399,7 +399,7 @@ def test_damaged_and_old_records_are_ignored(run, finish, batch_server, kit):
 
 
 STEPS = {
-    "before the record": f"{MODULE}._Batch.save",
+    "before the record": f"{MODULE}.Record.save",
     "before the batch": "*.create",
     "after the batch": "*.create",
     "before the results": "*.results",

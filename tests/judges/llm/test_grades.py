@@ -4,8 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.replies import RawReply
-from ragstone.judges.llm.verdicts import parse_grades
+from ragstone.judges.llm.replies import RawReply, parse_grades
 from ragstone.types.reply import Failure, JudgeFailureError
 
 SHOWN = ("The battery lasts 20 hours.", '{"grades": [{"number": 1, "relevant": true}]}')

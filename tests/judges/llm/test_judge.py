@@ -580,7 +580,6 @@ def test_a_reply_that_broke_off_on_the_wire_had_its_tries() -> None:
 
 def test_a_reply_is_asked_for_again_where_it_is_in_doubt() -> None:
     assert (found("a").reason, found("a", doubt=DOUBT).reason) == (None, INCOMPLETE)
-    assert (found("a").reply is None, failed(Cause.REFUSAL).reply) == (False, None)
 
 
 @pytest.mark.parametrize("first", [failed(Cause.MALFORMED), found("a", doubt=DOUBT)])

@@ -5,15 +5,16 @@ from collections.abc import Callable
 
 from tests.cases import each_case
 
-from ragstone.judges.llm.replies import RawReply
-from ragstone.judges.llm.responses import (
+from ragstone.judges.llm.replies import (
+    RawReply,
     parse_abstention,
     parse_claims,
     parse_explanation,
+    parse_grades,
     parse_queries,
     parse_rating,
+    parse_verdicts,
 )
-from ragstone.judges.llm.verdicts import parse_grades, parse_verdicts
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError
 

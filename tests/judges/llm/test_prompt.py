@@ -12,13 +12,13 @@ from ragstone.judges.llm.prompt import (
     INCOMPLETE,
     PLACEHOLDERS,
     RETRY_REASONS,
+    TASKS,
     Prompt,
     fenced,
     retry_source,
     retry_text,
     sections,
 )
-from ragstone.judges.llm.tasks import TASKS
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
     DetectAbstention,

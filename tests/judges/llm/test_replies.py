@@ -5,15 +5,13 @@ from tests.cases import each_case
 from tests.judges.llm.raw_reply import raw
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.replies import RawReply, parse_value
-from ragstone.judges.llm.responses import parse_claims
-from ragstone.judges.llm.tasks import (
+from ragstone.judges.llm.prompt import (
     SCHEMAS,
     queries_schema,
     rating_schema,
     verdict_schema,
 )
-from ragstone.judges.llm.verdicts import parse_verdicts
+from ragstone.judges.llm.replies import RawReply, parse_claims, parse_value, parse_verdicts
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError

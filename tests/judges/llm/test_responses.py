@@ -5,8 +5,8 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.replies import RawReply
-from ragstone.judges.llm.responses import (
+from ragstone.judges.llm.replies import (
+    RawReply,
     parse_abstention,
     parse_claims,
     parse_explanation,

@@ -6,9 +6,8 @@ from tests.cases import each_case
 
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
-from ragstone.judges.llm.prompt import PLACEHOLDERS
-from ragstone.judges.llm.replies import RawReply
-from ragstone.judges.llm.tasks import (
+from ragstone.judges.llm.prompt import (
+    PLACEHOLDERS,
     SCHEMAS,
     TASKS,
     queries_schema,
@@ -16,6 +15,7 @@ from ragstone.judges.llm.tasks import (
     uncovered,
     verdict_schema,
 )
+from ragstone.judges.llm.replies import RawReply
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
     DetectAbstention,

@@ -5,7 +5,7 @@ from tests.cases import each_case
 from tests.judges.llm.raw_reply import raw
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.verdicts import parse_verdicts
+from ragstone.judges.llm.replies import parse_verdicts
 from ragstone.types.claim import Evidence, Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict

@@ -13,8 +13,7 @@ from ragstone.cli import ragstone as group
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import estimate
 from ragstone.judges.cache import CachedJudge
-from ragstone.judges.dry_run import LEAST
-from ragstone.judges.factory import make_judge
+from ragstone.judges.factory import LEAST, make_judge
 from ragstone.judges.local import EntailmentJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.types.config import Plan

@@ -43,8 +43,7 @@ from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import VERSION, JudgeSetup
 from ragstone.evaluation.scoring import estimate_calls, usage_of
 from ragstone.judges.base import Judge
-from ragstone.judges.dry_run import MOST, Guess
-from ragstone.judges.factory import make_judge
+from ragstone.judges.factory import MOST, Guess, make_judge
 from ragstone.judges.llm.prompt import Prompt
 from ragstone.judges.offline.words import word_lists
 from ragstone.reports.format import dollars

@@ -31,8 +31,7 @@ from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.preflight import LLM, runnable, with_llm
 from ragstone.integrations.promptfoo.configuration import is_configuration, read_configuration
 from ragstone.judges.base import Judge
-from ragstone.judges.dry_run import LEAST
-from ragstone.judges.factory import make_judge
+from ragstone.judges.factory import LEAST, make_judge
 from ragstone.metrics import catalogue, select
 from ragstone.metrics.base import Metric
 from ragstone.reports.markdown import error_annotation, no_commands

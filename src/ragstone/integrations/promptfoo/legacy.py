@@ -13,7 +13,6 @@ from ragstone._internal.text import one_line
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, UsageError
 from ragstone.judges.base import Judge
 from ragstone.judges.llm.judge import sentences_asked_for
-from ragstone.judges.llm.legacy_text import MARKER
 from ragstone.judges.llm.model import (
     UNTRACED,
     Completion,
@@ -26,6 +25,7 @@ from ragstone.judges.llm.model import (
 )
 from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel, Provider
 from ragstone.judges.llm.prompt import fenced, sections
+from ragstone.judges.llm.replies import MARKER
 from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.questions import ExtractClaims, Question, VerifyClaims

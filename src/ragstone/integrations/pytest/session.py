@@ -35,9 +35,8 @@ from ragstone.evaluation.runner import Evaluation, Options
 from ragstone.evaluation.runner import plan_of as plan_of_options
 from ragstone.integrations.pytest import SKIPPED
 from ragstone.judges.base import Judge, JudgeWrapper, reply_of
-from ragstone.judges.dry_run import LEAST
 from ragstone.judges.embeddings import compare_texts
-from ragstone.judges.factory import REPLIES, make_judge
+from ragstone.judges.factory import LEAST, REPLIES, make_judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.metrics import GROUPS, load_plugin, select
 from ragstone.metrics.claim_checks import Check

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from io import BytesIO
@@ -47,11 +46,10 @@ from ragstone.types.row import Row
 B = TypeVar("B", bound=BaseModel)
 
 DISCOUNT = 0.5
-"""The price of a request in a batch, as a share of the normal one."""
+"""Share of the normal price."""
 MAX_BYTES = 100 * 10**6
-"""Bytes of the requests of a batch. OpenAI takes 200 MB, Anthropic 256 MB."""
+"""Bytes of a batch. OpenAI takes 200 MB, Anthropic 256 MB."""
 MAX_RESULT_BYTES = 2**30
-"""Bytes of a file of results."""
 MAX_TRIES = 3
 """How often a request is submitted, if its batch expires or has no reply to it."""
 KEPT = 29 * 86_400
@@ -61,7 +59,6 @@ OVERDUE = 2 * 86_400
 CLOCKS = 600
 """Seconds by which this machine's clock may differ from the provider's."""
 STORED_AT_ONCE = 1000
-"""Replies that are stored at the same time."""
 NO_QUOTA = "insufficient_quota"
 """OpenAI's 429 of an account whose quota is exhausted: retries do not help."""
 TOO_LARGE = "token_limit_exceeded"
@@ -69,7 +66,6 @@ TOO_LARGE = "token_limit_exceeded"
 
 _CAUSES = {"expired": Cause.TIMEOUT, "failed": Cause.REJECTED}
 """Why a request has no reply, by how its batch ended."""
-_JSON = "application/json"
 _ENDED = ("completed", "expired", "cancelled", "failed")
 _TIMEOUT = 600.0
 """Seconds for a control request, which may carry a whole batch."""
@@ -94,28 +90,24 @@ class RequestError(BaseModel):
     status: int | None = None
     retryable: bool = False
 
-    @classmethod
-    def from_error(cls, error: CallError) -> Self:
-        retryable = isinstance(error, RetryableError)
-        return cls(cause=error.cause, message=str(error), status=error.status, retryable=retryable)
-
 
 class Record(BaseModel):
-    """What is stored about a batch: first without the provider's id, then with it.
+    """What is stored about a batch: first without the provider's id `batch`, then with it."""
 
-    Attributes:
-        at: when it was submitted, in seconds since 1970.
-        requests: the ids of its requests.
-        batch: the provider's id.
-        errors: once it has ended and its replies are in the cache, the requests without one.
-    """
-
+    path: Path = Field(default=Path(), exclude=True)
+    status: str = Field(default="", exclude=True)
+    """How far it is, for people."""
     judge: str
     token: str
     at: float
+    """When it was submitted, in seconds since 1970."""
     requests: list[str]
     batch: str | None = None
     errors: dict[str, RequestError] | None = None
+    """Once it has ended and its replies are in the cache, the requests without one."""
+
+    def save(self) -> None:
+        write_text(self.path, self.model_dump_json())
 
 
 class _Fault(BaseModel):
@@ -154,16 +146,11 @@ class _Batches(BaseModel):
 
 
 class BatchApi(ABC):
-    """A provider's batch API, within `async with api.client`.
-
-    Attributes:
-        max_requests: the number of requests in a batch, at most.
-        after: the parameter of a list for the last id of the page before.
-        headers: the headers of each request, with the key.
-    """
+    """A provider's batch API, within `async with api.client`."""
 
     max_requests: int
     after: str
+    """The parameter of a list for the last id of the page before."""
 
     def __init__(self, url: str, headers: Mapping[str, str], *, retries: int) -> None:
         self.url, self.headers = url, dict(headers)
@@ -172,7 +159,7 @@ class BatchApi(ABC):
 
     @abstractmethod
     async def create(self, record: Record, requests: Mapping[str, bytes]) -> str:
-        """Submit requests, by id, without a retry; return the provider's id."""
+        """Submit requests by their ids, and return the provider's id."""
 
     @abstractmethod
     def matches(self, record: Record, batch: BatchInfo) -> bool:
@@ -200,38 +187,29 @@ class BatchApi(ABC):
 
     async def results(self, batch: BatchInfo) -> AsyncGenerator[tuple[str, bytes | CallError]]:
         for file in self.files(batch):
-            reply = await self._send(file, longest=MAX_RESULT_BYTES)
+            reply = await self.client.send(
+                "GET", f"{self.url}/{file}", headers=self.headers, longest=MAX_RESULT_BYTES
+            )
             for line in BytesIO(reply.content):
                 with suppress(ValidationError):
                     yield self.read(line)
 
     async def request(
-        self, shape: type[B], path: str, *, body: object = None, content_type: str = _JSON
+        self, shape: type[B], path: str, *, body: object = None, content_type: str = ""
     ) -> B:
-        reply = await self._send(path, body=body, content_type=content_type)
+        reply = await self.client.send(
+            "GET" if body is None else "POST",
+            f"{self.url}/{path}",
+            headers={**self.headers, "Content-Type": content_type or "application/json"},
+            body=body,
+            retries=None if body is None else 0,
+        )
         try:
             return shape.model_validate_json(reply.content)
         except ValidationError as error:
             begins = quoted(reply.content[:400].decode("utf-8", "replace"))
             message = f"{path}: the reply is not as expected ({error.title}); it begins {begins!r}"
             raise CallError(Cause.MALFORMED, message) from None
-
-    async def _send(
-        self,
-        path: str,
-        *,
-        body: object = None,
-        content_type: str = _JSON,
-        longest: int | None = None,
-    ) -> http.HttpReply:
-        return await self.client.send(
-            "GET" if body is None else "POST",
-            f"{self.url}/{path}",
-            headers={**self.headers, "Content-Type": content_type},
-            body=body,
-            retries=None if body is None else 0,
-            longest=longest,
-        )
 
 
 class _File(BaseModel):
@@ -275,8 +253,8 @@ class OpenAIBatches(BatchApi):
         return (batch.metadata or {}).get("ragstone") == record.token
 
     def files(self, batch: BatchInfo) -> list[str]:
-        ids = filter(None, (batch.output_file_id, batch.error_file_id))
-        return [f"files/{file}/content" for file in ids]
+        ids = (batch.output_file_id, batch.error_file_id)
+        return [f"files/{file}/content" for file in ids if file]
 
     def read(self, line: bytes) -> tuple[str, bytes | CallError]:
         found = _OpenAILine.model_validate_json(line)
@@ -289,8 +267,8 @@ class OpenAIBatches(BatchApi):
             return found.custom_id, content
         text = content[:4000].decode("utf-8", "replace")
         message = f"in a batch, the request returned {found.status}: {quoted(text)}"
-        permanent = NO_QUOTA in text
-        return found.custom_id, http.status_error(found.status, message, permanent=permanent)
+        error = http.status_error(found.status, message, permanent=NO_QUOTA in text)
+        return found.custom_id, error
 
 
 class _AnthropicLine(BaseModel):
@@ -334,31 +312,14 @@ class AnthropicBatches(BatchApi):
         return found.custom_id, http.status_error(_STATUSES.get(found.error, 400), message)
 
 
-@dataclass
-class _Batch:
-    """A recorded batch; `status` is how far it is, for people."""
-
-    path: Path
-    record: Record
-    status: str = ""
-
-    def save(self, **changes: object) -> None:
-        self.record = self.record.model_copy(update=changes)
-        write_text(self.path, self.record.model_dump_json())
-
-
 _row: ContextVar[int] = ContextVar("row")
-"""The index of the row that is being scored."""
 
 
 class BatchRun:
     """The batches of a run. Entering it collects what is ready; `submit` submits what is missing.
 
-    Attributes:
-        began: when the first batch on record was submitted, in seconds since 1970. Replies that
-            were cached since then were paid by this evaluation.
-        waiting: the indexes of rows with a question that has no reply yet.
-        lines: what is waited for, once `submit` has been called; empty if nothing is missing.
+    Replies that were cached since it `began` were paid by this evaluation. `waiting` are the
+    indexes of rows with an open question, and `lines` tell what is waited for.
     """
 
     replies: ReplyCache
@@ -391,8 +352,6 @@ class BatchRun:
         await self._held.aclose()
 
     def scorer(self, score: Callable[[Row], Awaitable[Row]]) -> Callable[[Row], Awaitable[Row]]:
-        """Return a scorer that knows which row waits for a reply."""
-
         async def scored(row: Row) -> Row:
             _row.set(row.index)
             return await score(row)
@@ -415,33 +374,23 @@ class BatchQueue:
     """The batches of one judge: `send` returns a reply that was collected, or it is requested.
 
     A request is recognized by its content. `vote` tells judges with the same model apart.
-
-    Attributes:
-        awaited: the requests in batches that have not ended, with their highest cost.
-        open: the requests that are in no batch, with their content and highest cost.
-        refusals: why requests were refused: the model may not know a parameter.
     """
 
     def __init__(self, api: BatchApi, judge: str, identity: str, vote: int, run: BatchRun) -> None:
         self.api, self._judge, self._run = api, judge, run
         self._key = sha256(f"{identity} {vote}".encode()).hexdigest()[:16]
         self._max_requests = api.max_requests
-        self._batches: list[_Batch] = []
+        self._batches: list[Record] = []
         self._tries = Counter[str]()
         self._errors: dict[str, RequestError] = {}
         self._submitted: set[str] = set()
-        self.awaited: dict[str, float] = {}
-        self.open: dict[str, tuple[bytes, float]] = {}
-        self.refusals: set[str] = set()
+        self.awaited: dict[str, float] = {}  # in batches that have not ended: the highest costs
+        self.open: dict[str, tuple[bytes, float]] = {}  # in no batch: with the content
+        self.refusals: set[str] = set()  # the model may not know a parameter
         run.queues.append(self)
 
     async def send(self, body: Mapping[str, object]) -> http.HttpReply:
-        """Return the reply to a request.
-
-        Raises:
-            BatchPendingError: there is none yet; the request is, or will be, submitted.
-            CallError: there will be none.
-        """
+        """Return the reply to a request; a BatchPendingError if there is none yet."""
         content = http.as_json(body)
         name = sha256(content).hexdigest()[:32]
         tries = self._tries[name]
@@ -469,60 +418,60 @@ class BatchQueue:
                 record = Record.model_validate_json(path.read_bytes())
             except (OSError, ValidationError):  # a person changed it
                 continue
+            record.path = path
             if record.at < time.time() - KEPT:
                 path.unlink()
             else:
-                self._batches.append(_Batch(path, record))
+                self._batches.append(record)
         async with self.api.client:
-            for batch in list(self._batches):
-                if batch.record.errors is None:
-                    await self._collect(batch)
-        for batch in self._batches:
-            if batch.record.errors is None:
-                self._submitted.update(batch.record.requests)
+            for record in list(self._batches):
+                if record.errors is None:
+                    await self._collect(record)
+        for record in self._batches:
+            if record.errors is None:
+                self._submitted.update(record.requests)
             else:
-                self._tries.update(batch.record.requests)
-                self._errors |= batch.record.errors
+                self._tries.update(record.requests)
+                self._errors |= record.errors
         refused = (error for error in self._errors.values() if error.status in (400, 422))
         self.refusals = {error.message for error in refused}
 
-    async def _collect(self, batch: _Batch) -> None:
-        others = {other.record.batch for other in self._batches}
-        was_lost = batch.record.batch is None
-        batch.status = f"submitted {datetime.fromtimestamp(batch.record.at):%a %H:%M}"  # noqa: DTZ006
+    async def _collect(self, record: Record) -> None:
+        others = {other.batch for other in self._batches}
+        was_lost = record.batch is None
+        record.status = f"submitted {datetime.fromtimestamp(record.at):%a %H:%M}"  # noqa: DTZ006
         try:
             while True:
-                if batch.record.batch is None:
-                    match = await self.api.find(batch.record, others)
-                    if match is None:  # it was not submitted
-                        self._drop(batch)
-                        return
-                    batch.save(batch=match)
-                info = await self.api.request(BatchInfo, f"batches/{batch.record.batch}")
-                if not info.ended and time.time() < batch.record.at + OVERDUE:
-                    return
+                if record.batch is None:
+                    record.batch = await self.api.find(record, others)
+                    if record.batch is None:  # it was not submitted
+                        return self._drop(record)
+                    record.save()
+                info = await self.api.request(BatchInfo, f"batches/{record.batch}")
+                if not info.ended and time.time() < record.at + OVERDUE:
+                    return None
                 if any(fault.code == TOO_LARGE for fault in info.faults):
-                    self._max_requests = max(1, len(batch.record.requests) // 2)
-                    self._drop(batch)
-                    return
-                errors = await self._store_results(batch.record, info)
-                if len(errors) < len(batch.record.requests) or not was_lost:
-                    batch.save(errors=errors)
-                    return
+                    self._max_requests = max(1, len(record.requests) // 2)
+                    return self._drop(record)
+                errors = await self._store_results(record, info)
+                if len(errors) < len(record.requests) or not was_lost:
+                    record.errors = errors
+                    return record.save()
                 others.add(info.id)  # it has no request of ours: it only had the same size
-                batch.save(batch=None)
+                record.batch = None
+                record.save()
         except CallError as error:
             if error.status == 404:
                 raise UsageError(
                     f"{error}\nThe batch was submitted with another key, or was deleted. Use that "
-                    f"key, or delete {batch.path} to submit its requests again."
+                    f"key, or delete {record.path} to submit its requests again."
                 ) from None
-            batch.status = str(error)
+            record.status = str(error)
 
-    def _drop(self, batch: _Batch) -> None:
+    def _drop(self, record: Record) -> None:
         """Forget a batch whose requests nobody has tried."""
-        batch.path.unlink()
-        self._batches.remove(batch)
+        record.path.unlink()
+        self._batches.remove(record)
 
     async def _store_results(self, record: Record, info: BatchInfo) -> dict[str, RequestError]:
         """Store the replies of a batch that has ended, and return the errors of its requests."""
@@ -539,8 +488,12 @@ class BatchQueue:
             if name not in errors:  # a duplicate, or a batch of somebody else
                 continue
             if isinstance(result, CallError):
-                errors[name] = RequestError.from_error(result)
-                errors[name].retryable &= info.ended != "cancelled"  # a person did that
+                errors[name] = RequestError(
+                    cause=result.cause,
+                    message=str(result),
+                    status=result.status,  # a person cancels a batch
+                    retryable=isinstance(result, RetryableError) and info.ended != "cancelled",
+                )
                 continue
             del errors[name]
             reply = CachedReply(result.decode(), "", None, "", time.time())
@@ -558,10 +511,10 @@ class BatchQueue:
 
     async def submit(self) -> None:
         """Submit open requests, as far as the budget goes, and describe what is waited for."""
-        for batch in self._batches:
-            if not self.awaited.keys().isdisjoint(batch.record.requests):
-                name = batch.record.batch or "of unknown id"
-                self._run.lines.append(f"Batch {name} ({self._judge}): {batch.status}.")
+        for record in self._batches:
+            if not self.awaited.keys().isdisjoint(record.requests):
+                name = record.batch or "of unknown id"
+                self._run.lines.append(f"Batch {name} ({self._judge}): {record.status}.")
         async with self.api.client:
             while taken := self._take():
                 batch = await self._submit(taken)
@@ -590,24 +543,26 @@ class BatchQueue:
     async def _submit(self, requests: Mapping[str, bytes]) -> str:
         """Submit a batch. If no reply arrives, it is looked for before the next try."""
         now, token = time.time(), secrets.token_hex(16)
-        record = Record(judge=self._judge, token=token, at=now, requests=list(requests))
-        batch = _Batch(self._run.folder / f"{self._key}-{int(now)}-{token}.json", record)
-        batch.save()
-        others = {other.record.batch for other in self._batches}
-        self._batches.append(batch)
+        path = self._run.folder / f"{self._key}-{int(now)}-{token}.json"
+        names = list(requests)
+        record = Record(path=path, judge=self._judge, token=token, at=now, requests=names)
+        record.save()
+        others = {other.batch for other in self._batches}
+        self._batches.append(record)
         tries = 0
         while True:
             try:
                 match = await self.api.find(record, others) if tries else None
                 match = match or await self.api.create(record, requests)
-                batch.save(batch=match)
+                record.batch = match
+                record.save()
                 return match
             except UsageError:
-                batch.path.unlink()
+                path.unlink()
                 raise
             except CallError as error:
                 if error.status is not None:  # it was refused
-                    batch.path.unlink()
+                    path.unlink()
                 if error.status in (404, 405):
                     message = f"{error}\nThe server has no batch API; run without --batch-api."
                     raise UsageError(message) from None
@@ -618,6 +573,6 @@ class BatchQueue:
 
     def forget(self) -> None:
         """Delete the records of collected batches: nothing is missing."""
-        for batch in self._batches:
-            if batch.record.errors is not None:
-                batch.path.unlink(missing_ok=True)
+        for record in self._batches:
+            if record.errors is not None:
+                record.path.unlink(missing_ok=True)

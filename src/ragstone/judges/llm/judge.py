@@ -17,13 +17,15 @@ from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price, pai
 from ragstone.judges.llm.prompt import (
     INCOMPLETE,
     PLACEHOLDERS,
+    SCHEMAS,
     TAG,
+    TASKS,
     Prompt,
     retry_source,
     retry_text,
+    verdict_schema,
 )
 from ragstone.judges.llm.replies import RawReply, storable
-from ragstone.judges.llm.tasks import SCHEMAS, TASKS, verdict_schema
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, Question
@@ -39,7 +41,7 @@ _log = logging.getLogger("ragstone.judge")
 
 
 LONGEST_REPLY = 200_000
-"""Characters of the longest reply that is parsed, which takes less than half a second."""
+"""Characters of the longest reply that is parsed, in less than half a second."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,6 @@ class Attempt(Generic[T]):
 
     outcome: Outcome[T]
     doubt: str | None = None
-
-    @property
-    def reply(self) -> Reply[T] | None:
-        return self.outcome if isinstance(self.outcome, Reply) else None
 
     @property
     def reason(self) -> str | None:
@@ -63,11 +61,7 @@ class Attempt(Generic[T]):
 
 
 def better_reply(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
-    """Return the better of two attempts, with the usage of both.
-
-    Raises:
-        JudgeFailureError: neither is a reply. If the second call failed, the first failure counts.
-    """
+    """Return the better of two attempts, with the usage of both."""
     usage = first.outcome.usage + second.outcome.usage
     one, two = first.outcome, second.outcome
     if isinstance(one, Failure) and isinstance(two, Failure):
@@ -75,13 +69,13 @@ def better_reply(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
         if second.reason is None:
             failure = replace(one, message=f"{one.message}; asking again failed: {two.message}")
         raise JudgeFailureError(replace(failure, usage=usage, attempts=2))
-    best, doubt = (one, first.doubt) if isinstance(one, Reply) else (second.reply, second.doubt)
+    best, doubt = (one, first.doubt) if isinstance(one, Reply) else (two, second.doubt)
     if isinstance(one, Reply) and isinstance(two, Reply):  # only claims are doubted
         fuller = len(cast("Sized", two.value)) > len(cast("Sized", one.value))
         if fuller or not second.doubt:
             best, doubt = two, second.doubt
-    assert best is not None
-    final = second.reply is not None or second.reason is not None
+    assert isinstance(best, Reply)
+    final = isinstance(two, Reply) or second.reason is not None
     notes = best.notes
     if doubt:
         notes = (*notes, f"{doubt} ({'asked twice' if final else 'asking again failed'})")
@@ -95,10 +89,7 @@ def sentences_asked_for(question: object) -> tuple[Claim, ...] | None:
 
 
 class LlmJudge(Judge):
-    """Asks a model; if the reply cannot be used, asks once more and states what was wrong.
-
-    `vote` distinguishes judges that are one model, asked several times.
-    """
+    """Asks a model; if the reply cannot be used, asks once more and states what was wrong."""
 
     kinds = frozenset(TASKS)
 
@@ -114,15 +105,12 @@ class LlmJudge(Judge):
         vote: int = 1,
     ) -> None:
         self.name = model.name
-        place = f" at {model.url}" if model.url else ""
-        self.description = f"an LLM{place}; its verdicts are opinions, not facts"
-        self._model = model
+        at = f" at {model.url}" if model.url else ""
+        self.description = f"an LLM{at}; its verdicts are opinions, not facts"
+        self._model, self._max_tokens, self._legacy_text = model, max_tokens, legacy_text
+        self._price, self._budget = price, budget or Budget()
         self._prompts = {kind: Prompt.of(kind) for kind in PLACEHOLDERS} | dict(prompts or {})
         self.tags = frozenset(tag for prompt in self._prompts.values() for tag in prompt.tags)
-        self._legacy_text = legacy_text
-        self._max_tokens = max_tokens
-        self._price = price
-        self._budget = budget or Budget()
         common = (model.identity, legacy_text, vote, retry_source(), verdict_schema(partial=True))
         self._identities = {
             kind: json.dumps([*common, prompt.fingerprint, SCHEMAS[kind]])
@@ -145,9 +133,8 @@ class LlmJudge(Judge):
         return ModelPrompt(system, user, task.schema(question), self._max_tokens)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Put the question to the model, and once more if the reply cannot be used."""
-        if (found := sentences_asked_for(question)) is not None:
-            return question.reply(found)
+        if (sentences := sentences_asked_for(question)) is not None:
+            return question.reply(sentences)
         prompt = self.prompt(question)
         first = await self._attempt(question, prompt)
         if (reason := first.reason) is not None:
@@ -181,28 +168,25 @@ class LlmJudge(Judge):
 
     def _parsed(self, question: Question[T], completion: Completion) -> object:
         if completion.refusal is not None:
+            cause = Cause.REFUSAL
             message = f"the judge refused: {one_line(completion.refusal, 200)}"
-            raise JudgeFailureError(Failure(Cause.REFUSAL, message))
-        if completion.truncated:
+        elif completion.truncated:
+            cause = Cause.TRUNCATED
             message = "the reply was cut off, usually by the token limit; increase --max-tokens"
-            raise JudgeFailureError(Failure(Cause.TRUNCATED, message))
-        if (length := len(completion.text)) > LONGEST_REPLY:  # parsing would block other calls
+        elif (length := len(completion.text)) > LONGEST_REPLY:  # parsing would block other calls
+            cause = Cause.MALFORMED
             message = f"the reply has {length:,} characters; at most {LONGEST_REPLY:,} are read"
-            raise JudgeFailureError(Failure(Cause.MALFORMED, message))
-        task = TASKS[question.kind]
-        shown = tuple(task.texts(question).values())
-        reply = RawReply(completion.text, shown, self._legacy_text)
-        return task.parse(reply, question)
+        else:
+            task = TASKS[question.kind]
+            shown = tuple(task.texts(question).values())
+            return task.parse(RawReply(completion.text, shown, self._legacy_text), question)
+        raise JudgeFailureError(Failure(cause, message))
 
     def priced(self, usage: Usage, prompt: ModelPrompt, text: str) -> Usage:
-        """Return the usage with its cost; None if no price is known.
-
-        If the server reports no tokens, the cost is that of an estimate, so that a budget holds.
-        """
         if self._price is None:
             return replace(usage, cost_usd=None)
         counted = usage
-        if not usage.prompt_tokens and not usage.completion_tokens:
+        if not usage.prompt_tokens and not usage.completion_tokens:  # a budget holds all the same
             counted = replace(
                 usage,
                 prompt_tokens=estimated_tokens(prompt.system + prompt.user),

@@ -7,7 +7,7 @@ those of the package genai-prices: nothing is looked up online.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import inf
 from operator import mul
@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelPrompt:
-    """A prompt for a model.
-
-    Attributes:
-        schema: the JSON schema of the reply, with `title`.
-    """
+    """A prompt for a model, and the JSON schema of the reply, with `title`."""
 
     system: str
     user: str
@@ -50,6 +46,7 @@ _NORMAL_END = re.compile(
 )
 
 
+FILTERED = "the provider's content filter stopped the reply"
 _FILTERS = ("filter", "safety", "prohibited", "blocklist", "refusal", "recitation", "spii", "guard")
 
 
@@ -65,12 +62,7 @@ def is_truncated(finish_reason: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's reply.
-
-    Attributes:
-        refusal: the text of the provider's refusal field or content filter.
-        truncated: whether the token limit or an error cut the reply.
-    """
+    """A model's reply, or the provider's `refusal`; truncated by the token limit or an error."""
 
     text: str
     refusal: str | None = None
@@ -83,26 +75,17 @@ class Completion:
 
 
 class Model(AsyncResource, ABC):
-    """Completes prompts, within `async with model`.
-
-    Attributes:
-        name: provider and model, such as `openai:gpt-4o-mini`.
-        identity: everything but the prompt that affects its replies: URL, model, options.
-        url: its URL, for reports; "" if its provider implies it.
-    """
+    """Completes prompts, within `async with model`."""
 
     name: str
     identity: str
+    """Everything but the prompt that affects its replies: URL, model, options."""
     url: str = ""
+    """For reports; "" if its provider implies it."""
 
     @abstractmethod
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        """Complete one prompt.
-
-        Raises:
-            CallError: there was no reply; `tries` is the number of calls.
-            UsageError: the key was rejected or the model does not exist: the run stops.
-        """
+        """Complete one prompt, or raise a CallError; a UsageError stops the run."""
 
 
 Vectors = tuple[tuple[float, ...], ...]
@@ -118,12 +101,7 @@ class Embedder(AsyncResource, ABC):
 
     @abstractmethod
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
-        """Return the texts' vectors, and the usage.
-
-        Raises:
-            CallError: there was no valid reply; `tries` is the number of calls.
-            UsageError: the key was rejected or the model does not exist: the run stops.
-        """
+        """Return the vectors and the usage, or raise a CallError; a UsageError stops the run."""
 
 
 LOCAL = ("ollama", "lmstudio", "vllm")
@@ -132,26 +110,19 @@ LOCAL = ("ollama", "lmstudio", "vllm")
 EXTRA = 1000
 """Tokens that a provider adds to a prompt, at most: the format of messages, schemas and tools."""
 
-_MILLION = 1_000_000
-
 
 @dataclass(frozen=True)
 class Price:
-    """The list price of a model's tokens in US dollars: costs are estimates.
-
-    Attributes:
-        rates: the price of a token of the prompt, of its cached part, of the completion, and of
-            its reasoning part.
-        until: the longest prompt, in tokens, with these rates; -1 if the price depends on the time
-            of day, or includes a fee per call.
-        calculate: the slower calculation for all other prompts.
-        share: the share of it that is paid, for example in batches.
-    """
+    """The list price of a model's tokens in US dollars: costs are estimates."""
 
     rates: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    """Of a token of the prompt, of its cached part, of the completion, of its reasoning part."""
     until: float = inf
+    """The longest prompt, in tokens, with these rates; -1 if time of day or calls matter."""
     calculate: "Callable[..., PriceCalculation] | None" = field(default=None, compare=False)
+    """The slower calculation for all other prompts."""
     share: float = 1.0
+    """The share that is paid, for example in batches."""
 
     def cost(self, usage: Usage) -> float | None:
         prompt, completion = usage.prompt_tokens, usage.completion_tokens
@@ -171,22 +142,12 @@ class Price:
         return self.share * sum(map(mul, self.rates, counts))
 
     def most(self, texts: Iterable[str], completion: int = 0) -> float:
-        """Return the highest cost of a call with these texts and at most so many tokens of reply.
-
-        No tokenizer makes more tokens than a text has bytes.
-        """
+        """Return the highest cost of a call with these texts and so many tokens of reply."""
+        # no tokenizer makes more tokens than a text has bytes
         prompt = EXTRA + sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-        usages = (
-            Usage(prompt_tokens=prompt, completion_tokens=completion),
-            Usage(
-                prompt_tokens=prompt,
-                cached_tokens=prompt,
-                completion_tokens=completion,
-                reasoning_tokens=completion,
-            ),
-        )
-        plain, discounted = map(self.cost, usages)
-        return max(plain or 0.0, discounted or 0.0)
+        usage = Usage(prompt_tokens=prompt, completion_tokens=completion)
+        special = replace(usage, cached_tokens=prompt, reasoning_tokens=completion)
+        return max(self.cost(usage) or 0.0, self.cost(special) or 0.0)
 
 
 FREE = Price()
@@ -227,7 +188,7 @@ def price_of(name: str, base_url: str | None = None) -> Price | None:
     until = min((tier.start for price in tiered for tier in price.tiers), default=inf)
     if is_timed or listing.total_price or not until:  # no tokens have a price: a fee per call
         return Price(until=-1, calculate=calculate)
-    size = int(min(until, _MILLION))
+    size = int(min(until, 1_000_000))
 
     def rate(**tokens: int) -> float:
         return float(calculate(**tokens).total_price) / size
@@ -242,7 +203,6 @@ def price_of(name: str, base_url: str | None = None) -> Price | None:
 
 
 RowScorer: TypeAlias = Callable[[Row], Awaitable[Row]]
-"""A function that scores a row."""
 
 
 class Tracing:

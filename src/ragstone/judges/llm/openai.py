@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AliasPath, BaseModel, BeforeValidator, Field, FiniteFloat, ValidationError
 
 from ragstone._internal.concurrency import LARGE, parse
 from ragstone._internal.http import Client, Connection, HttpReply
@@ -20,6 +20,7 @@ from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.batches import NO_QUOTA, BatchQueue, BatchRun, OpenAIBatches
 from ragstone.judges.llm.model import (
+    FILTERED,
     Completion,
     Embedder,
     Model,
@@ -33,21 +34,14 @@ from ragstone.types.reply import Usage
 AZURE_VERSION = "2024-10-21"
 """Azure's API version, unless AZURE_OPENAI_API_VERSION is set."""
 
-_VERSION = "AZURE_OPENAI_API_VERSION"
-
 
 @dataclass(frozen=True)
 class Provider:
-    """A service with OpenAI's protocol.
-
-    Attributes:
-        url: its URL; None if every user has their own.
-        key: the environment variable of its key; None if it needs none.
-        url_variable: the environment variable of its URL.
-    """
+    """A service with OpenAI's protocol, and the environment variables of its key and URL."""
 
     name: str
     url: str | None
+    """None if every user has their own."""
     key: str | None
     url_variable: str | None = None
 
@@ -73,11 +67,9 @@ class Provider:
         key = os.environ.get(self.key, "").strip()
         remember(key, self.key)
         if not key and not elsewhere:
-            what, instead = (
-                ("embedding model", "or leave --embedding-model out")
-                if embeds
-                else ("judge", "name your own server with --base-url, or use --judge offline")
-            )
+            what, instead = "judge", "name your own server with --base-url, or use --judge offline"
+            if embeds:
+                what, instead = "embedding model", "or leave --embedding-model out"
             raise UsageError(
                 f"the {what} {self.name}:{model} needs a key in the environment variable "
                 f"{self.key}; set it, {instead} (no key)"
@@ -91,7 +83,9 @@ class Provider:
 
     @property
     def version(self) -> str:
-        return "" if self.name != "azure" else os.environ.get(_VERSION, AZURE_VERSION)
+        if self.name != "azure":
+            return ""
+        return os.environ.get("AZURE_OPENAI_API_VERSION", AZURE_VERSION)
 
     def headers(self, key: str | None) -> dict[str, str]:
         if key is None:
@@ -99,25 +93,19 @@ class Provider:
         return {"api-key": key} if self.name == "azure" else {"Authorization": f"Bearer {key}"}
 
 
-_ALL = (
+_PROVIDERS = (
     Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
     Provider("azure", None, "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
     Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    Provider(
-        "gemini",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "GEMINI_API_KEY",
-    ),
+    Provider("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
     Provider("ollama", "http://localhost:11434/v1", None),
     Provider("lmstudio", "http://localhost:1234/v1", None),
     Provider("vllm", "http://localhost:8000/v1", None),
 )
-
-PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each in _ALL})
-
+PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each in _PROVIDERS})
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -139,7 +127,7 @@ def _joined(content: object) -> object:
 
 
 def _counted(value: object) -> int:
-    """Return a count of tokens; 0 for anything else: it must not cost a good reply."""
+    # anything else must not cost a good reply
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
     return int(value) if 0 <= value < MOST_TOKENS and value % 1 == 0 else 0
@@ -180,23 +168,17 @@ def _error_status(content: bytes) -> int | None:
 _Count = Annotated[int, BeforeValidator(_counted)]
 
 
-def _completion_detail(name: str) -> Any:
-    return Field(validation_alias=AliasPath("completion_tokens_details", name))
+def _detail(of: str, name: str) -> Any:
+    return Field(0, validation_alias=AliasPath(f"{of}_tokens_details", f"{name}_tokens"))
 
 
 class _Tokens(BaseModel):
     prompt_tokens: _Count = 0
     completion_tokens: _Count = 0
-    cached_tokens: Annotated[
-        _Count, Field(validation_alias=AliasPath("prompt_tokens_details", "cached_tokens"))
-    ] = 0
-    reasoning_tokens: Annotated[_Count, _completion_detail("reasoning_tokens")] = 0
-    accepted_prediction_tokens: Annotated[
-        _Count, _completion_detail("accepted_prediction_tokens")
-    ] = 0
-    rejected_prediction_tokens: Annotated[
-        _Count, _completion_detail("rejected_prediction_tokens")
-    ] = 0
+    cached_tokens: _Count = _detail("prompt", "cached")
+    reasoning_tokens: _Count = _detail("completion", "reasoning")
+    accepted_prediction_tokens: _Count = _detail("completion", "accepted_prediction")
+    rejected_prediction_tokens: _Count = _detail("completion", "rejected_prediction")
 
     def usage(self, tries: int) -> Usage:
         return Usage(calls=tries, retries=tries - 1, **dict(self))
@@ -224,10 +206,7 @@ class _Chat(BaseModel):
 
 class _Embedding(BaseModel):
     index: int
-    embedding: Annotated[
-        tuple[Annotated[float, Field(allow_inf_nan=False)], ...],
-        Field(min_length=1, fail_fast=True),
-    ]
+    embedding: Annotated[tuple[FiniteFloat, ...], Field(min_length=1, fail_fast=True)]
 
 
 class _Embeddings(BaseModel):
@@ -247,9 +226,8 @@ class Dialect:
     def of(cls, provider: str, model: str) -> "Dialect":
         reasons = _REASONING.match(model) is not None
         newer = reasons and provider in ("openai", "azure")
-        return cls(
-            limit="max_completion_tokens" if newer else "max_tokens", temperature=not reasons
-        )
+        limit = "max_completion_tokens" if newer else "max_tokens"
+        return cls(limit=limit, temperature=not reasons)
 
     def simpler(self, refusal: str) -> "Dialect | None":
         text = refusal.lower()
@@ -288,19 +266,15 @@ class OpenAICompatibleModel(Model, Embedder):
         self.name = f"{provider.name}:{model}"
         self.url = public_url(base)
         self.identity = json.dumps([provider.name, model, self.url, provider.version, temperature])
-        self._model = model
+        self._model, self._temperature = model, temperature
         self._chat = provider.url_of(base, model, "chat/completions")
         self._embeddings = provider.url_of(base, model, "embeddings")
         self._headers = provider.headers(key)
-        self._temperature = temperature
         self._dialect = Dialect.of(provider.name, model)
         self._answered = False
         self._with = f"with the key in {provider.key}" if key else "without a key"
         connection = Connection(
-            timeout=timeout,
-            retry_timeouts=True,
-            permanent=(NO_QUOTA,),
-            error_status=_error_status,
+            timeout=timeout, retry_timeouts=True, permanent=(NO_QUOTA,), error_status=_error_status
         )
         self._client = Client(connection, caller=caller)
         self._parts = (self._client,)
@@ -366,9 +340,8 @@ class OpenAICompatibleModel(Model, Embedder):
                     "URL; the run stops. Check the model's name and --base-url (most end in /v1)."
                 ) from None
             if error.status == 429 and not self._answered:
-                raise UsageError(
-                    f"{error}\nThe account's quota is exhausted; the run stops."
-                ) from None
+                message = f"{error}\nThe account's quota is exhausted; the run stops."
+                raise UsageError(message) from None
             raise
         except UsageError as error:
             raise UsageError(f"the judge {self.name}, {self._with}: {error}") from None
@@ -380,10 +353,9 @@ class OpenAICompatibleModel(Model, Embedder):
             return shape.model_validate_json(reply.content)
         except ValidationError as error:
             fault = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, fault["loc"]))
-            begins = reply.content[:4000].decode("utf-8", "replace")
-            message = f"the reply is not {noun} ({place or 'all of it'}: {fault['msg']})"
-            message += f"; it begins {quoted(begins)!r}"
+            field = ".".join(map(str, fault["loc"])) or "all of it"
+            begins = quoted(reply.content[:4000].decode("utf-8", "replace"))
+            message = f"the reply is not {noun} ({field}: {fault['msg']}); it begins {begins!r}"
             raise CallError(Cause.MALFORMED, message, tries=tries) from None
 
     def _completion(self, reply: HttpReply, tries: int) -> Completion:
@@ -391,7 +363,7 @@ class OpenAICompatibleModel(Model, Embedder):
         choice = chat.choices[0]
         refusal = choice.message.refusal or None
         if is_filtered(choice.finish_reason):
-            refusal = refusal or "the provider's content filter stopped the reply"
+            refusal = refusal or FILTERED
         return Completion(
             text=choice.message.content or "",
             refusal=refusal,

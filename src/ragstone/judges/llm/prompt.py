@@ -1,15 +1,33 @@
-"""Prompts: Markdown files with placeholders for a sample's texts."""
+"""Prompts: how each kind of question is put to a model, and how its reply is parsed."""
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from ragstone._internal.sentences import Sentence, find_quote, split_sentences
 from ragstone.errors import InputError, Problem, nearest
+from ragstone.judges.llm.replies import (
+    RawReply,
+    parse_abstention,
+    parse_claims,
+    parse_drafts,
+    parse_explanation,
+    parse_found,
+    parse_grades,
+    parse_queries,
+    parse_rating,
+    parse_verdicts,
+)
+from ragstone.judges.offline.claims import extract_claims
+from ragstone.types import questions
+from ragstone.types.claim import Claim
 
 TAG = "tags."
 INCOMPLETE = "incomplete"
@@ -21,16 +39,15 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[^{}\n]+)?)\}")
 _SHORTEST_MARKER = 8
 
 
-@dataclass(frozen=True)
-class Placeholders:
+class Placeholders(NamedTuple):
     """The placeholders of a kind's prompt.
 
     An option is a line that is used only if it is chosen; its text is a section of its name.
     """
 
     required: frozenset[str]
-    optional: frozenset[str] = frozenset()
-    options: frozenset[str] = frozenset()
+    optional: frozenset[str]
+    options: frozenset[str]
 
 
 def _placeholders(required: str, optional: str = "", options: str = "") -> Placeholders:
@@ -50,9 +67,7 @@ PLACEHOLDERS: Mapping[str, Placeholders] = MappingProxyType(
         "rate_response": _placeholders("criteria levels response", "query contexts reference"),
         "find_answer": _placeholders("contexts query"),
         "write_questions": _placeholders(
-            "passages",
-            "avoid",
-            options="single multi compare unanswerable brief language count",
+            "passages", "avoid", "single multi compare unanswerable brief language count"
         ),
     }
 )
@@ -65,16 +80,13 @@ class Prompt:
 
     The sample's texts are data, so their placeholders are in the user's part only. Tags are
     inserted as they are, in either part.
-
-    Attributes:
-        options: option -> its text, with `{number}` for its value.
-        source: the whole file, with LF line ends.
     """
 
     kind: str
     system: str
     user: str
     options: Mapping[str, str] = field(repr=False)
+    """Option -> its text, with `{number}` for its value."""
     source: str = field(repr=False)
 
     @classmethod
@@ -140,15 +152,10 @@ class Prompt:
     def filled(
         self, texts: Mapping[str, str], options: Mapping[str, str] = MappingProxyType({})
     ) -> tuple[str, str]:
-        """Return both parts with every placeholder filled; one without a text becomes empty.
-
-        `options` maps each option that is used to its `{number}`.
-        """
-        lines = {
-            name: self.options[name].replace("{number}", number) + "\n"
-            for name, number in options.items()
-        }
-        values = {**texts, **lines}
+        """Return both parts, filled; `options` maps each option that is used to its `{number}`."""
+        values = dict(texts)
+        for name, number in options.items():
+            values[name] = self.options[name].replace("{number}", number) + "\n"
 
         def fill(match: re.Match[str]) -> str:
             return values.get(match[1], "")
@@ -157,10 +164,7 @@ class Prompt:
 
 
 def sections(text: str, names: Collection[str]) -> dict[str, str]:
-    """Return name -> text of the sections with these headings; other headings are text.
-
-    Text before the first one is left out. The last section of a name counts.
-    """
+    """Return name -> text of the sections with these headings; other headings are text."""
     heading = re.compile(rf"^# ({'|'.join(map(re.escape, names))})[ \t]*$", re.MULTILINE)
     parts = heading.split(_FRONT_MATTER.sub("", text))
     return {name: body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
@@ -184,8 +188,8 @@ def retry_text(reason: str) -> str:
 def fenced(texts: Mapping[str, str]) -> dict[str, str]:
     """Return each text between tags of its name: `<contexts-3fa9c1d2> ... </contexts-3fa9c1d2>`.
 
-    The marker is the start of the text's SHA-256, long enough to be in none of the texts: no text
-    can close a fence. The same contexts always have the same marker, for providers' prompt caches.
+    The marker is the start of the text's SHA-256, for providers' prompt caches, and so long that it
+    is in none of the texts: no text can close a fence.
     """
     found: dict[str, str] = {}
     for name, text in texts.items():
@@ -198,3 +202,254 @@ def fenced(texts: Mapping[str, str]) -> dict[str, str]:
         marker = digest[:length]
         found[name] = f"<{name}-{marker}>\n{text}\n</{name}-{marker}>"
     return found
+
+
+Schema: TypeAlias = Mapping[str, object]
+
+_TEXT, _NUMBER, _YES_NO = ({"type": name} for name in ("string", "integer", "boolean"))
+
+
+def _object(**keys: Schema) -> dict[str, object]:
+    return {
+        "additionalProperties": False,
+        "properties": keys,
+        "required": list(keys),
+        "type": "object",
+    }
+
+
+def _list(items: Schema) -> Schema:
+    return {"items": items, "type": "array"}
+
+
+def _label(*labels: str) -> Schema:
+    return {"enum": list(labels), "type": "string"}
+
+
+def _reply(title: str, **keys: Schema) -> Schema:
+    return {"title": title, **_object(**keys)}
+
+
+def verdict_schema(partial: bool) -> Schema:
+    some = ("PARTIALLY_SUPPORTED",) if partial else ()
+    label = _label("SUPPORTED", *some, "CONTRADICTED", "NOT_ENOUGH_INFO")
+    verdict = _object(claim=_NUMBER, reason=_TEXT, evidence=_list(_QUOTE), label=label)
+    return _reply("verdicts", verdicts=_list(verdict))
+
+
+def queries_schema(count: int) -> Schema:
+    # each has a key, so that none can be left out
+    queries = _object(**{str(number): _TEXT for number in range(1, count + 1)})
+    return _reply("queries", commits=_YES_NO, queries=queries)
+
+
+def rating_schema(levels: Sequence[int]) -> Schema:
+    level = {"enum": list(levels), "type": "integer"}
+    return _reply("rating", reason=_TEXT, level=level)
+
+
+_QUOTE = _object(context=_NUMBER, quote=_TEXT)
+_PASSAGE = _object(passage=_NUMBER, quote=_TEXT)
+_DRAFT = _object(query=_TEXT, reference=_TEXT, claims=_list(_TEXT), quotes=_list(_PASSAGE))
+_REASONED = _object(number=_NUMBER, reason=_TEXT, relevant=_YES_NO)
+_GRADE = _object(number=_NUMBER, relevant=_YES_NO)
+
+SCHEMAS: Mapping[str, Schema] = MappingProxyType(
+    {
+        "extract_claims": _reply("claims", claims=_list(_TEXT)),
+        "verify_claims": verdict_schema(partial=False),
+        "extract_truths": _reply("truths", truths=_list(_TEXT)),
+        "explain": _reply("explanation", explanation=_TEXT),
+        "grade_contexts": _reply("grades", grades=_list(_REASONED)),
+        "grade_sentences": _reply("grades", grades=_list(_GRADE)),
+        "generate_queries": queries_schema(1),
+        "detect_abstention": _reply("abstention", label=_label("ANSWERS", "ABSTAINS")),
+        "rate_response": rating_schema((1, 2)),
+        "find_answer": _reply("found", answer=_TEXT, evidence=_list(_QUOTE), found=_YES_NO),
+        "write_questions": _reply("questions", questions=_list(_DRAFT)),
+    }
+)
+"""Kind of question -> the schema of its reply; the count of queries and the levels are examples."""
+
+Q = TypeVar("Q")
+
+FEWEST_WORDS = 3
+"""Content words below which a sentence is too short to need a claim."""
+LEAST_SHARE = 0.25
+"""Share of a sentence's content words that the claims must have."""
+BEGINNING = 5
+"""Letters in which forms of a word agree."""
+
+_CONTENT = re.compile(r"\b(?:\w{4,}|\d+)\b")
+
+
+@dataclass(frozen=True)
+class JudgeTask(Generic[Q]):
+    """How one kind of question is put to a model, and how its reply is parsed."""
+
+    texts: Callable[[Q], dict[str, str]]
+    """The texts for the prompt's placeholders, the sample's texts fenced."""
+    parse: Callable[[RawReply, Q], object]
+    schema: Callable[[Q], Schema]
+    options: Callable[[Q], dict[str, str]] = lambda _: {}
+    """The prompt's options that are used, each with its number or ""."""
+    doubt: Callable[[Q, Any], str | None] = lambda _question, _value: None
+    """What a parsed reply seems to leave out, for the one retry."""
+
+
+def uncovered(sentences: Sequence[Sentence], claims: Sequence[str]) -> tuple[str, ...]:
+    """Estimate which sentences state something and have no claim, and rather miss one.
+
+    A sentence has a claim if a quarter of its longer words and figures are in any claim, and one of
+    those that only this sentence has, at least its beginning.
+    """
+    covered = {word for claim in claims for word in _CONTENT.findall(claim.casefold())}
+    begun = {word[:BEGINNING] for word in covered}
+    contents = [set(_CONTENT.findall(sentence.text.casefold())) for sentence in sentences]
+    number = Counter(word for words in contents for word in words)
+    left: list[str] = []
+    for sentence, words in zip(sentences, contents, strict=True):
+        own = {word[:BEGINNING] for word in words if number[word] == 1}
+        shared = len(words & covered) >= LEAST_SHARE * len(words)
+        if len(words) >= FEWEST_WORDS and not (
+            shared and (len(own) < 2 or not own.isdisjoint(begun))
+        ):
+            left.append(sentence.text)
+    return tuple(text for text in left if extract_claims(text))
+
+
+def _numbered_texts(texts: Iterable[str]) -> str:
+    return "\n\n".join(f"[{n}] {text}" for n, text in enumerate(texts, 1))
+
+
+def _numbered_lines(texts: Iterable[str]) -> str:
+    return "\n".join(f"{n}. {' '.join(text.split())}" for n, text in enumerate(texts, 1))
+
+
+@lru_cache(maxsize=1)  # a reply is parsed, and then doubted
+def _sentences(response: str) -> tuple[Sentence, ...]:
+    return split_sentences(response)
+
+
+def _parse_claims(reply: RawReply, question: questions.ExtractClaims) -> tuple[Claim, ...]:
+    spans = [(sentence.start, sentence.end) for sentence in _sentences(question.response)]
+    return tuple(
+        Claim(text=claim, span=find_quote(claim, question.response, spans))
+        for claim in parse_claims(reply, question.response)
+    )
+
+
+def _doubt_claims(question: questions.ExtractClaims, claims: Sequence[Claim]) -> str | None:
+    if not claims:
+        states = extract_claims(question.response)
+        return "no claim was found in a response that seems to make statements" if states else None
+    left = uncovered(_sentences(question.response), [claim.text for claim in claims])
+    return f"no claim was found in: {' '.join(left)}" if left else None
+
+
+def _verdict_lines(question: questions.Explain) -> str:
+    claims = zip(question.claims, question.labels, question.reasons, strict=True)
+    return _numbered_lines(
+        f"{label}: {claim}" + (f" ({' '.join(reason.split())})" if reason else "")
+        for claim, label, reason in claims
+    )
+
+
+def _grade_texts(question: questions.GradeContexts) -> dict[str, str]:
+    contexts = _numbered_texts(question.contexts)
+    texts = {"contexts": contexts, "query": question.query, "statements": question.answer}
+    found = fenced(texts)
+    return {"answer": found.pop("statements"), **found}
+
+
+def _rating_texts(question: questions.RateResponse) -> dict[str, str]:
+    optional: dict[str, str] = {}  # followed by an empty line
+    if question.contexts is not None:
+        optional["contexts"] = _numbered_texts(question.contexts)
+    if question.reference is not None:
+        optional["reference"] = question.reference
+    texts = fenced({**optional, "query": question.query, "response": question.response})
+    spaced = {name: f"{texts[name]}\n\n" for name in optional}
+    levels = "\n".join(f"{level}: {meaning}" for level, meaning in question.levels)
+    empty = {"contexts": "", "reference": ""}
+    return {**texts, **empty, **spaced, "criteria": question.criteria, "levels": levels}
+
+
+def _passage_texts(question: questions.WriteQuestions) -> dict[str, str]:
+    queries = {"queries": _numbered_lines(question.avoid)} if question.avoid else {}
+    texts = fenced({"passages": _numbered_texts(question.passages), **queries})
+    avoid = f"\n\n{texts['queries']}" if queries else ""
+    return {"passages": texts["passages"], "avoid": avoid}
+
+
+TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
+    {
+        questions.ExtractClaims.kind: JudgeTask[questions.ExtractClaims](
+            texts=lambda q: fenced({"query": q.query, "response": q.response}),
+            parse=_parse_claims,
+            schema=lambda _: SCHEMAS["extract_claims"],
+            doubt=_doubt_claims,
+        ),
+        questions.VerifyClaims.kind: JudgeTask[questions.VerifyClaims](
+            texts=lambda q: fenced(
+                {"contexts": _numbered_texts(q.contexts), "claims": _numbered_lines(q.claims)}
+            ),
+            parse=parse_verdicts,
+            schema=lambda q: verdict_schema(q.partial),
+            options=lambda q: {"partial": ""} if q.partial else {},
+        ),
+        questions.ExtractTruths.kind: JudgeTask[questions.ExtractTruths](
+            texts=lambda q: fenced({"context": q.context}),
+            parse=lambda reply, q: parse_claims(reply, q.context)[: q.limit],
+            schema=lambda _: SCHEMAS["extract_truths"],
+            options=lambda q: {"limit": str(q.limit)} if q.limit else {},
+        ),
+        questions.Explain.kind: JudgeTask[questions.Explain](
+            texts=lambda q: fenced({"verdicts": _verdict_lines(q)}),
+            parse=lambda reply, _: parse_explanation(reply),
+            schema=lambda _: SCHEMAS["explain"],
+        ),
+        questions.GradeContexts.kind: JudgeTask[questions.GradeContexts](
+            texts=_grade_texts,
+            parse=lambda reply, q: parse_grades(reply, len(q.contexts), of="contexts"),
+            schema=lambda _: SCHEMAS["grade_contexts"],
+        ),
+        questions.GradeSentences.kind: JudgeTask[questions.GradeSentences](
+            texts=lambda q: fenced({"sentences": _numbered_lines(q.sentences), "query": q.query}),
+            parse=lambda reply, q: parse_grades(reply, len(q.sentences), of="sentences"),
+            schema=lambda _: SCHEMAS["grade_sentences"],
+        ),
+        questions.GenerateQueries.kind: JudgeTask[questions.GenerateQueries](
+            texts=lambda q: fenced({"response": q.response}),
+            parse=lambda reply, _: parse_queries(reply),
+            schema=lambda q: queries_schema(q.count),
+            options=lambda q: {"count": str(q.count)},
+        ),
+        questions.DetectAbstention.kind: JudgeTask[questions.DetectAbstention](
+            texts=lambda q: fenced({"query": q.query, "response": q.response}),
+            parse=lambda reply, _: parse_abstention(reply),
+            schema=lambda _: SCHEMAS["detect_abstention"],
+        ),
+        questions.RateResponse.kind: JudgeTask[questions.RateResponse](
+            texts=_rating_texts,
+            parse=lambda reply, _: parse_rating(reply),
+            schema=lambda q: rating_schema([level for level, _ in q.levels]),
+        ),
+        questions.FindAnswer.kind: JudgeTask[questions.FindAnswer](
+            texts=lambda q: fenced({"contexts": _numbered_texts(q.contexts), "query": q.query}),
+            parse=parse_found,
+            schema=lambda _: SCHEMAS["find_answer"],
+        ),
+        questions.WriteQuestions.kind: JudgeTask[questions.WriteQuestions](
+            texts=_passage_texts,
+            parse=lambda reply, q: parse_drafts(reply)[: q.count],
+            schema=lambda _: SCHEMAS["write_questions"],
+            options=lambda q: {
+                q.type: "",
+                "count": str(q.count),
+                **({"brief": q.brief} if q.brief else {}),
+                **({"language": q.language} if q.language else {}),
+            },
+        ),
+    }
+)

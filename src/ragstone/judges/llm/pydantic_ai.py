@@ -22,6 +22,7 @@ from ragstone._internal.text import public_url, quoted
 from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
 from ragstone.judges.llm.batches import AnthropicBatches, BatchQueue, BatchRun
 from ragstone.judges.llm.model import (
+    FILTERED,
     Completion,
     Model,
     ModelPrompt,
@@ -70,11 +71,6 @@ def connect(provider: str, model: str, *, timeout: float, base_url: str | None =
 
 
 def provider_class(name: str) -> "Callable[..., Provider[Any]]":
-    """Return what makes the provider of a model.
-
-    Raises:
-        UsageError: there is no such provider, or its extra is not installed.
-    """
     provider = name.partition(":")[0]
     try:
         from pydantic_ai.providers import infer_provider_class
@@ -150,17 +146,21 @@ class PydanticAiModel(Model):
         self._timeout = timeout
         self._caller = caller
         self._answered = False
-        options = {
-            "provider": provider,
-            "model": model,
-            "base_url": _url(self._wire),
-            "temperature": self._settings.get("temperature"),
-        }
-        self.identity = json.dumps(options, sort_keys=True)
+        url = _url(self._wire)
+        used = self._settings.get("temperature")
+        options = {"base_url": url, "model": model, "provider": provider, "temperature": used}
+        self.identity = json.dumps(options)
         self._parts = (self._wire,)
         self._batches: BatchQueue | None = None
         if batches:
-            api = AnthropicBatches(*_endpoint(self._wire), retries=batches.retries)
+            client = cast("AnthropicModel", self._wire).client
+            headers = {
+                name: str(value)
+                for name, value in client.default_headers.items()
+                if name.lower() in ("authorization", "x-api-key", "anthropic-version")
+            }
+            endpoint = f"{str(client.base_url).rstrip('/')}/v1/messages"
+            api = AnthropicBatches(endpoint, headers, retries=batches.retries)
             self._batches = BatchQueue(api, self.name, self.identity, vote, batches)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
@@ -181,7 +181,7 @@ class PydanticAiModel(Model):
         parameters = _parameters(self._wire, prompt.schema)
         try:
             if self._batches:
-                made = await _in_batch(self._wire, self._batches, request, settings, parameters)
+                made = await self._in_batch(self._batches, request, settings, parameters)
             else:
                 response = await model_request(
                     self._wire,
@@ -205,17 +205,41 @@ class PydanticAiModel(Model):
         except _UNREADABLE as error:
             seen = f"{type(error).__name__}: {quoted(str(error))}"
             message = f"{self.name} sent a reply that its SDK cannot read ({seen})"
-            unreadable = CallError(Cause.MALFORMED, message)
-            unreadable.lost = True
-            raise unreadable from None
+            failed = CallError(Cause.MALFORMED, message)
+            failed.lost = True
+            raise failed from None
+
+    async def _in_batch(
+        self,
+        batches: BatchQueue,
+        request: "ModelRequest",
+        settings: Mapping[str, object],
+        parameters: "ModelRequestParameters",
+    ) -> Completion:
+        from pydantic_ai.models.batch import BatchRequest, BatchResult
+
+        untimed = {name: of for name, of in settings.items() if name not in _TIMES}
+        single = BatchRequest(
+            custom_id="request",
+            messages=[request],
+            model_settings=cast("ModelSettings", untimed),
+            model_request_parameters=parameters,
+        )
+        encoded = await self._wire.batch_encode(single)
+        if betas := from_json(encoded.group).get("betas"):
+            batches.api.headers["anthropic-beta"] = ",".join(betas)
+        reply = await batches.send(from_json(encoded.body))
+        status = from_json(reply.content)["type"]
+        result = BatchResult(custom_id="request", status=status, body=reply.content.decode())
+        completion = _completion(self._wire.batch_decode(result, single))
+        return replace(completion, usage=replace(completion.usage, calls=reply.tries))
 
     def _translated(self, error: "AgentRunError") -> RagstoneError:
         from pydantic_ai import exceptions as foreign
 
         if isinstance(error, foreign.ModelRequestTimeout | foreign.ModelTimeoutError):
-            return RetryableError(
-                Cause.TIMEOUT, f"{self.name}: {LATE.format(timeout=self._timeout)}"
-            )
+            late = f"{self.name}: {LATE.format(timeout=self._timeout)}"
+            return RetryableError(Cause.TIMEOUT, late)
         status = error.status_code if isinstance(error, foreign.ModelHTTPError) else None
         did = f"returned {status}" if status else "did not answer"
         match getattr(error, "body", None):
@@ -226,12 +250,12 @@ class PydanticAiModel(Model):
             case _:
                 text = error.message
         message = f"{self.name} {did}: {quoted(text)}"
-        if isinstance(error, foreign.ModelAuthenticationError) and not self._answered:
-            return UsageError(
-                f"{message}\nThe key or its permissions were rejected; the run stops."
-            )
-        if isinstance(error, foreign.ModelNotFoundError) and not self._answered:
-            return UsageError(f"{message}\nThere is no such model at that URL; the run stops.")
+        if not self._answered:
+            if isinstance(error, foreign.ModelAuthenticationError):
+                message += "\nThe key or its permissions were rejected; the run stops."
+                return UsageError(message)
+            if isinstance(error, foreign.ModelNotFoundError):
+                return UsageError(f"{message}\nThere is no such model at that URL; the run stops.")
         unsorted = type(error) is foreign.ModelHTTPError and status not in (408, 429)
         rejected = unsorted and status is not None and status < 500
         if rejected or isinstance(error, foreign.ModelRequestRejectedError):
@@ -243,41 +267,6 @@ class PydanticAiModel(Model):
         cause = Cause.RATE_LIMITED if limited else Cause.UNREACHABLE
         wait = error.retry_after if isinstance(error, foreign.ModelAPIError) else None
         return retry_after(cause, message, wait)
-
-
-def _endpoint(wire: "Wire") -> tuple[str, dict[str, str]]:
-    client = cast("AnthropicModel", wire).client
-    needed = ("authorization", "x-api-key", "anthropic-version")
-    headers = {
-        name: str(of) for name, of in client.default_headers.items() if name.lower() in needed
-    }
-    return f"{str(client.base_url).rstrip('/')}/v1/messages", headers
-
-
-async def _in_batch(
-    wire: "Wire",
-    batches: BatchQueue,
-    request: "ModelRequest",
-    settings: Mapping[str, object],
-    parameters: "ModelRequestParameters",
-) -> Completion:
-    from pydantic_ai.models.batch import BatchRequest, BatchResult
-
-    untimed = {name: of for name, of in settings.items() if name not in _TIMES}
-    single = BatchRequest(
-        custom_id="request",
-        messages=[request],
-        model_settings=cast("ModelSettings", untimed),
-        model_request_parameters=parameters,
-    )
-    encoded = await wire.batch_encode(single)
-    if betas := from_json(encoded.group).get("betas"):
-        batches.api.headers["anthropic-beta"] = ",".join(betas)
-    reply = await batches.send(from_json(encoded.body))
-    status = from_json(reply.content)["type"]
-    result = BatchResult(custom_id="request", status=status, body=reply.content.decode())
-    completion = _completion(wire.batch_decode(result, single))
-    return replace(completion, usage=replace(completion.usage, calls=reply.tries))
 
 
 def _url(wire: "Wire") -> str | None:
@@ -337,10 +326,9 @@ def _completion(response: "ModelResponse") -> Completion:
 
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
     texts = [part.content for part in response.parts if isinstance(part, TextPart)]
-    details = response.provider_details or {}
     refusal = None
     if is_filtered(response.finish_reason):
-        refusal = str(details.get("refusal") or "the provider's content filter stopped the reply")
+        refusal = str((response.provider_details or {}).get("refusal") or FILTERED)
     usage = response.usage
     return Completion(
         text=calls[0].args_as_json_str() if calls else "".join(texts),

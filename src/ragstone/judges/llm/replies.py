@@ -1,4 +1,4 @@
-"""The one JSON value of a model's reply.
+"""How replies are read: the one JSON value of a reply, and the parsers of each kind of answer.
 
 A reply is read only if it can mean one thing: JSON alone, or JSON in one fence, in both cases
 after the model's thoughts. Text around JSON may call it a draft, limit it or take it back, in any
@@ -8,14 +8,26 @@ parsers know every key of an object, and refuse an object with another one.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TypeGuard, TypeVar
+from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
-from ragstone._internal.text import MARK, quoted
+from ragstone._internal.sentences import QuoteFinder
+from ragstone._internal.text import MARK, count, quoted
 from ragstone.errors import Cause
+from ragstone.types.claim import (
+    DraftQuestion,
+    Evidence,
+    FoundAnswer,
+    GeneratedQueries,
+    Grade,
+    Label,
+    Rating,
+    Verdict,
+)
+from ragstone.types.questions import FindAnswer, VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict
 
 T = TypeVar("T")
@@ -55,8 +67,7 @@ _REFUSAL = re.compile(
 )
 
 
-def storable(text: str) -> str:
-    """Return the text with lone surrogates replaced: they cannot be stored or sent."""
+def storable(text: str) -> str:  # lone surrogates cannot be stored or sent
     return text if text.isascii() else _SURROGATE.sub(MARK, text)
 
 
@@ -74,42 +85,33 @@ def is_refusal(text: str) -> bool:
 
 @dataclass(frozen=True)
 class RawReply:
-    """A reply as the model wrote it.
-
-    Attributes:
-        shown: the texts that the model was shown; a reply that repeats one does not count.
-        legacy_text: whether the plain text of promptfoo's older prompts is read too.
-    """
+    """A reply as the model wrote it, and the texts that it was shown: repeating one is no reply."""
 
     text: str
     shown: Sequence[str] = ()
     legacy_text: bool = False
+    """Whether the plain text of promptfoo's older prompts is read too."""
 
     def unusable(
         self, cause: Cause, message: str, returned: tuple[PartialVerdict, ...] = ()
     ) -> JudgeFailureError:
         return JudgeFailureError(Failure(cause, message, returned, raw=storable(self.text)))
 
+    def malformed(self, message: str) -> JudgeFailureError:
+        begins = quoted(storable(self.text).strip())
+        return self.unusable(Cause.MALFORMED, f"{message}; the reply begins {begins!r}")
+
 
 def parse_value(reply: RawReply, accept: Callable[[object], T | None]) -> T:
     """Return what `accept` reads in the JSON of a reply; it returns None for another form."""
     read = accept(_json_value(reply))
     if read is None:
-        raise _malformed(reply, NO_JSON)
+        raise reply.malformed(NO_JSON)
     return read
 
 
-def _malformed(reply: RawReply, message: str) -> JudgeFailureError:
-    begins = quoted(storable(reply.text).strip())
-    return reply.unusable(Cause.MALFORMED, f"{message}; the reply begins {begins!r}")
-
-
 def _json_value(reply: RawReply) -> object:
-    """Return the one JSON value of a reply; keys are in lower case, without gaps.
-
-    A value in a fence or after thoughts may be a quotation of what the judge was shown, so it does
-    not count if it is in there. Without any JSON the reply may be a refusal.
-    """
+    """Return the one JSON value of a reply; keys are in lower case, without gaps."""
     text = storable(reply.text).strip().removeprefix("\ufeff").strip()
     try:
         return _DECODER.decode(text)
@@ -123,32 +125,29 @@ def _json_value(reply: RawReply) -> object:
     try:
         value = _DECODER.decode(text)
     except RecursionError:
-        raise _malformed(reply, "its JSON is nested too deeply") from None
+        raise reply.malformed("its JSON is nested too deeply") from None
     except ValueError as error:
         if _JSON.search(text):
-            raise _malformed(reply, f"it is not one JSON value ({error})") from None
+            raise reply.malformed(f"it is not one JSON value ({error})") from None
         if is_refusal(text):
             message = f"the judge refused: {quoted(text)}"
             raise reply.unusable(Cause.REFUSAL, message) from None
-        raise _malformed(reply, NO_JSON) from None
-    bare = "".join(text.split())
+        raise reply.malformed(NO_JSON) from None
+    bare = "".join(text.split())  # in a fence or after thoughts, it may quote what was shown
     if any(bare in "".join(other.split()) for other in reply.shown):
-        raise _malformed(reply, "it only repeats what the judge was shown")
+        raise reply.malformed("it only repeats what the judge was shown")
     return value
 
 
 def _without_thoughts(text: str, shown: Sequence[str]) -> str:
-    """Return what follows the last closing tag of thoughts, which begin the text.
-
-    Tags that a shown text contains as well do not count: the reply may quote it.
-    """
+    """Return what follows the last closing tag of thoughts, which begin the text."""
     tags = list(_THOUGHT_TAG.finditer(text))
     ends = [tag.end() for tag in tags if tag[1]]
     if not ends or (not tags[0][1] and text[: tags[0].start()].strip()):
         return text
     written = {tag[0].lower() for tag in tags}
     if any(tag in other.lower() for other in shown for tag in written):
-        return text
+        return text  # the reply may quote it
     return text[ends[-1] :].strip()
 
 
@@ -169,7 +168,6 @@ def one_line_at(fields: Mapping[str, object], *keys: str) -> str:
 
 
 def read_word(written: object, words: Mapping[str, T]) -> T | None:
-    """Return the meaning of a word in any case, with gaps of any kind, and in bold or quotes."""
     if isinstance(written, str):
         if written in words:  # nearly always
             return words[written]
@@ -200,3 +198,474 @@ def _constant(name: str) -> object:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, strict=False)
 """Texts may contain line breaks."""
+
+
+# Plain text of promptfoo's older prompts, which its plan for RAGAS reads where JSON is missing.
+# Only the policy `promptfoo-plan` reads it, and not with `--strict-json`. Words around an answer
+# may change it, so a reply is read only if all its lines have one of the known forms.
+
+MARKER = "final verdict for each statement in order:"
+"""Case-insensitive prefix of the verdicts, which end in full stops."""
+
+_MARKER = re.compile(MARKER, re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"(?:(?:claim|statement)\s+)?[(\[]?([0-9]{1,4})[.):\]]+\s*(.*)", re.IGNORECASE
+)
+_BULLETED = re.compile(r"()[-*•]\s+(\S.*)")
+_VERDICT = re.compile(r"(?=\bverdict\s*:)", re.IGNORECASE)
+_LABEL = re.compile(r"(?:verdict\s*:[\s*]*)?(yes|no)[\s.*]*", re.IGNORECASE)
+_REASON = re.compile(r"(?:reason|explanation)\s*:", re.IGNORECASE)
+
+
+def statements_in_text(text: str) -> tuple[str, ...] | None:
+    """Return the entries of a numbered or bulleted list; None if the text is anything else."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if lines and lines[0].endswith(":"):  # it introduces the list
+        lines = lines[1:]
+    listed = [_NUMBERED.fullmatch(line) or _BULLETED.fullmatch(line) for line in lines]
+    entries = [(entry[1], entry[2].strip()) for entry in listed if entry and entry[2].strip()]
+    numbers = [number for number, _ in entries]
+    counted = numbers == [str(place) for place in range(1, len(lines) + 1)]
+    if not entries or len(entries) < len(lines) or not (counted or set(numbers) == {""}):
+        return None
+    return None if is_refusal(text) else tuple(entry for _, entry in entries)
+
+
+def verdicts_in_text(text: str) -> tuple[tuple[int | None, str], ...] | None:
+    """Return the number, if any, and the word of each verdict; None without verdicts.
+
+    They follow the marker, else they are `yes` or `no` after `Verdict:` or a line's number.
+    """
+    if "{" in text or is_refusal(text):
+        return None
+    before, *after = _MARKER.split(text)
+    if after:
+        pieces = [piece.strip(" *\t\r") for piece in re.split(r"[.\n]", after[-1])]
+        words = tuple((None, piece) for piece in pieces if piece)
+        return words if len(after) == 1 and words else None
+    verdicts: list[tuple[int | None, str]] = []
+    number: int | None = None
+    for line in (line.strip(" *\t\r") for line in _VERDICT.sub("\n", before).splitlines()):
+        rest = line
+        if numbered := _NUMBERED.fullmatch(line):
+            if number is not None:
+                return None  # the one before has no verdict
+            number, rest = int(numbered[1]), numbered[2].strip(" *")
+        if label := _LABEL.fullmatch(rest):
+            verdicts.append((number, label[1]))
+            number = None
+        elif line and not numbered and not _REASON.match(line):
+            return None
+    return tuple(verdicts) if verdicts and number is None else None
+
+
+Quote = tuple[int | None, str]
+"""The number of the quoted context, from 1, and the words."""
+
+_NUMBER = re.compile(
+    r"\s*(?:(?:claim|statement|context|sentence|passage)[\s_]*)?[#\[(]?([0-9]{1,9})[\].):]?\s*",
+    re.IGNORECASE,
+)
+_LINE_NUMBER = re.compile(r"\s*(?:(?:claim|statement)\s*)?#?[0-9]{1,4}[.):]\s+", re.IGNORECASE)
+
+
+class ReplyMismatchError(Exception):
+    """A reply does not have exactly one item for each thing."""
+
+
+class Item(NamedTuple, Generic[T]):
+    """One item as written."""
+
+    number: int | str | None = None
+    """The number that it names, or a text if that cannot be read."""
+    written: str | None = None
+    """Its label, and under `value` what it means."""
+    value: T | None = None
+    reason: str | None = None
+    text: str | None = None
+    """The claim that it repeats."""
+    quotes: tuple[Quote, ...] = ()
+
+
+@dataclass(frozen=True)
+class ItemFormat(Generic[T]):
+    """The keys and words of one kind of item; keys and words are in lower case, without gaps."""
+
+    lists: tuple[str, ...]
+    labels: tuple[str, ...]
+    """All that are present must mean the same, and all `numbers` must agree."""
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
+    """Keys of the text that an item repeats; such a key may have the number instead."""
+    notes: tuple[str, ...]
+    words: Mapping[str, T]
+
+    def items(self, value: object, expected: int) -> tuple[Item[T], ...] | None:
+        """Return the items of a JSON value; None if it is not a list of such items."""
+        if is_object(value):
+            if len(value) == 1 and (key := next(iter(value))) in self.lists:
+                value = value[key]
+            elif expected == 1:
+                value = [value] if any(key in value for key in self.labels) else None
+        if not is_list(value):
+            return None
+        known = (*self.labels, *self.numbers, *self.texts, *self.notes)
+        if not all(known_object(entry, *known) for entry in value if is_object(entry)):
+            return None
+        items = tuple(self._item(entry) for entry in value)
+        labelled = (
+            item.value is not None
+            or (is_object(entry) and any(key in entry for key in self.labels))
+            for entry, item in zip(value, items, strict=True)
+        )
+        return items if not items or any(labelled) else None
+
+    def _item(self, entry: object) -> Item[T]:
+        if not is_object(entry):
+            return Item(written=_as_written(entry), value=read_word(entry, self.words))
+        labels = [entry[key] for key in self.labels if key in entry]
+        values = {read_word(label, self.words) for label in labels}
+        numbers: set[int | str] = set()
+        texts: set[str] = set()
+        for key in (*self.numbers, *self.texts):
+            named = entry.get(key)
+            if isinstance(named, str) and key in self.texts:
+                is_number = key in self.numbers and _NUMBER.fullmatch(named)
+                if not is_number:
+                    texts.add(storable(named).strip())
+                    continue
+            if named is not None:
+                numbers.add(number_in(named))
+        return Item(
+            number=numbers.pop() if len(numbers) == 1 else " / ".join(map(str, numbers)) or None,
+            written=_as_written(labels[0]) if labels else None,
+            value=values.pop() if len(values) == 1 else None,
+            reason=reason_at(entry),
+            text=" / ".join(texts) or None,
+            quotes=tuple(quotes_at(entry.get("evidence"))),
+        )
+
+
+def number_in(written: object) -> int | str:
+    if isinstance(written, str):
+        match = _NUMBER.fullmatch(written)
+        return int(match[1]) if match else storable(written)
+    if isinstance(written, int | float) and not isinstance(written, bool) and written % 1 == 0:
+        return int(written)
+    return _as_written(written) or ""
+
+
+def _as_written(value: object) -> str | None:
+    if value is None:
+        return None
+    if is_list(value) or is_object(value):
+        return "[...]" if is_list(value) else "{...}"
+    return storable(value if isinstance(value, str) else json.dumps(value))[:200]
+
+
+def reason_at(fields: Mapping[str, object]) -> str | None:
+    return (text_at(fields, "reason") or "").strip() or None
+
+
+def quotes_at(evidence: object) -> list[Quote]:
+    quotes: list[Quote] = []
+    for entry in evidence if is_list(evidence) else [evidence]:
+        fields = entry if is_object(entry) else {"quote": entry}
+        number = number_in(fields.get("context", fields.get("passage")))
+        if words := (text_at(fields, "quote") or "").strip():
+            quotes.append((number if isinstance(number, int) else None, words))
+    return quotes
+
+
+def in_order(
+    items: Sequence[Item[T]], expected: int, name: str, of: str, texts: Sequence[str] = ()
+) -> Sequence[Item[T]]:
+    """Return one item for each of the `expected` things, in their order.
+
+    They are matched by the numbers that they name, from 1 or all from 0, else by the texts that
+    they repeat, else by position.
+    """
+    thing = of.removesuffix("s")
+    if len(items) != expected:
+        counted = count(len(items), name.removesuffix("s"))
+        raise ReplyMismatchError(f"got {counted} for {count(expected, thing)}")
+    numbers = [item.number for item in items if item.number is not None]
+    first = firstnumber_in(numbers, expected)
+    bare = list(map(_bare, texts))
+    repeated = [_bare(item.text or "") for item in items]
+    if numbers:
+        if set(numbers) != set(range(first, first + expected)) or len(numbers) < expected:
+            seen = ", ".join("none" if item.number is None else str(item.number)[:20]
+                             for item in items[:50])  # fmt: skip
+            raise ReplyMismatchError(f"the {name} of {expected} {of} are numbered {seen}")
+        places = [number - first for number in numbers if isinstance(number, int)]
+    elif any(repeated):
+        if sorted(repeated) != sorted(set(bare)):
+            raise ReplyMismatchError(f"the {name} do not repeat the {of}, one each")
+        places = list(map(bare.index, repeated))
+    else:
+        places = list(range(expected))
+    for place, text in zip(places, repeated, strict=True):
+        if text and text != bare[place]:
+            raise ReplyMismatchError(f"{name.removesuffix('s')} {place + 1} is on another {thing}")
+    return [item for _, item in sorted(zip(places, items, strict=True), key=lambda pair: pair[0])]
+
+
+def firstnumber_in(numbers: Sequence[int | str], expected: int) -> int:
+    return 0 if 0 in numbers and expected not in numbers else 1
+
+
+def _bare(text: str) -> str:
+    return " ".join(_LINE_NUMBER.sub("", text, 1).split()).casefold().rstrip(".")
+
+
+_WORDS = {
+    Label.SUPPORTED: (
+        "supported, supports, support, yes, true, 1, entailed, entails, entailment, faithful, "
+        "attributed"
+    ),
+    Label.PARTIALLY_SUPPORTED: "partially supported, partly supported, partial, partially, partly",
+    Label.CONTRADICTED: "contradicted, contradicts, contradiction, no, refuted, refutes",
+    Label.NOT_ENOUGH_INFO: (
+        "not enough info, not enough information, insufficient information, nei, idk, unknown, "
+        "0, false, not supported, unsupported, not entailed, neutral, unverifiable, "
+        "not mentioned, unfaithful, not faithful"
+    ),
+}
+_LABELS = {word: label for label, words in _WORDS.items() for word in words.split(", ")}
+_VERDICTS = ItemFormat(
+    lists=("verdicts", "statements", "claims"),
+    labels=("label", "verdict"),
+    numbers=tuple("claim claimnumber claimid statement statementid number index id".split()),
+    texts=("claim", "statement", "text"),
+    notes=("reason", "evidence"),
+    words=MappingProxyType({**_LABELS, **{label.value: label for label in Label}}),
+)
+_GRADES = ItemFormat(
+    lists=("grades", "verdicts"),
+    labels=("relevant", "verdict"),
+    numbers=("number", "context", "sentence", "index", "id"),
+    texts=(),
+    notes=("reason",),
+    words=MappingProxyType(
+        {
+            **YES_OR_NO,
+            **dict.fromkeys(("relevant", "useful"), True),
+            **dict.fromkeys(("irrelevant", "not relevant", "useless", "not useful"), False),
+        }
+    ),
+)
+
+
+def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ...]:
+    expected = len(question.claims)
+    items: Sequence[Item[Label]] | None = None
+    if reply.legacy_text and (written := verdicts_in_text(reply.text)) is not None:
+        labels = {"yes": Label.SUPPORTED, "no": Label.CONTRADICTED}
+        items = [Item(number, word[:200], labels.get(word.lower())) for number, word in written]
+    items = items or parse_value(reply, lambda value: _VERDICTS.items(value, expected))
+    finders: dict[int, QuoteFinder] = {}
+
+    def verdict_of(item: Item[Label]) -> Verdict | None:
+        if not item.value:
+            return None
+        evidence = find_evidence(item.quotes, question.contexts, finders)
+        return Verdict(label=item.value, reason=item.reason, evidence=evidence)
+
+    try:
+        ordered = in_order(items, expected, "verdicts", "claims", question.claims)
+    except ReplyMismatchError as error:
+        cause, message = Cause.COUNT_MISMATCH, str(error)
+    else:
+        verdicts = [verdict for item in ordered if (verdict := verdict_of(item))]
+        if len(verdicts) == expected:
+            return tuple(verdicts)
+        written = next(item.written for item in items if not item.value)
+        message = f"{quoted(written)!r} is not a label" if written else "a verdict has no label"
+        cause = Cause.MALFORMED
+    shift = 1 - firstnumber_in([item.number for item in items if item.number is not None], expected)
+    returned = tuple(
+        PartialVerdict(
+            item.number + shift if isinstance(item.number, int) else None,
+            item.written,
+            verdict_of(item),
+        )
+        for item in items
+    )
+    raise reply.unusable(cause, message, returned)
+
+
+def find_evidence(
+    quotes: Sequence[Quote], contexts: Sequence[str], finders: dict[int, QuoteFinder]
+) -> tuple[Evidence, ...]:
+    """Find each quote in the context that it names, else in the others."""
+    evidence: list[Evidence] = []
+    for number, words in quotes if contexts else ():
+        named = number - 1 if number and 1 <= number <= len(contexts) else 0
+        for context in (named, *(other for other in range(len(contexts)) if other != named)):
+            if context not in finders:
+                finders[context] = QuoteFinder(contexts[context])
+            if span := finders[context].find(words):
+                start, end = span
+                evidence.append(
+                    Evidence(context=context, start=start, end=end, quote=words, verified=True)
+                )
+                break
+        else:
+            evidence.append(Evidence(context=named, quote=words, verified=False))
+    return tuple(evidence)
+
+
+def parse_grades(reply: RawReply, expected: int, *, of: str) -> tuple[Grade, ...]:
+    items = parse_value(reply, lambda value: _GRADES.items(value, expected))
+    try:
+        ordered = in_order(items, expected, "grades", of)
+    except ReplyMismatchError as error:
+        raise reply.unusable(Cause.COUNT_MISMATCH, str(error)) from None
+    grades: list[Grade] = []
+    for item in ordered:
+        if item.value is None:
+            word = item.written
+            seen = f"{quoted(word)!r} is not a grade" if word else "a grade is missing"
+            raise reply.unusable(Cause.MALFORMED, seen)
+        grades.append(Grade(relevant=item.value, reason=item.reason))
+    return tuple(grades)
+
+
+PLACEHOLDER = re.compile(
+    r"[^\w<]*(?:\.\.\.|(?:none|null|n/?a|string|(?:no|keine) (?:claims?|facts?|statements?"
+    r"|aussagen)(?: \w+)?|(?:claim|fact|statement)[\s_]*[0-9]*|<[^<>]*>)\W*)"
+    r"|.*[–—:(-]\s*(?-i:SUPPORTED|CONTRADICTED|NOT_ENOUGH_INFO)\W*",
+    re.IGNORECASE,
+)
+"""A text that is none: a blank to fill in, a word for nothing, or a verdict."""
+_DIGITS = re.compile("[0-9]{1,4}")
+_LEVEL = re.compile("-?[0-9]{1,9}")
+_CLAIMS = ("claims", "statements", "truths", "facts")
+_CLAIM = ("claim", "statement", "truth", "fact", "text")
+
+
+def parse_claims(reply: RawReply, source: str = "") -> tuple[str, ...]:
+    """Return the claims; refusals are claims only if their `source` refuses as well."""
+
+    def accept(value: object) -> tuple[str, ...] | None:
+        if is_object(value) and len(value) == 1:
+            value = next((value[key] for key in _CLAIMS if key in value), None)
+        return _texts(value, *_CLAIM)
+
+    texts = statements_in_text(reply.text) if reply.legacy_text else None
+    if texts is None:
+        texts = parse_value(reply, accept)
+    claims = tuple(dict.fromkeys(_one_line(texts)))
+    _check_filled(claims, reply)
+    if claims and source and all(map(is_refusal, claims)) and not is_refusal(source):
+        raise reply.unusable(Cause.REFUSAL, f"the judge refused: {quoted(claims[0])}")
+    return claims
+
+
+def _texts(entries: object, *keys: str) -> tuple[str, ...] | None:
+    if not is_list(entries):
+        return None
+    texts: list[str] = []
+    for entry in entries:
+        fields = known_object(entry, *keys)
+        text = text_at(fields, *keys) if fields and len(fields) == 1 else entry
+        if not isinstance(text, str):
+            return None
+        texts.append(storable(text))
+    return tuple(texts)
+
+
+def _one_line(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(line for each in texts if (line := " ".join(each.split())))
+
+
+def _check_filled(texts: Sequence[str], reply: RawReply) -> None:
+    if blank := next(filter(PLACEHOLDER.fullmatch, texts), None):
+        raise reply.unusable(Cause.MALFORMED, f"{quoted(blank)!r} is a placeholder")
+
+
+def parse_explanation(reply: RawReply) -> str:
+    def accept(value: object) -> str | None:
+        fields = known_object(value, "explanation") or {}
+        return (text_at(fields, "explanation") or "").strip() or None
+
+    return parse_value(reply, accept)
+
+
+def parse_queries(reply: RawReply) -> GeneratedQueries:
+    def accept(value: object) -> GeneratedQueries | None:
+        fields = known_object(value, "commits", "noncommittal", "queries") or {}
+        commits = {word: not yes for word, yes in YES_OR_NO.items()}
+        words = {"noncommittal": YES_OR_NO, "commits": commits}
+        evades = {read_word(fields[key], words[key]) for key in words if key in fields}
+        queries = fields.get("queries")
+        if is_object(queries) and all(map(_DIGITS.fullmatch, queries)):
+            queries = [queries[key] for key in sorted(queries, key=int)]
+        texts = _texts(queries, "query", "question")
+        noncommittal = evades.pop() if len(evades) == 1 else None
+        if noncommittal is None or texts is None:
+            return None
+        return GeneratedQueries(queries=_one_line(texts), noncommittal=noncommittal)
+
+    generated = parse_value(reply, accept)
+    _check_filled(generated.queries, reply)
+    return generated
+
+
+def parse_found(reply: RawReply, question: FindAnswer) -> FoundAnswer:
+    def accept(value: object) -> FoundAnswer | None:
+        fields = known_object(value, "answer", "evidence", "found") or {}
+        found = read_word(fields.get("found"), YES_OR_NO)
+        if not found:
+            return None if found is None else FoundAnswer(found=False)
+        evidence = find_evidence(quotes_at(fields.get("evidence")), question.contexts, {})
+        return FoundAnswer(found=True, answer=one_line_at(fields, "answer"), evidence=evidence)
+
+    return parse_value(reply, accept)
+
+
+def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
+
+    def draft(entry: object) -> DraftQuestion | None:
+        fields = known_object(entry, "query", "reference", "claims", "quotes")
+        claims = _texts(fields.get("claims", []), "claim", "fact", "text") if fields else None
+        if fields is None or claims is None:
+            return None
+        return DraftQuestion(
+            query=one_line_at(fields, "query"),
+            reference=one_line_at(fields, "reference"),
+            claims=tuple(dict.fromkeys(_one_line(claims))),
+            quotes=tuple(quotes_at(fields.get("quotes"))),
+        )
+
+    def accept(value: object) -> tuple[DraftQuestion, ...] | None:
+        fields = known_object(value, "questions")
+        entries = fields.get("questions") if fields else value
+        if not is_list(entries):
+            return None
+        drafts = tuple(filter(None, map(draft, entries)))
+        return drafts if len(drafts) == len(entries) else None
+
+    drafts = parse_value(reply, accept)
+    _check_filled([text for each in drafts for text in (each.query, *each.claims)], reply)
+    return tuple(each for each in drafts if each.query)
+
+
+def parse_abstention(reply: RawReply) -> bool:
+    words = {"abstains": True, "answers": False}
+    return parse_value(
+        reply, lambda value: read_word((known_object(value, "label") or {}).get("label"), words)
+    )
+
+
+def parse_rating(reply: RawReply) -> Rating:
+    def accept(value: object) -> Rating | None:
+        fields = known_object(value, "level", "reason") or {}
+        level = fields.get("level")
+        if isinstance(level, str):
+            level = int(level) if _LEVEL.fullmatch(level.strip()) else None
+        level = number_in(level)
+        return Rating(level=level, reason=reason_at(fields)) if isinstance(level, int) else None
+
+    return parse_value(reply, accept)
