@@ -6,10 +6,8 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from io import FileIO
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
 
 from ragstone.errors import UsageError
 
@@ -131,29 +129,6 @@ def _move_to_free_name(temporary: Path, path: Path) -> Path:
 def _refusal(path: Path, error: OSError | ValueError) -> str:
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"{path} cannot be written: {why}; choose another path"
-
-
-def open_locked(path: Path, mode: Literal["ab+", "rb"] = "ab+") -> FileIO:
-    """Open a file and lock it until it is closed; unless the mode is `rb`, it may be missing.
-
-    The end of the process unlocks it too, even after kill -9.
-
-    Raises:
-        BlockingIOError: another process or another part of this one has locked it.
-        OSError: it cannot be opened or locked.
-    """
-    from filelock import lock_descriptor  # slow to import, and rarely needed
-
-    while True:
-        with ExitStack() as stack:
-            file = stack.enter_context(path.open(mode, buffering=0))
-            if not lock_descriptor(file.fileno(), blocking=False):
-                raise BlockingIOError(f"another process has locked {path}")
-            with suppress(FileNotFoundError):
-                if os.path.samestat(path.stat(), os.fstat(file.fileno())):
-                    stack.pop_all()
-                    return file
-            # another process deleted the file before it was locked here
 
 
 @contextmanager

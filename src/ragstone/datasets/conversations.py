@@ -8,9 +8,8 @@ from types import MappingProxyType
 from typing import cast
 
 from ragstone._internal.text import count
-from ragstone.datasets.blocks import FileRows
 from ragstone.datasets.columns import ALIASES, FIELD_OF, PART_OF, Layout, plain_name
-from ragstone.datasets.table import Record, Row, Table, Unreadable, records_in
+from ragstone.datasets.table import FileRows, Record, Row, Table, Unreadable, records_in
 from ragstone.datasets.values import (
     Plain,
     normalize_cell,

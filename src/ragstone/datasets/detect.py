@@ -7,7 +7,6 @@ from functools import partial
 from itertools import chain
 from typing import TypeGuard
 
-from ragstone.datasets.blocks import FileRows
 from ragstone.datasets.columns import ALIASES, plain_name
 from ragstone.datasets.conversations import (
     ROLES,
@@ -17,9 +16,8 @@ from ragstone.datasets.conversations import (
     open_parts,
     pair_texts,
 )
-from ragstone.datasets.promptfoo import NOTE, results
-from ragstone.datasets.responses import ANY, error_in, failed_fields, repetitions
-from ragstone.datasets.table import Record, Row, Table, records_in
+from ragstone.datasets.responses import ANY, NOTE, error_in, failed_fields, repetitions, results
+from ragstone.datasets.table import FileRows, Record, Row, Table, records_in
 from ragstone.datasets.traces import traces
 from ragstone.datasets.values import object_in, spelled
 

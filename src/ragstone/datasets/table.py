@@ -2,9 +2,12 @@
 
 import shlex
 import sys
+from abc import abstractmethod
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -12,11 +15,13 @@ from hashlib import sha256
 from math import isnan
 from pathlib import Path
 from types import MappingProxyType
-from typing import cast
+from typing import Any, NamedTuple, Self, cast
+from zlib import crc32
 
 from ragstone._internal.files import read_parts
 from ragstone.datasets.frames import Model
 from ragstone.errors import InputError, Problem, UsageError, nearest
+from ragstone.types.row import LazySequence
 from ragstone.types.sample import Sample
 
 Cells = tuple[int, Sequence[object]]
@@ -387,3 +392,134 @@ class File:
             seen = "the text contains a NUL character"
             raise self.refused(seen, "it may be damaged or UTF-16", line=line)
         return text
+
+
+IN_MEMORY = 2**22
+"""The largest file, in bytes, whose rows are read at once and stored in memory: 4 MiB."""
+
+
+class Block(NamedTuple):
+    """Some rows of a file.
+
+    Attributes:
+        place: the place of its first row in the data set, from 0.
+        line: the number of its first row or line in messages.
+        start, end: its bytes, and their CRC-32 in `checksum`; not in files of columns.
+        file: the number of its file, if there are several.
+        first: in files of columns, the place of its first row in its file.
+    """
+
+    place: int
+    rows: int
+    line: int
+    start: int
+    end: int
+    checksum: int
+    file: int = 0
+    first: int = 0
+
+
+class FileRows(LazySequence[Row]):
+    """Rows of a file; a subclass reads one format. Few of them are in memory at a time.
+
+    A copy in another process reads the same rows if it sees the same file. Rows of a block that
+    changed since the file was opened raise a UsageError.
+
+    Attributes:
+        blocks: what was found in the file, in order.
+        places: the places in the file of the rows that this sequence has.
+        tail: a problem after which nothing more can be read; it is the last row.
+        size: how many bytes of text a block has, about; at least one row.
+    """
+
+    size = 2**18
+
+    def __init__(self, path: Path, *, limit: int | None) -> None:
+        self.path = path
+        self.tail: Problem | None = None
+        self._read: tuple[Block, Sequence[Any]] | None = None
+        self.blocks: Sequence[Block] = tuple(self._scan(limit))
+        self.places: Sequence[int] = range(sum(block.rows for block in self.blocks))
+        self._maps: tuple[Callable[[Record], Record], ...] = ()
+
+    @abstractmethod
+    def _scan(self, limit: int | None) -> Iterator[Block]:
+        """Yield the blocks of the file, with `limit` rows at most; sets `tail`."""
+
+    @abstractmethod
+    def _parts(self, block: Block) -> Sequence[Any]:
+        """Read a block, as one value for each row; raise `changed` if it has changed."""
+
+    @abstractmethod
+    def _row(self, part: Any) -> Row:
+        """Return the row of such a value."""
+
+    @property
+    def is_small(self) -> bool:
+        return self.end <= IN_MEMORY
+
+    @property
+    def end(self) -> int:
+        return self.blocks[-1].end if self.blocks else 0
+
+    def in_memory(self) -> list[Row]:
+        return list(self)
+
+    def chosen(self, places: Sequence[int], tail: Problem | None = None) -> Self:
+        made = copy(self)
+        made.tail, made.places = tail, places
+        if places:
+            first, last = self._block_of(places[0]), self._block_of(places[-1])
+            made.blocks = self.blocks[first : last + 1]
+        return made
+
+    def mapped(self, function: Callable[[Record], Record]) -> Self:
+        made = copy(self)
+        made._maps = (*self._maps, function)
+        return made
+
+    def unlimited(self) -> Self:
+        made = copy(self)
+        made._read = None
+        made.blocks = tuple(made._scan(None))
+        made.places = range(sum(block.rows for block in made.blocks))
+        return made
+
+    def _block_of(self, place: int) -> int:
+        return bisect_right(self.blocks, place, key=lambda block: block.place) - 1
+
+    def __len__(self) -> int:
+        return len(self.places) + (self.tail is not None)
+
+    def at(self, place: int) -> Row:
+        if self.tail is not None and place == len(self.places):
+            return self.tail
+        place = self.places[place]
+        if self._read is None or not 0 <= place - self._read[0].place < self._read[0].rows:
+            self.parts(self.blocks[self._block_of(place)])
+            assert self._read
+        block, parts = self._read
+        row = self._row(parts[place - block.place])
+        for function in self._maps:
+            row = function(row) if isinstance(row, Record) else row
+        return row
+
+    def parts(self, block: Block) -> Sequence[Any]:
+        if self._read is None or self._read[0].place != block.place:
+            self._read = block, self._parts(block)
+        return self._read[1]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_read": None}
+
+    def bytes_of(self, block: Block) -> bytes:
+        content = b"".join(read_parts(self.path, block.start, block.end))
+        if crc32(content) != block.checksum:
+            raise self.changed()
+        return content
+
+    def changed(self) -> UsageError:
+        return UsageError(
+            f"{self.path.name} changed while it was read; run the command again with a file that "
+            "no program writes to"
+        )

@@ -15,12 +15,13 @@ from zlib import crc32
 from yaml.nodes import MappingNode, SequenceNode
 
 from ragstone._internal.yaml import load_yaml
-from ragstone.datasets.blocks import Block, FileRows
 from ragstone.datasets.columns import FIELD_OF, plain_name
 from ragstone.datasets.table import (
     MARK,
+    Block,
     Cells,
     File,
+    FileRows,
     Record,
     Table,
     Unreadable,

@@ -37,11 +37,9 @@ from ragstone.datasets.rankings.source import (
     Problems,
     Spans,
     Texts,
-    cuts,
     opened,
     padded,
     resolve_column,
-    text_parts,
     too_large,
 )
 from ragstone.errors import UsageError
@@ -90,36 +88,21 @@ def read_ranking(
     problems: Problems,
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
-    *,
-    part: range | None = None,
 ) -> Iterator[Batch]:
-    """Read a ranking of any format, or one of its `ranking_parts`, some whole queries at a time.
+    """Read a ranking of any format, some whole queries at a time.
 
     A query whose lines are not contiguous comes in parts; `gathered` joins them.
     """
     suffix = _suffix(path)
     if suffix in _LINES:
-        batches = _read_lines(path, problems, columns, on_read, part)
+        batches = _read_lines(path, problems, columns, on_read)
     elif suffix in TABLES:
-        batches = _read_table(path, problems, columns, on_read, part)
+        batches = _read_table(path, problems, columns, on_read)
     else:
-        batches = trec.read_ranking(path, problems, on_read, part)
+        batches = trec.read_ranking(path, problems, on_read)
     for batch in batches:
         problems.hold(len(batch.queries), "queries")
         yield batch
-
-
-def ranking_parts(path: Path, columns: Mapping[str, str], size: int) -> Sequence[range]:
-    """Cut a ranking between queries, into parts of about `size` bytes.
-
-    Parts are bytes of a text file, or rows of a table. A compressed file has none.
-    """
-    suffix = _suffix(path)
-    if suffix in TABLES:
-        return _table_parts(path, columns, size)
-    if suffix in _LINES:
-        return text_parts(path, size, lambda lines: 0 if lines else None)
-    return text_parts(path, size, trec.second_query)
 
 
 def _suffix(path: Path) -> str:
@@ -245,12 +228,10 @@ class LineReader:
         self._columns = columns
         self._names: dict[tuple[str, ...], tuple[str, str]] = {}
 
-    def parts(
-        self, path: Path, on_read: OnRead | None, part: range | None = None
-    ) -> Iterator[QueryLines]:
+    def parts(self, path: Path, on_read: OnRead | None) -> Iterator[QueryLines]:
         seen: dict[str, int] = {}
         number = 1
-        with opened(path, on_read, part) as stream:
+        with opened(path, on_read) as stream:
             for content in stream.lines(BYTES_AT_ONCE):
                 found = self._read_plain(content, number) or self._read_any(content, number)
                 for query, line in zip(found.queries, found.lines.tolist(), strict=True):
@@ -398,10 +379,9 @@ def _read_lines(
     problems: Problems,
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
-    part: range | None = None,
 ) -> Iterator[Batch]:
     empty = True
-    for some in LineReader("ranking", columns, problems).parts(path, on_read, part):
+    for some in LineReader("ranking", columns, problems).parts(path, on_read):
         empty = False
         yield Batch(
             queries=tuple(some.queries),
@@ -428,48 +408,36 @@ def _read_table_qrels(path: Path, problems: Problems, columns: Mapping[str, str]
     return judgments.build("write one row per judgment")
 
 
-def _table_parts(path: Path, columns: Mapping[str, str], size: int) -> list[range]:
-    frame = _frame(path, ("query_id",), columns)
-
-    def first(at: int, window: int) -> int | None:
-        starts = _runs(_rows(path, frame, at, window)["query_id"])[1].starts
-        return at + int(starts[1]) if len(starts) > 1 else None
-
-    count = _count(path, frame)
-    return cuts(count, max(size * count // path.stat().st_size, 1), first)
-
-
 def _read_table(
     path: Path,
     problems: Problems,
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
-    part: range | None = None,
 ) -> Iterator[Batch]:
     """Read one document per row, some whole queries at a time: query, document and score.
 
-    Without a score the order of the rows is the ranking. `part` limits the rows that are read.
+    Without a score the order of the rows is the ranking.
     """
     frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
-    part = part or range(_count(path, frame))
+    total = _count(path, frame)
     if "score" not in frame.collect_schema().names():
         problems.notes.append(
             f"{problems.name}: no score column found, so the order of the rows is the "
             "ranking; if there is one, map it with --map score=COLUMN"
         )
     size = path.stat().st_size
-    start, at_once = part.start, ROWS_AT_ONCE
-    if not part:
+    start, at_once = 0, ROWS_AT_ONCE
+    if not total:
         problems.add("there is no ranking", "write one row per document")
-    while start < part.stop:
-        expected = min(at_once, part.stop - start)
+    while start < total:
+        expected = min(at_once, total - start)
         some = _rows(path, frame, start, expected)
         end = start + len(some)
         if len(some) < expected:
-            problems.add(f"the file is damaged: it has {end:,} rows instead of {part.stop:,}")
+            problems.add(f"the file is damaged: it has {end:,} rows instead of {total:,}")
             problems.raise_found()
         names, spans = _runs(some["query_id"])
-        if end < part.stop:  # the last query may continue after what was read
+        if end < total:  # the last query may continue after what was read
             if len(names) < 2:
                 if at_once > problems.most:
                     raise too_large(path, f"a query has more than {at_once:,} documents")
@@ -486,7 +454,7 @@ def _read_table(
         yield Batch(tuple(names), spans, documents, documents.hashes(), scores, rows)
         start += len(some)
         if on_read:
-            on_read(size * start // part.stop)
+            on_read(size * start // total)
 
 
 def _count(path: Path, frame: "LazyFrame") -> int:

@@ -5,14 +5,12 @@ many millions of ids needs ten times the time and memory.
 """
 
 import gzip
-import math
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Generic, TypeVar, cast
@@ -306,19 +304,14 @@ def too_large(path: Path, seen: str) -> InputError:
 class Stream:
     """The bytes of a text file, plain or compressed, without a byte order mark."""
 
-    def __init__(
-        self, path: Path, raw: BinaryIO, on_read: OnRead | None, part: range | None
-    ) -> None:
+    def __init__(self, path: Path, raw: BinaryIO, on_read: OnRead | None) -> None:
         self._path, self._raw, self._on_read = path, raw, on_read
         self._limit = unpacked_limit(path.stat().st_size)
         self._first, self._taken = True, 0
-        self._most: float = math.inf
-        if part is not None:
-            self._first, self._most = part.start == 0, len(part)
         self._errors: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
         self._unpacked = raw
         start = raw.read(len(_ZSTD))
-        raw.seek(part.start if part else 0)
+        raw.seek(0)
         if start.startswith(_GZIP):
             self._unpacked = cast("BinaryIO", gzip.GzipFile(fileobj=raw))
         elif start == _ZSTD:
@@ -333,7 +326,7 @@ class Stream:
     def read(self, size: int) -> bytes:
         """Return up to `size` bytes, or raise an InputError if the file is damaged, or not text."""
         try:
-            found = self._unpacked.read(int(min(size, self._most - self._taken)))
+            found = self._unpacked.read(size)
         except self._errors as error:
             problem = Problem(f"the file is damaged: {error}")
             raise InputError(self._path.name, [problem]) from error
@@ -373,58 +366,14 @@ class Stream:
 
 
 @contextmanager
-def opened(
-    path: Path, on_read: OnRead | None = None, part: range | None = None
-) -> Generator[Stream, None, None]:
-    """Open a file of text, or only some bytes of it; raise a UsageError if it cannot be read."""
+def opened(path: Path, on_read: OnRead | None = None) -> Generator[Stream, None, None]:
     check_file(path)
     try:
         raw = path.open("rb")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     with raw:
-        yield Stream(path, raw, on_read, part)
-
-
-FIRST_WINDOW = 1 << 16
-"""Bytes or rows that are searched for the beginning of a query; then twice as many, and so on."""
-
-
-def cuts(total: int, size: int, begins: Callable[[int, int], int | None]) -> list[range]:
-    """Cut a file of `total` bytes or rows before queries, into parts of about `size`.
-
-    `begins` returns where the first query of a window begins, from the start of the window and its
-    size; None if it does not contain the beginning of a query.
-    """
-    places = [0]
-    for at in range(size, total, size):
-        window = min(FIRST_WINDOW, size)
-        while at > places[-1] and window < 2 * size:
-            if (found := begins(at, window)) is not None:
-                places.append(found)
-                break
-            window *= 2
-    return [range(start, end) for start, end in pairwise([*places, total])]
-
-
-def text_parts(path: Path, size: int, begins: Callable[[bytes], int | None]) -> list[range]:
-    """Cut a text file into parts of about `size` bytes; a compressed file is one part.
-
-    `begins` returns where the first query begins that whole lines have the beginning of.
-    """
-    check_file(path)
-    with path.open("rb") as file:
-        if file.read(len(_ZSTD)).startswith((_GZIP, _ZSTD)):
-            return []
-
-        def first(at: int, window: int) -> int | None:
-            file.seek(at)
-            content = file.read(window)
-            start = content.find(b"\n") + 1
-            found = begins(content[start : content.rfind(b"\n") + 1]) if start else None
-            return None if found is None else at + start + found
-
-        return cuts(path.stat().st_size, size, first)
+        yield Stream(path, raw, on_read)
 
 
 NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(

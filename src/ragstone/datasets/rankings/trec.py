@@ -270,14 +270,9 @@ def read_qrels(path: Path, problems: Problems) -> Judgments:
     return judgments.build(f"write one line per judgment: {_QRELS.line}")
 
 
-def read_ranking(
-    path: Path,
-    problems: Problems,
-    on_read: OnRead | None = None,
-    part: range | None = None,
-) -> Iterator[Batch]:
+def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) -> Iterator[Batch]:
     empty = True
-    with opened(path, on_read, part) as stream:
+    with opened(path, on_read) as stream:
         for fields, starts in _parts(stream, _RANKING, problems, whole_queries=True):
             queries, documents, written = fields.texts
             names, spans = _runs(queries, starts)
@@ -290,12 +285,6 @@ def read_ranking(
             yield Batch(tuple(names), spans, documents, documents.hashes(), scores, fields.lines)
     if empty:
         problems.add("there is no ranking", f"write one line per document: {_RANKING.line}")
-
-
-def second_query(content: bytes) -> int | None:
-    fields = fields_of(content, (0,), least=1)
-    starts = fields.texts[0].changes()
-    return int(fields.begins[starts[1]]) if len(starts) > 1 else None
 
 
 def _parts(
