@@ -65,10 +65,7 @@ def read_folder(folder: Path, limit: int | None = None) -> tuple[File, Table]:
 
 
 def _unpacked_size(path: Path) -> int:
-    """Return about how many bytes a Parquet file's columns have unpacked, from its metadata.
-
-    Polars does not report it, and a list of one row may unpack to gigabytes.
-    """
+    """Polars does not report it, and the list of one row may unpack to gigabytes."""
     with path.open("rb") as file:
         end = file.seek(0, SEEK_END)
         file.seek(max(end - 8, 0))
@@ -122,12 +119,7 @@ def _varint(content: Iterator[int]) -> int:
 
 
 class ColumnRows(FileRows):
-    """The rows of files of columns; the columns of one block, or one stream, are in memory.
-
-    Columns may be a million times as large as their packed file, and their rows much larger again,
-    because columns have repeated texts once. So the file is read in blocks that grow with what
-    fits, until they are too large together; rows are made when they are needed.
-    """
+    """Columns may unpack to a million times their file, so blocks grow while all of them fit."""
 
     def __init__(self, file: File, *, limit: int | None) -> None:
         self._file, self._files = file, file.parts or (file.path,)

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from types import MappingProxyType
 from typing import cast
 
 from ragstone._internal.text import count
@@ -23,13 +22,11 @@ from ragstone.errors import Problem
 _ANSWERING = frozenset(
     ("assistant", "ai", "aimessage", "aimessagechunk", "model", "bot", "chatbot")
 )
-ROLES: Mapping[str, frozenset[str]] = MappingProxyType(
-    {
-        "query": frozenset(("user", "human", "humanmessage", "humanmessagechunk")),
-        "response": _ANSWERING,
-        "reference": _ANSWERING,
-    }
-)
+ROLES: Mapping[str, frozenset[str]] = {
+    "query": frozenset(("user", "human", "humanmessage", "humanmessagechunk")),
+    "response": _ANSWERING,
+    "reference": _ANSWERING,
+}
 """Sample field -> roles of its author in a list of messages."""
 _OTHERS = ("system", "tool", "function")
 _KNOWN = frozenset(
@@ -50,12 +47,7 @@ _DEEPEST = 8
 
 @dataclass
 class Turn:
-    """A question of the user, and what followed.
-
-    Attributes:
-        history: the messages before it, each with its role and content.
-        fields: Sample field -> its value in one of the turn's messages, such as `contexts`.
-    """
+    """A question of the user, the messages before it, and what followed."""
 
     query: str
     history: Sequence[Mapping[str, str]]
@@ -139,10 +131,7 @@ def history(value: Plain) -> list[Mapping[str, str]]:
 
 
 def one_turn(value: object, field: str) -> object:
-    """Return the text that a field has in a list of messages; any other value as it is.
-
-    It is the last question or answer; messages with two questions in a row become Unreadable.
-    """
+    """Return the last question or answer in a list of messages; any other value as it is."""
     messages = messages_in(value)
     if messages is None:
         return value
@@ -270,10 +259,7 @@ def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:
 
 
 def _role(message: Mapping[str, object]) -> str:
-    """Return a message's role in lower case; `""` if it has none, or is not a message.
-
-    Other objects have a type, too, so a type counts only if it is a known role.
-    """
+    """Return a message's role in lower case; other objects have a type, too, but no known role."""
     inner = message.get("kwargs", message.get("message"))
     named = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else message
     if not any(name in named for name in _TEXTS):
@@ -303,11 +289,7 @@ def _text(value: object, depth: int = 0) -> str:
 def pair_texts(
     values: Mapping[str, object], column: str, *, parts: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return a row's values with the texts of a column joined with their ids and scores.
-
-    `parts` is `id` or `score` -> its column. Without texts, ids with their scores become a
-    ranking in the ids' own column. Lists that do not match become Unreadable.
-    """
+    """Join the texts of a column with their ids and scores; ids without texts become a ranking."""
     there = {plain_name(name): name for name in values}
     known = {part: there.get(plain_name(name), column) for part, name in parts.items()}
     columns = {part: name for part, name in known.items() if name != column}
@@ -368,11 +350,7 @@ _OPENED = frozenset(map(plain_name, ("tags", *ALIASES["tags"])))
 
 
 def open_parts(record: Record, *, named: Sequence[str]) -> Record:
-    """Return a record in which named parts of its objects are columns, if it has them.
-
-    A name is that of the object and its part, `metadata.contexts`; for the tags' parts, their own
-    name is enough.
-    """
+    """Make columns of named parts of a record's objects: `metadata.contexts`, or a tag's name."""
     for name in named:
         head, dot, inner = name.partition(".")
         for column, value in record.values.items():

@@ -10,7 +10,6 @@ from operator import eq
 from os import PathLike
 from pathlib import Path
 from random import Random
-from types import MappingProxyType
 from typing import TypeVar, cast, overload
 
 import numpy as np
@@ -45,19 +44,17 @@ from ragstone.types.sample import Sample
 
 T = TypeVar("T")
 
-READERS: Mapping[str, Callable[[cells.Plain], object]] = MappingProxyType(
-    {
-        "id": cells.sample_id,
-        "query": cells.query,
-        "history": history,
-        "response": cells.text,
-        "contexts": cells.contexts,
-        "ranking": cells.ranking,
-        "reference": cells.text,
-        "reference_claims": cells.claims,
-        "relevance": cells.relevance,
-    }
-)
+READERS: Mapping[str, Callable[[cells.Plain], object]] = {
+    "id": cells.sample_id,
+    "query": cells.query,
+    "history": history,
+    "response": cells.text,
+    "contexts": cells.contexts,
+    "ranking": cells.ranking,
+    "reference": cells.text,
+    "reference_claims": cells.claims,
+    "relevance": cells.relevance,
+}
 """Sample field -> the function that reads its value; `tags` are in several columns."""
 
 NO_QUERY = "(not read)"
@@ -86,10 +83,7 @@ class Contents:
 
 
 class FileSamples(Sequence[Sample]):
-    """Valid samples of a file, which are read when they are needed; see FileRows.
-
-    `missing` is index -> fields that a sample is without, although the file has them.
-    """
+    """Valid samples of a file, read when they are needed; `missing` is index -> fields left out."""
 
     def __init__(
         self,
@@ -239,10 +233,7 @@ def _layouts(
     read_as: str,
     queries: bool,
 ) -> tuple[bool, Layouts]:
-    """Return how columns are read, after whether all have valid names; adds what is wrong.
-
-    Without any record there are no columns.
-    """
+    """Return whether all columns have valid names, and how they are read; adds what is wrong."""
     records = any(isinstance(row, Record) for row in table.rows)
     named = table.columns if table.columns is not None else table.names
     if named is None:  # each record has its own names
@@ -275,12 +266,7 @@ def _read(rows: Iterable[TableRow], numbers: Iterable[int], layouts: Layouts) ->
 
 
 class _Row:
-    """Reads one record as a Sample.
-
-    Attributes:
-        problems: those found so far.
-        id: the id in the file, once it was read.
-    """
+    """Reads one record as a Sample, and collects its problems."""
 
     def __init__(self, record: Record, layouts: Layouts) -> None:
         self.problems: list[Problem] = []
@@ -353,18 +339,16 @@ class _Row:
 
 
 WORKBOOKS = (".xlsx", ".xlsm")
-LOADERS: Mapping[str, Callable[[File, int | None], Table]] = MappingProxyType(
-    {
-        ".csv": text_files.read_csv,
-        ".tsv": text_files.read_csv,
-        ".json": text_files.read_json,
-        ".jsonl": text_files.read_json_lines,
-        ".ndjson": text_files.read_json_lines,
-        ".yaml": text_files.read_yaml,
-        ".yml": text_files.read_yaml,
-        **dict.fromkeys(columnar.SUFFIXES, columnar.read),
-    }
-)
+LOADERS: Mapping[str, Callable[[File, int | None], Table]] = {
+    ".csv": text_files.read_csv,
+    ".tsv": text_files.read_csv,
+    ".json": text_files.read_json,
+    ".jsonl": text_files.read_json_lines,
+    ".ndjson": text_files.read_json_lines,
+    ".yaml": text_files.read_yaml,
+    ".yml": text_files.read_yaml,
+    **dict.fromkeys(columnar.SUFFIXES, columnar.read),
+}
 """Suffix -> reader; workbooks are separate, because they have sheets."""
 
 
@@ -491,10 +475,7 @@ def _dataset_of(
 
 
 def draw_rows(table: Table, number: int, seed: int) -> Table:
-    """Return rows drawn at random without replacement, in their order.
-
-    A seed draws the same places in any version of Python, which guarantees what `random()` returns.
-    """
+    """Draw rows without replacement; `random()` is the same for a seed in any Python."""
     rows = table.rows
     count = len(rows.places) if isinstance(rows, FileRows) else len(rows)
     uniform, places = Random(seed).random, array("q")  # noqa: S311 - no secrets

@@ -219,14 +219,7 @@ def describe_nearest(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class ShapedRecords:
-    """A table after its format was detected.
-
-    Attributes:
-        table: the rows, at most as many as requested; a Record's `errors` are set.
-        columns: Sample field -> its column, if the format defines it.
-        shape: the detected format; None for ragstone's own columns.
-        near: what to add to the message if no query column is found.
-    """
+    """A table after its format was detected; `near` is a hint if no query column is found."""
 
     table: Table
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -341,13 +334,7 @@ def _with_shape(
 
 @dataclass(frozen=True)
 class _AsSample:
-    """Maps the columns of a record to fields of a sample; a copy can be sent to other processes.
-
-    Attributes:
-        candidates, picked: as `_pick_columns` returns them.
-        named: the plain names of columns that the user mapped.
-        ranking: the column that is the ranking.
-    """
+    """Maps the columns of a record to fields of a sample; a copy can be sent to other processes."""
 
     shape: Shape
     candidates: Mapping[str, list[str]]

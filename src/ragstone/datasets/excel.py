@@ -271,10 +271,7 @@ def read(file: File, *, sheet: str | None = None) -> Table:
 
 
 def _mark_merged(rows: Sequence[list[object]], areas: Iterable[str], filled: Sequence[int]) -> None:
-    """Make the blank cells of merged areas Merged, in columns that have a name.
-
-    `filled` are the numbers of the rows with values; the first is the header.
-    """
+    """Make the blank cells of merged areas Merged, in columns that have a name."""
     names = rows[filled[0]] if filled else []
     below, budget = frozenset(filled[1:]), _AREA
     for area in areas:

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from types import MappingProxyType
 from typing import TypeGuard, cast
 
 from ragstone._internal.text import quoted
@@ -15,9 +14,7 @@ from ragstone.errors import Cause
 from ragstone.types.reply import Failure
 from ragstone.types.sample import Sample
 
-MODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"chat": ("response", "contexts"), "search": ("ranking",)}
-)
+MODES: Mapping[str, tuple[str, ...]] = {"chat": ("response", "contexts"), "search": ("ranking",)}
 """The mode of a collection -> the Sample fields that it requests."""
 Failures = Mapping[str, Failure]
 """Sample field -> why the target did not give it."""
@@ -67,11 +64,7 @@ def error_message(value: object) -> str | None:
 
 
 def error_in(record: Record, signs: Mapping[str, str], causes: Sequence[str]) -> str | None:
-    """Return the error of a record's call; None if it did not fail.
-
-    `signs` is column -> its value for failure in lower case, or ANY; the message is in the first of
-    the columns `causes` that has one.
-    """
+    """Return the error of a record's call; `signs` is column -> its value for failure, or ANY."""
     given = {plain_name(n): value for n, value in record.values.items() if value is not None}
     for column, sign in signs.items():
         value = given.get(plain_name(column))

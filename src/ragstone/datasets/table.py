@@ -14,7 +14,6 @@ from functools import cached_property
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple, Self, cast
 from zlib import crc32
 
@@ -53,10 +52,7 @@ def type_in_words(value: object) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """One row: its number as the user sees it, and its values by the file's own names.
-
-    A value of None is *missing*. `errors` is Sample field -> why the call for it failed.
-    """
+    """One row by the file's names; None is missing. `errors` is field -> why its call failed."""
 
     row: int
     values: Mapping[str, object]
@@ -115,11 +111,7 @@ class Table:
 
     @classmethod
     def of(cls, rows: Iterable[Sample | Model | Mapping[str, object]]) -> "Table":
-        """Make a table of rows in Python, numbered from 1.
-
-        A row may be a Pydantic model. NumPy's values become Python's; NaN, which pandas uses for
-        missing, becomes None.
-        """
+        """Make a table of rows in Python; NaN, which pandas uses for missing, becomes None."""
 
         def native(value: object) -> object:
             convert = getattr(value, "tolist", None)
@@ -140,10 +132,7 @@ class Table:
 
     @classmethod
     def headed(cls, rows: Sequence[Cells], *, sheet: str | None = None) -> "Table":
-        """Make a table of cells; the first row that is not blank is the header.
-
-        A missing or invalid header is a ValueError.
-        """
+        """Make a table of cells; the first row that is not blank is the header."""
         header, *below = [row for row in rows if not is_blank(row[1])] or [(0, ())]
         names = header_names(header[1], below[0] if below else None)
         used = {place for row in below for place in filled_unnamed(names, row[1])}
@@ -157,10 +146,7 @@ class Table:
 
 
 def header_names(header: Sequence[object], below: Cells | None) -> list[str]:
-    """Return the names in a header, `""` where a column has none; `below` is the next row.
-
-    A missing or invalid header is a ValueError.
-    """
+    """Return the names in a header, `""` where a column has none, or raise a ValueError."""
     if errors := [cell.seen for cell in header if isinstance(cell, Unreadable)]:
         raise ValueError(f"the header contains {errors[0]}")
     names = ["" if cell is None else str(cell).strip() for cell in header]
@@ -184,10 +170,7 @@ def header_names(header: Sequence[object], below: Cells | None) -> list[str]:
 
 
 def filled_unnamed(names: Sequence[str], cells: Sequence[object]) -> list[int]:
-    """Return the places of the cells with a value in columns without a name.
-
-    Such columns are ignored: the index of a pandas frame is one.
-    """
+    """Such columns are ignored: the index of a pandas frame is one."""
     pairs = zip(names, cells, strict=False)
     return [place for place, (name, cell) in enumerate(pairs) if not name and cell is not None]
 
@@ -202,10 +185,7 @@ def is_blank(cells: Sequence[object]) -> bool:
 
 
 def record_under(names: Sequence[str], found: Cells, fix: str) -> Record | Problem:
-    """Return the cells of a row by the names in the header; `fix` is for a row that is too long.
-
-    A row may be shorter than the header; what it leaves out is missing.
-    """
+    """A row may be shorter than the header; what it leaves out is missing."""
     row, cells = found
     if is_blank(cells[len(names) :]):
         return Record(row, {n: cell for n, cell in zip(names, cells, strict=False) if n})
@@ -216,14 +196,12 @@ def record_under(names: Sequence[str], found: Cells, fix: str) -> Record | Probl
 
 MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, which may begin a file."""
-MARKS: Mapping[bytes, str] = MappingProxyType(
-    {
-        b"\xff\xfe\0\0": "UTF-32",
-        b"\0\0\xfe\xff": "UTF-32",
-        b"\xff\xfe": "UTF-16",
-        b"\xfe\xff": "UTF-16",
-    }
-)
+MARKS: Mapping[bytes, str] = {
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
 """Byte order mark -> encoding; longer marks first."""
 _PLAIN = 0.25
 """The least share of ASCII in a file with column names that is decoded correctly."""
@@ -232,11 +210,7 @@ _IS_HIGH = bytes(128) + b"\x01" * 128
 
 
 def _is_western(content: bytes) -> bool:
-    """Guess whether bytes that are not UTF-8 are Windows-1252.
-
-    Western texts have accents between ASCII letters. In other encodings, bytes beyond ASCII are
-    next to each other.
-    """
+    """Guess whether bytes are Windows-1252: accents between ASCII letters, not side by side."""
     marked = content.translate(_IS_HIGH)
     pairs = marked.count(b"\x01\x01")
     return pairs < 4 or 2 * pairs <= 0.7 * marked.count(b"\x01")
@@ -252,10 +226,7 @@ def broken_byte(part: bytes, error: UnicodeDecodeError) -> str:
 
 
 def encoding_problem(content: bytes) -> Problem | None:
-    """Return one problem if all lines beyond ASCII are in another encoding.
-
-    None if that is a single line, or if other lines are UTF-8: those are reported by line.
-    """
+    """Return one problem if all of several lines beyond ASCII are in another encoding."""
     first: tuple[int, str] | None = None
     number = 0
     for row, line in enumerate(content.split(b"\n"), 1):
@@ -288,10 +259,7 @@ _CONTROLS = bytes({*range(1, 32)} - set(b"\t\n\r\f\x1b"))
 
 @dataclass(frozen=True)
 class File:
-    """A data file: its name without folders, and its bytes, which are read when they are needed.
-
-    `parts` are the files of a folder, which follow each other.
-    """
+    """A data file, whose bytes are read when they are needed; `parts` are the files of a folder."""
 
     name: str
     path: Path
@@ -339,10 +307,7 @@ class File:
         return InputError(self.name, [Problem(seen, fix, row=line, unit="line")])
 
     def check_text(self) -> None:
-        """Raise an InputError if the first bytes are not UTF-8 text.
-
-        Workbooks, other binary files, UTF-16 and UTF-32 are refused.
-        """
+        """Raise an InputError for a workbook, another binary file, UTF-16 and UTF-32."""
         start = self.start
         if start.startswith((ZIP, OLE)):
             raise self.refused("this is a workbook, not text", "change its extension to .xlsx")
@@ -364,10 +329,7 @@ class File:
                 raise self.refused("this is not text", "use a text file") from None
 
     def checked(self) -> bytes:
-        """Return the bytes of a text file without a byte order mark, or raise an InputError.
-
-        An empty file is refused, and what `check_text` refuses.
-        """
+        """Return the bytes without a byte order mark; raise an InputError if there are none."""
         self.check_text()
         content = self.content.removeprefix(MARK)
         if not content.strip():
@@ -375,10 +337,7 @@ class File:
         return content
 
     def text(self) -> str:
-        """Return the text of a UTF-8 file without a byte order mark, or raise an InputError.
-
-        What `checked` refuses is refused, and invalid UTF-8, and a NUL.
-        """
+        """Return the text of a UTF-8 file; invalid UTF-8 and a NUL are refused, too."""
         content = self.checked()
         try:
             text = content.decode("utf-8")
@@ -399,15 +358,7 @@ IN_MEMORY = 2**22
 
 
 class Block(NamedTuple):
-    """Some rows of a file.
-
-    Attributes:
-        place: the place of its first row in the data set, from 0.
-        line: the number of its first row or line in messages.
-        start, end: its bytes, and their CRC-32 in `checksum`; not in files of columns.
-        file: the number of its file, if there are several.
-        first: in files of columns, the place of its first row in its file.
-    """
+    """Rows of a file, or of one of its files; columns have no bytes, but the `first` row in it."""
 
     place: int
     rows: int

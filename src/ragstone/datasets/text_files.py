@@ -8,7 +8,6 @@ from contextlib import closing, contextmanager
 from io import StringIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple, cast
 from zlib import crc32
 
@@ -87,11 +86,7 @@ def read_csv(file: File, limit: int | None = None) -> Table:
 
 
 class CsvRows(FileRows):
-    """The rows of a CSV file below its header, which are not blank.
-
-    Attributes:
-        unnamed: the places of columns that have values, but no name.
-    """
+    """The rows of a CSV file below its header; `unnamed` are columns with values, but no name."""
 
     def __init__(
         self,
@@ -140,12 +135,7 @@ class CsvRows(FileRows):
 
 
 class _Lines(Iterator[str]):
-    """The lines of a text file from a byte on.
-
-    Attributes:
-        at: the byte after the last line.
-        checksum: CRC-32 of their bytes.
-    """
+    """The lines of a file from a byte on; `at` is the byte after the last one."""
 
     def __init__(self, path: Path, at: int) -> None:
         file = path.open("rb")
@@ -213,7 +203,7 @@ class _Listed(NamedTuple):
 
     items: list[object]
     notes: tuple[str, ...] = ()
-    beside: Mapping[str, object] = MappingProxyType({})
+    beside: Mapping[str, object] = {}
 
 
 def read_json(file: File, _limit: int | None = None) -> Table:

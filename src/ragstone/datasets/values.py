@@ -44,10 +44,7 @@ _BITS = 1023
 
 
 def parsed_json(text: str) -> object:
-    """Parse a JSON text; a name that is repeated in an object becomes Unreadable.
-
-    `NaN` and `Infinity` pass here; `normalize_cell` rejects them.
-    """
+    """A repeated name becomes Unreadable; `NaN` passes here, and `normalize_cell` rejects it."""
     try:
         return cast("object", json.loads(text, object_pairs_hook=_object))
     except RecursionError:
@@ -68,11 +65,7 @@ def _object(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
 
 
 def spelled(value: object) -> list[object] | dict[object, object] | None:
-    """Return a list or object, or the one that a text spells; None for any other value.
-
-    CSV files contain JSON, or what pandas writes for a list: `['a', 'b']`. NumPy's `['a' 'b']` is
-    None, because Python would read it as one text.
-    """
+    """Return a list or object, or the one that a text spells in JSON or as pandas writes it."""
     found = value
     if isinstance(value, str):
         text = value.strip()
@@ -263,10 +256,7 @@ _DASHES = frozenset("-–—")
 
 
 def contexts(value: Plain) -> tuple[Context, ...]:
-    """Return texts in order, from a list of texts or objects, or from one text.
-
-    A text that spells a list is that list; any other is one context; `""` means that there is none.
-    """
+    """A text that spells a list is that list; any other is one context; `""` is none."""
     if isinstance(value, str):
         start = value.lstrip()
         is_list = start[:1] == "[" and start[1:].lstrip()[:1] in ("'", '"', "{")
@@ -285,10 +275,7 @@ def contexts(value: Plain) -> tuple[Context, ...]:
 
 
 def ranking(value: Plain) -> tuple[Context, ...] | None:
-    """Return documents in rank order, from a list of ids or objects, or from ids in a text.
-
-    None if the text means *missing*; see `spelled_ids`.
-    """
+    """Return documents in rank order; None if the text means *missing*, see `spelled_ids`."""
     given = spelled_ids(value) if isinstance(value, str) else value
     if given is None:
         return None
@@ -297,10 +284,7 @@ def ranking(value: Plain) -> tuple[Context, ...] | None:
 
 
 def relevance(value: Plain) -> dict[str, float] | None:
-    """Return document id -> grade, from an object, or from ids, which have grade 1.
-
-    None if the text means *missing*; see `spelled_ids`.
-    """
+    """Return document id -> grade, which is 1 for ids alone; None if it is *missing*."""
     given = spelled_ids(value) if isinstance(value, str) else value
     if given is None:
         return None

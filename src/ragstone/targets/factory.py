@@ -10,7 +10,6 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from time import perf_counter
-from types import MappingProxyType
 from typing import Any, Protocol, cast
 from uuid import UUID
 
@@ -29,13 +28,11 @@ from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
 
-FIELD_OF: Mapping[str, str] = MappingProxyType(
-    {
-        **{name: name for name in FIELDS},
-        **dict.fromkeys(("answer", "result", "output"), "response"),
-        **dict.fromkeys(("context", "source_documents"), "contexts"),
-    }
-)
+FIELD_OF: Mapping[str, str] = {
+    **{name: name for name in FIELDS},
+    **dict.fromkeys(("answer", "result", "output"), "response"),
+    **dict.fromkeys(("context", "source_documents"), "contexts"),
+}
 """Name in a mapping -> Sample field."""
 _HISTORIES = ("chat_history", "history")
 INPUTS = ("query", "question", "input", *_HISTORIES)

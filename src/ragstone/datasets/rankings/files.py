@@ -61,10 +61,7 @@ MOST_SHAPES = 100
 
 
 def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
-    """Read qrels of any format; `columns` is field -> its name in the file.
-
-    A folder is read as BEIR, and a file with an unknown suffix as TREC.
-    """
+    """A folder is read as BEIR, and a file with an unknown suffix as TREC."""
     if path.is_dir():
         path = qrels_in(path)
     problems = problems_of(path)
@@ -89,10 +86,7 @@ def read_ranking(
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
 ) -> Iterator[Batch]:
-    """Read a ranking of any format, some whole queries at a time.
-
-    A query whose lines are not contiguous comes in parts; `gathered` joins them.
-    """
+    """Yield whole queries; one whose lines are not contiguous comes in parts, see `gathered`."""
     suffix = _suffix(path)
     if suffix in _LINES:
         batches = _read_lines(path, problems, columns, on_read)
@@ -112,13 +106,7 @@ def _suffix(path: Path) -> str:
 
 @dataclass(frozen=True)
 class QueryLines:
-    """The content of some lines: Q queries with N documents.
-
-    Attributes:
-        lines: int64[Q], the numbers of the lines.
-        sizes: int64[Q], how many documents each query has.
-        grades: float64[N]; empty if documents have none.
-    """
+    """The content of some lines: Q queries with N documents; `sizes` has the number of each."""
 
     queries: list[str]
     lines: Integers
@@ -129,15 +117,7 @@ class QueryLines:
 
 @dataclass(frozen=True)
 class PlainShape:
-    """The form of lines with a query's id, then ids, and nothing else.
-
-    Attributes:
-        begin: the bytes before the query's id.
-        middle: the bytes between it and the first document's id.
-        end: the end of a line.
-        comma: the bytes between two values: a comma, usually with a blank.
-        colon: the bytes between a document's id and its grade; empty if there are no grades.
-    """
+    """The bytes of lines with a query's id, then ids, and nothing else; without grades no colon."""
 
     begin: bytes
     middle: bytes
@@ -414,10 +394,7 @@ def _read_table(
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
 ) -> Iterator[Batch]:
-    """Read one document per row, some whole queries at a time: query, document and score.
-
-    Without a score the order of the rows is the ranking.
-    """
+    """Without a score the order of the rows is the ranking."""
     frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
     total = _count(path, frame)
     if "score" not in frame.collect_schema().names():

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 from typing import BinaryIO, Generic, TypeVar, cast
 
 import numpy as np
@@ -39,12 +38,7 @@ _HALF, _THIRD = np.uint64(32), np.uint64(29)
 
 @dataclass(frozen=True)
 class Texts:
-    """N byte strings: where each begins in the buffer, and its length.
-
-    Attributes:
-        buffer: uint8, PADDING first and last.
-        starts, lengths: int64[N].
-    """
+    """N byte strings: where each begins in the buffer, which has PADDING first and last."""
 
     buffer: NDArray[np.uint8]
     starts: Integers
@@ -344,11 +338,7 @@ class Stream:
         return found
 
     def after(self, rest: bytes, at_once: int) -> tuple[bytes, bool]:
-        """Return `rest` and what follows it, at least `at_once` bytes, and whether the file ends.
-
-        `rest` is the beginning of a line or query, which may be too long for the file: an
-        InputError.
-        """
+        """Return `rest`, the start of a line or query, and what follows; and whether it ends."""
         longest = self._limit // 20
         if len(rest) > longest:
             raise too_large(self._path, f"a line or query has more than {longest:,} bytes")
@@ -376,16 +366,14 @@ def opened(path: Path, on_read: OnRead | None = None) -> Generator[Stream, None,
         yield Stream(path, raw, on_read)
 
 
-NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "query_id": ("query_id", "qid", "q_id", "query-id", "query"),
-        "document_id": ("document_id", "doc_id", "docid", "docno", "corpus-id", "corpus_id"),
-        "score": ("score", "sim", "similarity"),
-        "grade": ("grade", "relevance", "rel", "label", "score"),
-        "ranking": ("ranking", "results", "retrieved_ids"),
-        "relevance": ("relevance", "qrels", "point_ids"),
-    }
-)
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "query_id": ("query_id", "qid", "q_id", "query-id", "query"),
+    "document_id": ("document_id", "doc_id", "docid", "docno", "corpus-id", "corpus_id"),
+    "score": ("score", "sim", "similarity"),
+    "grade": ("grade", "relevance", "rel", "label", "score"),
+    "ranking": ("ranking", "results", "retrieved_ids"),
+    "relevance": ("relevance", "qrels", "point_ids"),
+}
 """Field of a ranking file -> the names it may have; the first that is found is used."""
 
 
@@ -408,11 +396,7 @@ def check_names(mapped: Mapping[str, str]) -> None:
 
 
 class Problems:
-    """Collects the problems of one file, up to a limit.
-
-    Attributes:
-        unit: what places are counted in: lines, or the rows of a table.
-    """
+    """Collects the problems of one file, up to a limit."""
 
     def __init__(self, path: Path, unit: str = "line") -> None:
         self.name, self.unit, self._path = path.name, unit, path

@@ -28,15 +28,7 @@ _BLANK, _BREAK, _COMMENT = ord(" "), ord("\n"), ord("#")
 
 @dataclass(frozen=True)
 class Fields:
-    """The needed fields of N lines; empty lines and comments (`#`) are skipped.
-
-    Attributes:
-        texts: for each needed field its N texts, all in one buffer.
-        lines: int64[N], the numbers of the lines, from 0.
-        begins: int64[N], the offset of each line's first field in the content.
-        short: the numbers of lines with too few fields, which are left out too.
-        count: the number of all lines.
-    """
+    """The needed fields of N lines, without empty lines and comments; `short` have too few."""
 
     texts: tuple[Texts, ...]
     lines: Integers
@@ -192,10 +184,7 @@ def _plain(texts: Texts) -> tuple[NDArray[np.float64], Hashes, NDArray[np.bool_]
 
 
 def _point(texts: Texts, ends: Integers, size: Integers) -> "Integers | np.int64":
-    """Return how many bytes each text has from its point to its end; 0 without a point.
-
-    If it is the same for all, it is one number, which makes the rest twice as fast.
-    """
+    """Return bytes from the point to the end; one number if it is the same for all: twice as fast."""
     _, point, behind = texts.bytes_at(0).rpartition(b".")
     same = np.int64(len(point) and len(behind) + 1)
     if same and bool(np.all((texts.buffer[ends - same] == ord(".")) & (size >= same))):
