@@ -96,11 +96,7 @@ def as_function(target: object) -> object:
 
 
 def answer_fields(result: object) -> dict[str, object]:
-    """Return the Sample fields in what a function returned.
-
-    Raises:
-        CallError: it cannot be read.
-    """
+    """Return the Sample fields in what a function returned, or raise a CallError."""
     if isinstance(result, str):
         return {"response": parse_field("response", result)}
     if hasattr(result, "source_nodes") and hasattr(result, "response"):  # LlamaIndex
@@ -110,7 +106,7 @@ def answer_fields(result: object) -> dict[str, object]:
         given = {"answer": content}
     elif isinstance(result, Mapping):
         given = cast("Mapping[object, object]", result)
-    elif _are_documents(result):
+    elif isinstance(result, list) and all(map(_is_document, cast("list[object]", result))):
         given = {"context": result}
     else:
         seen = f"returned {type(result).__name__}, not text or a mapping"
@@ -129,10 +125,6 @@ def answer_fields(result: object) -> dict[str, object]:
     return {field: parse_field(field, _plain(given[name])) for field, name in names.items()}
 
 
-def _are_documents(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_document, cast("list[object]", value)))
-
-
 def _is_document(item: object) -> bool:
     if isinstance(item, Mapping):  # as JSON
         return "page_content" in item
@@ -148,11 +140,10 @@ def _plain(value: object) -> object:
 
 
 def _document(item: Any) -> Mapping[str, object]:
-    """Return a `Document` of LangChain or a `NodeWithScore` of LlamaIndex as a mapping.
+    """Read a `Document` of LangChain or a `NodeWithScore` of LlamaIndex.
 
-    Its id is the one in its metadata; it has none if there are several. Without one there, it is
-    its own id, but not a random UUID: these libraries give such ids to texts without an id, and
-    then no id would match the relevant ones.
+    Its id is the only one in its metadata, or its own, but not a random UUID: these libraries give
+    such ids to texts without an id, and then no id would match the relevant ones.
     """
     if node := getattr(item, "node", None):
         text, own, metadata = node.get_content(), node.node_id, node.metadata
@@ -187,11 +178,7 @@ GIVEN = ("query", "messages", "sample", "k", "min_similarity", "threshold")
 class FunctionTarget(Target):
     """Calls a function once per row; a sync one in a thread, so that rows run concurrently.
 
-    A call fails after `timeout` seconds, but a sync function continues in its thread. `delay` is
-    the time between the starts of two calls. An exception of the function fails its row.
-
-    Raises:
-        TargetError: the function has other required parameters.
+    A call fails after `timeout` seconds, but a sync function continues in its thread.
     """
 
     gives = frozenset(FIELDS)
@@ -263,10 +250,7 @@ def function_named(name: str) -> Function:
 def _caller(
     name: str, function: Function, given: Mapping[str, object]
 ) -> tuple[Callable[[Sample], Awaitable[object]], Collection[str]]:
-    """Return a function that takes a sample, and the names of the parameters that it is given.
-
-    A class is called once, for its instance.
-    """
+    """Return a function of a sample, and the names of the parameters that it is given."""
     made: object = function
     if inspect.isclass(function):
         try:
@@ -314,10 +298,6 @@ FILES = (".yaml", ".yml", ".json")
 
 
 def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
-    """Return the target of a name, or of a Python function.
-
-    Requests ask for `k` documents, with the plan's minimum similarity.
-    """
     remember(os.environ)
     remember(name)
     if not isinstance(name, str):

@@ -6,7 +6,6 @@ object for each id; all other lines are parsed one by one. Tables are read by po
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -56,8 +55,6 @@ VALUE = 2
 TABLES = (".parquet", ".arrow", ".feather", ".ipc")
 BYTES_AT_ONCE = 1 << 20
 """Bytes that are read at once, at least one line."""
-MOST_SHAPES = 100
-"""How many sets of keys are cached."""
 
 
 def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
@@ -69,9 +66,21 @@ def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
         case ".tsv":
             return read_beir_qrels(path, problems)
         case suffix if suffix in _LINES:
-            return _read_line_qrels(path, problems, columns)
+            judgments = JudgmentsBuilder(problems)
+            for some in LineReader("relevance", columns, problems).parts(path, None):
+                lines = np.repeat(some.lines, some.sizes)
+                judgments.add(some.queries, some.sizes, some.documents, some.grades, lines)
+            return judgments.build("write one {query_id, relevance} object per line")
         case suffix if suffix in TABLES:
-            return _read_table_qrels(path, problems, columns)
+            frame = _frame(path, ("query_id", "document_id", "grade"), columns)
+            judgments, start = JudgmentsBuilder(problems), 0
+            while len(part := _rows(path, frame, start, ROWS_AT_ONCE)):
+                rows = np.arange(start + 1, start + len(part) + 1)
+                grades = _numbers(part["grade"], rows, problems, finite=True)
+                names, spans = _runs(part["query_id"])
+                judgments.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
+                start += len(part)
+            return judgments.build("write one row per judgment")
         case _:
             return trec.read_qrels(path, problems)
 
@@ -200,13 +209,21 @@ class PlainShape:
         return Texts(buffer, starts, closing - starts), grades.astype(np.float64)
 
 
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict[str, object]()
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"duplicate name {quoted(name)} in an object")
+        found[name] = value
+    return found
+
+
 class LineReader:
     """Reads lines with the id of a query and one other field, and collects their problems."""
 
     def __init__(self, field: str, columns: Mapping[str, str], problems: Problems) -> None:
         self._field, self._problems = field, problems
         self._columns = columns
-        self._names: dict[tuple[str, ...], tuple[str, str]] = {}
 
     def parts(self, path: Path, on_read: OnRead | None) -> Iterator[QueryLines]:
         seen: dict[str, int] = {}
@@ -225,12 +242,11 @@ class LineReader:
     def _read_plain(self, content: bytes, number: int) -> QueryLines | None:
         first = content.partition(b"\n")[0]
         try:
-            value: object = from_json(first)
-            keys = list(cast("dict[str, object]", value)) if isinstance(value, dict) else []
-            names = self._names_of(keys)
-        except (UsageError, ValueError, RecursionError):
+            value = cast("dict[str, object]", from_json(first))
+            query, field = self._names_of(list(value))
+        except (UsageError, ValueError, TypeError, RecursionError):
             return None
-        shape = PlainShape.of(first, *names, graded=self._field == "relevance")
+        shape = PlainShape.of(first, query, field, graded=self._field == "relevance")
         return shape.read(content, number) if shape else None
 
     def _read_any(self, content: bytes, number: int) -> QueryLines:
@@ -264,18 +280,12 @@ class LineReader:
         )
 
     def _names_of(self, keys: Sequence[str]) -> tuple[str, str]:
-        known = tuple(keys)
-        if known in self._names:
-            return self._names[known]
-        names = {
-            each: resolve_column(each, self._columns, keys) for each in ("query_id", self._field)
-        }
-        if missing := " and ".join(each for each, name in names.items() if name is None):
-            raise UsageError(f"{missing} not found; map it with --map FIELD=NAME")
-        found = str(names["query_id"]), str(names[self._field])
-        if len(self._names) < MOST_SHAPES:
-            self._names[known] = found
-        return found
+        fields = "query_id", self._field
+        names = [resolve_column(field, self._columns, keys) for field in fields]
+        if missing := [field for field, name in zip(fields, names, strict=True) if name is None]:
+            seen = " and ".join(missing)
+            raise UsageError(f"{seen} not found; map it with --map FIELD=NAME")
+        return str(names[0]), str(names[1])
 
     def _query_of(self, text: bytes, line: int) -> tuple[str, object] | None:
         try:
@@ -318,10 +328,6 @@ class LineReader:
             fix = "write {document id: grade}, or a list of ids"
             self._problems.add(seen, fix, line=line)
             return {}
-        whole = cast("dict[str, int]", value)
-        kinds = set(map(type, whole.values()))
-        if kinds == {int} and max(map(abs, whole.values())) <= sys.float_info.max:  # the usual case
-            return {**whole}
         grades: dict[str, float] = {}
         for document, grade in cast("dict[str, object]", value).items():
             if isinstance(grade, int | float) and abs(grade) <= sys.float_info.max:
@@ -332,26 +338,10 @@ class LineReader:
         return grades
 
 
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
-        raise ValueError(f"duplicate name {quoted(twice)} in an object")
-    return found
-
-
 def _id(value: object) -> str | None:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _read_line_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:
-    judgments = JudgmentsBuilder(problems)
-    for part in LineReader("relevance", columns, problems).parts(path, None):
-        lines = np.repeat(part.lines, part.sizes)
-        judgments.add(part.queries, part.sizes, part.documents, part.grades, lines)
-    return judgments.build("write one {query_id, relevance} object per line")
 
 
 def _read_lines(
@@ -373,19 +363,6 @@ def _read_lines(
         )
     if empty:
         problems.add("there is no ranking", "write one {query_id, ranking} object per line")
-
-
-def _read_table_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:
-    frame = _frame(path, ("query_id", "document_id", "grade"), columns)
-    judgments = JudgmentsBuilder(problems)
-    start = 0
-    while len(part := _rows(path, frame, start, ROWS_AT_ONCE)):
-        rows = np.arange(start + 1, start + len(part) + 1)
-        grades = _numbers(part["grade"], rows, problems, finite=True)
-        names, spans = _runs(part["query_id"])
-        judgments.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
-        start += len(part)
-    return judgments.build("write one row per judgment")
 
 
 def _read_table(

@@ -263,7 +263,7 @@ class Matches:
 
 
 class Block:
-    """Q consecutive queries of a batch, with the documents returned, best first, and those judged."""
+    """Q consecutive queries of a batch, with those returned, best first, and those judged."""
 
     def __init__(
         self,
@@ -416,7 +416,7 @@ def gathered(batches: Iterable[Batch], problems: Problems) -> Batch:
         problems.hold(len(batch.documents), "documents, and queries in several places")
         parts.append(batch)
     places: dict[str, int] = {}
-    names = [name for part in parts for name in part.queries]
+    names = (name for part in parts for name in part.queries)
     numbers = np.array([places.setdefault(name, len(places)) for name in names], np.int64)
     owners = np.repeat(numbers, np.concatenate([part.spans.sizes for part in parts]))
     order = np.argsort(owners, kind="stable")
