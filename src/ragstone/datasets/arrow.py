@@ -17,7 +17,7 @@ from ragstone.errors import InputError, UsageError
 from ragstone.types.row import LazySequence
 
 if TYPE_CHECKING:
-    from polars import DataFrame
+    from polars import DataFrame, LazyFrame
 
 SUFFIXES = (".parquet", ".arrow", ".feather")
 EXTRA = "ragstone[parquet]"
@@ -64,8 +64,24 @@ def read_folder(folder: Path, limit: int | None = None) -> tuple[File, Table]:
     return whole, read(whole, limit)
 
 
+def _is_stream(path: Path) -> bool:
+    with path.open("rb") as file:
+        return path.suffix.lower() != ".parquet" and file.read(6) != b"ARROW1"
+
+
+def _scanned(path: Path) -> "LazyFrame":
+    import polars  # an extra, and slow to import
+
+    scan = polars.scan_parquet if path.suffix.lower() == ".parquet" else polars.scan_ipc
+    return scan(glob.escape(str(path)), hive_partitioning=False)
+
+
 def _unpacked_size(path: Path) -> int:
     """Polars does not report it, and the list of one row may unpack to gigabytes."""
+    if path.suffix.lower() != ".parquet":
+        import polars  # an extra, and slow to import
+
+        return VALUE * int(_scanned(path).select(polars.len()).collect().item())
     with path.open("rb") as file:
         end = file.seek(0, SEEK_END)
         file.seek(max(end - 8, 0))
@@ -150,11 +166,10 @@ class ColumnRows(FileRows):
     def _scan(self, limit: int | None) -> Iterator[Block]:
         place = unpacked = 0
         for number, path in enumerate(self._files):
-            if path.suffix.lower() == ".parquet":
-                with column_errors(path.name):
-                    unpacked += _unpacked_size(path)
-                if unpacked > self._limit:
-                    raise self._too_large(self._limit)
+            with column_errors(path.name):
+                unpacked += 0 if _is_stream(path) else _unpacked_size(path)
+            if unpacked > self._limit:
+                raise self._too_large(self._limit)
             first, rows, more = 0, FIRST, True
             while more:
                 wanted = rows if limit is None else min(rows, limit - place)
@@ -176,12 +191,8 @@ class ColumnRows(FileRows):
     def _frame(self, path: Path, first: int, rows: int) -> "DataFrame":
         import polars  # an extra, and slow to import
 
-        with path.open("rb") as file:
-            is_stream = path.suffix.lower() != ".parquet" and file.read(6) != b"ARROW1"
-        if not is_stream:
-            scan = polars.scan_parquet if path.suffix.lower() == ".parquet" else polars.scan_ipc
-            columns = scan(glob.escape(str(path)), hive_partitioning=False)
-            return columns.slice(first, rows).collect()
+        if not _is_stream(path):
+            return _scanned(path).slice(first, rows).collect()
         # Polars reads a stream only from its beginning, so all of it is kept.
         known = self._stream[1] if self._stream and self._stream[0] == path else None
         most = min(LARGEST, self._limit)

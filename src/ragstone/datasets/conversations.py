@@ -62,10 +62,8 @@ IN_MESSAGES = ("contexts", "ranking", "reference", "reference_claims", "relevanc
 def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
     """Return the turns of a conversation; only the last one may have no response.
 
-    The texts of the system and of tools are ignored. Of several answers in a row the last one
-    counts, because those before it called tools. Fields of messages between an answer and a
-    question belong to the question. An unknown role, two questions in a row, and two values of a
-    field are a ValueError, but contexts of several messages are joined.
+    Of several answers in a row the last one counts, because those before it called tools. Fields
+    of messages between an answer and a question belong to the question.
     """
     turns: list[Turn] = []
     early: list[dict[str, object]] = []
@@ -146,9 +144,8 @@ def one_turn(value: object, field: str) -> object:
 
 
 def history_before(value: object) -> Sequence[Mapping[str, str]] | None:
-    with suppress(ValueError):
-        turns = turns_in(messages_in(value) or ())
-        return (turns[-1].history or None) if turns else None
+    with suppress(ValueError, IndexError):
+        return turns_in(messages_in(value) or ())[-1].history or None
     return None
 
 
@@ -159,12 +156,10 @@ _LOOKED_AT = 1000
 
 
 def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
-    """Return a table in which each turn of a conversation is a row, with the turns before it.
+    """Return a table in which each turn of a conversation is a row: `a/1`, `a/2` and so on.
 
-    `chosen` is Sample field -> column, where names do not show it. A conversation is a list of
-    messages in a column for them, or as the query. The turns of the conversation `a` are `a/1`,
-    `a/2` and so on. Fields of a whole row are those of its only turn, or of a last question without
-    an answer; otherwise it is not clear to which turn they belong.
+    Fields of a whole row are those of its only turn, or of a last question without an answer;
+    otherwise it is not clear to which turn they belong.
     """
     chosen = {FIELD_OF.get(plain_name(name), name): column for name, column in chosen.items()}
     rows, layouts = table.rows, dict[tuple[str, ...], Layout]()

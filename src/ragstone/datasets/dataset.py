@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -91,27 +92,22 @@ class FileSamples(Sequence[Sample]):
         layouts: Layouts,
         numbers: Sequence[int],
         contents: Contents,
-        missing: Mapping[int, Collection[str]] | None = None,
     ) -> None:
         self._rows, self._layouts, self._numbers = rows, layouts, numbers
-        self._missing = missing or {}
+        self.missing: Mapping[int, Collection[str]] = {}
         self.contents = contents
 
     @property
     def path(self) -> Path:
         return self._rows.path
 
-    def without(self, missing: Mapping[int, Collection[str]]) -> "FileSamples":
-        return FileSamples(self._rows, self._layouts, self._numbers, self.contents, missing)
-
     def part(self, start: int, stop: int) -> "FileSamples":
-        rows = self._rows.chosen(self._rows.places[start:stop])
-        missing = {
-            place - start: self._missing[place]
-            for place in range(start, stop)
-            if place in self._missing
-        }
-        return FileSamples(rows, self._layouts, self._numbers[start:stop], self.contents, missing)
+        part = copy(self)
+        part._rows = self._rows.chosen(self._rows.places[start:stop])
+        part._numbers = self._numbers[start:stop]
+        places = self.missing.keys() & range(start, stop)
+        part.missing = {place - start: self.missing[place] for place in places}
+        return part
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -136,7 +132,7 @@ class FileSamples(Sequence[Sample]):
         if isinstance(row, Record):
             sample = _Row(row, self._layouts).sample(str(self._numbers[index]))
             if sample is not None:
-                missing = self._missing.get(index if index >= 0 else len(self) + index)
+                missing = self.missing.get(index if index >= 0 else len(self) + index)
                 return sample.model_copy(update=dict.fromkeys(missing)) if missing else sample
         raise self._rows.changed()
 
@@ -147,7 +143,9 @@ def without_fields(
     if not missing:
         return samples
     if isinstance(samples, FileSamples):
-        return samples.without(missing)
+        samples = copy(samples)
+        samples.missing = missing
+        return samples
     made = list(samples)
     for index, fields in missing.items():
         made[index] = made[index].model_copy(update=dict.fromkeys(fields))
@@ -166,11 +164,8 @@ def samples_in(
 ) -> tuple[Sequence[Sample], Contents]:
     """Return the rows of a table as Samples, and what they have.
 
-    Every row is read, to find all problems; samples of FileRows are read again when they are
-    needed. `columns` is Sample field -> column. In messages, `file` is the name of the table,
-    `spelling` shows how to map a column, `near` is added if no query column is found, and
-    `read_as` is the detected format. Without `queries` the query column is not read and may be
-    missing.
+    Every row is read, to find all problems; samples of FileRows are read again when needed. `near`
+    is a hint if no query column is found, and `read_as` the detected format.
     """
     other = table.other_sheets
     rows = table.rows
@@ -210,18 +205,16 @@ def samples_in(
     return tuple(stored), contents
 
 
-def _repeated_ids(hashes: "array[int]", found: Iterable[_Found], unit: str) -> list[Problem]:
+def _repeated_ids(hashes: "array[int]", found: Iterable[_Found], unit: str) -> Iterator[Problem]:
     ordered = np.sort(np.frombuffer(hashes, np.int64))
     repeated = frozenset(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
     first: dict[str, int] = {}
-    problems: list[Problem] = []
     for _, place, name, _ in found if repeated else ():
         if name in first:
             seen = f"the id {name!r} is already used in {unit} {first[name]}"
-            problems.append(Problem(seen, "give each row its own id", row=place, sample_id=name))
+            yield Problem(seen, "give each row its own id", row=place, sample_id=name)
         elif name is not None and hash(name) in repeated:
             first[name] = place
-    return problems
 
 
 def _layouts(
@@ -457,8 +450,8 @@ def _dataset_of(
         errors = {index: row.errors for index, row in records if row.errors}
         failures = failed_calls(samples, errors, asked=asked)
     made = without_fields(samples, failures)
-    notes = unused_columns(contents.fields, contents.tags, spelling=spelling)
-    notes = (*table.notes, *notes)
+    unused = unused_columns(contents.fields, contents.tags, spelling=spelling)
+    notes = (*table.notes, *unused)
     if failures:
         ignored = sum(samples[index].response != made[index].response for index in failures)
         also = f"; {ignored} of them had a response, which is ignored" if ignored else ""

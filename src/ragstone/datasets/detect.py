@@ -228,10 +228,10 @@ class ShapedRecords:
 
 
 def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> ShapedRecords:
-    """Detect the format of a table's first `limit` rows, and map its columns to Sample fields.
+    """Detect the format of the first rows, and map its columns to Sample fields.
 
-    `named` are the columns that the user mapped; they stay as they are. Rows of a large file stay
-    in the file, unless they are saved responses or parts of traces.
+    Columns that the user mapped (`named`) stay as they are. Rows of a large file stay in the file,
+    unless they are saved responses or parts of traces.
     """
     rows, some = table.rows, table.rows
     if not isinstance(rows, FileRows):
@@ -402,8 +402,7 @@ def _pick_columns(
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Return field -> the plain names of its possible columns, and field -> the column used.
 
-    `there` is plain name -> name, of all columns; `filled` are the plain names of those with a
-    value. The first possible column with a value is used; if none has one, the first.
+    That is the first one with a value; if none has one, the first.
     """
     candidates: dict[str, list[str]] = {}
     for target, columns in shape.columns.items():

@@ -147,12 +147,7 @@ UNCALCULATED = "a formula without a value; open the file in Excel and save it"
 class SheetScan:
     """What calamine does not report of a sheet (ECMA-376 part 1, section 18.3.1.4).
 
-    Attributes:
-        rows, columns: the size of the area, from A1, that contains all values.
-        errors: (row, column), both from 0 -> the error there, such as `#REF!`, or `UNCALCULATED`.
-        shared: number of a shared text, as written -> how many cells use it.
-        merged: the areas of merged cells, such as `A2:A4`.
-        hidden: rows that are hidden, or filtered out, from 0.
+    Rows and columns are counted from 0; `shared` is number of a shared text -> cells that use it.
     """
 
     rows: int = 0
@@ -229,11 +224,7 @@ _AREA = 20_000_000
 
 
 def read(file: File, *, sheet: str | None = None) -> Table:
-    """Return the rows of a sheet, the first visible one by default, numbered as in Excel.
-
-    A blank cell is missing; a whole number of at most 15 digits is an int; an error such as
-    `#REF!` is Unreadable.
-    """
+    """Return the rows of a sheet, by default the first visible one, numbered as in Excel."""
     if not file.content.startswith(ZIP):
         if not file.content.strip():
             raise file.refused("the file is empty", "add a sheet with a header and rows")

@@ -82,9 +82,8 @@ def failed_calls(
 ) -> Mapping[int, Failures]:
     """Return index of a sample -> its failures: the fields that it is missing, and why.
 
-    `errors` is index -> field -> error, of failed calls. A failed call is missing the fields that
-    were `asked` for, by default those that successful calls returned; if all failed, the response
-    and its contexts. Other fields that it returned are kept.
+    A failed call is missing the fields that were `asked` for, by default those that successful
+    calls returned; if all failed, the response and its contexts.
     """
     if not errors:
         return {}
@@ -121,9 +120,8 @@ def record_of(
     given: Mapping[str, object] | None = None,
     columns: Iterable[str] = (),
 ) -> dict[str, object]:
-    """Return a test as a row of data, for `datasets.samples_of`.
+    """Return a test as a row of data; variables are read like the columns of a data file.
 
-    Variables are read like the columns of a data file; `columns` are fields that are mapped to one.
     Without a variable for the query, the prompt is the query; without one for the contexts, they
     are those in `given`, the provider's metadata.
     """
@@ -158,12 +156,7 @@ NOTE = "read from each test: vars, prompt, response, and promptfoo's scores as t
 
 
 def results(tests: Iterable[Record]) -> list[Record]:
-    """Return a record for each result, by test and prompt, with promptfoo's own scores as tags.
-
-    Its id is the number of the test and of the prompt, such as `3.1`. The contexts are those that
-    an assertion used, and the reference is what a context-recall expected. Other fields are as in
-    `record_of`. If the provider failed, `errors` has the reason.
-    """
+    """Return a record for each result, by test and prompt, with its scores as tags."""
     return [
         Record(test.row, _record(test.values), failed_fields(_error(test.values)))
         for test in sorted(tests, key=lambda t: (_at(t.values, "test"), _at(t.values, "prompt")))

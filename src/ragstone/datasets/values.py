@@ -97,11 +97,7 @@ def object_in(value: object) -> dict[object, object] | None:
 
 
 def normalize_cell(value: object, depth: int = 0) -> Plain | None:
-    """Return a value as plain data: dates become ISO 8601 text, tuples lists, models objects.
-
-    A UUID becomes text, a Decimal a number. NaN, infinity, a NUL, half of a surrogate pair, other
-    Python objects and more than 50 nested lists are refused.
-    """
+    """Return plain data, or raise a ValueError for what JSON cannot have, such as NaN."""
     if depth > _DEEPEST:
         raise ValueError(f"lists or objects are nested more than {_DEEPEST} deep")
     match value:
@@ -304,8 +300,7 @@ def relevance(value: Plain) -> dict[str, float] | None:
 def spelled_ids(text: str) -> Plain | None:
     """Parse a JSON or Python list or object, or ids separated by , ; | or line breaks.
 
-    None for `nan`, `None`, `null`, `N/A` and `na`, which programs write for *missing*. In quotes
-    they are ids.
+    None for `nan`, `null` and the like, which programs write for *missing*; in quotes they are ids.
     """
     text = text.strip()
     if text.casefold() in _MISSING:

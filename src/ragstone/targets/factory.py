@@ -107,7 +107,7 @@ def answer_fields(result: object) -> dict[str, object]:
     elif isinstance(result, Mapping):
         given = cast("Mapping[object, object]", result)
     elif isinstance(result, list) and all(map(_is_document, cast("list[object]", result))):
-        given = {"context": result}
+        given = {"context": cast("object", result)}
     else:
         seen = f"returned {type(result).__name__}, not text or a mapping"
         raise CallError(Cause.MALFORMED, seen)
