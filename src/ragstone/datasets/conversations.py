@@ -19,23 +19,18 @@ from ragstone.datasets.values import (
 )
 from ragstone.errors import Problem
 
-_ANSWERING = frozenset(
-    ("assistant", "ai", "aimessage", "aimessagechunk", "model", "bot", "chatbot")
-)
+_ANSWERING = frozenset("assistant ai aimessage aimessagechunk model bot chatbot".split())
 ROLES: Mapping[str, frozenset[str]] = {
     "query": frozenset(("user", "human", "humanmessage", "humanmessagechunk")),
     "response": _ANSWERING,
     "reference": _ANSWERING,
 }
 """Sample field -> roles of its author in a list of messages."""
-_OTHERS = ("system", "tool", "function")
-_KNOWN = frozenset(
-    (
-        *chain.from_iterable(ROLES.values()),
-        *(f"{name}{ending}" for name in _OTHERS for ending in ("", "message", "messagechunk")),
-        "developer",
-    )
+_OTHERS = (
+    "system tool function systemmessage toolmessage functionmessage systemmessagechunk "
+    "toolmessagechunk functionmessagechunk developer"
 )
+_KNOWN = frozenset((*chain.from_iterable(ROLES.values()), *_OTHERS.split()))
 """All roles in a list of messages, as named by OpenAI, LangChain, Gemini and Cohere."""
 _PLAIN = frozenset(("text", "input_text", "output_text"))
 """Types of a message's parts with its text; others are thoughts or images."""
@@ -308,10 +303,8 @@ def pair_texts(
         texts, place = [None] * len(lists["id"]), columns["id"]
     for part, found in lists.items():
         if len(found) != len(texts):
-            texts_or_ids = count(len(texts), "text" if place == column else "id")
-            return rest | {
-                place: Unreadable(f"{texts_or_ids}, but {len(found)} in {columns[part]}")
-            }
+            many = count(len(texts), "text" if place == column else "id")
+            return rest | {place: Unreadable(f"{many}, but {len(found)} in {columns[part]}")}
     documents: list[object] = []
     for at, text in enumerate(texts):
         more = {part: found[at] for part, found in lists.items()}

@@ -29,7 +29,6 @@ BROKEN = (
     EOFError,
     ExpatError,
     LookupError,
-    NotImplementedError,
     OSError,
     OverflowError,
     RuntimeError,
@@ -156,12 +155,10 @@ class SheetScan:
     shared: Counter[str] = field(default_factory=Counter[str])
     merged: list[str] = field(default_factory=list[str])
     hidden: set[int] = field(default_factory=set[int])
-    _row: int = -1
-    _column: int = -1
-    _type: str = "n"
-    _formula: bool = False
-    _valued: bool = False
-    _text: str = ""
+    _row = _column = -1
+    _type = "n"
+    _formula = _valued = False
+    _text = ""
 
     @classmethod
     def of(cls, xml: bytes) -> "SheetScan":
@@ -328,8 +325,6 @@ def _choose_sheet(
 
 
 def _value(cell: object) -> object:
-    if isinstance(cell, str):
-        return cell if cell.strip() else None
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < EXACT:
         return int(cell)
-    return cell
+    return None if isinstance(cell, str) and not cell.strip() else cell

@@ -83,14 +83,12 @@ class Table:
     """Rows in the order of the file.
 
     Attributes:
-        rows: in memory, or FileRows, which reads them when they are needed.
+        columns: the names in the header; None if each record has its own names.
+        others: the names of its other sheets.
+        beside: the file's metadata.
+        names: all names, if they are known.
         numbers: the number of each row in the whole file, from 1, if only some are here.
         end: how many bytes of the file were read; None for all, 0 if that is not known.
-        columns: the names in the header; None if each record has its own names.
-        names: all those names, if they are known.
-        others: the names of its other sheets.
-        unit: what a row's number counts: `row`, `line` or `item`.
-        beside: the file's metadata.
     """
 
     rows: Sequence[Row]
@@ -371,13 +369,9 @@ class Block(NamedTuple):
 
 
 class FileRows(LazySequence[Row]):
-    """Rows of a file; a subclass reads one format. Few of them are in memory at a time.
-
-    A copy in another process reads the same rows if it sees the same file. Rows of a block that
-    changed since the file was opened raise a UsageError.
+    """Rows of a file, of which few are in memory; also in another process that sees the file.
 
     Attributes:
-        blocks: what was found in the file, in order.
         places: the places in the file of the rows that this sequence has.
         tail: a problem after which nothing more can be read; it is the last row.
         size: how many bytes of text a block has, about; at least one row.

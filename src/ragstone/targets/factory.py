@@ -106,8 +106,8 @@ def answer_fields(result: object) -> dict[str, object]:
         given = {"answer": content}
     elif isinstance(result, Mapping):
         given = cast("Mapping[object, object]", result)
-    elif isinstance(result, list) and all(map(_is_document, cast("list[object]", result))):
-        given = {"context": cast("object", result)}
+    elif _are_documents(result):
+        given = {"context": result}
     else:
         seen = f"returned {type(result).__name__}, not text or a mapping"
         raise CallError(Cause.MALFORMED, seen)
@@ -123,6 +123,10 @@ def answer_fields(result: object) -> dict[str, object]:
             raise CallError(Cause.MALFORMED, seen)
         names[field] = name
     return {field: parse_field(field, _plain(given[name])) for field, name in names.items()}
+
+
+def _are_documents(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_document, cast("list[object]", value)))
 
 
 def _is_document(item: object) -> bool:

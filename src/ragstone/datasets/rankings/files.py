@@ -115,7 +115,7 @@ def _suffix(path: Path) -> str:
 
 @dataclass(frozen=True)
 class QueryLines:
-    """The content of some lines: Q queries with N documents; `sizes` has the number of each."""
+    """Q queries with N documents; `sizes` has the number of each, and there may be no grades."""
 
     queries: list[str]
     lines: Integers
@@ -146,10 +146,7 @@ class PlainShape:
         return None
 
     def read(self, content: bytes, number: int) -> QueryLines | None:
-        """Read whole lines; `number` is that of the first.
-
-        None if a line has another form, is not UTF-8, or contains escapes or control characters.
-        """
+        """None if a line has another form, is not UTF-8, or contains escapes or controls."""
         if b"\\" in content:
             return None
         if not content.isascii():

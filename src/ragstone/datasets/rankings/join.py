@@ -284,12 +284,9 @@ class Block:
         self.members = judgments.spans.members(known[known >= 0])
 
     def matches(self) -> Matches:
-        """Find the documents that are judged, and duplicates.
-
-        Each row of `keys` has the hashes of what was returned and of what is judged, with their
-        positions in the lowest bits. In a sorted row, equal hashes are neighbors. Their documents
-        are compared, too. A row with three equal hashes, which is rare, is matched without hashes.
-        """
+        # Each row of `keys` has the hashes of what was returned and of what is judged, with their
+        # positions in the lowest bits. In a sorted row, equal hashes are neighbors. Their documents
+        # are compared, too. A row with three equal hashes, which is rare, is matched without.
         deep = int(self.returned.sizes.max(initial=0))
         width = deep + int(self.judged.sizes.max(initial=0))
         low = np.uint64((1 << width.bit_length()) - 1)
@@ -381,11 +378,7 @@ def matched(
     ties: TieRule = "trec_eval",
     depth: int | None = None,
 ) -> Iterator[tuple[Integers, Rankings]]:
-    """Yield judged queries of a batch, some at a time, and their rankings down to `depth`.
-
-    Queries are positions among the judgments, in the order of the batch. A document that a query
-    has twice, and a blank id, become problems.
-    """
+    """Yield the positions of judged queries, some at a time, and their rankings to `depth`."""
     problems.check_ids(batch.queries, batch.spans.starts, batch.documents.lengths, batch.lines)
     known = judgments.places(batch.queries)
     order = batch.order(ties)

@@ -206,10 +206,9 @@ class Spans:
         return slice(int(self.starts[owners.start]), int(self.starts[last] + self.sizes[last]))
 
     def blocks(self, other: "Spans | None" = None) -> Iterator[slice]:
-        """Yield consecutive owners, as many as fit into a table of CELLS cells.
+        """Yield owners, as many as fit into a table of CELLS cells with one line for each.
 
-        The table has one line per owner, as wide as its longest line. With `other`, each line has
-        the owner's items there, too.
+        With `other`, each line has the owner's items there, too.
         """
         beside = np.zeros_like(self.sizes) if other is None else other.sizes
         sizes = self.sizes + beside

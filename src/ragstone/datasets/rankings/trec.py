@@ -148,8 +148,8 @@ def _read_others(
 def _plain(texts: Texts) -> tuple[NDArray[np.float64], Hashes, NDArray[np.bool_]]:
     """Return numbers read as digits with a point among them, their digits, and which are such.
 
-    A number is its mantissa over a power of ten: up to 2^53 over up to 10^22 that is rounded once,
-    and so exactly (Clinger, How to Read Floating Point Numbers Accurately, 1990); else twice.
+    A mantissa up to 2^53 over a power of ten up to 10^22 is rounded once, and so exactly (Clinger,
+    How to Read Floating Point Numbers Accurately, 1990); else twice.
     """
     if not len(texts):
         return np.zeros(0), np.zeros(0, np.uint64), np.zeros(0, np.bool_)
