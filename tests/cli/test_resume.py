@@ -16,7 +16,7 @@ import pytest
 from tests.cli.conftest import Command
 from tests.conftest import Fork
 
-from ragstone.datasets import blocks
+from ragstone.datasets import table
 from ragstone.store import Store
 
 ROWS, CONCURRENCY = 60, 2
@@ -285,8 +285,8 @@ def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> No
 def test_a_data_set_that_changes_during_a_run(
     ragstone: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "IN_MEMORY", -1)  # so that the rows are read when they are needed
-    monkeypatch.setattr(blocks.FileRows, "size", 20)
+    monkeypatch.setattr(table, "IN_MEMORY", -1)  # so that the rows are read when they are needed
+    monkeypatch.setattr(table.FileRows, "size", 20)
     data = folder / "data.jsonl"
     content = data.read_text()
     changing = 'if Path("spoil").exists() and query == "q3":\n'

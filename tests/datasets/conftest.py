@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import xlsxwriter
 
-from ragstone.datasets import blocks
+from ragstone.datasets import table
 
 Rows = Sequence[Sequence[object]]
 
@@ -22,8 +22,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read files at once, or in small blocks; both give the same samples and errors."""
     if getattr(request, "param", "memory") == "stream":
-        monkeypatch.setattr(blocks, "IN_MEMORY", -1)
-        monkeypatch.setattr(blocks.FileRows, "size", 20)
+        monkeypatch.setattr(table, "IN_MEMORY", -1)
+        monkeypatch.setattr(table.FileRows, "size", 20)
 
 
 @pytest.fixture

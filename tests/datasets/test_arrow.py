@@ -127,7 +127,7 @@ def test_columns_of_many_rows(tmp_path: Path, name: str) -> None:
 
 def test_columns_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is measured in tests/cli/test_limits.py."""
-    monkeypatch.setattr("ragstone.datasets.arrow.LARGEST", 50_000)
+    monkeypatch.setattr("ragstone.datasets.arrow.unpacked_limit", lambda _: 50_000)
     for name in ("a.parquet", "a.arrow", "a.feather"):
         write(polars.DataFrame({"query": ["x" * 1000] * 2000}), tmp_path / name)
         with pytest.raises(InputError, match="its columns need more than 50,000 bytes"):
@@ -151,20 +151,6 @@ def packed_columns(compression: str, kind: str, height: int) -> bytes:
     else:
         frame.write_ipc(file, compression=compression, compat_level=level, record_batch_size=300)
     return file.getvalue()
-
-
-def test_parquet_that_unpacks_to_too_much_is_refused_before_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "a.parquet"
-    path.write_bytes(packed_columns("zstd", "parquet", 3000))
-    size = len(packed_columns("uncompressed", "parquet", 3000))
-    assert path.stat().st_size < size / 2
-    assert len(load(path).samples) == 3000
-    monkeypatch.setattr("ragstone.datasets.arrow.unpacked_limit", lambda _: size)
-    monkeypatch.setattr("ragstone.datasets.arrow._unpacked", pytest.fail)
-    with pytest.raises(InputError, match=f"its columns need more than {size:,} bytes"):
-        load(path)
 
 
 @given(st.sampled_from(["parquet", "stream", "file"]), st.data())

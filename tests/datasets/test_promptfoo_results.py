@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.datasets import load
-from ragstone.datasets.promptfoo import NOTE
+from ragstone.datasets.responses import NOTE
 from ragstone.errors import InputError
 from ragstone.types.sample import Sample
 

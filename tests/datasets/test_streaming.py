@@ -10,9 +10,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from ragstone.datasets import Shard, blocks, load, samples_of, shards
+from ragstone.datasets import Shard, load, samples_of, shards, table
+from ragstone.datasets.dataset import FileSamples
 from ragstone.datasets.export import WRITERS, write_samples
-from ragstone.datasets.rows import FileSamples
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Sample
 
@@ -61,8 +61,8 @@ FORMATS: dict[str, Callable[[Path], None]] = {
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "IN_MEMORY", -1)
-    monkeypatch.setattr(blocks.FileRows, "size", 100)
+    monkeypatch.setattr(table, "IN_MEMORY", -1)
+    monkeypatch.setattr(table.FileRows, "size", 100)
     monkeypatch.setattr("ragstone.datasets.arrow.IN_MEMORY", -1)
 
 

@@ -20,7 +20,7 @@ OPTIONS = {"metrics": METRICS, "k": 2}
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a file of 60 rows, in an empty working folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ragstone.datasets.blocks.IN_MEMORY", 1000)
+    monkeypatch.setattr("ragstone.datasets.table.IN_MEMORY", 1000)
     path = tmp_path / "data.jsonl"
     pl.DataFrame(samples(60)).write_ndjson(path)
     return path

@@ -124,7 +124,7 @@ def test_the_default_api() -> None:
         ("", "the file: expected `key: value` lines, got nothing"),
         ("just words", "the file: expected `key: value` lines, got text"),
         ("[1]", "the file: expected `key: value` lines, got a list"),
-        ("a: [", "line 1: invalid YAML: expected the node content"),
+        ("a: [", "invalid YAML: did not find expected node content"),
         ("a: \x00", "invalid YAML: "),
         ("base: http://h", "calls: it is missing"),
         ("calls: {}", "calls: expected at least one entry, got nothing"),
@@ -150,7 +150,6 @@ def test_the_default_api() -> None:
         (with_call(url="'{base}/x'"), "the file: a URL starts with {base}, but base is not set"),
         (with_call(url="'http://h/{qery}'"), "calls.ask.url: {qery} is not a field here; did you"),
         (with_call(body="{a: ['{sessionId}']}"), "calls.ask.body: {sessionId} is not a field here"),
-        (with_call(body="{a: 2024-01-01}"), "calls.ask.body.a: expected a JSON value, got 2024-"),
         (with_call(body="{1: a}"), "calls.ask.body.1: expected text, got 1; put it in"),
         (with_call(body="'${NO_SUCH} ${NOR_THIS}'"), "variable NO_SUCH is not set; the environ"),
         (
@@ -228,23 +227,17 @@ def test_a_placeholder_in_another_syntax_is_refused() -> None:
 
 def test_a_key_that_is_there_twice() -> None:
     message = refused(LEAST + "headers: {A: b}\nheaders: {C: d}\n")
-    assert "line 6: the key 'headers' is already on line 5; remove one" in message
+    assert "line 6: invalid YAML: duplicate name 'headers' in an object" in message
 
 
-@each_case(
-    ("text", "expected"),
-    [
-        ("calls: &a {generate: *a}\n", "line 1: calls.generate.url: it is missing"),
-        (with_call(body="&b {x: *b}"), "line 5: calls.ask.body.x: must not contain itself"),
-    ],
-)
-def test_an_alias_of_a_mapping_around_it_is_reported(text: str, expected: str) -> None:
-    assert expected in refused(text)
+@pytest.mark.parametrize("text", ["calls: &a {generate: *a}\n", with_call(body="&b {x: *b}")])
+def test_an_alias_of_a_mapping_around_it_is_reported(text: str) -> None:
+    assert "an alias refers to a value that contains it" in refused(text)
 
 
 def test_a_key_that_is_there_twice_in_a_mapping_with_aliases_is_reported_once() -> None:
     message = refused(with_call(body="{x: &b {y: 1,\n y: 2}, z: *b}"))
-    assert message.count("'y' is already") == 1
+    assert message.count("duplicate name 'y'") == 1
 
 
 def test_messages_do_not_quote_texts_that_may_be_secret() -> None:

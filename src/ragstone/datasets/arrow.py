@@ -1,42 +1,43 @@
 """Files of columns: Parquet, Arrow and Feather, and folders that Hugging Face datasets saved."""
 
-# PyArrow has no type hints
-# pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-
 import glob
 import json
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
 from importlib.util import find_spec
+from io import SEEK_END
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
 from ragstone._internal.files import read_parts, unpacked_limit
-from ragstone.datasets.blocks import IN_MEMORY, Block, FileRows
 from ragstone.datasets.frames import column_errors, text_size
-from ragstone.datasets.table import File, Record, Row, Table
+from ragstone.datasets.table import IN_MEMORY, Block, File, FileRows, Record, Row, Table
 from ragstone.errors import InputError, UsageError
 from ragstone.types.row import LazySequence
 
 if TYPE_CHECKING:
-    from polars import DataFrame
+    from polars import DataFrame, LazyFrame
 
 SUFFIXES = (".parquet", ".arrow", ".feather")
 EXTRA = "ragstone[parquet]"
 STATE, SPLITS = "state.json", "dataset_dict.json"
 """Files of a saved folder that list its data files, and its splits."""
 LARGEST = 2**30
-"""How many bytes the columns that are read at once may have in memory: 1 GiB."""
-PARTS = 16
-"""Parts in which a row group or batch is read, at most; for each, all of it is unpacked."""
+"""How many bytes a stream, or rows that are needed at once, may have in memory: 1 GiB."""
+AT_ONCE = 2**24
+"""How many bytes of columns a block has, about."""
+FIRST = 10
+"""Rows of the first block; the others have as many as fit, but at most four times the last."""
 ROW, VALUE = 1024, 64
-"""How many bytes a row and a value need in Python, about."""
+"""How many bytes a row, and a value in a list, need in Python, about."""
 
 
 def read(file: File, limit: int | None = None) -> Table:
-    return _table(file, limit)
+    if not find_spec("polars"):
+        raise UsageError(f"{file.name}: reading it needs an extra: pip install '{EXTRA}'")
+    rows = ColumnRows(file, limit=limit)
+    return Table(rows, names=tuple(rows.names), end=limit and 0)
 
 
 def read_folder(folder: Path, limit: int | None = None) -> tuple[File, Table]:
@@ -60,169 +61,166 @@ def read_folder(folder: Path, limit: int | None = None) -> tuple[File, Table]:
         raise state.refused(seen, "save the data set again") from error
     parts = tuple(File.at(folder / name).path for name in names)
     whole = File(folder.name, path=folder.absolute(), parts=parts)
-    return whole, _table(whole, limit)
-
-
-def is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
-
-
-def _table(file: File, limit: int | None) -> Table:
-    if not (find_spec("polars") and find_spec("pyarrow")):
-        raise UsageError(f"{file.name}: reading it needs an extra: pip install '{EXTRA}'")
-    rows = ColumnRows(file, limit=limit)
-    return Table(rows, names=rows.names, end=limit and 0)
-
-
-class _Group(NamedTuple):
-    """Rows that are stored together, their unpacked size, and in how many parts to read them."""
-
-    rows: int
-    size: int
-    parts: int
-
-
-def _groups(path: Path) -> Generator[_Group, None, None]:
-    """Yield the row groups of a Parquet file, the batches of an Arrow stream, or an Arrow file.
-
-    The sizes are those in the metadata of a Parquet file, and those of the batches of a stream. An
-    Arrow file is one group of its own size; its rows are measured after they were read.
-    """
-    import polars  # extras, and slow to import
-    from pyarrow import ipc, parquet
-
-    if path.suffix.lower() == ".parquet":
-        metadata = parquet.read_metadata(path)
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
-            columns = [group.column(place) for place in range(group.num_columns)]
-            sizes = (max(each.total_uncompressed_size, each.num_values * VALUE) for each in columns)
-            yield _Group(group.num_rows, sum(sizes), PARTS)
-    elif _is_stream(path):
-        for batch in _batches(path):
-            yield _Group(batch.num_rows, max(batch.nbytes, batch.num_rows * VALUE), 1)
-    else:
-        scan = polars.scan_ipc(glob.escape(str(path)), hive_partitioning=False)
-        height = int(scan.select(polars.len()).collect().item())
-        with ipc.open_file(path) as file:
-            parts = PARTS * file.num_record_batches
-        yield _Group(height, max(path.stat().st_size, height * VALUE), parts)
-
-
-def _joined(groups: Iterable[_Group], size: int, rows: int | None) -> Iterator[_Group]:
-    """Join small groups until they have about `size` bytes, or `rows` rows."""
-    joined = _Group(0, 0, 1)
-    for group in groups:
-        joined = _Group(joined.rows + group.rows, joined.size + group.size, group.parts)
-        if joined.size >= size or (rows is not None and joined.rows >= rows):
-            yield joined
-            joined = _Group(0, 0, 1)
-    yield joined
-
-
-@contextmanager
-def _errors(name: str) -> Generator[None, None, None]:
-    from pyarrow import ArrowException  # an extra, and slow to import
-
-    with column_errors(name):
-        try:
-            yield
-        except (ArrowException, OverflowError) as error:
-            raise ValueError(str(error)) from error
+    return whole, read(whole, limit)
 
 
 def _is_stream(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(6) != b"ARROW1"
+        return path.suffix.lower() != ".parquet" and file.read(6) != b"ARROW1"
 
 
-def _batches(path: Path) -> Iterator[Any]:
-    from pyarrow import ipc, memory_map
+def _scanned(path: Path) -> "LazyFrame":
+    import polars  # an extra, and slow to import
 
-    with memory_map(str(path)) as source, ipc.open_stream(source) as batches:
-        yield from batches
+    scan = polars.scan_parquet if path.suffix.lower() == ".parquet" else polars.scan_ipc
+    return scan(glob.escape(str(path)), hive_partitioning=False)
+
+
+def _unpacked_size(path: Path) -> int:
+    """Polars does not report it, and the list of one row may unpack to gigabytes."""
+    if path.suffix.lower() != ".parquet":
+        import polars  # an extra, and slow to import
+
+        return VALUE * int(_scanned(path).select(polars.len()).collect().item())
+    with path.open("rb") as file:
+        end = file.seek(0, SEEK_END)
+        file.seek(max(end - 8, 0))
+        size = int.from_bytes(file.read(4), "little")
+        file.seek(max(end - 8 - size, 0))
+        content = iter(file.read(size))
+    try:
+        groups = _thrift(content, 12)[4]
+        columns = [column[3] for group in groups for column in group[1]]
+        return sum(max(column[6], VALUE * column[5]) for column in columns)
+    except (LookupError, RecursionError, StopIteration, TypeError) as error:
+        raise ValueError("its metadata is damaged") from error
+
+
+def _thrift(content: Iterator[int], kind: int) -> Any:
+    """Read a value in Thrift's compact protocol; a struct is field number -> value."""
+    match kind:
+        case 1 | 2:  # a boolean of a struct is in its kind
+            return kind == 1
+        case 3:
+            return next(content)
+        case 4 | 5 | 6:
+            return _varint(content) >> 1  # sizes are not negative
+        case 7:
+            return bytes(islice(content, 8))
+        case 8:
+            return bytes(islice(content, _varint(content)))
+        case 9 | 10:
+            head = next(content)
+            count = head >> 4 if head >> 4 < 15 else _varint(content)
+            item = 3 if head & 15 in (1, 2) else head & 15
+            return [_thrift(content, item) for _ in range(count)]
+        case 12:
+            fields, number = dict[int, Any](), 0
+            while head := next(content):
+                number = number + (head >> 4) if head >> 4 else _varint(content) >> 1
+                fields[number] = _thrift(content, head & 15)
+            return fields
+        case _:
+            raise TypeError(f"kind {kind}")
+
+
+def _varint(content: Iterator[int]) -> int:
+    number = 0
+    for shift in range(0, 70, 7):
+        byte = next(content)
+        number |= (byte & 127) << shift
+        if byte < 128:
+            break
+    return number
 
 
 class ColumnRows(FileRows):
-    """The rows of files of columns; the columns of one block are in memory.
-
-    Columns may be a million times as large as their packed file, and the rows much larger again,
-    because columns have repeated texts once. So a Parquet file's columns are unpacked only if the
-    size in its metadata is not too large, and rows are made only after their columns were measured.
-    """
+    """Columns may unpack to a million times their file, so blocks grow while all of them fit."""
 
     def __init__(self, file: File, *, limit: int | None) -> None:
         self._file, self._files = file, file.parts or (file.path,)
-        self._seen = self._stat()
+        self._seen, self._checksum = self._stat(), self._sum()
         self._limit = unpacked_limit(sum(size for size, _ in self._seen))
-        self._small, self._checksum = True, 0
+        self._stream: tuple[Path, DataFrame] | None = None
+        self._size = 0
+        self.names: dict[str, None] = {}
         super().__init__(file.path, limit=limit)
-        self._small = self._fit_into(IN_MEMORY)
-        if not self._small:
-            self._checksum = self._sum()
-        firsts = {block.file: block for block in reversed(self.blocks)}
-        frames = (self._frame(block) for _, block in sorted(firsts.items()))
-        self.names = tuple(dict.fromkeys(name for frame in frames for name in frame.columns))
+        self._size += ROW * len(self.places)
 
     @property
     def is_small(self) -> bool:
-        return self._small
+        return self._size <= IN_MEMORY
 
     def in_memory(self) -> list[Row]:
-        if not self._fit_into(LARGEST):
+        if self._size > LARGEST:
             raise self._too_large(LARGEST)
         return super().in_memory()
 
     def unlimited(self) -> "ColumnRows":
         return ColumnRows(self._file, limit=None)
 
-    def _fit_into(self, most: int) -> bool:
-        taken = 0
-        for block in self.blocks:
-            taken += _python_size(self._frame(block))
-            if taken > most:
-                return False
-        return True
-
     def _too_large(self, most: int) -> InputError:
         seen = f"its columns need more than {most:,} bytes"
         return self._file.refused(seen, "split it into several files, or use .jsonl")
 
     def _scan(self, limit: int | None) -> Iterator[Block]:
-        at_once, place, total = 16 * self.size, 0, 0
+        place = unpacked = 0
         for number, path in enumerate(self._files):
-            first = 0
-            with _errors(path.name), closing(_groups(path)) as groups:
-                for rows, size, parts in _joined(groups, at_once, limit and limit - place):
-                    total += size
-                    parts = min(parts, rows, size // at_once) or 1
-                    for taken, most in (total, self._limit), (size // parts, LARGEST):
-                        if taken > most:
-                            raise self._too_large(most)
-                    for part in range(parts if rows else 0):
-                        height = rows * (part + 1) // parts - rows * part // parts
-                        height = height if limit is None else min(height, limit - place)
-                        yield Block(place, height, place + 1, 0, 0, 0, number, first)
-                        place, first = place + height, first + height
-                        if place == limit:
-                            return
+            with column_errors(path.name):
+                unpacked += 0 if _is_stream(path) else _unpacked_size(path)
+            if unpacked > self._limit:
+                raise self._too_large(self._limit)
+            first, rows, more = 0, FIRST, True
+            while more:
+                wanted = rows if limit is None else min(rows, limit - place)
+                with column_errors(path.name):
+                    frame = self._frame(path, first, wanted)
+                    size = text_size(frame, value=VALUE)
+                self._size += size
+                if self._size > self._limit:
+                    raise self._too_large(self._limit)
+                self.names |= dict.fromkeys(frame.columns)
+                if frame.height:
+                    yield Block(place, frame.height, place + 1, 0, 0, 0, number, first)
+                place, first = place + frame.height, first + frame.height
+                if place == limit:
+                    return
+                more = frame.height == wanted
+                rows = min(4 * rows, max(1, rows * AT_ONCE // max(size, 1)))
 
-    def _frame(self, block: Block) -> "DataFrame":
-        return cast("_Columns", self.parts(block)).frame
+    def _frame(self, path: Path, first: int, rows: int) -> "DataFrame":
+        import polars  # an extra, and slow to import
+
+        if not _is_stream(path):
+            return _scanned(path).slice(first, rows).collect()
+        # Polars reads a stream only from its beginning, so all of it is kept.
+        known = self._stream[1] if self._stream and self._stream[0] == path else None
+        most = min(LARGEST, self._limit)
+        while known is None or known.height < first + rows:
+            wanted = first + rows if known is None else 2 * known.height
+            known = polars.read_ipc_stream(path, n_rows=wanted)
+            if known.estimated_size() > most:
+                raise self._too_large(most)
+            if known.height < wanted:
+                break
+        self._stream = path, known
+        return known.slice(first, rows)
 
     def _parts(self, block: Block) -> "_Columns":
         path = self._files[block.file]
-        self._check_unchanged()
         try:
-            with _errors(path.name):
-                frame = _unpacked(path, block)
+            seen = self._stat()
+        except OSError as error:
+            raise self.changed() from error
+        if seen != self._seen:
+            if self._sum() != self._checksum:
+                raise self.changed()
+            self._seen = seen
+        try:
+            with column_errors(path.name):
+                frame = self._frame(path, block.first, block.rows)
                 if frame.height != block.rows:
                     raise ValueError(f"it has {frame.height:,} rows instead of {block.rows:,}")
-                if _python_size(frame) > (most := min(LARGEST, self._limit)):
-                    raise self._too_large(most)
         except InputError as error:
             if self._stat() != self._seen:
                 raise self.changed() from error
@@ -240,52 +238,21 @@ class ColumnRows(FileRows):
                 checksum = crc32(part, checksum)
         return checksum
 
-    def _check_unchanged(self) -> None:
-        """Compare sizes and times, and only if they differ the files' contents."""
-        try:
-            seen = self._stat()
-        except OSError as error:
-            raise self.changed() from error
-        if seen != self._seen:
-            if self._small or self._sum() != self._checksum:
-                raise self.changed()
-            self._seen = seen
-
     def _row(self, part: Record) -> Record:
         return part
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**super().__getstate__(), "_stream": None}
 
 
 class _Columns(LazySequence[Record]):
     """The rows of a frame, each made when it is read; the first one has a number."""
 
     def __init__(self, frame: "DataFrame", number: int) -> None:
-        self.frame, self._number = frame, number
+        self._frame, self._number = frame, number
 
     def __len__(self) -> int:
-        return self.frame.height
+        return self._frame.height
 
     def at(self, place: int) -> Record:
-        return Record(self._number + place, self.frame.row(place, named=True))
-
-
-def _python_size(frame: "DataFrame") -> int:
-    return text_size(frame, value=VALUE) + ROW * frame.height
-
-
-def _unpacked(path: Path, block: Block) -> "DataFrame":
-    import polars  # an extra, and slow to import
-
-    is_parquet = path.suffix.lower() == ".parquet"
-    if not is_parquet and _is_stream(path):
-        frames, first = list["DataFrame"](), 0
-        for batch in _batches(path):
-            if first >= block.first + block.rows:
-                break
-            if first >= block.first:
-                batch.validate(full=True)
-                frames.append(cast("DataFrame", polars.from_arrow(batch)))
-            first += batch.num_rows
-        return polars.concat(frames).head(block.rows)
-    scan = polars.scan_parquet if is_parquet else polars.scan_ipc
-    rows = scan(glob.escape(str(path)), hive_partitioning=False)
-    return rows.slice(block.first, block.rows).collect()
+        return Record(self._number + place, self._frame.row(place, named=True))

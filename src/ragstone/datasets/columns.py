@@ -7,35 +7,30 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import chain, islice
-from types import MappingProxyType
 
 from ragstone._internal.text import listing
 from ragstone.datasets.table import Record
 from ragstone.errors import Problem, UnknownNameError, UsageError, nearest
 
-ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "id": ("sample_id", "query_id", "qid"),
-        "query": ("user_input", "input", "question", "prompt"),
-        "history": ("chat_history",),
-        "response": ("actual_output", "answer", "output"),
-        "contexts": ("retrieved_contexts", "retrieval_context", "context", "retrieved_chunks"),
-        "ranking": ("results", "retrieved_ids"),
-        "reference": ("expected_output", "expected_answer", "ground_truth", "ground_truth_answer"),
-        "reference_claims": ("expected_facts", "key_facts"),
-        "relevance": ("point_ids", "reference_context_ids", "relevant_ids", "relevant_doc_ids"),
-        "tags": ("metadata",),
-    }
-)
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "id": ("sample_id", "query_id", "qid"),
+    "query": ("user_input", "input", "question", "prompt"),
+    "history": ("chat_history",),
+    "response": ("actual_output", "answer", "output"),
+    "contexts": ("retrieved_contexts", "retrieval_context", "context", "retrieved_chunks"),
+    "ranking": ("results", "retrieved_ids"),
+    "reference": ("expected_output", "expected_answer", "ground_truth", "ground_truth_answer"),
+    "reference_claims": ("expected_facts", "key_facts"),
+    "relevance": ("point_ids", "reference_context_ids", "relevant_ids", "relevant_doc_ids"),
+    "tags": ("metadata",),
+}
 """Sample field -> its other names. A column with any other name becomes a tag."""
 
-CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "text": ("page_content", "content", "chunk", "context"),
-        "id": ("point_id", "doc_id", "document_id"),
-        "score": (),
-    }
-)
+CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "text": ("page_content", "content", "chunk", "context"),
+    "id": ("point_id", "doc_id", "document_id"),
+    "score": (),
+}
 """Part of a Context -> its other names."""
 
 CONVERSATIONS = ("messages", "conversation", "turns")
@@ -75,14 +70,7 @@ def argument(field: str, column: str) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """The role of each column of a file, or of each name in one row.
-
-    Attributes:
-        fields: Sample field -> column.
-        ambiguous: Sample field -> its columns, if there are several.
-        tags: the columns that become tags, with their own names.
-        conversations: the columns with several turns; when samples are made, they must be blank.
-    """
+    """The role of each column; a tag or a conversation has no field."""
 
     fields: Mapping[str, str]
     ambiguous: Mapping[str, tuple[str, ...]]
@@ -114,10 +102,7 @@ def resolve_fields(mapped: Iterable[str]) -> frozenset[str]:
 def resolve_columns(
     mapped: Mapping[str, str], columns: Sequence[str], *, spelling: Spelling
 ) -> dict[str, str]:
-    """Return Sample field -> column of a user's mapping; aliases of fields are accepted.
-
-    An unknown field or column, or a field that is mapped twice, is a UsageError.
-    """
+    """Return Sample field -> column of a user's mapping, which may use aliases of fields."""
     found: dict[str, str] = {}
     for name, column in mapped.items():
         if (field := FIELD_OF.get(plain_name(name))) is None:
@@ -156,11 +141,7 @@ def no_query(columns: Sequence[str], hint: str = "", *, spelling: Spelling) -> P
 
 
 def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return Sample field -> a column that is probably misspelt, and its right name.
-
-    Only fields that no row has are looked up, and only among the first columns: comparing names
-    is slow.
-    """
+    """Return Sample field without a column -> one that is probably misspelt, and its right name."""
     found: dict[str, tuple[str, str]] = {}
     columns = list(islice(names, MOST_COMPARED))
     for field in missing:
@@ -171,10 +152,7 @@ def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, tuple[st
 
 
 def _is_near(name: str, known: str) -> bool:
-    """Return whether a name differs in one letter, or in a few if it is long.
-
-    A name with more words, such as `response_length`, means something else.
-    """
+    """A name with more words, such as `response_length`, means something else."""
     if abs(len(name) - len(known)) > 2 + len(known) // 4:
         return False
     one, two = plain_name(name), plain_name(known)
@@ -201,12 +179,7 @@ def unused_columns(
 
 
 class Layouts:
-    """The layout of each row: of the header, or of the row's own names that have values.
-
-    Attributes:
-        query: the query column, if a row has none of its own.
-        queries: whether rows need a query.
-    """
+    """The layout of each row: of the header, or, with `own`, of the row's own names with values."""
 
     def __init__(
         self,

@@ -4,13 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from types import MappingProxyType
 from typing import cast
 
 from ragstone._internal.text import count
-from ragstone.datasets.blocks import FileRows
 from ragstone.datasets.columns import ALIASES, FIELD_OF, PART_OF, Layout, plain_name
-from ragstone.datasets.table import Record, Row, Table, Unreadable, records_in
+from ragstone.datasets.table import FileRows, Record, Row, Table, Unreadable, records_in
 from ragstone.datasets.values import (
     Plain,
     normalize_cell,
@@ -21,25 +19,18 @@ from ragstone.datasets.values import (
 )
 from ragstone.errors import Problem
 
-_ANSWERING = frozenset(
-    ("assistant", "ai", "aimessage", "aimessagechunk", "model", "bot", "chatbot")
-)
-ROLES: Mapping[str, frozenset[str]] = MappingProxyType(
-    {
-        "query": frozenset(("user", "human", "humanmessage", "humanmessagechunk")),
-        "response": _ANSWERING,
-        "reference": _ANSWERING,
-    }
-)
+_ANSWERING = frozenset("assistant ai aimessage aimessagechunk model bot chatbot".split())
+ROLES: Mapping[str, frozenset[str]] = {
+    "query": frozenset(("user", "human", "humanmessage", "humanmessagechunk")),
+    "response": _ANSWERING,
+    "reference": _ANSWERING,
+}
 """Sample field -> roles of its author in a list of messages."""
-_OTHERS = ("system", "tool", "function")
-_KNOWN = frozenset(
-    (
-        *chain.from_iterable(ROLES.values()),
-        *(f"{name}{ending}" for name in _OTHERS for ending in ("", "message", "messagechunk")),
-        "developer",
-    )
+_OTHERS = (
+    "system tool function systemmessage toolmessage functionmessage systemmessagechunk "
+    "toolmessagechunk functionmessagechunk developer"
 )
+_KNOWN = frozenset((*chain.from_iterable(ROLES.values()), *_OTHERS.split()))
 """All roles in a list of messages, as named by OpenAI, LangChain, Gemini and Cohere."""
 _PLAIN = frozenset(("text", "input_text", "output_text"))
 """Types of a message's parts with its text; others are thoughts or images."""
@@ -51,12 +42,7 @@ _DEEPEST = 8
 
 @dataclass
 class Turn:
-    """A question of the user, and what followed.
-
-    Attributes:
-        history: the messages before it, each with its role and content.
-        fields: Sample field -> its value in one of the turn's messages, such as `contexts`.
-    """
+    """A question of the user, the messages before it, and what followed."""
 
     query: str
     history: Sequence[Mapping[str, str]]
@@ -71,10 +57,8 @@ IN_MESSAGES = ("contexts", "ranking", "reference", "reference_claims", "relevanc
 def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
     """Return the turns of a conversation; only the last one may have no response.
 
-    The texts of the system and of tools are ignored. Of several answers in a row the last one
-    counts, because those before it called tools. Fields of messages between an answer and a
-    question belong to the question. An unknown role, two questions in a row, and two values of a
-    field are a ValueError, but contexts of several messages are joined.
+    Of several answers in a row the last one counts, because those before it called tools. Fields
+    of messages between an answer and a question belong to the question.
     """
     turns: list[Turn] = []
     early: list[dict[str, object]] = []
@@ -140,10 +124,7 @@ def history(value: Plain) -> list[Mapping[str, str]]:
 
 
 def one_turn(value: object, field: str) -> object:
-    """Return the text that a field has in a list of messages; any other value as it is.
-
-    It is the last question or answer; messages with two questions in a row become Unreadable.
-    """
+    """Return the last question or answer in a list of messages; any other value as it is."""
     messages = messages_in(value)
     if messages is None:
         return value
@@ -158,9 +139,8 @@ def one_turn(value: object, field: str) -> object:
 
 
 def history_before(value: object) -> Sequence[Mapping[str, str]] | None:
-    with suppress(ValueError):
-        turns = turns_in(messages_in(value) or ())
-        return (turns[-1].history or None) if turns else None
+    with suppress(ValueError, IndexError):
+        return turns_in(messages_in(value) or ())[-1].history or None
     return None
 
 
@@ -171,12 +151,10 @@ _LOOKED_AT = 1000
 
 
 def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
-    """Return a table in which each turn of a conversation is a row, with the turns before it.
+    """Return a table in which each turn of a conversation is a row: `a/1`, `a/2` and so on.
 
-    `chosen` is Sample field -> column, where names do not show it. A conversation is a list of
-    messages in a column for them, or as the query. The turns of the conversation `a` are `a/1`,
-    `a/2` and so on. Fields of a whole row are those of its only turn, or of a last question without
-    an answer; otherwise it is not clear to which turn they belong.
+    Fields of a whole row are those of its only turn, or of a last question without an answer;
+    otherwise it is not clear to which turn they belong.
     """
     chosen = {FIELD_OF.get(plain_name(name), name): column for name, column in chosen.items()}
     rows, layouts = table.rows, dict[tuple[str, ...], Layout]()
@@ -271,10 +249,7 @@ def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:
 
 
 def _role(message: Mapping[str, object]) -> str:
-    """Return a message's role in lower case; `""` if it has none, or is not a message.
-
-    Other objects have a type, too, so a type counts only if it is a known role.
-    """
+    """Return a message's role in lower case; other objects have a type, too, but no known role."""
     inner = message.get("kwargs", message.get("message"))
     named = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else message
     if not any(name in named for name in _TEXTS):
@@ -304,11 +279,7 @@ def _text(value: object, depth: int = 0) -> str:
 def pair_texts(
     values: Mapping[str, object], column: str, *, parts: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return a row's values with the texts of a column joined with their ids and scores.
-
-    `parts` is `id` or `score` -> its column. Without texts, ids with their scores become a
-    ranking in the ids' own column. Lists that do not match become Unreadable.
-    """
+    """Join the texts of a column with their ids and scores; ids without texts become a ranking."""
     there = {plain_name(name): name for name in values}
     known = {part: there.get(plain_name(name), column) for part, name in parts.items()}
     columns = {part: name for part, name in known.items() if name != column}
@@ -332,10 +303,8 @@ def pair_texts(
         texts, place = [None] * len(lists["id"]), columns["id"]
     for part, found in lists.items():
         if len(found) != len(texts):
-            texts_or_ids = count(len(texts), "text" if place == column else "id")
-            return rest | {
-                place: Unreadable(f"{texts_or_ids}, but {len(found)} in {columns[part]}")
-            }
+            many = count(len(texts), "text" if place == column else "id")
+            return rest | {place: Unreadable(f"{many}, but {len(found)} in {columns[part]}")}
     documents: list[object] = []
     for at, text in enumerate(texts):
         more = {part: found[at] for part, found in lists.items()}
@@ -369,11 +338,7 @@ _OPENED = frozenset(map(plain_name, ("tags", *ALIASES["tags"])))
 
 
 def open_parts(record: Record, *, named: Sequence[str]) -> Record:
-    """Return a record in which named parts of its objects are columns, if it has them.
-
-    A name is that of the object and its part, `metadata.contexts`; for the tags' parts, their own
-    name is enough.
-    """
+    """Make columns of named parts of a record's objects: `metadata.contexts`, or a tag's name."""
     for name in named:
         head, dot, inner = name.partition(".")
         for column, value in record.values.items():

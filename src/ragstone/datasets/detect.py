@@ -7,7 +7,6 @@ from functools import partial
 from itertools import chain
 from typing import TypeGuard
 
-from ragstone.datasets.blocks import FileRows
 from ragstone.datasets.columns import ALIASES, plain_name
 from ragstone.datasets.conversations import (
     ROLES,
@@ -17,9 +16,8 @@ from ragstone.datasets.conversations import (
     open_parts,
     pair_texts,
 )
-from ragstone.datasets.promptfoo import NOTE, results
-from ragstone.datasets.responses import ANY, error_in, failed_fields, repetitions
-from ragstone.datasets.table import Record, Row, Table, records_in
+from ragstone.datasets.responses import ANY, NOTE, error_in, failed_fields, repetitions, results
+from ragstone.datasets.table import FileRows, Record, Row, Table, records_in
 from ragstone.datasets.traces import traces
 from ragstone.datasets.values import object_in, spelled
 
@@ -221,14 +219,7 @@ def describe_nearest(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class ShapedRecords:
-    """A table after its format was detected.
-
-    Attributes:
-        table: the rows, at most as many as requested; a Record's `errors` are set.
-        columns: Sample field -> its column, if the format defines it.
-        shape: the detected format; None for ragstone's own columns.
-        near: what to add to the message if no query column is found.
-    """
+    """A table after its format was detected; `near` is a hint if no query column is found."""
 
     table: Table
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -237,10 +228,10 @@ class ShapedRecords:
 
 
 def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> ShapedRecords:
-    """Detect the format of a table's first `limit` rows, and map its columns to Sample fields.
+    """Detect the format of the first rows, and map its columns to Sample fields.
 
-    `named` are the columns that the user mapped; they stay as they are. Rows of a large file stay
-    in the file, unless they are saved responses or parts of traces.
+    Columns that the user mapped (`named`) stay as they are. Rows of a large file stay in the file,
+    unless they are saved responses or parts of traces.
     """
     rows, some = table.rows, table.rows
     if not isinstance(rows, FileRows):
@@ -343,13 +334,7 @@ def _with_shape(
 
 @dataclass(frozen=True)
 class _AsSample:
-    """Maps the columns of a record to fields of a sample; a copy can be sent to other processes.
-
-    Attributes:
-        candidates, picked: as `_pick_columns` returns them.
-        named: the plain names of columns that the user mapped.
-        ranking: the column that is the ranking.
-    """
+    """Maps the columns of a record to fields of a sample; a copy can be sent to other processes."""
 
     shape: Shape
     candidates: Mapping[str, list[str]]
@@ -417,8 +402,7 @@ def _pick_columns(
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Return field -> the plain names of its possible columns, and field -> the column used.
 
-    `there` is plain name -> name, of all columns; `filled` are the plain names of those with a
-    value. The first possible column with a value is used; if none has one, the first.
+    That is the first one with a value; if none has one, the first.
     """
     candidates: dict[str, list[str]] = {}
     for target, columns in shape.columns.items():

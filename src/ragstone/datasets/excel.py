@@ -29,7 +29,6 @@ BROKEN = (
     EOFError,
     ExpatError,
     LookupError,
-    NotImplementedError,
     OSError,
     OverflowError,
     RuntimeError,
@@ -147,12 +146,7 @@ UNCALCULATED = "a formula without a value; open the file in Excel and save it"
 class SheetScan:
     """What calamine does not report of a sheet (ECMA-376 part 1, section 18.3.1.4).
 
-    Attributes:
-        rows, columns: the size of the area, from A1, that contains all values.
-        errors: (row, column), both from 0 -> the error there, such as `#REF!`, or `UNCALCULATED`.
-        shared: number of a shared text, as written -> how many cells use it.
-        merged: the areas of merged cells, such as `A2:A4`.
-        hidden: rows that are hidden, or filtered out, from 0.
+    Rows and columns are counted from 0; `shared` is number of a shared text -> cells that use it.
     """
 
     rows: int = 0
@@ -161,12 +155,10 @@ class SheetScan:
     shared: Counter[str] = field(default_factory=Counter[str])
     merged: list[str] = field(default_factory=list[str])
     hidden: set[int] = field(default_factory=set[int])
-    _row: int = -1
-    _column: int = -1
-    _type: str = "n"
-    _formula: bool = False
-    _valued: bool = False
-    _text: str = ""
+    _row = _column = -1
+    _type = "n"
+    _formula = _valued = False
+    _text = ""
 
     @classmethod
     def of(cls, xml: bytes) -> "SheetScan":
@@ -229,11 +221,7 @@ _AREA = 20_000_000
 
 
 def read(file: File, *, sheet: str | None = None) -> Table:
-    """Return the rows of a sheet, the first visible one by default, numbered as in Excel.
-
-    A blank cell is missing; a whole number of at most 15 digits is an int; an error such as
-    `#REF!` is Unreadable.
-    """
+    """Return the rows of a sheet, by default the first visible one, numbered as in Excel."""
     if not file.content.startswith(ZIP):
         if not file.content.strip():
             raise file.refused("the file is empty", "add a sheet with a header and rows")
@@ -271,10 +259,7 @@ def read(file: File, *, sheet: str | None = None) -> Table:
 
 
 def _mark_merged(rows: Sequence[list[object]], areas: Iterable[str], filled: Sequence[int]) -> None:
-    """Make the blank cells of merged areas Merged, in columns that have a name.
-
-    `filled` are the numbers of the rows with values; the first is the header.
-    """
+    """Make the blank cells of merged areas Merged, in columns that have a name."""
     names = rows[filled[0]] if filled else []
     below, budget = frozenset(filled[1:]), _AREA
     for area in areas:
@@ -340,8 +325,6 @@ def _choose_sheet(
 
 
 def _value(cell: object) -> object:
-    if isinstance(cell, str):
-        return cell if cell.strip() else None
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < EXACT:
         return int(cell)
-    return cell
+    return None if isinstance(cell, str) and not cell.strip() else cell

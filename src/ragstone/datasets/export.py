@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
 
 from ragstone._internal.text import count
 from ragstone.datasets.columns import CONVERSATIONS, FIELD_OF, plain_name
@@ -19,9 +18,11 @@ from ragstone.errors import InputError, Problem, UsageError
 from ragstone.types.sample import Context, Sample
 
 Cell = str | int | float | bool | None
-HEADINGS: Mapping[str, str] = MappingProxyType(
-    {"query": "Query", "relevance": "Point_ids", "reference": "Ground_truth_answer"}
-)
+HEADINGS: Mapping[str, str] = {
+    "query": "Query",
+    "relevance": "Point_ids",
+    "reference": "Ground_truth_answer",
+}
 """Sample field -> its column in a workbook, as in `rag_evaluation`."""
 _ORDER = ("query", "relevance", "reference")
 _AFTER = ("id", "history", "response", "contexts", "ranking", "reference_claims")
@@ -153,9 +154,12 @@ def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
     path.write_bytes(content.getvalue())
 
 
-WRITERS: Mapping[str, Callable[[Sequence[Sample], Path], None]] = MappingProxyType(
-    {".jsonl": _write_lines, ".json": _write_json, ".csv": _write_csv, ".xlsx": _write_workbook}
-)
+WRITERS: Mapping[str, Callable[[Sequence[Sample], Path], None]] = {
+    ".jsonl": _write_lines,
+    ".json": _write_json,
+    ".csv": _write_csv,
+    ".xlsx": _write_workbook,
+}
 """Suffix -> writer."""
 
 

@@ -4,7 +4,6 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ragstone._internal.text import one_line
@@ -15,10 +14,7 @@ if TYPE_CHECKING:
 
 
 class Frame(Protocol):
-    """A table with the Arrow PyCapsule interface.
-
-    https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
-    """
+    """A table with the Arrow PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -44,11 +40,7 @@ _METHODS: Mapping[str, Mapping[str, str]] = {
 
 
 def rows_of(data: object) -> Iterable[Mapping[str, object]] | None:
-    """Return the rows of a data frame, a mapping of its columns each; None if it is not one.
-
-    An index of pandas is not a column. A data set of deepeval has its test cases as rows; if there
-    are none, its goldens.
-    """
+    """Return the rows of a frame or of deepeval's data set; None if it is neither."""
     if isinstance(cases := getattr(data, "test_cases", None), list):
         return cast("Any", cases or getattr(data, "goldens", []))
     if not hasattr(data, "__arrow_c_stream__"):
@@ -65,19 +57,14 @@ def rows_of(data: object) -> Iterable[Mapping[str, object]] | None:
     return polars.DataFrame(cast("Any", data)).to_dicts()
 
 
-_MADE_WITH: Mapping[str, Sequence[str]] = MappingProxyType(
-    {"polars": ("polars",), "pandas": ("pyarrow",)}
-)
+_MADE_WITH: Mapping[str, Sequence[str]] = {"polars": ("polars",), "pandas": ("pyarrow",)}
 """Library -> the libraries with which its frames can be made."""
 
 
 def frame_of(
     columns: Mapping[str, Sequence[object]], types: Mapping[str, type], *, like: object
 ) -> Frame:
-    """Return columns of texts and floats as a frame of polars or pandas, if `like` is one.
-
-    Otherwise it is a table of PyArrow, or of polars if PyArrow is not installed.
-    """
+    """Return columns of texts and floats in the library of `like`; otherwise PyArrow or polars."""
     library = type(like).__module__.partition(".")[0]
     names = _MADE_WITH.get(library, ("pyarrow", "polars"))
     for name in names:
@@ -87,24 +74,18 @@ def frame_of(
     raise UsageError(f"returning a table needs {' or '.join(names)}: pip install {names[0]}")
 
 
-_KINDS: Mapping[str, Mapping[type, str]] = MappingProxyType(
-    {
-        "pandas": {str: "string", int: "Int64", float: "Float64", bool: "boolean"},
-        "polars": {str: "String", int: "Int64", float: "Float64", bool: "Boolean"},
-        "pyarrow": {str: "string", int: "int64", float: "float64", bool: "bool_"},
-    }
-)
+_KINDS: Mapping[str, Mapping[type, str]] = {
+    "pandas": {str: "string", int: "Int64", float: "Float64", bool: "boolean"},
+    "polars": {str: "String", int: "Int64", float: "Float64", bool: "Boolean"},
+    "pyarrow": {str: "string", int: "int64", float: "float64", bool: "bool_"},
+}
 """Library -> its type of a column; those of pandas have nulls, which are not NaN."""
 
 
 def frame_in(
     library: str, columns: Mapping[str, Sequence[object]], types: Mapping[str, type]
 ) -> Frame:
-    """Return columns as a frame of `pandas` or `polars`, or a table of `pyarrow`; None is null.
-
-    Raises:
-        UsageError: the library is not installed.
-    """
+    """Return columns as a frame of `pandas` or `polars`, or a table of `pyarrow`; None is null."""
     if find_spec(library) is None:
         raise UsageError(f"this needs {library}, which is not installed: pip install {library}")
     made, kinds = cast("Any", import_module(library)), _KINDS[library]
@@ -132,10 +113,7 @@ def column_errors(name: str) -> Generator[None, None, None]:
 
 
 def text_size(frame: "DataFrame", *, value: int = 0) -> int:
-    """Return about how many bytes the rows of a frame need, with `value` for each value of a list.
-
-    Categories, which a frame has once, count for each row that has them.
-    """
+    """Return about how many bytes the rows need; a category counts for each row that has it."""
     from polars import Array, Categorical, Enum, List, Struct
 
     def has_categories(kind: "DataType") -> bool:

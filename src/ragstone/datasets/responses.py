@@ -1,22 +1,20 @@
 """Saved responses in the format of `rag_evaluation`, and failed calls that files record."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from types import MappingProxyType
-from typing import cast
+from typing import TypeGuard, cast
 
 from ragstone._internal.text import quoted
-from ragstone.datasets.columns import plain_name
+from ragstone.datasets.columns import FIELD_OF, plain_name
 from ragstone.datasets.table import Record, Row, records_in
 from ragstone.errors import Cause
 from ragstone.types.reply import Failure
 from ragstone.types.sample import Sample
 
-MODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"chat": ("response", "contexts"), "search": ("ranking",)}
-)
+MODES: Mapping[str, tuple[str, ...]] = {"chat": ("response", "contexts"), "search": ("ranking",)}
 """The mode of a collection -> the Sample fields that it requests."""
 Failures = Mapping[str, Failure]
 """Sample field -> why the target did not give it."""
@@ -66,11 +64,7 @@ def error_message(value: object) -> str | None:
 
 
 def error_in(record: Record, signs: Mapping[str, str], causes: Sequence[str]) -> str | None:
-    """Return the error of a record's call; None if it did not fail.
-
-    `signs` is column -> its value for failure in lower case, or ANY; the message is in the first of
-    the columns `causes` that has one.
-    """
+    """Return the error of a record's call; `signs` is column -> its value for failure, or ANY."""
     given = {plain_name(n): value for n, value in record.values.items() if value is not None}
     for column, sign in signs.items():
         value = given.get(plain_name(column))
@@ -88,9 +82,8 @@ def failed_calls(
 ) -> Mapping[int, Failures]:
     """Return index of a sample -> its failures: the fields that it is missing, and why.
 
-    `errors` is index -> field -> error, of failed calls. A failed call is missing the fields that
-    were `asked` for, by default those that successful calls returned; if all failed, the response
-    and its contexts. Other fields that it returned are kept.
+    A failed call is missing the fields that were `asked` for, by default those that successful
+    calls returned; if all failed, the response and its contexts.
     """
     if not errors:
         return {}
@@ -113,3 +106,134 @@ def failed_calls(
         if missing:
             failures[index] = missing
     return failures
+
+
+REPLACED = ("id", "response")
+"""Fields that variables do not set: the response is the provider's."""
+
+
+def record_of(
+    variables: Mapping[str, object],
+    response: object,
+    prompt: str,
+    *,
+    given: Mapping[str, object] | None = None,
+    columns: Iterable[str] = (),
+) -> dict[str, object]:
+    """Return a test as a row of data; variables are read like the columns of a data file.
+
+    Without a variable for the query, the prompt is the query; without one for the contexts, they
+    are those in `given`, the provider's metadata.
+    """
+    row = {name: value for name, value in variables.items() if field_of(name) not in REPLACED}
+    fields = {*columns, *map(field_of, row)}
+    if "query" not in fields:
+        row["query"] = prompt
+    if "contexts" not in fields:
+        row |= {
+            name: value for name, value in (given or {}).items() if field_of(name) == "contexts"
+        }
+    if response is not None and not isinstance(response, str):
+        response = json.dumps(response, ensure_ascii=False)
+    return {**row, "response": response}
+
+
+def field_of(name: str) -> str | None:
+    return FIELD_OF.get(plain_name(name))
+
+
+Values = Mapping[str, object]
+
+ON_CONTEXTS = ("context-", "not-context-")
+"""Prefixes of the types of assertion whose metadata has the contexts."""
+RECALL = "context-recall"
+"""The type of assertion whose value is the expected answer."""
+PREFIX = "promptfoo"
+"""Prefix of the tags with promptfoo's own results."""
+ASSERTED = 1
+"""The `failureReason` if an assertion failed, and not the call."""
+NOTE = "read from each test: vars, prompt, response, and promptfoo's scores as tags"
+
+
+def results(tests: Iterable[Record]) -> list[Record]:
+    """Return a record for each result, by test and prompt, with its scores as tags."""
+    return [
+        Record(test.row, _record(test.values), failed_fields(_error(test.values)))
+        for test in sorted(tests, key=lambda t: (_at(t.values, "test"), _at(t.values, "prompt")))
+    ]
+
+
+def _record(test: Values) -> Values:
+    response, prompt, provider = (_part(test, name) for name in ("response", "prompt", "provider"))
+    components = _part(test, "gradingResult").get("componentResults")
+    items = cast("Sequence[object]", components) if isinstance(components, list) else ()
+    assertions = [
+        (str(assertion.get("type")), assertion, item)
+        for item in items
+        if _is_object(item) and (assertion := _part(item, "assertion"))
+    ]
+
+    # promptfoo scored what the assertions used, which may differ from the variables: a transform
+    # can make the contexts, and templates in variables are filled in.
+    contexts = (
+        _part(item, "metadata").get("context")
+        for kind, _, item in assertions
+        if kind.startswith(ON_CONTEXTS)
+    )
+    references = (
+        _part(item, "metadata").get("renderedAssertionValue", assertion.get("value"))
+        for kind, assertion, item in assertions
+        if kind == RECALL
+    )
+    variables = dict(_part(test, "vars"))
+    used = {"contexts": next(filter(None, contexts), None), "reference": next(references, None)}
+    for field, value in used.items():
+        if value:
+            variables[next((name for name in variables if field_of(name) == field), field)] = value
+    metadata = _part(response, "metadata").items()
+    record = record_of(
+        variables,
+        response.get("output"),
+        prompt=str(prompt.get("raw", "")),
+        given={"contexts": next((v for k, v in metadata if field_of(k) == "contexts"), None)},
+    )
+
+    error = None if test.get("success") else test.get("error")
+    tags: dict[str, object] = {
+        "provider": provider.get("label") or provider.get("id"),
+        "prompt": prompt.get("label"),
+        "passed": test.get("success"),
+        "score": test.get("score"),
+        "error": error.partition("\n")[0] if isinstance(error, str) else None,
+    }
+    times = Counter[str]()
+    for kind, _, item in assertions:
+        times[kind] += 1
+        tags.setdefault(kind if times[kind] == 1 else f"{kind}_{times[kind]}", item.get("score"))
+    number = f"{_at(test, 'test') + 1}.{_at(test, 'prompt') + 1}"
+    return {**record, "id": number, **{f"{PREFIX}_{name}": tags[name] for name in tags}}
+
+
+def _error(test: Values) -> str | None:
+    response = _part(test, "response")
+    if error := error_message(response.get("error")):
+        return error
+    output = response.get("output")
+    unanswered = output is None or (output == "" and not _part(test, "gradingResult"))
+    if not unanswered or test.get("failureReason") == ASSERTED:
+        return None
+    return error_message(test.get("error"))
+
+
+def _at(test: Values, of: str) -> int:
+    place = test.get(f"{of}Idx")
+    return place if isinstance(place, int) else 0
+
+
+def _part(of: Values, name: str) -> Values:
+    found = of.get(name)
+    return found if _is_object(found) else {}
+
+
+def _is_object(value: object) -> TypeGuard[Values]:
+    return isinstance(value, Mapping)

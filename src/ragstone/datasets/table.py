@@ -2,21 +2,25 @@
 
 import shlex
 import sys
+from abc import abstractmethod
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
-from types import MappingProxyType
-from typing import cast
+from typing import Any, NamedTuple, Self, cast
+from zlib import crc32
 
 from ragstone._internal.files import read_parts
 from ragstone.datasets.frames import Model
 from ragstone.errors import InputError, Problem, UsageError, nearest
+from ragstone.types.row import LazySequence
 from ragstone.types.sample import Sample
 
 Cells = tuple[int, Sequence[object]]
@@ -48,10 +52,7 @@ def type_in_words(value: object) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """One row: its number as the user sees it, and its values by the file's own names.
-
-    A value of None is *missing*. `errors` is Sample field -> why the call for it failed.
-    """
+    """One row by the file's names; None is missing. `errors` is field -> why its call failed."""
 
     row: int
     values: Mapping[str, object]
@@ -82,14 +83,12 @@ class Table:
     """Rows in the order of the file.
 
     Attributes:
-        rows: in memory, or FileRows, which reads them when they are needed.
+        columns: the names in the header; None if each record has its own names.
+        others: the names of its other sheets.
+        beside: the file's metadata.
+        names: all names, if they are known.
         numbers: the number of each row in the whole file, from 1, if only some are here.
         end: how many bytes of the file were read; None for all, 0 if that is not known.
-        columns: the names in the header; None if each record has its own names.
-        names: all those names, if they are known.
-        others: the names of its other sheets.
-        unit: what a row's number counts: `row`, `line` or `item`.
-        beside: the file's metadata.
     """
 
     rows: Sequence[Row]
@@ -110,11 +109,7 @@ class Table:
 
     @classmethod
     def of(cls, rows: Iterable[Sample | Model | Mapping[str, object]]) -> "Table":
-        """Make a table of rows in Python, numbered from 1.
-
-        A row may be a Pydantic model. NumPy's values become Python's; NaN, which pandas uses for
-        missing, becomes None.
-        """
+        """Make a table of rows in Python; NaN, which pandas uses for missing, becomes None."""
 
         def native(value: object) -> object:
             convert = getattr(value, "tolist", None)
@@ -135,10 +130,7 @@ class Table:
 
     @classmethod
     def headed(cls, rows: Sequence[Cells], *, sheet: str | None = None) -> "Table":
-        """Make a table of cells; the first row that is not blank is the header.
-
-        A missing or invalid header is a ValueError.
-        """
+        """Make a table of cells; the first row that is not blank is the header."""
         header, *below = [row for row in rows if not is_blank(row[1])] or [(0, ())]
         names = header_names(header[1], below[0] if below else None)
         used = {place for row in below for place in filled_unnamed(names, row[1])}
@@ -152,10 +144,7 @@ class Table:
 
 
 def header_names(header: Sequence[object], below: Cells | None) -> list[str]:
-    """Return the names in a header, `""` where a column has none; `below` is the next row.
-
-    A missing or invalid header is a ValueError.
-    """
+    """Return the names in a header, `""` where a column has none, or raise a ValueError."""
     if errors := [cell.seen for cell in header if isinstance(cell, Unreadable)]:
         raise ValueError(f"the header contains {errors[0]}")
     names = ["" if cell is None else str(cell).strip() for cell in header]
@@ -179,10 +168,7 @@ def header_names(header: Sequence[object], below: Cells | None) -> list[str]:
 
 
 def filled_unnamed(names: Sequence[str], cells: Sequence[object]) -> list[int]:
-    """Return the places of the cells with a value in columns without a name.
-
-    Such columns are ignored: the index of a pandas frame is one.
-    """
+    """Such columns are ignored: the index of a pandas frame is one."""
     pairs = zip(names, cells, strict=False)
     return [place for place, (name, cell) in enumerate(pairs) if not name and cell is not None]
 
@@ -197,10 +183,7 @@ def is_blank(cells: Sequence[object]) -> bool:
 
 
 def record_under(names: Sequence[str], found: Cells, fix: str) -> Record | Problem:
-    """Return the cells of a row by the names in the header; `fix` is for a row that is too long.
-
-    A row may be shorter than the header; what it leaves out is missing.
-    """
+    """A row may be shorter than the header; what it leaves out is missing."""
     row, cells = found
     if is_blank(cells[len(names) :]):
         return Record(row, {n: cell for n, cell in zip(names, cells, strict=False) if n})
@@ -211,14 +194,12 @@ def record_under(names: Sequence[str], found: Cells, fix: str) -> Record | Probl
 
 MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, which may begin a file."""
-MARKS: Mapping[bytes, str] = MappingProxyType(
-    {
-        b"\xff\xfe\0\0": "UTF-32",
-        b"\0\0\xfe\xff": "UTF-32",
-        b"\xff\xfe": "UTF-16",
-        b"\xfe\xff": "UTF-16",
-    }
-)
+MARKS: Mapping[bytes, str] = {
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
 """Byte order mark -> encoding; longer marks first."""
 _PLAIN = 0.25
 """The least share of ASCII in a file with column names that is decoded correctly."""
@@ -227,11 +208,7 @@ _IS_HIGH = bytes(128) + b"\x01" * 128
 
 
 def _is_western(content: bytes) -> bool:
-    """Guess whether bytes that are not UTF-8 are Windows-1252.
-
-    Western texts have accents between ASCII letters. In other encodings, bytes beyond ASCII are
-    next to each other.
-    """
+    """Guess whether bytes are Windows-1252: accents between ASCII letters, not side by side."""
     marked = content.translate(_IS_HIGH)
     pairs = marked.count(b"\x01\x01")
     return pairs < 4 or 2 * pairs <= 0.7 * marked.count(b"\x01")
@@ -247,10 +224,7 @@ def broken_byte(part: bytes, error: UnicodeDecodeError) -> str:
 
 
 def encoding_problem(content: bytes) -> Problem | None:
-    """Return one problem if all lines beyond ASCII are in another encoding.
-
-    None if that is a single line, or if other lines are UTF-8: those are reported by line.
-    """
+    """Return one problem if all of several lines beyond ASCII are in another encoding."""
     first: tuple[int, str] | None = None
     number = 0
     for row, line in enumerate(content.split(b"\n"), 1):
@@ -283,10 +257,7 @@ _CONTROLS = bytes({*range(1, 32)} - set(b"\t\n\r\f\x1b"))
 
 @dataclass(frozen=True)
 class File:
-    """A data file: its name without folders, and its bytes, which are read when they are needed.
-
-    `parts` are the files of a folder, which follow each other.
-    """
+    """A data file, whose bytes are read when they are needed; `parts` are the files of a folder."""
 
     name: str
     path: Path
@@ -334,10 +305,7 @@ class File:
         return InputError(self.name, [Problem(seen, fix, row=line, unit="line")])
 
     def check_text(self) -> None:
-        """Raise an InputError if the first bytes are not UTF-8 text.
-
-        Workbooks, other binary files, UTF-16 and UTF-32 are refused.
-        """
+        """Raise an InputError for a workbook, another binary file, UTF-16 and UTF-32."""
         start = self.start
         if start.startswith((ZIP, OLE)):
             raise self.refused("this is a workbook, not text", "change its extension to .xlsx")
@@ -359,10 +327,7 @@ class File:
                 raise self.refused("this is not text", "use a text file") from None
 
     def checked(self) -> bytes:
-        """Return the bytes of a text file without a byte order mark, or raise an InputError.
-
-        An empty file is refused, and what `check_text` refuses.
-        """
+        """Return the bytes without a byte order mark; raise an InputError if there are none."""
         self.check_text()
         content = self.content.removeprefix(MARK)
         if not content.strip():
@@ -370,10 +335,7 @@ class File:
         return content
 
     def text(self) -> str:
-        """Return the text of a UTF-8 file without a byte order mark, or raise an InputError.
-
-        What `checked` refuses is refused, and invalid UTF-8, and a NUL.
-        """
+        """Return the text of a UTF-8 file; invalid UTF-8 and a NUL are refused, too."""
         content = self.checked()
         try:
             text = content.decode("utf-8")
@@ -387,3 +349,122 @@ class File:
             seen = "the text contains a NUL character"
             raise self.refused(seen, "it may be damaged or UTF-16", line=line)
         return text
+
+
+IN_MEMORY = 2**22
+"""The largest file, in bytes, whose rows are read at once and stored in memory: 4 MiB."""
+
+
+class Block(NamedTuple):
+    """Rows of a file, or of one of its files; columns have no bytes, but the `first` row in it."""
+
+    place: int
+    rows: int
+    line: int
+    start: int
+    end: int
+    checksum: int
+    file: int = 0
+    first: int = 0
+
+
+class FileRows(LazySequence[Row]):
+    """Rows of a file, of which few are in memory; also in another process that sees the file.
+
+    Attributes:
+        places: the places in the file of the rows that this sequence has.
+        tail: a problem after which nothing more can be read; it is the last row.
+        size: how many bytes of text a block has, about; at least one row.
+    """
+
+    size = 2**18
+
+    def __init__(self, path: Path, *, limit: int | None) -> None:
+        self.path = path
+        self.tail: Problem | None = None
+        self._read: tuple[Block, Sequence[Any]] | None = None
+        self.blocks: Sequence[Block] = tuple(self._scan(limit))
+        self.places: Sequence[int] = range(sum(block.rows for block in self.blocks))
+        self._maps: tuple[Callable[[Record], Record], ...] = ()
+
+    @abstractmethod
+    def _scan(self, limit: int | None) -> Iterator[Block]:
+        """Yield the blocks of the file, with `limit` rows at most; sets `tail`."""
+
+    @abstractmethod
+    def _parts(self, block: Block) -> Sequence[Any]:
+        """Read a block, as one value for each row; raise `changed` if it has changed."""
+
+    @abstractmethod
+    def _row(self, part: Any) -> Row:
+        """Return the row of such a value."""
+
+    @property
+    def is_small(self) -> bool:
+        return self.end <= IN_MEMORY
+
+    @property
+    def end(self) -> int:
+        return self.blocks[-1].end if self.blocks else 0
+
+    def in_memory(self) -> list[Row]:
+        return list(self)
+
+    def chosen(self, places: Sequence[int], tail: Problem | None = None) -> Self:
+        made = copy(self)
+        made.tail, made.places = tail, places
+        if places:
+            first, last = self._block_of(places[0]), self._block_of(places[-1])
+            made.blocks = self.blocks[first : last + 1]
+        return made
+
+    def mapped(self, function: Callable[[Record], Record]) -> Self:
+        made = copy(self)
+        made._maps = (*self._maps, function)
+        return made
+
+    def unlimited(self) -> Self:
+        made = copy(self)
+        made._read = None
+        made.blocks = tuple(made._scan(None))
+        made.places = range(sum(block.rows for block in made.blocks))
+        return made
+
+    def _block_of(self, place: int) -> int:
+        return bisect_right(self.blocks, place, key=lambda block: block.place) - 1
+
+    def __len__(self) -> int:
+        return len(self.places) + (self.tail is not None)
+
+    def at(self, place: int) -> Row:
+        if self.tail is not None and place == len(self.places):
+            return self.tail
+        place = self.places[place]
+        if self._read is None or not 0 <= place - self._read[0].place < self._read[0].rows:
+            self.parts(self.blocks[self._block_of(place)])
+            assert self._read
+        block, parts = self._read
+        row = self._row(parts[place - block.place])
+        for function in self._maps:
+            row = function(row) if isinstance(row, Record) else row
+        return row
+
+    def parts(self, block: Block) -> Sequence[Any]:
+        if self._read is None or self._read[0].place != block.place:
+            self._read = block, self._parts(block)
+        return self._read[1]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_read": None}
+
+    def bytes_of(self, block: Block) -> bytes:
+        content = b"".join(read_parts(self.path, block.start, block.end))
+        if crc32(content) != block.checksum:
+            raise self.changed()
+        return content
+
+    def changed(self) -> UsageError:
+        return UsageError(
+            f"{self.path.name} changed while it was read; run the command again with a file that "
+            "no program writes to"
+        )

@@ -8,19 +8,19 @@ from contextlib import closing, contextmanager
 from io import StringIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import cast
 from zlib import crc32
 
 from yaml.nodes import MappingNode, SequenceNode
 
 from ragstone._internal.yaml import load_yaml
-from ragstone.datasets.blocks import Block, FileRows
 from ragstone.datasets.columns import FIELD_OF, plain_name
 from ragstone.datasets.table import (
     MARK,
+    Block,
     Cells,
     File,
+    FileRows,
     Record,
     Table,
     Unreadable,
@@ -46,11 +46,7 @@ _HEADER = 100_000
 
 
 def read_csv(file: File, limit: int | None = None) -> Table:
-    """Return the rows of a CSV or TSV file (RFC 4180), numbered by the line each begins on.
-
-    The delimiter of a CSV file is the one of `,` `;` `|` and tab with which most names in the
-    header are known. A blank cell is missing.
-    """
+    """Read a CSV or TSV file (RFC 4180); its delimiter gives the most known names in the header."""
     file.check_text()
     try:
         at = len(MARK) if file.start.startswith(MARK) else 0
@@ -86,11 +82,7 @@ def read_csv(file: File, limit: int | None = None) -> Table:
 
 
 class CsvRows(FileRows):
-    """The rows of a CSV file below its header, which are not blank.
-
-    Attributes:
-        unnamed: the places of columns that have values, but no name.
-    """
+    """The rows of a CSV file below its header; `unnamed` are columns with values, but no name."""
 
     def __init__(
         self,
@@ -139,12 +131,7 @@ class CsvRows(FileRows):
 
 
 class _Lines(Iterator[str]):
-    """The lines of a text file from a byte on.
-
-    Attributes:
-        at: the byte after the last line.
-        checksum: CRC-32 of their bytes.
-    """
+    """The lines of a file from a byte on; `at` is the byte after the last one."""
 
     def __init__(self, path: Path, at: int) -> None:
         file = path.open("rb")
@@ -194,8 +181,8 @@ def _cells(lines: Iterable[str], delimiter: str, line: int) -> Iterator[Cells | 
 
 
 def _known_names(text: str, delimiter: str) -> tuple[int, int]:
-    row = next(_cells(StringIO(text, newline=""), delimiter, 1), None)
-    if row is None or isinstance(row, Problem):
+    row = next(_cells(StringIO(text, newline=""), delimiter, 1), (0, ()))
+    if isinstance(row, Problem):
         return 0, 0
     names = [plain_name(str(cell)) for cell in row[1] if cell is not None]
     return sum(name in FIELD_OF for name in names), len(names)
@@ -207,12 +194,8 @@ OTHERS = ("test_cases", "goldens", "responses", "results", "resourceSpans")
 """Names in other tools' files, used if there is none of the above."""
 
 
-class _Listed(NamedTuple):
-    """The list of rows in a file, a note on what is beside it, and the file's `metadata`."""
-
-    items: list[object]
-    notes: tuple[str, ...] = ()
-    beside: Mapping[str, object] = MappingProxyType({})
+Listed = tuple[list[object], tuple[str, ...], Mapping[str, object]]
+"""The list of rows in a file, a note on what is beside it, and the file's `metadata`."""
 
 
 def read_json(file: File, _limit: int | None = None) -> Table:
@@ -228,8 +211,9 @@ def read_json(file: File, _limit: int | None = None) -> Table:
         found = re.search(r"\d{4301}", text)  # more digits than Python reads
         line = text.count("\n", 0, found.start()) + 1 if found else None
         raise file.refused(f"cannot read this JSON: {error}", line=line) from error
-    listed = _rows_in(value, file)
-    return _table(listed, range(1, len(listed.items) + 1), unit="item")
+    items, notes, beside = _rows_in(value, file)
+    records = [Record.of(number, item) for number, item in enumerate(items, 1)]
+    return Table(records, unit="item", notes=notes, beside=beside)
 
 
 def read_json_lines(file: File, limit: int | None = None) -> Table:
@@ -301,9 +285,9 @@ class JsonLines(FileRows):
             return Problem(f"cannot read this JSON: {error}", row=number)
 
 
-def _rows_in(value: object, file: File) -> _Listed:
+def _rows_in(value: object, file: File) -> Listed:
     if isinstance(value, list):
-        return _Listed(cast("list[object]", value))
+        return cast("list[object]", value), (), {}
     expected = (
         f"write a list of objects, or an object with one under {', '.join(ENVELOPES)} (other "
         f"tools' files: {', '.join(OTHERS)})"
@@ -326,12 +310,7 @@ def _rows_in(value: object, file: File) -> _Listed:
     beside = cast("Mapping[str, object]", metadata if isinstance(metadata, Mapping) else {})
     others = ", ".join(str(name) for name in parts if name != names[0])
     notes = (f"ignored keys: {others}",) if others else ()
-    return _Listed(cast("list[object]", rows), notes, beside)
-
-
-def _table(listed: _Listed, numbers: Iterable[int], *, unit: str) -> Table:
-    records = [Record.of(row, item) for row, item in zip(numbers, listed.items, strict=True)]
-    return Table(records, unit=unit, notes=listed.notes, beside=listed.beside)
+    return cast("list[object]", rows), notes, beside
 
 
 def _over_lines(content: bytes) -> Problem | None:
@@ -360,14 +339,15 @@ def read_yaml(file: File, _limit: int | None = None) -> Table:
     root, value = load_yaml(file.text(), file.name)
     if root is None:
         raise file.refused("the file is empty", "add at least one row with a query")
-    listed = _rows_in(value, file)
+    items, notes, beside = _rows_in(value, file)
 
     # The list of items is the root, or is in it.
     if isinstance(root, MappingNode):
         lists = [part for name, part in root.value if name.value in ENVELOPES]
         lists = lists or [part for name, part in root.value if name.value in OTHERS]
         root = lists[-1]  # a merged object may have the name, too; Python's dict has the last
-    lines = range(1, len(listed.items) + 1)
-    if isinstance(root, SequenceNode) and len(root.value) == len(listed.items):
+    lines = range(1, len(items) + 1)
+    if isinstance(root, SequenceNode) and len(root.value) == len(items):
         lines = [item.start_mark.line + 1 for item in root.value]
-    return _table(listed, lines, unit="line")
+    records = [Record.of(row, item) for row, item in zip(lines, items, strict=True)]
+    return Table(records, unit="line", notes=notes, beside=beside)

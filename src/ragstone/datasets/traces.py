@@ -26,12 +26,7 @@ _WHY = ("status_message", "status.description", "status.message", "attributes.er
 
 @dataclass(frozen=True)
 class Span:
-    """One span of a trace, with its attributes by their dotted names.
-
-    Attributes:
-        error: its error message; None if its status is not an error.
-        above: the ids of its parent, the parent's parent and so on.
-    """
+    """One span of a trace; `above` are the ids of its parent, its parent and so on."""
 
     row: int
     trace: str

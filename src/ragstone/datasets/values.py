@@ -44,10 +44,7 @@ _BITS = 1023
 
 
 def parsed_json(text: str) -> object:
-    """Parse a JSON text; a name that is repeated in an object becomes Unreadable.
-
-    `NaN` and `Infinity` pass here; `normalize_cell` rejects them.
-    """
+    """A repeated name becomes Unreadable; `NaN` passes here, and `normalize_cell` rejects it."""
     try:
         return cast("object", json.loads(text, object_pairs_hook=_object))
     except RecursionError:
@@ -68,11 +65,7 @@ def _object(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
 
 
 def spelled(value: object) -> list[object] | dict[object, object] | None:
-    """Return a list or object, or the one that a text spells; None for any other value.
-
-    CSV files contain JSON, or what pandas writes for a list: `['a', 'b']`. NumPy's `['a' 'b']` is
-    None, because Python would read it as one text.
-    """
+    """Return a list or object, or the one that a text spells in JSON or as pandas writes it."""
     found = value
     if isinstance(value, str):
         text = value.strip()
@@ -104,11 +97,7 @@ def object_in(value: object) -> dict[object, object] | None:
 
 
 def normalize_cell(value: object, depth: int = 0) -> Plain | None:
-    """Return a value as plain data: dates become ISO 8601 text, tuples lists, models objects.
-
-    A UUID becomes text, a Decimal a number. NaN, infinity, a NUL, half of a surrogate pair, other
-    Python objects and more than 50 nested lists are refused.
-    """
+    """Return plain data, or raise a ValueError for what JSON cannot have, such as NaN."""
     if depth > _DEEPEST:
         raise ValueError(f"lists or objects are nested more than {_DEEPEST} deep")
     match value:
@@ -263,10 +252,7 @@ _DASHES = frozenset("-–—")
 
 
 def contexts(value: Plain) -> tuple[Context, ...]:
-    """Return texts in order, from a list of texts or objects, or from one text.
-
-    A text that spells a list is that list; any other is one context; `""` means that there is none.
-    """
+    """A text that spells a list is that list; any other is one context; `""` is none."""
     if isinstance(value, str):
         start = value.lstrip()
         is_list = start[:1] == "[" and start[1:].lstrip()[:1] in ("'", '"', "{")
@@ -285,10 +271,7 @@ def contexts(value: Plain) -> tuple[Context, ...]:
 
 
 def ranking(value: Plain) -> tuple[Context, ...] | None:
-    """Return documents in rank order, from a list of ids or objects, or from ids in a text.
-
-    None if the text means *missing*; see `spelled_ids`.
-    """
+    """Return documents in rank order; None if the text means *missing*, see `spelled_ids`."""
     given = spelled_ids(value) if isinstance(value, str) else value
     if given is None:
         return None
@@ -297,10 +280,7 @@ def ranking(value: Plain) -> tuple[Context, ...] | None:
 
 
 def relevance(value: Plain) -> dict[str, float] | None:
-    """Return document id -> grade, from an object, or from ids, which have grade 1.
-
-    None if the text means *missing*; see `spelled_ids`.
-    """
+    """Return document id -> grade, which is 1 for ids alone; None if it is *missing*."""
     given = spelled_ids(value) if isinstance(value, str) else value
     if given is None:
         return None
@@ -320,8 +300,7 @@ def relevance(value: Plain) -> dict[str, float] | None:
 def spelled_ids(text: str) -> Plain | None:
     """Parse a JSON or Python list or object, or ids separated by , ; | or line breaks.
 
-    None for `nan`, `None`, `null`, `N/A` and `na`, which programs write for *missing*. In quotes
-    they are ids.
+    None for `nan`, `null` and the like, which programs write for *missing*; in quotes they are ids.
     """
     text = text.strip()
     if text.casefold() in _MISSING:

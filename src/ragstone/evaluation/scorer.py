@@ -9,8 +9,8 @@ from pydantic_core import from_json
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import Dataset, Shard
 from ragstone.datasets.columns import ALIASES, FIELD_OF, argument, plain_name, resolve_columns
+from ragstone.datasets.dataset import samples_in
 from ragstone.datasets.frames import Frame, frame_of, rows_of
-from ragstone.datasets.rows import samples_in
 from ragstone.datasets.table import Record, Table
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError
 from ragstone.evaluation.preflight import Preflight, check_judge_settings

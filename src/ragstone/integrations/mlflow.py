@@ -11,7 +11,7 @@ from ragstone.errors import CallError, Cause, RagstoneError, UsageError
 from ragstone.evaluation.runner import ScoringOptions
 from ragstone.evaluation.scorer import Scorer
 from ragstone.metrics import get
-from ragstone.targets.answers import answer_fields
+from ragstone.targets.factory import answer_fields
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score, State
 

@@ -4,12 +4,14 @@ import asyncio
 import inspect
 import os
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from time import perf_counter
-from typing import cast
+from typing import Any, Protocol, cast
+from uuid import UUID
 
 from ragstone._internal.concurrency import in_thread
 from ragstone._internal.http import Connection
@@ -18,14 +20,156 @@ from ragstone._internal.rate_limit import Limits, RateLimiter
 from ragstone._internal.secrets import remember
 from ragstone._internal.text import message_of, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError
-from ragstone.targets.answers import QueryEngine, Retriever, Runnable, answer_fields, as_function
 from ragstone.targets.base import FIELDS, Answer, Target, settings_used
-from ragstone.targets.http import HttpTarget
+from ragstone.targets.http import HttpTarget, parse_field
 from ragstone.targets.spec import ApiDescription, fill_variables
 from ragstone.types.config import DEFAULT_API, Plan
 from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
+
+FIELD_OF: Mapping[str, str] = {
+    **{name: name for name in FIELDS},
+    **dict.fromkeys(("answer", "result", "output"), "response"),
+    **dict.fromkeys(("context", "source_documents"), "contexts"),
+}
+"""Name in a mapping -> Sample field."""
+_HISTORIES = ("chat_history", "history")
+INPUTS = ("query", "question", "input", *_HISTORIES)
+"""Names of what chains were given, which they return too."""
+_IDS = ("id", "doc_id", "document_id", "point_id", "doc_uri")
+"""Names of an id in a document's metadata."""
+
+
+class Runnable(Protocol):
+    """A LangChain runnable, such as a chain or a retriever."""
+
+    @property
+    def ainvoke(self) -> Callable[..., object]: ...
+
+
+class QueryEngine(Protocol):
+    """A query engine of LlamaIndex."""
+
+    @property
+    def query(self) -> Callable[..., object]: ...
+
+
+class Retriever(Protocol):
+    """A retriever of LlamaIndex."""
+
+    @property
+    def retrieve(self) -> Callable[..., object]: ...
+
+
+def as_function(target: object) -> object:
+    """Return the method of a runnable, a query engine or a retriever; anything else as it is.
+
+    A runnable that takes a mapping with one name for the query is given that, and the history if it
+    has a name for it; one that takes `messages` instead is given the history with the query.
+    """
+    if isinstance(target, type):
+        return target
+    invoke = cast("Callable[..., object] | None", getattr(target, "ainvoke", None))
+    if invoke is not None:
+        inputs: list[str] = []
+        with suppress(Exception):  # not every runnable can describe its input
+            inputs = [*cast("Any", target).get_input_jsonschema().get("properties", ())]
+        names = [name for name in inputs if name in INPUTS[:3]]
+        histories = [name for name in inputs if name in _HISTORIES]
+
+        def ask(query: str) -> object:
+            return invoke({names[0]: query})
+
+        def ask_next(query: str, messages: Sequence[object]) -> object:
+            return invoke({names[0]: query, **dict.fromkeys(histories, messages[:-1])})
+
+        def ask_all(messages: Sequence[object]) -> object:
+            return invoke({"messages": messages})
+
+        if not names and "messages" in inputs:
+            return ask_all
+        return invoke if len(names) != 1 else ask_next if histories else ask
+    if callable(target):
+        return target
+    return getattr(target, "query", getattr(target, "retrieve", target))
+
+
+def answer_fields(result: object) -> dict[str, object]:
+    """Return the Sample fields in what a function returned, or raise a CallError."""
+    if isinstance(result, str):
+        return {"response": parse_field("response", result)}
+    if hasattr(result, "source_nodes") and hasattr(result, "response"):  # LlamaIndex
+        nodes = cast("Any", result)
+        given: Mapping[object, object] = {"answer": nodes.response, "context": nodes.source_nodes}
+    elif isinstance(content := getattr(result, "content", None), str):  # a message of LangChain
+        given = {"answer": content}
+    elif isinstance(result, Mapping):
+        given = cast("Mapping[object, object]", result)
+    elif _are_documents(result):
+        given = {"context": result}
+    else:
+        seen = f"returned {type(result).__name__}, not text or a mapping"
+        raise CallError(Cause.MALFORMED, seen)
+    if unknown := ", ".join(repr(name) for name in given if name not in {*FIELD_OF, *INPUTS}):
+        seen = f"returned {unknown}; it may return {', '.join(FIELDS)}"
+        raise CallError(Cause.MALFORMED, seen)
+    names: dict[str, str] = {}
+    for name, field in FIELD_OF.items():
+        if given.get(name) is None:
+            continue
+        if field in names:
+            seen = f"returned both {names[field]!r} and {name!r}; return only one {field}"
+            raise CallError(Cause.MALFORMED, seen)
+        names[field] = name
+    return {field: parse_field(field, _plain(given[name])) for field, name in names.items()}
+
+
+def _are_documents(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_document, cast("list[object]", value)))
+
+
+def _is_document(item: object) -> bool:
+    if isinstance(item, Mapping):  # as JSON
+        return "page_content" in item
+    return hasattr(item, "page_content") or hasattr(item, "node")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, list | tuple):
+        items = cast("Sequence[object]", value)
+        return [_document(item) if _is_document(item) else item for item in items]
+    content = getattr(value, "content", None)
+    return content if isinstance(content, str) else value
+
+
+def _document(item: Any) -> Mapping[str, object]:
+    """Read a `Document` of LangChain or a `NodeWithScore` of LlamaIndex.
+
+    Its id is the only one in its metadata, or its own, but not a random UUID: these libraries give
+    such ids to texts without an id, and then no id would match the relevant ones.
+    """
+    if node := getattr(item, "node", None):
+        text, own, metadata = node.get_content(), node.node_id, node.metadata
+    else:
+        names = ("page_content", "id", "metadata")
+        is_plain = isinstance(item, Mapping)
+        text, own, metadata = (item.get(n) if is_plain else getattr(item, n, None) for n in names)
+    known = cast("Mapping[str, object]", metadata or {})
+    ids = {str(known[name]) for name in _IDS if known.get(name) is not None}
+    if not ids and own is not None and not _is_random(str(own)):
+        ids = {str(own)}
+    found = {"text": text, "id": ids.pop() if len(ids) == 1 else None}
+    score: Any = getattr(cast("object", item), "score", None)
+    return found if score is None else {**found, "score": float(score)}
+
+
+def _is_random(name: str) -> bool:
+    try:
+        return UUID(name).version == 4
+    except ValueError:
+        return False
+
 
 Function = Callable[..., object] | Runnable | QueryEngine | Retriever
 """Takes any of GIVEN by name, or the query as its first argument. Returns the response, or a
@@ -38,11 +182,7 @@ GIVEN = ("query", "messages", "sample", "k", "min_similarity", "threshold")
 class FunctionTarget(Target):
     """Calls a function once per row; a sync one in a thread, so that rows run concurrently.
 
-    A call fails after `timeout` seconds, but a sync function continues in its thread. `delay` is
-    the time between the starts of two calls. An exception of the function fails its row.
-
-    Raises:
-        TargetError: the function has other required parameters.
+    A call fails after `timeout` seconds, but a sync function continues in its thread.
     """
 
     gives = frozenset(FIELDS)
@@ -114,10 +254,7 @@ def function_named(name: str) -> Function:
 def _caller(
     name: str, function: Function, given: Mapping[str, object]
 ) -> tuple[Callable[[Sample], Awaitable[object]], Collection[str]]:
-    """Return a function that takes a sample, and the names of the parameters that it is given.
-
-    A class is called once, for its instance.
-    """
+    """Return a function of a sample, and the names of the parameters that it is given."""
     made: object = function
     if inspect.isclass(function):
         try:
@@ -165,10 +302,6 @@ FILES = (".yaml", ".yml", ".json")
 
 
 def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
-    """Return the target of a name, or of a Python function.
-
-    Requests ask for `k` documents, with the plan's minimum similarity.
-    """
     remember(os.environ)
     remember(name)
     if not isinstance(name, str):

@@ -58,11 +58,7 @@ _FAILED = re.compile(
 
 
 def parse_events(content: bytes) -> list[str]:
-    """Return the data of each server-sent event (HTML standard, section 9.2), without `[DONE]`.
-
-    No event at all, and an event named `error` or as a failure of a whole reply in OpenAI's
-    protocols (`response.failed`, `thread.run.expired`), are CallErrors.
-    """
+    """Return the data of each server-sent event (HTML standard, section 9.2), without `[DONE]`."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -257,10 +253,7 @@ def _search(field: str, data: object, path: str) -> object:
 
 
 def _join_halves(text: str) -> str:
-    """Join halves of surrogate pairs, which streams cut apart; a half alone becomes U+FFFD.
-
-    Secrets that the server echoes are removed.
-    """
+    """Remove secrets, and join halves of surrogate pairs, which streams cut apart."""
     text = redact_known(text)
     if text.isascii():
         return text

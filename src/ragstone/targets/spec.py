@@ -10,7 +10,6 @@ from typing import Annotated, Literal, Self, cast
 from urllib.parse import quote
 
 import jmespath
-import yaml
 from jmespath.exceptions import JMESPathError, JMESPathTypeError
 from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -20,7 +19,7 @@ from ragstone._internal.fields import FrozenModel
 from ragstone._internal.files import check_file
 from ragstone._internal.secrets import remember
 from ragstone._internal.text import describe_fault
-from ragstone._internal.yaml import NAME, VARIABLE, variable_problems, yaml_errors
+from ragstone._internal.yaml import NAME, VARIABLE, load_yaml, variable_problems
 from ragstone.errors import InputError, Problem, TargetError, nearest
 
 Values = Mapping[str, object]
@@ -39,10 +38,7 @@ def fields_in(value: object) -> list[str]:
 
 
 def fill(value: object, values: Values) -> object:
-    """Return a JSON value with its `{field}`s and `${ENV}`s filled.
-
-    A string that is one field and nothing else becomes that field's value with its type.
-    """
+    """Fill `{field}`s and `${ENV}`s; a text that is one field becomes its value with its type."""
 
     def fill_text(text: str) -> object:
         if match := _FIELD.fullmatch(text):
@@ -53,10 +49,7 @@ def fill(value: object, values: Values) -> object:
 
 
 def fill_url(url: str, values: Values, *, base: str) -> str:
-    """Return a URL with its fields filled; all except `{base}` and variables are percent-encoded.
-
-    The query of the base is added at the end.
-    """
+    """Percent-encode all fields except `{base}`, and add the query of the base at the end."""
     base, mark, query = fill_variables(base).partition("?")
     known = {name: quote(_text(value), safe="") for name, value in values.items()}
     whole = _fill(url, lambda name: {**known, "base": base.rstrip("/")}.get(name, ""))
@@ -86,8 +79,7 @@ def _text(value: object) -> str:
 
 
 def _texts(value: object) -> list[str]:
-    found: list[str] = []
-    _map_texts(value, found.append)
+    _map_texts(value, (found := list[str]()).append)
     return found
 
 
@@ -168,14 +160,7 @@ class CallDescription(FrozenModel):
 
 
 class ApiDescription(FrozenModel):
-    """An HTTP API: its address, how to reach it, and its calls by name, in their order.
-
-    Attributes:
-        base: the value of `{base}`.
-        health: requested first, once; 404 and 405 mean that there is no health check.
-        headers: sent with every request; a call's own headers take precedence.
-        proxy: an HTTP proxy's URL.
-    """
+    """An HTTP API; `health` is requested first, and a call's own headers take precedence."""
 
     base: Annotated[str, _names(), AfterValidator(_web)] | None = None
     health: Annotated[str, _names("base"), AfterValidator(_web)] | None = None
@@ -187,11 +172,8 @@ class ApiDescription(FrozenModel):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         fields = Counter(field for call in self.calls.values() for field in call.reply)
-        problems = [
-            f"{name} is used in {n} calls; use it in only one"
-            for name, n in fields.items()
-            if n > 1
-        ]
+        used = ((name, number) for name, number in fields.items() if number > 1)
+        problems = [f"{name} is used in {n} calls; use it in only one" for name, n in used]
         if self.base is None and "base" in fields_in(self.model_dump()):
             problems.append("a URL starts with {base}, but base is not set")
         if problems:
@@ -199,10 +181,7 @@ class ApiDescription(FrozenModel):
         return self
 
     def remember_secrets(self) -> None:
-        """Keep its secrets from all output, and the values of other variables from messages.
-
-        Variables in headers count as secrets, and elsewhere those with letters mixed with digits.
-        """
+        """Variables in headers count as secrets, elsewhere those with letters mixed with digits."""
         remember(_map_texts(self.model_dump(), fill_variables))
         headers = [self.headers, *(call.headers for call in self.calls.values())]
         sent = VARIABLE.findall("\n".join(text for each in headers for text in each.values()))
@@ -230,12 +209,7 @@ class ApiDescription(FrozenModel):
 
     @classmethod
     def parse(cls, text: str, name: str, *, base: str | None = None) -> "ApiDescription":
-        with yaml_errors(name):
-            root = yaml.compose(text, Loader=yaml.SafeLoader)
-            data: object = yaml.safe_load(text)
-            problems = _repeated(root, set())
-        if problems:
-            raise InputError(name, problems)
+        root, data = load_yaml(text, name)
         if base is not None and isinstance(data, dict):
             data = {**cast("dict[str, object]", data), "base": base}
         try:
@@ -304,29 +278,6 @@ def _describe(fault: ErrorDetails) -> str:
         case _:
             seen, fix = str(given), "; put it in quotes" if "`" not in expected else ""
     return f"expected {expected}, got {seen}{fix}"
-
-
-def _repeated(node: Node | None, seen: set[int]) -> list[Problem]:
-    """Return the keys that a mapping has twice: YAML would use only the last.
-
-    `seen` are the ids of the nodes visited before: an alias is its anchor's node.
-    """
-    found: list[Problem] = []
-    if id(node) in seen:
-        return found
-    seen.add(id(node))
-    if isinstance(node, MappingNode):
-        first: dict[object, int] = {}
-        for key, value in node.value:
-            line = key.start_mark.line + 1
-            if first.setdefault(key.value, line) != line:
-                what = f"the key {key.value!r:.80} is already on line {first[key.value]}"
-                found.append(Problem(what, "remove one", row=line, unit="line"))
-            found += _repeated(value, seen)
-    elif isinstance(node, SequenceNode):
-        for item in node.value:
-            found += _repeated(item, seen)
-    return found
 
 
 def _line(node: Node | None, place: Iterable[object]) -> int | None:

@@ -6,7 +6,6 @@ object for each id; all other lines are parsed one by one. Tables are read by po
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -37,11 +36,9 @@ from ragstone.datasets.rankings.source import (
     Problems,
     Spans,
     Texts,
-    cuts,
     opened,
     padded,
     resolve_column,
-    text_parts,
     too_large,
 )
 from ragstone.errors import UsageError
@@ -58,15 +55,10 @@ VALUE = 2
 TABLES = (".parquet", ".arrow", ".feather", ".ipc")
 BYTES_AT_ONCE = 1 << 20
 """Bytes that are read at once, at least one line."""
-MOST_SHAPES = 100
-"""How many sets of keys are cached."""
 
 
 def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
-    """Read qrels of any format; `columns` is field -> its name in the file.
-
-    A folder is read as BEIR, and a file with an unknown suffix as TREC.
-    """
+    """A folder is read as BEIR, and a file with an unknown suffix as TREC."""
     if path.is_dir():
         path = qrels_in(path)
     problems = problems_of(path)
@@ -74,9 +66,21 @@ def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
         case ".tsv":
             return read_beir_qrels(path, problems)
         case suffix if suffix in _LINES:
-            return _read_line_qrels(path, problems, columns)
+            judgments = JudgmentsBuilder(problems)
+            for some in LineReader("relevance", columns, problems).parts(path, None):
+                lines = np.repeat(some.lines, some.sizes)
+                judgments.add(some.queries, some.sizes, some.documents, some.grades, lines)
+            return judgments.build("write one {query_id, relevance} object per line")
         case suffix if suffix in TABLES:
-            return _read_table_qrels(path, problems, columns)
+            frame = _frame(path, ("query_id", "document_id", "grade"), columns)
+            judgments, start = JudgmentsBuilder(problems), 0
+            while len(part := _rows(path, frame, start, ROWS_AT_ONCE)):
+                rows = np.arange(start + 1, start + len(part) + 1)
+                grades = _numbers(part["grade"], rows, problems, finite=True)
+                names, spans = _runs(part["query_id"])
+                judgments.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
+                start += len(part)
+            return judgments.build("write one row per judgment")
         case _:
             return trec.read_qrels(path, problems)
 
@@ -90,36 +94,18 @@ def read_ranking(
     problems: Problems,
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
-    *,
-    part: range | None = None,
 ) -> Iterator[Batch]:
-    """Read a ranking of any format, or one of its `ranking_parts`, some whole queries at a time.
-
-    A query whose lines are not contiguous comes in parts; `gathered` joins them.
-    """
+    """Yield whole queries; one whose lines are not contiguous comes in parts, see `gathered`."""
     suffix = _suffix(path)
     if suffix in _LINES:
-        batches = _read_lines(path, problems, columns, on_read, part)
+        batches = _read_lines(path, problems, columns, on_read)
     elif suffix in TABLES:
-        batches = _read_table(path, problems, columns, on_read, part)
+        batches = _read_table(path, problems, columns, on_read)
     else:
-        batches = trec.read_ranking(path, problems, on_read, part)
+        batches = trec.read_ranking(path, problems, on_read)
     for batch in batches:
         problems.hold(len(batch.queries), "queries")
         yield batch
-
-
-def ranking_parts(path: Path, columns: Mapping[str, str], size: int) -> Sequence[range]:
-    """Cut a ranking between queries, into parts of about `size` bytes.
-
-    Parts are bytes of a text file, or rows of a table. A compressed file has none.
-    """
-    suffix = _suffix(path)
-    if suffix in TABLES:
-        return _table_parts(path, columns, size)
-    if suffix in _LINES:
-        return text_parts(path, size, lambda lines: 0 if lines else None)
-    return text_parts(path, size, trec.second_query)
 
 
 def _suffix(path: Path) -> str:
@@ -129,13 +115,7 @@ def _suffix(path: Path) -> str:
 
 @dataclass(frozen=True)
 class QueryLines:
-    """The content of some lines: Q queries with N documents.
-
-    Attributes:
-        lines: int64[Q], the numbers of the lines.
-        sizes: int64[Q], how many documents each query has.
-        grades: float64[N]; empty if documents have none.
-    """
+    """Q queries with N documents; `sizes` has the number of each, and there may be no grades."""
 
     queries: list[str]
     lines: Integers
@@ -146,15 +126,7 @@ class QueryLines:
 
 @dataclass(frozen=True)
 class PlainShape:
-    """The form of lines with a query's id, then ids, and nothing else.
-
-    Attributes:
-        begin: the bytes before the query's id.
-        middle: the bytes between it and the first document's id.
-        end: the end of a line.
-        comma: the bytes between two values: a comma, usually with a blank.
-        colon: the bytes between a document's id and its grade; empty if there are no grades.
-    """
+    """The bytes of lines with a query's id, then ids, and nothing else; without grades no colon."""
 
     begin: bytes
     middle: bytes
@@ -174,10 +146,7 @@ class PlainShape:
         return None
 
     def read(self, content: bytes, number: int) -> QueryLines | None:
-        """Read whole lines; `number` is that of the first.
-
-        None if a line has another form, is not UTF-8, or contains escapes or control characters.
-        """
+        """None if a line has another form, is not UTF-8, or contains escapes or controls."""
         if b"\\" in content:
             return None
         if not content.isascii():
@@ -237,20 +206,26 @@ class PlainShape:
         return Texts(buffer, starts, closing - starts), grades.astype(np.float64)
 
 
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict[str, object]()
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"duplicate name {quoted(name)} in an object")
+        found[name] = value
+    return found
+
+
 class LineReader:
     """Reads lines with the id of a query and one other field, and collects their problems."""
 
     def __init__(self, field: str, columns: Mapping[str, str], problems: Problems) -> None:
         self._field, self._problems = field, problems
         self._columns = columns
-        self._names: dict[tuple[str, ...], tuple[str, str]] = {}
 
-    def parts(
-        self, path: Path, on_read: OnRead | None, part: range | None = None
-    ) -> Iterator[QueryLines]:
+    def parts(self, path: Path, on_read: OnRead | None) -> Iterator[QueryLines]:
         seen: dict[str, int] = {}
         number = 1
-        with opened(path, on_read, part) as stream:
+        with opened(path, on_read) as stream:
             for content in stream.lines(BYTES_AT_ONCE):
                 found = self._read_plain(content, number) or self._read_any(content, number)
                 for query, line in zip(found.queries, found.lines.tolist(), strict=True):
@@ -264,12 +239,11 @@ class LineReader:
     def _read_plain(self, content: bytes, number: int) -> QueryLines | None:
         first = content.partition(b"\n")[0]
         try:
-            value: object = from_json(first)
-            keys = list(cast("dict[str, object]", value)) if isinstance(value, dict) else []
-            names = self._names_of(keys)
-        except (UsageError, ValueError, RecursionError):
+            value = cast("dict[str, object]", from_json(first))
+            query, field = self._names_of(list(value))
+        except (UsageError, ValueError, TypeError, RecursionError):
             return None
-        shape = PlainShape.of(first, *names, graded=self._field == "relevance")
+        shape = PlainShape.of(first, query, field, graded=self._field == "relevance")
         return shape.read(content, number) if shape else None
 
     def _read_any(self, content: bytes, number: int) -> QueryLines:
@@ -303,18 +277,12 @@ class LineReader:
         )
 
     def _names_of(self, keys: Sequence[str]) -> tuple[str, str]:
-        known = tuple(keys)
-        if known in self._names:
-            return self._names[known]
-        names = {
-            each: resolve_column(each, self._columns, keys) for each in ("query_id", self._field)
-        }
-        if missing := " and ".join(each for each, name in names.items() if name is None):
-            raise UsageError(f"{missing} not found; map it with --map FIELD=NAME")
-        found = str(names["query_id"]), str(names[self._field])
-        if len(self._names) < MOST_SHAPES:
-            self._names[known] = found
-        return found
+        fields = "query_id", self._field
+        names = [resolve_column(field, self._columns, keys) for field in fields]
+        if missing := [field for field, name in zip(fields, names, strict=True) if name is None]:
+            seen = " and ".join(missing)
+            raise UsageError(f"{seen} not found; map it with --map FIELD=NAME")
+        return str(names[0]), str(names[1])
 
     def _query_of(self, text: bytes, line: int) -> tuple[str, object] | None:
         try:
@@ -357,10 +325,6 @@ class LineReader:
             fix = "write {document id: grade}, or a list of ids"
             self._problems.add(seen, fix, line=line)
             return {}
-        whole = cast("dict[str, int]", value)
-        kinds = set(map(type, whole.values()))
-        if kinds == {int} and max(map(abs, whole.values())) <= sys.float_info.max:  # the usual case
-            return {**whole}
         grades: dict[str, float] = {}
         for document, grade in cast("dict[str, object]", value).items():
             if isinstance(grade, int | float) and abs(grade) <= sys.float_info.max:
@@ -371,26 +335,10 @@ class LineReader:
         return grades
 
 
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
-        raise ValueError(f"duplicate name {quoted(twice)} in an object")
-    return found
-
-
 def _id(value: object) -> str | None:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _read_line_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:
-    judgments = JudgmentsBuilder(problems)
-    for part in LineReader("relevance", columns, problems).parts(path, None):
-        lines = np.repeat(part.lines, part.sizes)
-        judgments.add(part.queries, part.sizes, part.documents, part.grades, lines)
-    return judgments.build("write one {query_id, relevance} object per line")
 
 
 def _read_lines(
@@ -398,10 +346,9 @@ def _read_lines(
     problems: Problems,
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
-    part: range | None = None,
 ) -> Iterator[Batch]:
     empty = True
-    for some in LineReader("ranking", columns, problems).parts(path, on_read, part):
+    for some in LineReader("ranking", columns, problems).parts(path, on_read):
         empty = False
         yield Batch(
             queries=tuple(some.queries),
@@ -415,61 +362,33 @@ def _read_lines(
         problems.add("there is no ranking", "write one {query_id, ranking} object per line")
 
 
-def _read_table_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:
-    frame = _frame(path, ("query_id", "document_id", "grade"), columns)
-    judgments = JudgmentsBuilder(problems)
-    start = 0
-    while len(part := _rows(path, frame, start, ROWS_AT_ONCE)):
-        rows = np.arange(start + 1, start + len(part) + 1)
-        grades = _numbers(part["grade"], rows, problems, finite=True)
-        names, spans = _runs(part["query_id"])
-        judgments.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
-        start += len(part)
-    return judgments.build("write one row per judgment")
-
-
-def _table_parts(path: Path, columns: Mapping[str, str], size: int) -> list[range]:
-    frame = _frame(path, ("query_id",), columns)
-
-    def first(at: int, window: int) -> int | None:
-        starts = _runs(_rows(path, frame, at, window)["query_id"])[1].starts
-        return at + int(starts[1]) if len(starts) > 1 else None
-
-    count = _count(path, frame)
-    return cuts(count, max(size * count // path.stat().st_size, 1), first)
-
-
 def _read_table(
     path: Path,
     problems: Problems,
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
-    part: range | None = None,
 ) -> Iterator[Batch]:
-    """Read one document per row, some whole queries at a time: query, document and score.
-
-    Without a score the order of the rows is the ranking. `part` limits the rows that are read.
-    """
+    """Without a score the order of the rows is the ranking."""
     frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
-    part = part or range(_count(path, frame))
+    total = _count(path, frame)
     if "score" not in frame.collect_schema().names():
         problems.notes.append(
             f"{problems.name}: no score column found, so the order of the rows is the "
             "ranking; if there is one, map it with --map score=COLUMN"
         )
     size = path.stat().st_size
-    start, at_once = part.start, ROWS_AT_ONCE
-    if not part:
+    start, at_once = 0, ROWS_AT_ONCE
+    if not total:
         problems.add("there is no ranking", "write one row per document")
-    while start < part.stop:
-        expected = min(at_once, part.stop - start)
+    while start < total:
+        expected = min(at_once, total - start)
         some = _rows(path, frame, start, expected)
         end = start + len(some)
         if len(some) < expected:
-            problems.add(f"the file is damaged: it has {end:,} rows instead of {part.stop:,}")
+            problems.add(f"the file is damaged: it has {end:,} rows instead of {total:,}")
             problems.raise_found()
         names, spans = _runs(some["query_id"])
-        if end < part.stop:  # the last query may continue after what was read
+        if end < total:  # the last query may continue after what was read
             if len(names) < 2:
                 if at_once > problems.most:
                     raise too_large(path, f"a query has more than {at_once:,} documents")
@@ -486,7 +405,7 @@ def _read_table(
         yield Batch(tuple(names), spans, documents, documents.hashes(), scores, rows)
         start += len(some)
         if on_read:
-            on_read(size * start // part.stop)
+            on_read(size * start // total)
 
 
 def _count(path: Path, frame: "LazyFrame") -> int:

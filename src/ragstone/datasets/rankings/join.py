@@ -96,13 +96,7 @@ class JudgmentsBuilder:
 
 @dataclass(frozen=True)
 class Judgments:
-    """Grades of N documents, query after query; each document once per query.
-
-    Attributes:
-        queries: query id -> its position, in the order of the file.
-        spans: the positions of each query's documents.
-        grades: float64[N]; above 0 is relevant, 0 is judged not relevant.
-    """
+    """Grades of N documents, query after query; above 0 is relevant, 0 is judged not relevant."""
 
     queries: Mapping[str, int]
     spans: Spans
@@ -122,10 +116,7 @@ class Judgments:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the queries, documents and grades, in the order of the file.
-
-        It uses the hashes of the documents, which is fast for millions of them.
-        """
+        """It uses the hashes of the documents, which is fast for millions of them."""
         digest = sha256("\n".join(self.queries).encode("utf-8", "surrogatepass"))
         for column in (self.spans.sizes, self.hashes, self.grades):
             digest.update(np.ascontiguousarray(column).data)
@@ -215,13 +206,7 @@ the one that is first in the file."""
 
 @dataclass(frozen=True)
 class Batch:
-    """The rankings of Q queries with N documents, in the order of the file.
-
-    Attributes:
-        spans: the positions of each query's documents.
-        scores: float32[N], by which they are ranked; None if their order is the ranking.
-        lines: int64[N], the line of each in the file, from 1.
-    """
+    """The rankings of Q queries with N documents, in the order of the file."""
 
     queries: tuple[str, ...]
     spans: Spans
@@ -237,10 +222,7 @@ class Batch:
         return cls(tuple(queries), Spans(sizes), documents, documents.hashes(), None, sizes[:0])
 
     def order(self, ties: TieRule) -> Integers | None:
-        """Return the documents' positions by rank, query after query; None if that is their order.
-
-        The highest score is first. Scores are in single precision, as in trec_eval.
-        """
+        """Return positions by rank, None if as they are. Singles are compared, as in trec_eval."""
         scores = self.scores
         if scores is None:
             return None
@@ -272,12 +254,7 @@ _TOP = np.uint64(1 << 63)
 
 @dataclass(frozen=True)
 class Matches:
-    """H documents that were returned and are judged, and documents that were returned twice.
-
-    Attributes:
-        rows, ranks, members: int64[H], the query, the rank from 0, the position in the judgments.
-        copies: pairs of positions in the batch of the same document of the same query.
-    """
+    """Returned documents that are judged, by query, rank from 0, and place in the judgments."""
 
     rows: Integers
     ranks: Integers
@@ -286,15 +263,7 @@ class Matches:
 
 
 class Block:
-    """Q consecutive queries of a batch, with the documents returned, best first, and those judged.
-
-    Attributes:
-        known: int64[Q], each query's position among the judgments; -1 if it has none.
-        returned: Q owners of the documents that were returned.
-        places: for each of those, by rank, its position in the batch.
-        judged: Q owners of the judged documents; none for a query without judgments.
-        members: for each of those its position among the judgments.
-    """
+    """Q consecutive queries of a batch, with those returned, best first, and those judged."""
 
     def __init__(
         self,
@@ -315,12 +284,9 @@ class Block:
         self.members = judgments.spans.members(known[known >= 0])
 
     def matches(self) -> Matches:
-        """Find the documents that are judged, and duplicates.
-
-        Each row of `keys` has the hashes of what was returned and of what is judged, with their
-        positions in the lowest bits. In a sorted row, equal hashes are neighbors. Their documents
-        are compared, too. A row with three equal hashes, which is rare, is matched without hashes.
-        """
+        # Each row of `keys` has the hashes of what was returned and of what is judged, with their
+        # positions in the lowest bits. In a sorted row, equal hashes are neighbors. Their documents
+        # are compared, too. A row with three equal hashes, which is rare, is matched without.
         deep = int(self.returned.sizes.max(initial=0))
         width = deep + int(self.judged.sizes.max(initial=0))
         low = np.uint64((1 << width.bit_length()) - 1)
@@ -412,11 +378,7 @@ def matched(
     ties: TieRule = "trec_eval",
     depth: int | None = None,
 ) -> Iterator[tuple[Integers, Rankings]]:
-    """Yield judged queries of a batch, some at a time, and their rankings down to `depth`.
-
-    Queries are positions among the judgments, in the order of the batch. A document that a query
-    has twice, and a blank id, become problems.
-    """
+    """Yield the positions of judged queries, some at a time, and their rankings to `depth`."""
     problems.check_ids(batch.queries, batch.spans.starts, batch.documents.lengths, batch.lines)
     known = judgments.places(batch.queries)
     order = batch.order(ties)
@@ -447,7 +409,7 @@ def gathered(batches: Iterable[Batch], problems: Problems) -> Batch:
         problems.hold(len(batch.documents), "documents, and queries in several places")
         parts.append(batch)
     places: dict[str, int] = {}
-    names = [name for part in parts for name in part.queries]
+    names = (name for part in parts for name in part.queries)
     numbers = np.array([places.setdefault(name, len(places)) for name in names], np.int64)
     owners = np.repeat(numbers, np.concatenate([part.spans.sizes for part in parts]))
     order = np.argsort(owners, kind="stable")

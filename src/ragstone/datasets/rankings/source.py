@@ -5,16 +5,13 @@ many millions of ids needs ten times the time and memory.
 """
 
 import gzip
-import math
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import BinaryIO, Generic, TypeVar, cast
 
 import numpy as np
@@ -41,12 +38,7 @@ _HALF, _THIRD = np.uint64(32), np.uint64(29)
 
 @dataclass(frozen=True)
 class Texts:
-    """N byte strings: where each begins in the buffer, and its length.
-
-    Attributes:
-        buffer: uint8, PADDING first and last.
-        starts, lengths: int64[N].
-    """
+    """N byte strings: where each begins in the buffer, which has PADDING first and last."""
 
     buffer: NDArray[np.uint8]
     starts: Integers
@@ -214,10 +206,9 @@ class Spans:
         return slice(int(self.starts[owners.start]), int(self.starts[last] + self.sizes[last]))
 
     def blocks(self, other: "Spans | None" = None) -> Iterator[slice]:
-        """Yield consecutive owners, as many as fit into a table of CELLS cells.
+        """Yield owners, as many as fit into a table of CELLS cells with one line for each.
 
-        The table has one line per owner, as wide as its longest line. With `other`, each line has
-        the owner's items there, too.
+        With `other`, each line has the owner's items there, too.
         """
         beside = np.zeros_like(self.sizes) if other is None else other.sizes
         sizes = self.sizes + beside
@@ -306,19 +297,14 @@ def too_large(path: Path, seen: str) -> InputError:
 class Stream:
     """The bytes of a text file, plain or compressed, without a byte order mark."""
 
-    def __init__(
-        self, path: Path, raw: BinaryIO, on_read: OnRead | None, part: range | None
-    ) -> None:
+    def __init__(self, path: Path, raw: BinaryIO, on_read: OnRead | None) -> None:
         self._path, self._raw, self._on_read = path, raw, on_read
         self._limit = unpacked_limit(path.stat().st_size)
         self._first, self._taken = True, 0
-        self._most: float = math.inf
-        if part is not None:
-            self._first, self._most = part.start == 0, len(part)
         self._errors: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
         self._unpacked = raw
         start = raw.read(len(_ZSTD))
-        raw.seek(part.start if part else 0)
+        raw.seek(0)
         if start.startswith(_GZIP):
             self._unpacked = cast("BinaryIO", gzip.GzipFile(fileobj=raw))
         elif start == _ZSTD:
@@ -333,7 +319,7 @@ class Stream:
     def read(self, size: int) -> bytes:
         """Return up to `size` bytes, or raise an InputError if the file is damaged, or not text."""
         try:
-            found = self._unpacked.read(int(min(size, self._most - self._taken)))
+            found = self._unpacked.read(size)
         except self._errors as error:
             problem = Problem(f"the file is damaged: {error}")
             raise InputError(self._path.name, [problem]) from error
@@ -351,11 +337,7 @@ class Stream:
         return found
 
     def after(self, rest: bytes, at_once: int) -> tuple[bytes, bool]:
-        """Return `rest` and what follows it, at least `at_once` bytes, and whether the file ends.
-
-        `rest` is the beginning of a line or query, which may be too long for the file: an
-        InputError.
-        """
+        """Return `rest`, the start of a line or query, and what follows; and whether it ends."""
         longest = self._limit // 20
         if len(rest) > longest:
             raise too_large(self._path, f"a line or query has more than {longest:,} bytes")
@@ -373,70 +355,24 @@ class Stream:
 
 
 @contextmanager
-def opened(
-    path: Path, on_read: OnRead | None = None, part: range | None = None
-) -> Generator[Stream, None, None]:
-    """Open a file of text, or only some bytes of it; raise a UsageError if it cannot be read."""
+def opened(path: Path, on_read: OnRead | None = None) -> Generator[Stream, None, None]:
     check_file(path)
     try:
         raw = path.open("rb")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     with raw:
-        yield Stream(path, raw, on_read, part)
+        yield Stream(path, raw, on_read)
 
 
-FIRST_WINDOW = 1 << 16
-"""Bytes or rows that are searched for the beginning of a query; then twice as many, and so on."""
-
-
-def cuts(total: int, size: int, begins: Callable[[int, int], int | None]) -> list[range]:
-    """Cut a file of `total` bytes or rows before queries, into parts of about `size`.
-
-    `begins` returns where the first query of a window begins, from the start of the window and its
-    size; None if it does not contain the beginning of a query.
-    """
-    places = [0]
-    for at in range(size, total, size):
-        window = min(FIRST_WINDOW, size)
-        while at > places[-1] and window < 2 * size:
-            if (found := begins(at, window)) is not None:
-                places.append(found)
-                break
-            window *= 2
-    return [range(start, end) for start, end in pairwise([*places, total])]
-
-
-def text_parts(path: Path, size: int, begins: Callable[[bytes], int | None]) -> list[range]:
-    """Cut a text file into parts of about `size` bytes; a compressed file is one part.
-
-    `begins` returns where the first query begins that whole lines have the beginning of.
-    """
-    check_file(path)
-    with path.open("rb") as file:
-        if file.read(len(_ZSTD)).startswith((_GZIP, _ZSTD)):
-            return []
-
-        def first(at: int, window: int) -> int | None:
-            file.seek(at)
-            content = file.read(window)
-            start = content.find(b"\n") + 1
-            found = begins(content[start : content.rfind(b"\n") + 1]) if start else None
-            return None if found is None else at + start + found
-
-        return cuts(path.stat().st_size, size, first)
-
-
-NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "query_id": ("query_id", "qid", "q_id", "query-id", "query"),
-        "document_id": ("document_id", "doc_id", "docid", "docno", "corpus-id", "corpus_id"),
-        "score": ("score", "sim", "similarity"),
-        "grade": ("grade", "relevance", "rel", "label", "score"),
-        "ranking": ("ranking", "results", "retrieved_ids"),
-        "relevance": ("relevance", "qrels", "point_ids"),
-    }
-)
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "query_id": ("query_id", "qid", "q_id", "query-id", "query"),
+    "document_id": ("document_id", "doc_id", "docid", "docno", "corpus-id", "corpus_id"),
+    "score": ("score", "sim", "similarity"),
+    "grade": ("grade", "relevance", "rel", "label", "score"),
+    "ranking": ("ranking", "results", "retrieved_ids"),
+    "relevance": ("relevance", "qrels", "point_ids"),
+}
 """Field of a ranking file -> the names it may have; the first that is found is used."""
 
 
@@ -459,11 +395,7 @@ def check_names(mapped: Mapping[str, str]) -> None:
 
 
 class Problems:
-    """Collects the problems of one file, up to a limit.
-
-    Attributes:
-        unit: what places are counted in: lines, or the rows of a table.
-    """
+    """Collects the problems of one file, up to a limit."""
 
     def __init__(self, path: Path, unit: str = "line") -> None:
         self.name, self.unit, self._path = path.name, unit, path

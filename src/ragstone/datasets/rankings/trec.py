@@ -28,31 +28,13 @@ _BLANK, _BREAK, _COMMENT = ord(" "), ord("\n"), ord("#")
 
 @dataclass(frozen=True)
 class Fields:
-    """The needed fields of N lines; empty lines and comments (`#`) are skipped.
-
-    Attributes:
-        texts: for each needed field its N texts, all in one buffer.
-        lines: int64[N], the numbers of the lines, from 0.
-        begins: int64[N], the offset of each line's first field in the content.
-        short: the numbers of lines with too few fields, which are left out too.
-        count: the number of all lines.
-    """
+    """The needed fields of N lines, without empty lines and comments; `short` have too few."""
 
     texts: tuple[Texts, ...]
     lines: Integers
     begins: Integers
     short: Integers
     count: int
-
-    def until(self, place: int) -> "Fields":
-        line = int(self.lines[place])
-        return Fields(
-            texts=tuple(each.part(slice(place)) for each in self.texts),
-            lines=self.lines[:place],
-            begins=self.begins[:place],
-            short=self.short[self.short < line],
-            count=line,
-        )
 
 
 def fields_of(content: bytes, needed: Sequence[int], *, least: int) -> Fields:
@@ -166,8 +148,8 @@ def _read_others(
 def _plain(texts: Texts) -> tuple[NDArray[np.float64], Hashes, NDArray[np.bool_]]:
     """Return numbers read as digits with a point among them, their digits, and which are such.
 
-    A number is its mantissa over a power of ten: up to 2^53 over up to 10^22 that is rounded once,
-    and so exactly (Clinger, How to Read Floating Point Numbers Accurately, 1990); else twice.
+    A mantissa up to 2^53 over a power of ten up to 10^22 is rounded once, and so exactly (Clinger,
+    How to Read Floating Point Numbers Accurately, 1990); else twice.
     """
     if not len(texts):
         return np.zeros(0), np.zeros(0, np.uint64), np.zeros(0, np.bool_)
@@ -192,10 +174,7 @@ def _plain(texts: Texts) -> tuple[NDArray[np.float64], Hashes, NDArray[np.bool_]
 
 
 def _point(texts: Texts, ends: Integers, size: Integers) -> "Integers | np.int64":
-    """Return how many bytes each text has from its point to its end; 0 without a point.
-
-    If it is the same for all, it is one number, which makes the rest twice as fast.
-    """
+    """Return bytes from the point to the end; one number if it is the same: twice as fast."""
     _, point, behind = texts.bytes_at(0).rpartition(b".")
     same = np.int64(len(point) and len(behind) + 1)
     if same and bool(np.all((texts.buffer[ends - same] == ord(".")) & (size >= same))):
@@ -240,25 +219,17 @@ AT_ONCE = 1 << 21
 """Bytes that are read at once; more if one query has more."""
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """The form of a line, its needed fields, and the minimum number of fields."""
-
-    line: str
-    needed: tuple[int, ...]
-    least: int
-
-
 _CARRIAGE = re.compile(rb"\r[^\r\n]")
 
-_QRELS = _Shape("QUERY 0 DOCUMENT GRADE", (0, 2, 3), 4)
-_RANKING = _Shape("QUERY Q0 DOCUMENT RANK SCORE NAME", (0, 2, 4), 6)
+_QRELS, _QRELS_NEEDED = "QUERY 0 DOCUMENT GRADE", (0, 2, 3)
+_RANKING, _RANKING_NEEDED = "QUERY Q0 DOCUMENT RANK SCORE NAME", (0, 2, 4)
+"""The form of a line, and the fields that are needed."""
 
 
 def read_qrels(path: Path, problems: Problems) -> Judgments:
     judgments = JudgmentsBuilder(problems)
     with opened(path) as stream:
-        for fields, starts in _parts(stream, _QRELS, problems, whole_queries=False):
+        for fields, starts in _parts(stream, _QRELS, _QRELS_NEEDED, problems):
             queries, documents, written = fields.texts
             names, spans = _runs(queries, starts)
             grades, wrong = numbers(written)
@@ -267,18 +238,13 @@ def read_qrels(path: Path, problems: Problems) -> Judgments:
                 fix = "use whole numbers, usually 0, 1 or 2"
                 problems.add(seen, fix, line=int(fields.lines[place]))
             judgments.add(names, spans.sizes, documents, grades, fields.lines)
-    return judgments.build(f"write one line per judgment: {_QRELS.line}")
+    return judgments.build(f"write one line per judgment: {_QRELS}")
 
 
-def read_ranking(
-    path: Path,
-    problems: Problems,
-    on_read: OnRead | None = None,
-    part: range | None = None,
-) -> Iterator[Batch]:
+def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) -> Iterator[Batch]:
     empty = True
-    with opened(path, on_read, part) as stream:
-        for fields, starts in _parts(stream, _RANKING, problems, whole_queries=True):
+    with opened(path, on_read) as stream:
+        for fields, starts in _parts(stream, _RANKING, _RANKING_NEEDED, problems):
             queries, documents, written = fields.texts
             names, spans = _runs(queries, starts)
             scores, wrong = singles(written)
@@ -289,17 +255,11 @@ def read_ranking(
             empty = False
             yield Batch(tuple(names), spans, documents, documents.hashes(), scores, fields.lines)
     if empty:
-        problems.add("there is no ranking", f"write one line per document: {_RANKING.line}")
-
-
-def second_query(content: bytes) -> int | None:
-    fields = fields_of(content, (0,), least=1)
-    starts = fields.texts[0].changes()
-    return int(fields.begins[starts[1]]) if len(starts) > 1 else None
+        problems.add("there is no ranking", f"write one line per document: {_RANKING}")
 
 
 def _parts(
-    stream: Stream, shape: _Shape, problems: Problems, *, whole_queries: bool
+    stream: Stream, form: str, needed: tuple[int, ...], problems: Problems
 ) -> Iterator[tuple[Fields, Integers]]:
     rest, before, last = b"", 1, False
     while not last:
@@ -310,20 +270,28 @@ def _parts(
             fix = "end lines with line feeds"
             problems.add("there is a carriage return inside the line", fix, line=line)
             problems.raise_found()
-        fields = fields_of(content[:end], shape.needed, least=shape.least)
+        fields = fields_of(content[:end], needed, least=len(form.split()))
         rest = content[end:]
         starts = fields.texts[0].changes()
-        if whole_queries and not last:  # the last query may continue after what was read
+        if form == _RANKING and not last:  # the last query may continue after what was read
             if len(starts) < 2:
                 rest = content
                 continue
             rest = content[int(fields.begins[starts[-1]]) :]
-            fields, starts = fields.until(int(starts[-1])), starts[:-1]
+            end, starts = int(starts[-1]), starts[:-1]
+            line = int(fields.lines[end])
+            fields = Fields(
+                texts=tuple(each.part(slice(end)) for each in fields.texts),
+                lines=fields.lines[:end],
+                begins=fields.begins[:end],
+                short=fields.short[fields.short < line],
+                count=line,
+            )
         short: list[int] = fields.short.tolist()
         lines = content.split(b"\n") if short else []
         for place in short:
             seen = f"{quoted(lines[place].decode('utf-8', 'replace'))!r} has too few fields"
-            problems.add(seen, f"write {shape.line}", line=place + before)
+            problems.add(seen, f"write {form}", line=place + before)
         if len(fields.lines):
             yield replace(fields, lines=fields.lines + before), starts
         before += fields.count

@@ -22,7 +22,7 @@ from ragstone._internal.secrets import remember
 from ragstone._internal.text import count
 from ragstone._internal.yaml import Loader, yaml_errors
 from ragstone.datasets import Dataset, samples_of
-from ragstone.datasets.promptfoo import field_of, record_of
+from ragstone.datasets.responses import field_of, record_of
 from ragstone.datasets.table import File
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError, nearest
 from ragstone.evaluation.config_file import Config
