@@ -106,7 +106,7 @@ class Views:
         )
         run_b = self._store.load(b.id)
         page = request.url_for("run", run=b.id).path
-        in_b: dict[int, int] = dict(comparison.pairing.pairs.places.tolist())
+        in_b: dict[int, int] = dict(comparison.pairing.pairs.tolist())
 
         def sample_url(row_of_a: int) -> str:
             position, rows = in_b[row_of_a], run_b.rows
@@ -150,7 +150,7 @@ def _dots(
     signs = np.sign(np.round(values[:, 1] - values[:, 0], 12))
     cells = np.column_stack((np.round(values / span * CELLS), signs))
     _, firsts, numbers = np.unique(cells, axis=0, return_index=True, return_counts=True)
-    rows = comparison.pairing.pairs.places[scores.places[order[firsts]], 0]
+    rows = comparison.pairing.pairs[scores.places[order[firsts]], 0]
     for (a, b), number, row in zip(
         values[firsts].tolist(), numbers.tolist(), rows.tolist(), strict=True
     ):

@@ -10,7 +10,7 @@ from typing import NotRequired, TypedDict, cast
 from ragstone._internal.concurrency import run_sync
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import samples_of
-from ragstone.datasets.promptfoo import record_of
+from ragstone.datasets.responses import record_of
 from ragstone.errors import RagstoneError, UnknownNameError, UsageError
 from ragstone.evaluation.config_file import Config, model_names, read_config
 from ragstone.evaluation.scoring import score_rows
