@@ -91,6 +91,25 @@ def test_after_a_crash_the_same_command_goes_on(ragstone, questions, tmp_path) -
     assert [query.split()[0] for query in asked] == ["How", "Who", "Who"]
 
 
+def test_a_call_that_failed_is_saved_and_fails_when_it_is_judged(ragstone, tmp_path) -> None:
+    body = (
+        "def ask(query):\n"
+        "    if query == 'b':\n"
+        "        raise ValueError('out of order')\n"
+        "    return {'response': 'It is red.', 'contexts': ['It is red.']}\n"
+    )
+    name = target(tmp_path, body, "fails_for_b")
+    share = ("--max-failure-rate", "1")
+    collected = ragstone(
+        "collect", rows(tmp_path / "a.jsonl", "ab"), "--target", name, *share, "-o", "o.jsonl"
+    )
+    assert collected.code == 0, collected.err
+    said = ragstone("o.jsonl", "-m", "faithfulness", "--no-export", "--json", "-", *share)
+    told = json.loads(said.out)["metrics"]["faithfulness"]
+    assert (told["scored"], told["undefined"], told["failed"]) == (1, 0, 1)
+    assert "out of order" in said.err
+
+
 # Calls that failed by what another tool's file says: no score, and what helps.
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import polars
-import pyarrow.ipc
-import pyarrow.parquet
 import pytest
 
 from ragstone.datasets import Shard, load, samples_of, shards, table
@@ -30,9 +28,8 @@ def columns(path: Path) -> None:
     elif path.suffix == ".feather":
         frame.write_ipc(path, record_batch_size=25)
     elif path.suffix == ".arrow":
-        table = frame.to_arrow()
-        with pyarrow.ipc.new_stream(path, table.schema) as stream:
-            stream.write_table(table, max_chunksize=25)
+        parts = [frame[:25], frame[25:50], frame[50:]]
+        polars.concat(parts, rechunk=False).write_ipc_stream(path)
     else:
         path.mkdir()
         names = [f"[{n}]*.arrow" for n in range(3)]
@@ -179,10 +176,14 @@ def test_problems_of_distant_rows_are_reported_together(tmp_path: Path, small_bl
 
 def test_the_limit_reads_no_later_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    polars.DataFrame(ROWS).write_parquet(path, row_group_size=20)
-    content = path.read_bytes()
-    metadata = pyarrow.parquet.read_metadata(path)
-    start, end = (metadata.row_group(n).column(0).dictionary_page_offset for n in (1, 2))
+
+    def written(rows: int) -> tuple[bytes, int]:
+        """Return a file of the first rows, and where its data end and its metadata begin."""
+        polars.DataFrame(ROWS[:rows]).write_parquet(path, row_group_size=20)
+        content = path.read_bytes()
+        return content, len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+
+    (_, start), (_, end), (content, _) = (written(rows) for rows in (20, 40, 60))
     path.write_bytes(content[:start] + bytes(end - start) + content[end:])
     with pytest.raises(InputError, match="cannot read the columns"):
         load(path)

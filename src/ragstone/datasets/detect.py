@@ -79,6 +79,13 @@ def _whole_or_within(part: str, *fields: str) -> tuple[str, ...]:
 
 SHAPES = (
     Shape(
+        "rows of ragstone",  # of `--rows`; a row has an error if the RAG system did not answer
+        needs=(("query",), ("scores",), ("blame",), ("usage",)),
+        left_out=("scores", "blame", "usage", "latency_ms", "notes"),
+        errors={"error": ANY},
+        causes=("error",),
+    ),
+    Shape(
         RESPONSES,
         needs=(("query_index",), ("query",), ("retrieved_contexts",)),
         columns={

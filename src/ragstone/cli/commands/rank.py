@@ -176,7 +176,7 @@ def rank(given: Given) -> int:
     if several and (flags := [f"--{name}" for name in of_one if given[name] is not None]):
         raise UsageError(
             f"{flags[0]} applies to one ranking; omit it to compare several rankings, or "
-            "store them with --store and write the results of each with `ragstone report RUN "
+            "store them with --store and write the results of each with `ragstone runs show RUN "
             f"{flags[0]} FILE`"
         )
     place = given["store"] or os.environ.get("RAGSTONE_STORE", "").strip() or store_here()
