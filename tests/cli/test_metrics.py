@@ -121,7 +121,7 @@ def test_every_metric_can_be_shown(
     assert "Formula: " in said.out
 
 
-@pytest.mark.parametrize("words", [("--json", "hit@3"), ("show", "hit@3", "--json")])
+@pytest.mark.parametrize("words", [("--json", "hit@3"), ("hit@3", "--json")])
 def test_a_definition_for_machines(ragstone: Command, words: tuple[str, ...]) -> None:
     said = json.loads(ragstone("metrics", *words).out)
     assert said["name"] == "hit"
@@ -147,9 +147,9 @@ def test_plugins_of_the_config_file_are_listed(ragstone: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("faithfullness"), "there is no metric named 'faithfullness'; did you mean"),
-        (("hit@0"), "'hit@0': k: must be at least 1"),
-        (("all_retrieval"), "'all_retrieval' is a group (hit@5, recall@5"),
+        (("faithfullness",), "there is no metric named 'faithfullness'; did you mean"),
+        (("hit@0",), "'hit@0': k: must be at least 1"),
+        (("all_retrieval",), "'all_retrieval' is a group (hit@5, recall@5"),
         (("--plugin", "nowhere.yaml"), "nowhere.yaml cannot be read"),
         (("--plugin", "nowhere.py"), "there is no file nowhere.py"),
     ],

@@ -387,11 +387,9 @@ def test_a_report_is_what_the_run_wrote(ragstone: Command, tmp_path: Path) -> No
     data.write_text(json.dumps({**SAMPLE, "relevance": ["b"]}), encoding="utf-8")
     words = ["--fail-under", "hit=0.5", "--no-export", "--json", "1.json", "--rows", "1.jsonl"]
     ran = ragstone("run", "answers.jsonl", "-m", "hit", "faithfulness", *words, "-v")
-    again = ragstone(
-        "runs", "show", "last", *words[2:3], "--json", "2.json", "--rows", "2.jsonl", "-v"
-    )
+    again = ragstone("runs", "show", "last", "--json", "2.json", "--rows", "2.jsonl", "-v")
     assert (ran.code, again.code) == (1, 1)
-    assert again.out.replace("2.json", "1.json") == ran.out
+    assert again.out.replace("2.json", "1.json").endswith(ran.out)
     for ending in ("json", "jsonl"):
         first, second = ((tmp_path / f"{n}.{ending}").read_text("utf-8") for n in (1, 2))
         assert first == second

@@ -13,6 +13,7 @@ from ragstone.datasets.export import WRITERS
 from ragstone.errors import InputError
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.base import ScriptedJudge
+from ragstone.reports.view import grouping_lines
 from ragstone.types.questions import DetectAbstention
 from ragstone.types.sample import Context, Message, Sample
 
@@ -250,7 +251,7 @@ def test_intervals_are_of_conversations() -> None:
     chats = [{"messages": [*a, *b, *c]} for a, b, c in zip(*[iter(turns)] * 3, strict=True)]
     grouping = evaluate(chats, metrics="faithfulness").counts.grouping
     assert (grouping.rows, grouping.groups, grouping.by) == (60, 20, ("conversation",))
-    [line] = grouping.lines()
+    [line] = grouping_lines(grouping)
     assert line.startswith("60 rows grouped into 20 by shared conversations")
     followed = [{"messages": [*chat["messages"], MORE, TOLD]} for chat in chats]
     assert (

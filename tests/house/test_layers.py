@@ -8,7 +8,7 @@ from pathlib import Path
 DEFERRED = {
     *("__init__.py", "__main__.py", "cli/__init__.py", "integrations/pytest/plugin.py"),
     *("datasets/__init__.py", "evaluation/config_file.py", "metrics/registry.py"),
-    *("results/run.py", "results/comparison.py", "evaluation/runner.py"),
+    *("results/run.py", "results/comparison.py", "evaluation/runner.py", "store/__init__.py"),
 }
 """Where our own modules may be imported late: the public API, the commands, the plugin, `Run`.
 

@@ -4,7 +4,7 @@
 `redact` cleans messages and logs; all exceptions of ragstone pass through it. `redact_known` cleans
 replies of servers, in which nothing else may change. A secret is found as it is, as JSON and URLs
 write it, and in base64: those are the forms in which servers and libraries send it back by
-accident. A model that wants to give away what it was told has endless others.
+accident. A model that wants to give away a secret has endless others.
 """
 
 import base64

@@ -91,6 +91,8 @@ def _unpacked_size(path: Path) -> int:
     try:
         groups = _thrift(content, 12)[4]
         columns = [column[3] for group in groups for column in group[1]]
+        if any((each.get(11) or each[9]) + each[7] > end - 8 - size for each in columns):
+            raise ValueError("it is shorter than its metadata")
         return sum(max(column[6], VALUE * column[5]) for column in columns)
     except (LookupError, RecursionError, StopIteration, TypeError) as error:
         raise ValueError("its metadata is damaged") from error

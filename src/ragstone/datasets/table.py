@@ -369,7 +369,7 @@ class Block(NamedTuple):
 
 
 class FileRows(LazySequence[Row]):
-    """Rows of a file, of which few are in memory; also in another process that sees the file.
+    """Rows of a file, with few in memory; also in another process that sees the file.
 
     Attributes:
         places: the places in the file of the rows that this sequence has.

@@ -710,6 +710,6 @@ class Evaluation:
 
     @property
     def _spent(self) -> str | None:
-        """Says which budget is spent; None as long as the next row may be free."""
+        """Which budget is spent; None as long as the next row may be free."""
         spent, calls_target = self.budget.spent, self.target is not None
         return spent if spent and each_row_costs(self.plan, self.metrics, calls_target) else None

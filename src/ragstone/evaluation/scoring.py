@@ -368,7 +368,7 @@ REPLACED = (
 def ask_target(
     rows: Iterable[Row], target: Target, *, wanted: frozenset[str], every: bool, concurrency: int
 ) -> AbstractAsyncContextManager[Results[Row]]:
-    """Ask the target for the wanted fields: those of all rows with `every`, otherwise missing ones.
+    """Ask the target for fields: those of all rows with `every`, otherwise missing ones.
 
     Rows come in the order they finish.
     """

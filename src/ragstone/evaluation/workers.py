@@ -6,7 +6,7 @@ future itself means that the worker has died, for every kind of executor, and th
 two and scored again. A row that kills its worker is thus alone in the end, and only that row fails.
 
 Limits on calls are cut into equal shares, one for each shard that may be scored at once. `spent`
-tells a worker what counts as spent already: by its share, and all the other shares. Nobody knows
+is what counts as spent already: by a worker's own share, and by all other shares. It is unknown
 what a dead worker spent, so its whole share counts as spent.
 """
 

@@ -82,7 +82,7 @@ class Store:
         """Open a SQLite file (None is `.ragstone/ragstone.db`) or a `postgresql://` URL.
 
         A missing file or folder is created. With `reading`, the store must exist, may be
-        read-only, and cannot be changed. A StoreError says why a place cannot be used.
+        read-only, and cannot be changed. A StoreError names what is wrong with the location.
         """
         name = display_name(place)
         engine = create_store_engine(place, reading=reading)

@@ -53,7 +53,7 @@ TITLE_NAMES = ("title", "heading")
 class Document:
     """One document.
 
-    Its name is its path below the folder that was read, or what a file of chunks says. `sha256` is
+    Its name is its path below the folder that was read, or as in a file of chunks. `sha256` is
     that of the file's bytes, or of the text if the document came as chunks.
     """
 

@@ -259,7 +259,7 @@ class WriteQuestions(Question[tuple[DraftQuestion, ...]]):
     """Which test questions can be asked about these passages? At most `count` of them.
 
     `single` needs one passage, `multi` and `compare` need all of them, and `unanswerable` is on
-    their subject, but they do not answer it. `brief` says who asks, in the user's own words.
+    their subject, but they do not answer it. `brief` describes who asks, in the user's own words.
     """
 
     kind: ClassVar[str] = "write_questions"

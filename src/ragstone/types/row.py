@@ -84,7 +84,7 @@ class Row:
         return {
             **{name: sample[name] for name in (*shown, *also)},
             **({} if self.sample.history is None else {"history": sample["history"]}),
-            **{"error": failure.message for failure in list(self.failures.values())[:1]},
+            **({"error": next(iter(self.failures.values())).message} if self.failures else {}),
             "usage": vars(self.usage),
             "latency_ms": self.latency_ms,
             "notes": list(self.notes),

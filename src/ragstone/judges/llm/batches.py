@@ -171,7 +171,7 @@ class BatchApi(ABC):
 
     @abstractmethod
     def read(self, line: bytes) -> tuple[str, bytes | CallError]:
-        """Return the request's id, and its reply or error; a ValidationError if it is no result."""
+        """Return the request's id, and its reply or error; a ValidationError if it is not a result."""
 
     async def find(self, record: Record, others: Collection[str | None]) -> str | None:
         path, match = "batches?limit=100", None
@@ -373,7 +373,7 @@ class BatchRun:
 class BatchQueue:
     """The batches of one judge: `send` returns a reply that was collected, or it is requested.
 
-    A request is recognized by its content. `vote` tells judges with the same model apart.
+    A request is recognized by its content. `vote` distinguishes judges with the same model.
     """
 
     def __init__(self, api: BatchApi, judge: str, identity: str, vote: int, run: BatchRun) -> None:
@@ -469,7 +469,7 @@ class BatchQueue:
             record.status = str(error)
 
     def _drop(self, record: Record) -> None:
-        """Forget a batch whose requests nobody has tried."""
+        """Forget a batch whose requests were never tried."""
         record.path.unlink()
         self._batches.remove(record)
 

@@ -85,7 +85,7 @@ def is_refusal(text: str) -> bool:
 
 @dataclass(frozen=True)
 class RawReply:
-    """A reply as the model wrote it, and the texts that it was shown: repeating one is no reply."""
+    """A reply as the model wrote it, and the texts that it was shown: repeating one is not a reply."""
 
     text: str
     shown: Sequence[str] = ()
