@@ -578,7 +578,7 @@ async def test_concurrent_calls_wait_for_each_other_and_never_exceed_the_budget(
     assert (most, len(paid)) == (3, 12)  # after 12 calls, $0.28 is left
     assert budget.cost == pytest.approx(sum(paid))
     assert {str(each)[-60:] for each in found if each} == {
-        "$0.2800 is left, and it may cost $0.3000 with this --max-tokens"[-60:]
+        "$0.2800 is left, and it may cost $0.3000 with this max_tokens"[-60:]
     }
 
 

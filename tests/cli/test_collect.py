@@ -110,6 +110,14 @@ def test_a_call_that_failed_is_saved_and_fails_when_it_is_judged(ragstone, tmp_p
     assert "out of order" in said.err
 
 
+def test_answers_that_were_saved_are_not_replaced(ragstone, failing, tmp_path) -> None:
+    data = rows(tmp_path / "a.jsonl", "p")
+    (tmp_path / "o.jsonl").write_text("precious")
+    said = ragstone("collect", data, "--target", failing, "-o", "o.jsonl")
+    assert (said.code, "already exists" in said.err) == (2, True)
+    assert (tmp_path / "o.jsonl").read_text() == "precious"
+
+
 # Calls that failed by what another tool's file says: no score, and what helps.
 
 

@@ -474,3 +474,11 @@ def test_options_without_an_effect_are_reported(ragstone, tmp_path: Path) -> Non
     assert "no effect" not in ragstone(*run, "--concurrency", "8", "-t", "0").err, "the defaults"
     (tmp_path / "ragstone.yaml").write_text("threshold: 0.8\npolicy: ragas\njudge: openai:x\n")
     assert "no effect" not in ragstone(*run).err, "commands share a config file"
+
+
+def test_set_is_for_settings_without_an_option(planned: Planned) -> None:
+    assert planned("--model", "m", "--set", "temperature=0.7").temperature == 0.7
+    with pytest.raises(UsageError, match="--set max_cost: use its own option, --max-cost"):
+        planned("--model", "m", "--set", "max_cost=1")
+    with pytest.raises(UsageError, match="there is no setting named 'temprature'"):
+        planned("--model", "m", "--set", "temprature=1")

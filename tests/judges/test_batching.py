@@ -400,7 +400,7 @@ async def test_texts_too_long_to_be_rated_together_are_not_rated(texts: dict[str
     assert (failure.cause, failure.attempts, failure.usage) == (Cause.TRUNCATED, 0, Usage())
     assert "about 60" in failure.message
     assert "the context window of 1,000" in failure.message
-    assert "--context-window" in failure.message
+    assert "context_window" in failure.message
     assert judge.asked == []
 
 

@@ -157,7 +157,7 @@ def test_few_labels_old_labels_and_new_confidences_decide_no_gate() -> None:
     assert "19 labelled rows, and gates need 20" in corrected(few, run()).problem
     calibrated = run().calibrate(labels(70), "mine")
     old = run(plan={"max_age": 5, "cluster": "id"})
-    assert "over 5 days before the run (--max-age)" in corrected(calibrated, old).problem
+    assert "over 5 days before the run (max_age)" in corrected(calibrated, old).problem
     assert corrected(calibrated, run(plan={"max_age": 30, "cluster": "id"})).problem is None
     unlike = Runs.of({NAME: scores([0.02] * 50 + [0.8] * 50)}, judge_setups={NAME: "setup"})
     found = corrected(calibrated, unlike)

@@ -120,7 +120,7 @@ class Budget:
                 return False
             self._too_little = (
                 f"the budget of ${self.max_cost:g} (--max-cost) is too small for another call: "
-                f"${left:.4f} is left, and it may cost ${cost:.4f} with this --max-tokens"
+                f"${left:.4f} is left, and it may cost ${cost:.4f} with this max_tokens"
             )
             self.check()
         self.calls += 1

@@ -290,10 +290,13 @@ def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
 
 
 def typed_settings(given: Given) -> dict[str, object]:
-    found: dict[str, object] = settings_of(pairs_of(given.get("set_", ()), "--set"))
-    if twice := [name for name in found if given.get(name) not in (None, (), {})]:
-        raise UsageError(f"--set {twice[0]}: it also has an option here; use one of them")
-    found |= {name: given[name] for name in Plan.model_fields.keys() & given.keys()}
+    others = settings_of(pairs_of(given.get("set_", ()), "--set"))
+    for name in others:
+        if SETTINGS[name].option:
+            raise UsageError(f"--set {name}: use its own option, {SETTINGS[name].flags[-1]}")
+    found: dict[str, object] = {
+        name: given[name] for name in Plan.model_fields.keys() & given.keys()
+    }
     if "metrics" in given:
         found["metrics"] = metric_names(given["metrics"])
     if "judge" in given:
@@ -310,7 +313,7 @@ def typed_settings(given: Given) -> dict[str, object]:
     found["gates"] = tuple(
         gate(text, *demand) for name, demand in FLAGS.items() for text in given.get(name, ())
     )
-    return {name: value for name, value in found.items() if value not in (None, (), {})}
+    return others | {name: value for name, value in found.items() if value not in (None, (), {})}
 
 
 def explicit_settings(given: Given) -> dict[str, str]:

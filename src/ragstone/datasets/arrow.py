@@ -76,7 +76,7 @@ def _scanned(path: Path) -> "LazyFrame":
     return scan(glob.escape(str(path)), hive_partitioning=False)
 
 
-def _unpacked_size(path: Path) -> int:
+def unpacked_size(path: Path) -> int:
     """Polars does not report it, and the list of one row may unpack to gigabytes."""
     if path.suffix.lower() != ".parquet":
         import polars  # an extra, and slow to import
@@ -169,7 +169,7 @@ class ColumnRows(FileRows):
         place = unpacked = 0
         for number, path in enumerate(self._files):
             with column_errors(path.name):
-                unpacked += 0 if _is_stream(path) else _unpacked_size(path)
+                unpacked += 0 if _is_stream(path) else unpacked_size(path)
             if unpacked > self._limit:
                 raise self._too_large(self._limit)
             first, rows, more = 0, FIRST, True

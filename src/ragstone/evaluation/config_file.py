@@ -69,10 +69,14 @@ def settings_of(values: Mapping[str, object]) -> dict[str, object]:
     fields: dict[str, object] = {}
     for key, value in values.items():
         name = OTHER_KEYS.get(key, key)
+        if key in KEYS and name not in Plan.model_fields:
+            raise UsageError(f"{key} cannot be set in this way; it has an argument of its own")
         if name not in Plan.model_fields:
             raise UnknownNameError("setting", key, [each for each in KEYS if each in SETTINGS])
         if name in fields:
             raise UsageError(f"{key} is set twice, also by another name; remove one")
+        if name == "metrics" and isinstance(value, str):
+            value = metric_names([value])
         is_model = key in ("model", "embedding_model") and isinstance(value, str)
         fields[name] = model_names(str(value)) if is_model else value
     return fields

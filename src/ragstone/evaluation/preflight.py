@@ -121,8 +121,11 @@ class Preflight:
         notices = tuple(f"Not run: {line}" for line in join_by_reason(hinted))
         return cls(ready, refused, frozenset(wanted) & gives, notices, doubtful)
 
-    def check(self, requested: Sequence[Metric], plan: Plan) -> None:
-        """Raise a UsageError if a metric that is requested by name cannot run, or none can."""
+    def check(self, metrics: Sequence[Metric], plan: Plan) -> None:
+        """Raise a UsageError if none of a plan's metrics can run, or not one requested by name."""
+        by_name = [name for name in plan.metrics if name not in GROUPS]
+        all_by_name = len(by_name) == len(plan.metrics)
+        requested = metrics if all_by_name else select(by_name, **plan.parameters)
         for hint in self.doubtful.values():  # rather than replace what the file may contain
             raise UsageError(f"{hint}, or name the system to call with --api-url or --target")
         names = set(map(str, requested)) if self.metrics else self.refused.keys()

@@ -59,7 +59,7 @@ from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.factory import LEAST, REPLIES, make_judge
 from ragstone.judges.llm.batches import BatchRun
 from ragstone.judges.llm.model import UNTRACED, RowScorer, Tracing
-from ragstone.metrics import GROUPS, Metric, load_plugin, select
+from ragstone.metrics import Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.grouping import INDEPENDENT
 from ragstone.results.run import Run, RunInterruptedError
@@ -446,10 +446,7 @@ class Evaluation:
 
         target, every = _target_of(options, plan, dataset, metrics)
         ready = Preflight.compare(metrics, dataset, judge=judge, target=target, every=every)
-        named_metrics = [name for name in plan.metrics if name not in GROUPS]
-        several = len(named_metrics) < len(plan.metrics)
-        requested = select(named_metrics, **plan.parameters) if several else metrics
-        ready.check(requested, plan)
+        ready.check(metrics, plan)
         target = target if ready.wanted else None
         if target is not None:
             target.check(dataset.samples)

@@ -129,7 +129,7 @@ class SplitJudge(JudgeWrapper):
                 message = (
                     f"the texts to rate take about {tokens:,} tokens, more than half of the "
                     f"context window of {self._context_window:,}, and ratings cannot be split; no "
-                    "call was made. If the model has a larger window, set --context-window; "
+                    "call was made. If the model has a larger window, set context_window; "
                     "otherwise use fewer or shorter contexts"
                 )
                 raise JudgeFailureError(Failure(Cause.TRUNCATED, message, attempts=0))

@@ -120,5 +120,5 @@ def check_model(name: str) -> None:
     for option in JudgeSpec.of(name).options:
         raise UsageError(
             f"--judge {name}: options such as {option}= are for local judges; LLMs have "
-            "settings, such as --temperature or --cascade-threshold"
+            "settings, such as temperature or cascade_threshold"
         )

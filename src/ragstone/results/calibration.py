@@ -286,8 +286,8 @@ class Calibration(FrozenModel):
             if calibrated.of == "claims" and not (fits and metric not in unclaimed):
                 raise UsageError(
                     f"{metric} cannot be calibrated with labels of claims, because its policy does "
-                    f"not score the share of supported claims; `ragstone rescore {manifest.run_id} "
-                    "--policy strict` makes a run that can be labelled"
+                    "not score the share of supported claims; `ragstone runs rescore "
+                    f"{manifest.run_id} --policy strict` makes a run that can be labelled"
                 )
             found[metric] = calibrated
         if not found:
@@ -358,7 +358,7 @@ class Calibration(FrozenModel):
             return f"it has {rows}, and gates need {MIN_ROWS}; label more"
         if days is not None and manifest.started_at - found.labelled_at > timedelta(days=days):
             day = f"{found.labelled_at:%Y-%m-%d}"
-            why = f"its newest label is of {day}, over {days} days before the run (--max-age)"
+            why = f"its newest label is of {day}, over {days} days before the run (max_age)"
             return f"{why}; label rows of this run"
         supports = [row.support for row in found.rows if row.support is not None]
         if whole.size and supports:

@@ -13,7 +13,7 @@ from ragstone.results.stats.intervals import FEW, effective
 from ragstone.types.sample import Context, Tags
 
 INDEPENDENT = "id"
-"""The value of `--cluster` for which every row is a group of its own."""
+"""The value of the setting `cluster` for which every row is a group of its own."""
 SOURCES = frozenset(
     "source sources sourceid sourcefile sourcefiles document documents documentid doc docid".split()
 )

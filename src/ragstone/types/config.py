@@ -168,7 +168,7 @@ class ClaimPlan(FrozenModel):
         "Claims and verdicts",
         STRICT.name,
         description=f"How verdicts become a score: {', '.join(POLICIES)}. "
-        "`ragstone policies` shows what each one does.",
+        "`ragstone metrics --policies` shows what each one does.",
         common=True,
     )
     verify: Literal["batch", "each", "truths"] = _setting("Claims and verdicts", "batch")
@@ -410,7 +410,7 @@ _ARGUMENTS = {
     "--fresh": "fresh=True",
     "--no-store": "store=None",
     "--judge offline": "judge='offline'",
-    "--api-url URL or --target": "target",
+    **dict.fromkeys(("--api-url URL or --target", "--api-url or --target"), "target"),
     "--retry-failed": "retry_failed=True",
     **{
         flag: f"{name}={'no-' not in flag}" if "/--no-" in setting.flags[0] else name
@@ -423,7 +423,7 @@ _OPTION = re.compile(
     r"""(?P<quoted>(?<!\w)'[^'\n]*'(?!\w)|"[^"\n]*"|`[^`\n]*`)
     |--map\ (?P<field>\w+)=(?P<mark>'?)(?P<column>.+?)(?P=mark)(?=\??(?:[;:]|$|\ \())
     |--store\ (?P<place>[^\s;,]*[./:][^\s;,]*[\w/])
-    |--api-url\ URL\ or\ --target|--judge\ offline\b|--[a-z][a-z-]*""",
+    |--api-url\ (?:URL\ )?or\ --target|--judge\ offline\b|--[a-z][a-z-]*""",
     re.MULTILINE | re.VERBOSE,
 )
 

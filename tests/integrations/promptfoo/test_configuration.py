@@ -222,7 +222,7 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
         ({"tests": [{"vars": {"query": "{{env.X}}"}}]}, "the var query is a template or a file"),
         (
             {"tests": [TEST, {**TEST, "assert": [{"type": "answer-relevance"}]}]},
-            "test 2 does not assert the same as test 1, but a run scores all tests alike",
+            "test 2 does not assert the same as test 1, but a run scores all tests in one way",
         ),
         (asserting({"type": "not-context-faithfulness"}), "does not negate this type"),
         (asserting({"type": "contains", "value": "x"}), "none of the assertions can be scored"),

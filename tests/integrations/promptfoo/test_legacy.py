@@ -164,7 +164,7 @@ async def test_a_reply_cut_by_the_token_limit_is_no_answer(
         outcome = await outcome_of(judge, question)
     assert isinstance(outcome, Failure)
     assert (outcome.cause, outcome.raw) == (Cause.TRUNCATED, text)
-    assert "increase it with --max-tokens" in outcome.message
+    assert "increase max_tokens" in outcome.message
 
 
 def test_the_room_of_a_reply_is_part_of_who_answers() -> None:

@@ -146,7 +146,7 @@ def noise(**given: Any) -> None:
     """Measure the judge's noise: judge rows of a stored RUN several times.
 
     The variance of the scores is split into that between rows, which more questions reduce, and
-    that between judgments of one row, which `--votes` reduces. `ragstone plan --like RUN` uses it.
+    that between judgments of one row, which more votes reduce. `ragstone plan --like RUN` uses it.
 
     \b
     ragstone judge noise last --dry-run

@@ -150,7 +150,7 @@ def _print(
         people = "measured"
         if any(size.correlation_with_people is None for size in judged):
             people = f"assumed to be {HUMAN_CORRELATION} with fewer than {MIN_ROWS} labelled"
-        lines.append(f"judgments: of each response (--votes); {noise}.")
+        lines.append(f"judgments: of each response (votes); {noise}.")
         lines.append(
             "labels: questions whose responses people label in both runs, if the corrected "
             f"difference has to show it; the correlation of judge and people is {people}."

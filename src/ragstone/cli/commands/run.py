@@ -45,8 +45,8 @@ from ragstone.cli.options import (
     with_correction,
 )
 from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
-from ragstone.errors import BatchPendingError, Cause, UsageError
-from ragstone.evaluation.config_file import Config
+from ragstone.errors import BatchPendingError, Cause, RagstoneError, UsageError
+from ragstone.evaluation.config_file import FILE, Config, read_config
 from ragstone.evaluation.recorder import RunChangedError
 from ragstone.evaluation.runner import Evaluation
 from ragstone.integrations.promptfoo import RAGAS
@@ -176,6 +176,8 @@ def run_evaluation(given: Given) -> int:
     tests = read_configuration(data) if is_configuration(data) else None
     if tests is None:
         plan = plan_of(given, config)
+        if given.get("collects"):  # the answers are judged later
+            plan = plan.model_copy(update={"gates": ()})
     else:
         tests, plan = limit_tests(tests, _plan_of_tests(tests, Path(data).name, given, config))
     outputs.check(data, *files_read(given, config, plan))
@@ -268,7 +270,9 @@ def evaluated(
     code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
     if (run.partial or run.stopped) and run.rows and "store" in storing:
         run_id = run.manifest.run_id
-        shown = load("store.errors").display_name(str(storing["store"]))
+        shown = load("store.errors").display_name(
+            getattr(storing["store"], "name", None) or str(storing["store"])
+        )
         place = f" --store {shown}" if is_store_typed() else ""
         how = "the same command" if tests else f"`ragstone resume{place}`"
         retry = ""
@@ -343,7 +347,12 @@ def resume(**given: Any) -> None:
 def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
     run_id, retries = info.id, given["retry_failed"]
     outputs = outputs_of(given, stored=info.manifest.reports)
-    outputs.check(*store_files(given["store"]))
+    try:
+        outputs.check(*store_files(given["store"]))
+    except UsageError as error:
+        raise RunChangedError(
+            f"run {run_id}: {error}; its first command named this file, so name another one"
+        ) from error
     if info.ranked:
         raise UsageError(
             f"run {run_id} contains the scores of a ranking file and is complete; "
@@ -394,7 +403,7 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
             choices=["chat", "search"],
             default="chat",
         ),
-        option("--k", "Number of results to request.", least=1, default=5),
+        option("-k --k", "Number of results to request.", least=1, default=5),
         option("-o --output", "The .jsonl file to write.  [default: in ./responses/]", path="FILE"),
     ],
 )
@@ -416,4 +425,23 @@ def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path
     rows = output or Path("responses") / f"{mode}_responses_k{k}_{now:%Y%m%d_%H%M%S}.jsonl"
     metrics = "all_generation" if mode == "chat" else "all_retrieval"
     words = ["--metric", metrics, "--k", str(k), "--judge", "offline", "--no-export"]
-    command.main([data, *options, *words, "--rows", str(rows)], standalone_mode=False)
+    with command.make_context("run", [data, *options, *words, "--rows", str(rows)]) as context:
+        given = context.params
+        file = given["config"] or FILE
+        settings = read_config(file).settings if Path(file).is_file() else {}
+        if given["target"] is None and "target" not in settings:
+            given["api_url"] = given["api_url"] or DEFAULT_API
+        if rows.exists() and not given["fresh"] and not _has_unfinished(given["store"]):
+            raise UsageError(
+                f"{rows} already exists; choose another file with -o, or replace it with --fresh"
+            )
+        sys.exit(run_evaluation({**given, "collects": True}))
+
+
+def _has_unfinished(place: str | None) -> bool:
+    """Whether the last run may be continued, which writes the same file."""
+    try:
+        with open_store(place, reading=True) as store:
+            return any(not info.finished for info in store.runs(limit=1))
+    except RagstoneError:
+        return False

@@ -19,6 +19,7 @@ from pydantic_core import from_json
 
 from ragstone._internal.files import check_file, unpacked_limit
 from ragstone._internal.text import listing, quoted
+from ragstone.datasets.arrow import unpacked_size
 from ragstone.datasets.frames import column_errors, text_size
 from ragstone.datasets.rankings import trec
 from ragstone.datasets.rankings.join import (
@@ -427,6 +428,8 @@ def _frame(
     scanned = pl.scan_parquet(path) if is_parquet else pl.scan_ipc(path)
     with column_errors(path.name):
         schema = scanned.collect_schema()
+        if is_parquet and unpacked_size(path) > limit:
+            raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
     if VALUE * len(schema) * _count(path, scanned) > limit:
         raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
     present = schema.names()

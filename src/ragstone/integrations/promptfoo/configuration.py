@@ -218,7 +218,7 @@ def _read(whole: Thing, name: str) -> Configuration:
         if test.asserted != first.asserted:
             raise UsageError(
                 f"{test.at} does not assert the same as {first.at}, but a run scores all tests "
-                "alike, with one judge; put the assertions with their thresholds and grading into "
+                "in one way, with one judge; put the assertions with their thresholds and grading into "
                 f"defaultTest, or {INSTEAD}"
             )
     requirements = _requirements(first, whole)

@@ -164,7 +164,7 @@ def _text(completion: Completion) -> str:
     if completion.refusal is not None:
         raise JudgeError(Cause.REFUSAL, f"the judge refused: {one_line(completion.refusal, 200)}")
     if completion.truncated:
-        cut = "the reply was cut off by the token limit; increase it with --max-tokens"
+        cut = "the reply was cut off by the token limit; increase max_tokens"
         raise JudgeError(Cause.TRUNCATED, cut)
     text: object = completion.text
     with suppress(ValueError, RecursionError):

@@ -171,7 +171,7 @@ class BatchApi(ABC):
 
     @abstractmethod
     def read(self, line: bytes) -> tuple[str, bytes | CallError]:
-        """Return the request's id, and its reply or error; a ValidationError if it is not a result."""
+        """Return the request's id, and its reply or error; a ValidationError if it has none."""
 
     async def find(self, record: Record, others: Collection[str | None]) -> str | None:
         path, match = "batches?limit=100", None

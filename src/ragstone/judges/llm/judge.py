@@ -172,7 +172,7 @@ class LlmJudge(Judge):
             message = f"the judge refused: {one_line(completion.refusal, 200)}"
         elif completion.truncated:
             cause = Cause.TRUNCATED
-            message = "the reply was cut off, usually by the token limit; increase --max-tokens"
+            message = "the reply was cut off, usually by the token limit; increase max_tokens"
         elif (length := len(completion.text)) > LONGEST_REPLY:  # parsing would block other calls
             cause = Cause.MALFORMED
             message = f"the reply has {length:,} characters; at most {LONGEST_REPLY:,} are read"

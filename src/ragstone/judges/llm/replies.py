@@ -85,7 +85,7 @@ def is_refusal(text: str) -> bool:
 
 @dataclass(frozen=True)
 class RawReply:
-    """A reply as the model wrote it, and the texts that it was shown: repeating one is not a reply."""
+    """A reply as the model wrote it, and the texts shown to it: repeating one is not a reply."""
 
     text: str
     shown: Sequence[str] = ()
@@ -201,7 +201,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant,
 
 
 # Plain text of promptfoo's older prompts, which its plan for RAGAS reads where JSON is missing.
-# Only the policy `promptfoo-plan` reads it, and not with `--strict-json`. Words around an answer
+# Only the policy `promptfoo-plan` reads it, and not with `strict_json`. Words around an answer
 # may change it, so a reply is read only if all its lines have one of the known forms.
 
 MARKER = "final verdict for each statement in order:"
