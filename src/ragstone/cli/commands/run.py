@@ -270,9 +270,9 @@ def evaluated(
     code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
     if (run.partial or run.stopped) and run.rows and "store" in storing:
         run_id = run.manifest.run_id
-        shown = load("store.errors").display_name(
-            getattr(storing["store"], "name", None) or str(storing["store"])
-        )
+        store = storing["store"]
+        name = str(getattr(store, "name", store))  # an open store, or its location
+        shown = load("store.errors").display_name(name)
         place = f" --store {shown}" if is_store_typed() else ""
         how = "the same command" if tests else f"`ragstone resume{place}`"
         retry = ""
@@ -428,7 +428,7 @@ def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path
     with command.make_context("run", [data, *options, *words, "--rows", str(rows)]) as context:
         given = context.params
         file = given["config"] or FILE
-        settings = read_config(file).settings if Path(file).is_file() else {}
+        settings = (read_config(file) if Path(file).is_file() else Config()).settings
         if given["target"] is None and "target" not in settings:
             given["api_url"] = given["api_url"] or DEFAULT_API
         if rows.exists() and not given["fresh"] and not _has_unfinished(given["store"]):

@@ -218,8 +218,8 @@ def _read(whole: Thing, name: str) -> Configuration:
         if test.asserted != first.asserted:
             raise UsageError(
                 f"{test.at} does not assert the same as {first.at}, but a run scores all tests "
-                "in one way, with one judge; put the assertions with their thresholds and grading into "
-                f"defaultTest, or {INSTEAD}"
+                "in one way, with one judge; put the assertions with their thresholds and grading "
+                f"into defaultTest, or {INSTEAD}"
             )
     requirements = _requirements(first, whole)
     types = {str(one.get("type")) for test in scored for one in test.assertions} - METRICS.keys()
