@@ -145,7 +145,7 @@ async def test_a_circle_leads_to_a_sample_of_b(browse: Browse, viewed: Viewed) -
     page = await browse(viewed.compared)
     await expect(page.locator("svg.forest")).to_have_count(3)
     await page.locator("svg.scatter a").first.click()
-    await expect(page).to_have_url(re.compile(rf"/runs/{viewed.b}#sample=\d+$"))
+    await expect(page).to_have_url(re.compile(rf"/runs/{viewed.b}\?row=\d+#sample=\d+$"))
     await expect(page.locator("#sample-title")).to_be_visible()
     await page.go_back()
     await expect(page).to_have_url(viewed.compared)

@@ -91,7 +91,10 @@ class Views:
         calibration = self._calibration or plan.calibration
         run = run.with_plan(plan.model_copy(update={"calibration": calibration}))
         running = info.id in running_runs(self._store)
-        context = page_context(run, SHOWN_ROWS)
+        asked = request.query_params.get("row", "")  # a link from a comparison
+        is_index = run.columns is None and asked.isascii() and asked.isdigit() and len(asked) < 10
+        row = self._store.row(info.id, int(asked)) if is_index else None
+        context = page_context(run, SHOWN_ROWS, also=row)
         return html_response("stored_run.html", tag=info.tag, running=running, **context)
 
     def compare(self, request: Request) -> Response:
@@ -111,7 +114,7 @@ class Views:
         def sample_url(row_of_a: int) -> str:
             position, rows = in_b[row_of_a], run_b.rows
             index = rows.index_at(position) if isinstance(rows, StoredRows) else position
-            return f"{page}#sample={index}"
+            return f"{page}?row={index}#sample={index}"
 
         scatters: dict[str, Markup] = {}
         for change in comparison.metric_changes:

@@ -6,6 +6,7 @@ import math
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -90,9 +91,13 @@ def write_page(path: Path, template: str, **context: object) -> None:
         stream.writelines(_environment().get_template(template).generate(context))
 
 
-def page_context(run: Run, max_rows: int | None = None) -> dict[str, object]:
-    """Return what the page of a run shows; if it has more rows, only the worst of them."""
+def page_context(
+    run: Run, max_rows: int | None = None, *, also: Row | None = None
+) -> dict[str, object]:
+    """Return what the page of a run shows; if it has more rows, the worst of them, and `also`."""
     shown, notice = excerpt(run, max_rows)
+    if also is not None and all(row.index != also.index for row in shown.rows):
+        shown = replace(shown, rows=[*shown.rows, also])
     return {"run": summarize_run(run), "blocks": embed_samples(shown), "left_out": notice}
 
 
