@@ -36,7 +36,7 @@ from ragstone.evaluation.runner import plan_of as plan_of_options
 from ragstone.integrations.pytest import SKIPPED
 from ragstone.judges.base import Judge, JudgeWrapper, reply_of
 from ragstone.judges.embeddings import compare_texts
-from ragstone.judges.factory import LEAST, REPLIES, make_judge
+from ragstone.judges.factory import LEAST, REPLIES, make_judge, reads_text
 from ragstone.judges.offline import OfflineJudge
 from ragstone.metrics import GROUPS, load_plugin, select
 from ragstone.metrics.claim_checks import Check
@@ -374,7 +374,7 @@ class SharedJudge(JudgeWrapper):
         return await reply_of(self.judge, question)
 
 
-JUDGE_FIELDS = {*JudgePlan.model_fields, "concurrency", "timeout", "retries"}
+JUDGE_FIELDS = {*JudgePlan.model_fields, "policy", "concurrency", "timeout", "retries"}
 """Fields of a plan that decide which judge is made."""
 
 
@@ -544,7 +544,7 @@ class RagSession:
 
     def _named(self, plan: Plan) -> Judge:
         __tracebackhide__ = True
-        key = plan.model_dump_json(include=JUDGE_FIELDS)
+        key = f"{reads_text(plan)} {plan.model_dump_json(include=JUDGE_FIELDS)}"
         with self._lock:
             if key not in self._made:
                 make_judge(plan, guess=LEAST)  # a dry run checks the name only
