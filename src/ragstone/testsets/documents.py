@@ -279,7 +279,7 @@ def _html(file: File) -> str:
     page = parser.close()
     for error in parser.feed_error_log.filter_from_fatals():  # all that follows is dropped
         seen = f"invalid HTML: {error.message.partition(',')[0]}"
-        raise InputError(file.name, [Problem(seen, row=error.line, unit="line")])
+        raise InputError(file.name, [Problem(seen, row=cast("int", error.line), unit="line")])
     if page is None:  # nothing but a comment or a document type
         return ""
     strip_elements(page, *_HIDDEN, with_tail=False)
