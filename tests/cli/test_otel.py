@@ -167,6 +167,17 @@ def test_without_an_endpoint_nothing_is_run(ragstone, rows: str, tmp_path: Path)
     assert not (tmp_path / ".ragstone").exists()
 
 
+@pytest.mark.parametrize("kind", ["TRACES", "LOGS"])
+def test_only_what_has_an_endpoint_is_sent(
+    ragstone, rows: str, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    path = f"/v1/{kind.lower()}"
+    monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT", receiver.url + path)
+    said = ragstone("run", rows, "-m", "faithfulness", "--no-export", "--otel")
+    assert said.code == 0, said.err
+    assert set(receiver.paths) == {path}
+
+
 def test_another_protocol_is_refused(
     ragstone, rows: str, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

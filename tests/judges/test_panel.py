@@ -265,6 +265,17 @@ def test_a_member_without_identity_hides_no_other_set_up_and_lets_nothing_be_kep
     assert panel("b", "a").identity("verify_claims") is not None
 
 
+def test_replies_are_kept_by_the_members_identities_not_their_set_up() -> None:
+    class Recorded(ScriptedJudge):
+        def setup(self, kind: str) -> str:
+            return f"recorded {kind}"
+
+    one, other = (PanelJudge([Recorded({}, identity=name)]) for name in "ab")
+    assert one.identity("verify_claims") == '["a"]'
+    assert other.identity("verify_claims") == '["b"]'
+    assert one.setup("verify_claims") == other.setup("verify_claims")
+
+
 def test_a_panel_of_nobody_is_refused() -> None:
     with pytest.raises(UsageError, match="no judges"):
         PanelJudge([])

@@ -202,9 +202,24 @@ def test_the_text_at_a_place_is_always_that_of_the_chunk(text: str, words: int):
 
 
 def test_markup_that_is_cut_off_takes_no_time(tmp_path: Path):
-    for text in ("<!--", "<a ", "<", '<a b="', "<![", "<?", "</", "<script>", "<div>"):
+    for text in ("<!--", "<a ", "<", '<a b="', "<![", "<?", "</", "<script>"):
         (tmp_path / "a.html").write_text("<p>Seen." + text * 50_000)
         assert "Seen" in read_documents(tmp_path / "a.html").chunks[0].text, text
+
+
+def test_a_page_nested_too_deeply_is_refused_not_cut_off(tmp_path: Path):
+    for depth in (1000, 50_000):
+        (tmp_path / "a.html").write_text(
+            f"<p>Seen.\n{'<div>' * depth}In{'</div>' * depth}<p>After."
+        )
+        if depth == 1000:
+            assert (
+                read_documents(tmp_path).documents["a.html"].text.split()
+                == "Seen. In After.".split()
+            )
+        else:
+            with pytest.raises(InputError, match=r"a\.html: line 2: invalid HTML: Excessive depth"):
+                read_documents(tmp_path)
 
 
 def test_a_page_without_text_is_skipped(tmp_path: Path):

@@ -296,6 +296,7 @@ def _evaluated_span(sample: Sample) -> "Context | None":
 # Exporting from the command line: to the endpoint that the user names, or not at all.
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+TRACES, LOGS = (f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT" for kind in ("TRACES", "LOGS"))
 PROTOCOLS = [f"OTEL_EXPORTER_OTLP_{kind}PROTOCOL" for kind in ("TRACES_", "LOGS_", "")]
 PROTOCOL = "http/protobuf"
 
@@ -307,6 +308,13 @@ def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None
     Existing providers, as from `opentelemetry-instrument`, are used unchanged.
     """
     try:
+        from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
+    except ImportError as error:
+        raise UsageError(NEEDS) from error
+    if not isinstance(get_tracer_provider(), ProxyTracerProvider):
+        yield OpenTelemetry()
+        return
+    try:
         from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk._logs import LoggerProvider
@@ -314,13 +322,10 @@ def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
-        from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
     except ImportError as error:
         raise UsageError(NEEDS) from error
-    if not isinstance(get_tracer_provider(), ProxyTracerProvider):
-        yield OpenTelemetry()
-        return
-    if not environ.get(ENDPOINT, "").strip():
+    places = {name for name in (ENDPOINT, TRACES, LOGS) if environ.get(name, "").strip()}
+    if not places:
         raise UsageError(f"--otel needs an endpoint: set {ENDPOINT}, such as http://localhost:4318")
     for name in PROTOCOLS:
         if (protocol := environ.get(name, "").strip() or PROTOCOL) != PROTOCOL:
@@ -332,8 +337,10 @@ def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None
     resource = Resource.create({} if named else {"service.name": "ragstone"})
     spans = TracerProvider(resource=resource, shutdown_on_exit=False)
     events = LoggerProvider(resource=resource, shutdown_on_exit=False)
-    spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    events.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
+    if places & {ENDPOINT, TRACES}:
+        spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    if places & {ENDPOINT, LOGS}:
+        events.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
     try:
         yield OpenTelemetry(spans, events)
     finally:

@@ -1,6 +1,7 @@
 """make_judge: the judge of a plan, which makes no calls in a dry run."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -54,6 +55,14 @@ from ragstone.types.config import Plan
 from ragstone.types.reply import Reply, Usage
 
 T = TypeVar("T")
+
+_LEGACY = re.compile(r"(:|policy *= *)promptfoo-plan\b")
+
+
+def reads_text(plan: Plan) -> bool:
+    """Return whether the policy of a plan, or of one of its metrics, reads replies as text."""
+    named = any(map(_LEGACY.search, (f":{plan.policy}", *plan.metrics)))
+    return named and not plan.strict_json
 
 
 @dataclass(frozen=True)
@@ -335,7 +344,7 @@ class _Maker:
         return LlmJudge(
             llm,
             prompts={kind: Prompt.read(kind, Path(file)) for kind, file in plan.prompts.items()},
-            legacy_text=plan.policy == "promptfoo-plan" and not plan.strict_json,
+            legacy_text=reads_text(plan),
             max_tokens=plan.max_tokens,
             price=price,
             budget=self.budget,

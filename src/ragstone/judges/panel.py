@@ -146,6 +146,10 @@ class PanelJudge(MultiJudge):
         found = self.setups(kind)
         return json.dumps(found) if found else None
 
+    def identity(self, kind: str) -> str | None:
+        found = [judge.identity(kind) for judge in self.judges]
+        return json.dumps(found) if all(found) else None
+
     async def answer(self, question: Question[T]) -> Reply[T]:
         outcomes: list[Outcome[T]] = []
         if question.kind not in VOTED.split():

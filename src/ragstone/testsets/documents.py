@@ -277,6 +277,9 @@ def _html(file: File) -> str:
     parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     parser.feed(source.encode())
     page = parser.close()
+    for error in parser.feed_error_log.filter_from_fatals():  # all that follows is dropped
+        seen = f"invalid HTML: {error.message.partition(',')[0]}"
+        raise InputError(file.name, [Problem(seen, row=cast("int", error.line), unit="line")])
     if page is None:  # nothing but a comment or a document type
         return ""
     strip_elements(page, *_HIDDEN, with_tail=False)

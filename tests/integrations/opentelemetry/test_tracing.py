@@ -1,4 +1,5 @@
 import json
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -18,6 +19,13 @@ def test_a_provider_that_is_set_up_is_used_and_left_as_it_is(kept) -> None:
     with trace.get_tracer("host").start_as_current_span("afterwards"):
         pass
     assert [span.name for span in kept.spans][-2:] == ["ragstone sample", "afterwards"]
+
+
+@pytest.mark.usefixtures("of_the_program")
+def test_a_provider_that_is_set_up_needs_no_exporters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+    with exporting({}):
+        pass
 
 
 def test_nothing_is_exported_where_no_endpoint_is_named() -> None:

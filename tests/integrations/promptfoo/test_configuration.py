@@ -472,6 +472,12 @@ def test_wrong_settings_are_errors_that_name_the_nearest_key(read, config, said:
     assert said in str(refused.value)
 
 
+def test_json_nested_too_deeply_is_invalid_json(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text('{"tests": ' + "[" * 100_000)
+    with pytest.raises(InputError, match="invalid JSON: "):
+        read_configuration(tmp_path / "c.json")
+
+
 def test_all_problems_of_a_configuration_are_listed(read) -> None:
     wrong = {**FAITHFUL, "treshold": 1, "grading": {"useRagas": "true"}}
     with pytest.raises(InputError) as refused:

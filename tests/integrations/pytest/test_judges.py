@@ -320,3 +320,33 @@ def test_a_judge_that_exits_or_skips_fails_the_test(project: Any) -> None:
     assert [outcome for outcome, _ in ran.outcomes.values()] == ["failure"] * 3
     for name in ("SystemExit", "Skipped", "KeyError"):
         assert f"faithfulness has no score, error in the judge: the judge raised {name}" in ran.text
+
+
+READS_TEXT = """
+from ragstone.integrations.pytest.plugin import assert_sample
+
+CLAIM = "The case is made of ash wood."
+SAMPLE = {"query": "Q?", "response": CLAIM, "contexts": [CLAIM]}
+
+def test_json():
+    assert_sample(SAMPLE, {"faithfulness": 1.0})
+
+def test_text():
+    assert_sample(SAMPLE, {METRIC}, {OPTION})
+"""
+
+
+@pytest.mark.parametrize(
+    ("metric", "option"),
+    [("faithfulness", "policy='promptfoo-plan'"), ("faithfulness:promptfoo-plan", "")],
+)
+def test_a_judge_that_reads_text_is_another(
+    project: Any, model: Any, metric: str, option: str
+) -> None:
+    thresholds = f"{{'{metric}': 1.0}}"
+    project.write(
+        "test_it.py", READS_TEXT.replace("{METRIC}", thresholds).replace("{OPTION}", option)
+    )
+    ran = project.run(**model.environment)
+    assert ran.code == 0, ran.text
+    assert model.calls == 6  # the replies of one are not kept for the other

@@ -453,19 +453,25 @@ async def test_plain_text_is_read_only_as_legacy_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "strict", "read"),
-    [(None, False, False), ("promptfoo-plan", False, True), ("promptfoo-plan", True, False)],
+    ("named", "strict", "read"),
+    [
+        ({}, False, False),
+        ({"policy": "promptfoo-plan"}, False, True),
+        ({"policy": "promptfoo-plan"}, True, False),
+        ({"metrics": ("faithfulness", "faithfulness:promptfoo-plan")}, False, True),
+        ({"metrics": ("faithfulness,policy=promptfoo-plan",)}, False, True),
+        ({"metrics": ("faithfulness:promptfoo-plan",)}, True, False),
+    ],
 )
 async def test_only_promptfoos_plan_reads_legacy_text_and_not_with_strict_json(
-    judge_server, kit, preset: str | None, strict: bool, read: bool
+    judge_server, kit, named: dict[str, object], strict: bool, read: bool
 ) -> None:
     async def say(asked, _):
         return kit.chat("Final verdict for each statement in order: Yes. No.")
 
     judge_server.fault = say
     plan = Plan(
-        judge="openai:m", base_url=judge_server.url, cache=False, strict_json=strict,
-        policy=preset or "strict",
+        judge="openai:m", base_url=judge_server.url, cache=False, strict_json=strict, **named
     )  # fmt: skip
     async with make_judge(plan) as judge:
         if read:

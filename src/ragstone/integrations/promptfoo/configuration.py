@@ -198,11 +198,11 @@ def _parse(file: File) -> object:
         raise UsageError(f"{file.name}: a configuration must be YAML or JSON; {INSTEAD}")
     text, is_json = file.text(), file.suffix == ".json"
     try:
+        if is_json:
+            return cast("object", json.loads(text))
         with yaml_errors(file.name):
-            if is_json:
-                return cast("object", json.loads(text))
             return cast("object", yaml.load(text, Loader=Loader))  # noqa: S506 - a SafeLoader
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         kind = "JSON" if is_json else "YAML"
         raise InputError(file.name, [Problem(f"invalid {kind}: {error}")]) from error
 

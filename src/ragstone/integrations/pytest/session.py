@@ -36,7 +36,7 @@ from ragstone.evaluation.runner import plan_of as plan_of_options
 from ragstone.integrations.pytest import SKIPPED
 from ragstone.judges.base import Judge, JudgeWrapper, reply_of
 from ragstone.judges.embeddings import compare_texts
-from ragstone.judges.factory import LEAST, REPLIES, make_judge
+from ragstone.judges.factory import LEAST, REPLIES, make_judge, reads_text
 from ragstone.judges.offline import OfflineJudge
 from ragstone.metrics import GROUPS, load_plugin, select
 from ragstone.metrics.claim_checks import Check
@@ -44,7 +44,7 @@ from ragstone.reports.format import CAUSES, LABELS, decimal, dollars, interval
 from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
-from ragstone.types.config import SETTINGS, JudgePlan, Plan, Source
+from ragstone.types.config import SETTINGS, JudgePlan, Plan, Source, in_python
 from ragstone.types.gate import FLAGS, GateResult
 from ragstone.types.questions import Question
 from ragstone.types.reply import Reply, Usage
@@ -54,6 +54,13 @@ from ragstone.types.score import NOTHING, MetricInfo, Score, State
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+
+def in_tests(message: str) -> str:
+    """Replace command-line flags in a message by pytest options and keyword arguments."""
+    message = message.replace("--model or --judge", "--judge")
+    return in_python(re.sub(r"--(judge|base-url|max-calls|max-cost)\b", r"--rag-\1", message))
+
 
 # Marks as options: `rag`, `rag_dataset`, and metrics with their thresholds.
 
@@ -132,7 +139,7 @@ def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tup
     try:
         dataset = load(**{**given, "path": folder / given["path"]})
     except UsageError as error:
-        raise pytest.Collector.CollectError(f"rag_dataset: {error}") from None
+        raise pytest.Collector.CollectError(f"rag_dataset: {in_tests(str(error))}") from None
     # each row is a data set that knows which fields other rows have, and what failed
     known = dataset.contents.fields.union(chain.from_iterable(dataset.failures.values()))
     source = Source(name=dataset.source.name, rows=1, notes=dataset.source.notes)
@@ -374,7 +381,7 @@ class SharedJudge(JudgeWrapper):
         return await reply_of(self.judge, question)
 
 
-JUDGE_FIELDS = {*JudgePlan.model_fields, "concurrency", "timeout", "retries"}
+JUDGE_FIELDS = {*JudgePlan.model_fields, "policy", "concurrency", "timeout", "retries"}
 """Fields of a plan that decide which judge is made."""
 
 
@@ -393,7 +400,7 @@ FACTORY_ONLY = ("base_url", "embedding_model")
 
 
 def _short_traceback(function: Callable[P, T]) -> Callable[P, T]:
-    """Raise our own errors without internal frames."""
+    """Raise our own errors without internal frames, and with pytest's option names."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -401,6 +408,7 @@ def _short_traceback(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **kwargs)
         except RagstoneError as error:
+            error.args = (in_tests(str(error)),)
             raise error.with_traceback(None) from None
 
     return call
@@ -496,7 +504,7 @@ class RagSession:
         if run.counts.over_budget:
             reason = self._budget.spent or "the judge's own budget is spent"
             shared = "; each worker has its share of the limit" if self._is_worker else ""
-            spent = f"{SKIPPED}{reason}{shared}"
+            spent = f"{SKIPPED}{in_tests(reason)}{shared}"
         try:
             check(run, spent)
         except AssertionError:
@@ -544,7 +552,7 @@ class RagSession:
 
     def _named(self, plan: Plan) -> Judge:
         __tracebackhide__ = True
-        key = plan.model_dump_json(include=JUDGE_FIELDS)
+        key = f"{reads_text(plan)} {plan.model_dump_json(include=JUDGE_FIELDS)}"
         with self._lock:
             if key not in self._made:
                 make_judge(plan, guess=LEAST)  # a dry run checks the name only
@@ -553,7 +561,7 @@ class RagSession:
                 except UnknownNameError:
                     raise
                 except UsageError as error:  # its key, URL or extra is missing
-                    self._skip(str(error))
+                    self._skip(in_tests(str(error)))
                 self._made[key] = judge
             return self._made[key]
 
