@@ -44,13 +44,13 @@ def run(
     """Evaluate samples in batches, in an empty folder, without a store."""
     monkeypatch.chdir(tmp_path)
 
-    def evaluate(judge: str, rows: int = 6, **options: Any) -> Run:
+    def evaluate(judge: str, rows: int = 6, *, data: list | None = None, **options: Any) -> Run:
         given = {"base_url": url_of(judge, batch_server), "metrics": "faithfulness", "store": None}
         given["batch_api"] = True
         rare = {"reply_cache", "max_tokens", "votes", "temperature"} & options.keys()
         if rare:
             given["config"] = {name: options.pop(name) for name in rare}
-        return ragstone.evaluate(kit.samples(rows), judge=judge, **{**given, **options})
+        return ragstone.evaluate(data or kit.samples(rows), judge=judge, **{**given, **options})
 
     return evaluate
 
@@ -137,6 +137,12 @@ def test_the_same_question_of_several_rows_is_one_request(run, batch_server, kit
     found = ragstone.evaluate(data, metrics="faithfulness", store=None, **options)
     assert set(scores(found).values()) == {kit.right_score(1)}
     assert batch_server.sizes == [1, 1]
+
+
+def test_records_of_another_judge_do_not_tell_what_is_paid(run, finish):
+    assert finish(OPENAI).usage().calls == 12
+    (FOLDER / "0123456789abcdef-1000-t.json").write_text("{}")
+    assert run(OPENAI).usage().calls == 0
 
 
 def test_replies_that_cannot_be_used_are_requested_again_in_a_batch(

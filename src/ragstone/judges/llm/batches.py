@@ -327,11 +327,18 @@ class BatchRun:
     def __init__(self, cache: Path, budget: Budget, retries: int) -> None:
         self.cache, self.budget, self.retries = cache, budget, retries
         self.folder = cache.with_name("batches")
-        times = (path.name.split("-")[1] for path in self.folder.glob("*-*-*.json"))
-        self.began = min((float(at) for at in times if at.isdecimal()), default=inf)
         self.waiting: set[int] = set()
         self.lines: list[str] = []
         self.queues: list[BatchQueue] = []
+
+    @property
+    def began(self) -> float:
+        """The time of the oldest record of the judges so far; inf if there is none."""
+        paths = (
+            path for queue in self.queues for path in self.folder.glob(f"{queue.key}-*-*.json")
+        )
+        times = (path.name.split("-")[1] for path in paths)
+        return min((float(at) for at in times if at.isdecimal()), default=inf)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -378,7 +385,7 @@ class BatchQueue:
 
     def __init__(self, api: BatchApi, judge: str, identity: str, vote: int, run: BatchRun) -> None:
         self.api, self._judge, self._run = api, judge, run
-        self._key = sha256(f"{identity} {vote}".encode()).hexdigest()[:16]
+        self.key = sha256(f"{identity} {vote}".encode()).hexdigest()[:16]
         self._max_requests = api.max_requests
         self._batches: list[Record] = []
         self._tries = Counter[str]()
@@ -409,11 +416,11 @@ class BatchQueue:
         raise BatchPendingError(f"{self._judge} replies in a batch")
 
     def _cache_key(self, name: str) -> bytes:
-        return sha256(f"batch {self._key} {name}".encode()).digest()
+        return sha256(f"batch {self.key} {name}".encode()).digest()
 
     async def collect(self) -> None:
         """Read the records of this judge's batches, and store the replies of those that ended."""
-        for path in sorted(self._run.folder.glob(f"{self._key}-*.json")):
+        for path in sorted(self._run.folder.glob(f"{self.key}-*.json")):
             try:
                 record = Record.model_validate_json(path.read_bytes())
             except (OSError, ValidationError):  # a person changed it
@@ -543,7 +550,7 @@ class BatchQueue:
     async def _submit(self, requests: Mapping[str, bytes]) -> str:
         """Submit a batch. If no reply arrives, it is looked for before the next try."""
         now, token = time.time(), secrets.token_hex(16)
-        path = self._run.folder / f"{self._key}-{int(now)}-{token}.json"
+        path = self._run.folder / f"{self.key}-{int(now)}-{token}.json"
         names = list(requests)
         record = Record(path=path, judge=self._judge, token=token, at=now, requests=names)
         record.save()
