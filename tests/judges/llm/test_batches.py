@@ -139,6 +139,18 @@ def test_the_same_question_of_several_rows_is_one_request(run, batch_server, kit
     assert batch_server.sizes == [1, 1]
 
 
+@pytest.mark.parametrize("is_usable", [True, False])
+def test_a_reply_that_several_rows_read_is_paid_once(finish, batch_server, kit, is_usable):
+    data = [kit.samples(2)[1] | {"id": str(n)} for n in range(4)]
+    if not is_usable:
+        batch_server.answer = lambda _: "Well."
+    found = finish(OPENAI, data=data, concurrency=1, max_calls=3)
+    assert set(scores(found).values()) == {kit.right_score(1) if is_usable else Cause.MALFORMED}
+    assert found.usage().calls == 2
+    assert found.stopped is None
+    assert batch_server.sizes == [1, 1]
+
+
 def test_records_of_another_judge_do_not_tell_what_is_paid(run, finish):
     assert finish(OPENAI).usage().calls == 12
     (FOLDER / "0123456789abcdef-1000-t.json").write_text("{}")

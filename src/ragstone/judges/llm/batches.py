@@ -391,6 +391,7 @@ class BatchQueue:
         self._tries = Counter[str]()
         self._errors: dict[str, RequestError] = {}
         self._submitted: set[str] = set()
+        self._read: set[str] = set()  # whose replies were read, and counted
         self.awaited: dict[str, float] = {}  # in batches that have not ended: the highest costs
         self.open: dict[str, tuple[bytes, float]] = {}  # in no batch: with the content
         self.refusals: set[str] = set()  # the model may not know a parameter
@@ -402,7 +403,9 @@ class BatchQueue:
         name = sha256(content).hexdigest()[:32]
         tries = self._tries[name]
         if reply := await self._run.replies.find(self._cache_key(name)):
-            self._run.budget.calls += max(1, tries)
+            if name not in self._read:
+                self._read.add(name)
+                self._run.budget.calls += max(1, tries)
             return http.HttpReply(reply.value.encode(), 0.0, max(1, tries))
         most = PaidCall.of(self._run.budget).most
         error = self._errors.get(name)
