@@ -245,6 +245,19 @@ def test_limits_of_a_batch(finish, batch_server, kit, judge, monkeypatch):
     assert sum(batch_server.sizes) == 12
 
 
+@pytest.mark.parametrize("status", [404, 429])
+def test_after_an_error_that_stops_the_run_its_requests_are_submitted_again(
+    run, finish, batch_server, kit, status
+):
+    batch_server.fate = lambda batch, _: status if batch == 1 else None
+    with suppress(BatchPendingError):
+        run(OPENAI)
+    with pytest.raises(UsageError, match=f"returned {status}.*\n.*the run stops"):
+        run(OPENAI)
+    assert scores(finish(OPENAI)) == right(kit)
+    assert batch_server.sizes == [6, 6, 6]
+
+
 def test_failures_while_collecting_only_delay(finish, batch_server, kit, judge):
     seen = dict.fromkeys(("429", "500", "closed", "nonsense", "results"), 0)
 

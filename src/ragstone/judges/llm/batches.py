@@ -581,6 +581,15 @@ class BatchQueue:
             tries += 1
             await asyncio.sleep(min(LONGEST_BACKOFF, FIRST_BACKOFF * 2**tries))
 
+    def forgive(self, status: int | None) -> None:
+        """Forget errors that stop the run, so that the next command submits their requests."""
+        for record in self._batches:
+            errors = record.errors or {}
+            if failed := {name for name, error in errors.items() if error.status == status}:
+                record.errors = {name: errors[name] for name in errors.keys() - failed}
+                record.requests = [name for name in record.requests if name not in failed]
+                record.save()
+
     def forget(self) -> None:
         """Delete the records of collected batches: nothing is missing."""
         for record in self._batches:
