@@ -258,6 +258,26 @@ def test_after_an_error_that_stops_the_run_its_requests_are_submitted_again(
     assert batch_server.sizes == [6, 6, 6]
 
 
+def test_a_reply_that_could_not_be_used_is_not_kept_after_the_evaluation(
+    finish, batch_server, kit, judge
+):
+    answer, batch_server.answer = batch_server.answer, lambda _: "Well."
+    assert set(scores(finish(judge, rows=2)).values()) == {Cause.MALFORMED}
+    batch_server.answer = answer
+    found = finish(judge, rows=2)
+    assert scores(found) == right(kit, 2)
+    assert found.usage().calls == 4
+    assert batch_server.sizes == [2, 2, 2, 2]
+
+
+def test_an_evaluation_that_finishes_leaves_the_replies_of_another(run, finish, batch_server, kit):
+    with suppress(BatchPendingError):
+        run(OPENAI)
+    finish(OPENAI, data=kit.samples(8)[6:])
+    assert scores(finish(OPENAI)) == right(kit)
+    assert set(batch_server.submitted.values()) == {1}
+
+
 def test_failures_while_collecting_only_delay(finish, batch_server, kit, judge):
     seen = dict.fromkeys(("429", "500", "closed", "nonsense", "results"), 0)
 

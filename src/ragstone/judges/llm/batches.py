@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from io import BytesIO
@@ -61,6 +62,8 @@ CLOCKS = 600
 STORED_AT_ONCE = 1000
 NO_QUOTA = "insufficient_quota"
 """OpenAI's 429 of an account whose quota is exhausted: retries do not help."""
+READ = "read"
+"""Notes of a cached reply that was read. Once no record names it, it is requested again."""
 TOO_LARGE = "token_limit_exceeded"
 """OpenAI's error of a batch that is too large for the account's queue."""
 
@@ -402,10 +405,13 @@ class BatchQueue:
         content = http.as_json(body)
         name = sha256(content).hexdigest()[:32]
         tries = self._tries[name]
-        if reply := await self._run.replies.find(self._cache_key(name)):
+        reply = await self._run.replies.find(self._cache_key(name))
+        if reply and (tries or reply.notes != READ):  # else its evaluation has finished
             if name not in self._read:
                 self._read.add(name)
                 self._run.budget.calls += max(1, tries)
+                if reply.notes != READ:
+                    await self._run.replies.store(self._cache_key(name), replace(reply, notes=READ))
             return http.HttpReply(reply.value.encode(), 0.0, max(1, tries))
         most = PaidCall.of(self._run.budget).most
         error = self._errors.get(name)
