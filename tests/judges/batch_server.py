@@ -181,7 +181,9 @@ class BatchServer:
             code = {EXPIRED: "batch_expired", CANCELED: "batch_cancelled"}[fate]
             return {"response": None, "error": {"code": code, "message": "not in time"}}
         if fate:
-            reply = {"error": {"message": f"status {fate}: use max_completion_tokens"}}
+            code = "insufficient_quota" if fate == 429 else None
+            message = f"status {fate}: use max_completion_tokens"
+            reply = {"error": {"message": message, "code": code}}
             return {"response": {"status_code": fate, "body": reply}, "error": None}
         message = {"message": {"content": self.answer(body)}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 100, "completion_tokens": 10}

@@ -182,7 +182,8 @@ class CachedJudge(JudgeWrapper):
 
     A reply is stored before it is returned. Failures are not cached, nor replies of a judge without
     identity. Rows that ask the same at the same time make one call. Replies stored from the time
-    `paid_since` on count in the `budget`: an earlier command collected them from a batch.
+    `paid_since` on count in the `budget` when they are first read: an earlier command collected
+    them from a batch.
     """
 
     _replies: ReplyCache
@@ -201,6 +202,7 @@ class CachedJudge(JudgeWrapper):
             raise UsageError(f"{scheme}://...: replies are cached in a file; specify its path")
         self._file, self._paid_since, self._budget = Path(file), paid_since, budget or Budget()
         self._pending: dict[bytes, asyncio.Future[Reply[object] | CallError | None]] = {}
+        self._charged: set[bytes] = set()
 
     async def __aenter__(self) -> Self:
         self._replies = await ReplyCache.open(self._file)
@@ -242,8 +244,9 @@ class CachedJudge(JudgeWrapper):
             reply = replace(reply, usage=usage, notes=notes, raw=cached.raw)
         except (ValidationError, JudgeError):  # stored by an older version
             return None
-        if cached.stored_at < self._paid_since:
+        if cached.stored_at < self._paid_since or key in self._charged:
             return _free(reply)
+        self._charged.add(key)
         self._budget.calls += usage.calls
         self._budget.charge(usage.cost_usd)
         return reply
@@ -253,6 +256,8 @@ class CachedJudge(JudgeWrapper):
         pending = self._pending[key] = asyncio.get_running_loop().create_future()
         try:
             result = reply = await reply_of(self.judge, question)
+            if self._paid_since < inf:
+                self._charged.add(key)
             if reply.final and (reply.usage.calls or reply.usage.local_calls):
                 with suppress(ValueError):  # a lone surrogate
                     cached = CachedReply(
@@ -269,7 +274,9 @@ class CachedJudge(JudgeWrapper):
         else:
             return reply
         finally:
-            del self._pending[key]
+            # with batches, asking again reads the same reply, which was paid
+            if self._paid_since == inf or not isinstance(result, JudgeFailureError):
+                del self._pending[key]
             pending.set_result(result)
 
 

@@ -44,13 +44,13 @@ def run(
     """Evaluate samples in batches, in an empty folder, without a store."""
     monkeypatch.chdir(tmp_path)
 
-    def evaluate(judge: str, rows: int = 6, **options: Any) -> Run:
+    def evaluate(judge: str, rows: int = 6, *, data: list | None = None, **options: Any) -> Run:
         given = {"base_url": url_of(judge, batch_server), "metrics": "faithfulness", "store": None}
         given["batch_api"] = True
         rare = {"reply_cache", "max_tokens", "votes", "temperature"} & options.keys()
         if rare:
             given["config"] = {name: options.pop(name) for name in rare}
-        return ragstone.evaluate(kit.samples(rows), judge=judge, **{**given, **options})
+        return ragstone.evaluate(data or kit.samples(rows), judge=judge, **{**given, **options})
 
     return evaluate
 
@@ -139,6 +139,24 @@ def test_the_same_question_of_several_rows_is_one_request(run, batch_server, kit
     assert batch_server.sizes == [1, 1]
 
 
+@pytest.mark.parametrize("is_usable", [True, False])
+def test_a_reply_that_several_rows_read_is_paid_once(finish, batch_server, kit, is_usable):
+    data = [kit.samples(2)[1] | {"id": str(n)} for n in range(4)]
+    if not is_usable:
+        batch_server.answer = lambda _: "Well."
+    found = finish(OPENAI, data=data, concurrency=1, max_calls=3)
+    assert set(scores(found).values()) == {kit.right_score(1) if is_usable else Cause.MALFORMED}
+    assert found.usage().calls == 2
+    assert found.stopped is None
+    assert batch_server.sizes == [1, 1]
+
+
+def test_records_of_another_judge_do_not_tell_what_is_paid(run, finish):
+    assert finish(OPENAI).usage().calls == 12
+    (FOLDER / "0123456789abcdef-1000-t.json").write_text("{}")
+    assert run(OPENAI).usage().calls == 0
+
+
 def test_replies_that_cannot_be_used_are_requested_again_in_a_batch(
     finish, batch_server, kit, judge
 ):
@@ -225,6 +243,39 @@ def test_limits_of_a_batch(finish, batch_server, kit, judge, monkeypatch):
     assert scores(finish(judge, reply_cache="other/replies.db")) == right(kit)
     assert max(batch_server.sizes) == 4
     assert sum(batch_server.sizes) == 12
+
+
+@pytest.mark.parametrize("status", [404, 429])
+def test_after_an_error_that_stops_the_run_its_requests_are_submitted_again(
+    run, finish, batch_server, kit, status
+):
+    batch_server.fate = lambda batch, _: status if batch == 1 else None
+    with suppress(BatchPendingError):
+        run(OPENAI)
+    with pytest.raises(UsageError, match=f"returned {status}.*\n.*the run stops"):
+        run(OPENAI)
+    assert scores(finish(OPENAI)) == right(kit)
+    assert batch_server.sizes == [6, 6, 6]
+
+
+def test_a_reply_that_could_not_be_used_is_not_kept_after_the_evaluation(
+    finish, batch_server, kit, judge
+):
+    answer, batch_server.answer = batch_server.answer, lambda _: "Well."
+    assert set(scores(finish(judge, rows=2)).values()) == {Cause.MALFORMED}
+    batch_server.answer = answer
+    found = finish(judge, rows=2)
+    assert scores(found) == right(kit, 2)
+    assert found.usage().calls == 4
+    assert batch_server.sizes == [2, 2, 2, 2]
+
+
+def test_an_evaluation_that_finishes_leaves_the_replies_of_another(run, finish, batch_server, kit):
+    with suppress(BatchPendingError):
+        run(OPENAI)
+    finish(OPENAI, data=kit.samples(8)[6:])
+    assert scores(finish(OPENAI)) == right(kit)
+    assert set(batch_server.submitted.values()) == {1}
 
 
 def test_failures_while_collecting_only_delay(finish, batch_server, kit, judge):

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from io import BytesIO
@@ -61,6 +62,8 @@ CLOCKS = 600
 STORED_AT_ONCE = 1000
 NO_QUOTA = "insufficient_quota"
 """OpenAI's 429 of an account whose quota is exhausted: retries do not help."""
+READ = "read"
+"""Notes of a cached reply that was read. Once no record names it, it is requested again."""
 TOO_LARGE = "token_limit_exceeded"
 """OpenAI's error of a batch that is too large for the account's queue."""
 
@@ -327,11 +330,18 @@ class BatchRun:
     def __init__(self, cache: Path, budget: Budget, retries: int) -> None:
         self.cache, self.budget, self.retries = cache, budget, retries
         self.folder = cache.with_name("batches")
-        times = (path.name.split("-")[1] for path in self.folder.glob("*-*-*.json"))
-        self.began = min((float(at) for at in times if at.isdecimal()), default=inf)
         self.waiting: set[int] = set()
         self.lines: list[str] = []
         self.queues: list[BatchQueue] = []
+
+    @property
+    def began(self) -> float:
+        """The time of the oldest record of the judges so far; inf if there is none."""
+        paths = (
+            path for queue in self.queues for path in self.folder.glob(f"{queue.key}-*-*.json")
+        )
+        times = (path.name.split("-")[1] for path in paths)
+        return min((float(at) for at in times if at.isdecimal()), default=inf)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -378,12 +388,13 @@ class BatchQueue:
 
     def __init__(self, api: BatchApi, judge: str, identity: str, vote: int, run: BatchRun) -> None:
         self.api, self._judge, self._run = api, judge, run
-        self._key = sha256(f"{identity} {vote}".encode()).hexdigest()[:16]
+        self.key = sha256(f"{identity} {vote}".encode()).hexdigest()[:16]
         self._max_requests = api.max_requests
         self._batches: list[Record] = []
         self._tries = Counter[str]()
         self._errors: dict[str, RequestError] = {}
         self._submitted: set[str] = set()
+        self._read: set[str] = set()  # whose replies were read, and counted
         self.awaited: dict[str, float] = {}  # in batches that have not ended: the highest costs
         self.open: dict[str, tuple[bytes, float]] = {}  # in no batch: with the content
         self.refusals: set[str] = set()  # the model may not know a parameter
@@ -394,8 +405,13 @@ class BatchQueue:
         content = http.as_json(body)
         name = sha256(content).hexdigest()[:32]
         tries = self._tries[name]
-        if reply := await self._run.replies.find(self._cache_key(name)):
-            self._run.budget.calls += max(1, tries)
+        reply = await self._run.replies.find(self._cache_key(name))
+        if reply and (tries or reply.notes != READ):  # else its evaluation has finished
+            if name not in self._read:
+                self._read.add(name)
+                self._run.budget.calls += max(1, tries)
+                if reply.notes != READ:
+                    await self._run.replies.store(self._cache_key(name), replace(reply, notes=READ))
             return http.HttpReply(reply.value.encode(), 0.0, max(1, tries))
         most = PaidCall.of(self._run.budget).most
         error = self._errors.get(name)
@@ -409,11 +425,11 @@ class BatchQueue:
         raise BatchPendingError(f"{self._judge} replies in a batch")
 
     def _cache_key(self, name: str) -> bytes:
-        return sha256(f"batch {self._key} {name}".encode()).digest()
+        return sha256(f"batch {self.key} {name}".encode()).digest()
 
     async def collect(self) -> None:
         """Read the records of this judge's batches, and store the replies of those that ended."""
-        for path in sorted(self._run.folder.glob(f"{self._key}-*.json")):
+        for path in sorted(self._run.folder.glob(f"{self.key}-*.json")):
             try:
                 record = Record.model_validate_json(path.read_bytes())
             except (OSError, ValidationError):  # a person changed it
@@ -543,7 +559,7 @@ class BatchQueue:
     async def _submit(self, requests: Mapping[str, bytes]) -> str:
         """Submit a batch. If no reply arrives, it is looked for before the next try."""
         now, token = time.time(), secrets.token_hex(16)
-        path = self._run.folder / f"{self._key}-{int(now)}-{token}.json"
+        path = self._run.folder / f"{self.key}-{int(now)}-{token}.json"
         names = list(requests)
         record = Record(path=path, judge=self._judge, token=token, at=now, requests=names)
         record.save()
@@ -570,6 +586,15 @@ class BatchQueue:
                     raise UsageError(f"{self._judge}: no batch was submitted: {error}") from None
             tries += 1
             await asyncio.sleep(min(LONGEST_BACKOFF, FIRST_BACKOFF * 2**tries))
+
+    def forgive(self, status: int | None) -> None:
+        """Forget errors that stop the run, so that the next command submits their requests."""
+        for record in self._batches:
+            errors = record.errors or {}
+            if failed := {name for name, error in errors.items() if error.status == status}:
+                record.errors = {name: errors[name] for name in errors.keys() - failed}
+                record.requests = [name for name in record.requests if name not in failed]
+                record.save()
 
     def forget(self) -> None:
         """Delete the records of collected batches: nothing is missing."""

@@ -334,6 +334,8 @@ class OpenAICompatibleModel(Model, Embedder):
                     "POST", url, headers=self._headers, body=body, tokens=tokens
                 )
         except CallError as error:
+            if self._batches and error.status in (404, 429) and not self._answered:
+                self._batches.forgive(error.status)
             if error.status == 404 and not self._answered:
                 raise UsageError(
                     f"{error}\nThe model {self._model!r} does not exist, or the API is not at that "
