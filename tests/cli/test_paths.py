@@ -98,16 +98,16 @@ resume last --store runs.db --plugin @.py
 runs list --store @.db
 runs show last --store @.db
 runs tag last name --store @.db
-runs untag last --store @.db
+runs tag last --remove --store @.db
 runs delete last --yes --store @.db
-runs prune --older-than 1d --yes --store @.db
+runs delete --older-than 1d --yes --store @.db
 runs export last new.json --store @.db
 runs import @.json --store new.db
 runs import @.gz --store new.db
-report last --store @.db
+runs show last --store @.db
 view nothing --store @.db
-rescore last --store @.db
-rescore last --store runs.db --plugin @.py
+runs rescore last --store @.db
+runs rescore last --store runs.db --plugin @.py
 compare last last --store @.db
 metrics faithfulness --plugin @.py
 collect @.jsonl --target plugin.py:ask -o new.json
@@ -142,9 +142,9 @@ rank --qrels qrels --ranking ranking --rows @.csv
 runs list --store runs.db --json @.json
 runs export last @.json --store runs.db
 runs export last @.gz --store runs.db
-report last --store runs.db --html @.html
-report last --store runs.db --no-export --json @.json
-rescore last --store runs.db --json @.json
+runs show last --store runs.db --html @.html
+runs show last --store runs.db --json @.json
+runs rescore last --store runs.db --json @.json
 compare last last --store runs.db --json @.json
 compare last last --store runs.db --markdown @.md
 collect data.jsonl --target plugin.py:ask -o @.json

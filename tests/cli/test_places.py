@@ -25,12 +25,12 @@ validate {home}/data.jsonl -o {home}/new.csv
 runs list --store {home}/runs.db
 runs show last --store {home}/runs.db
 runs export last {home}/new.json --store {home}/runs.db
-report last --store {home}/runs.db --no-export
-rescore last --store {home}/runs.db
+runs show last --store {home}/runs.db
+runs rescore last --store {home}/runs.db
 rank --qrels {home}/qrels --ranking {home}/ranking
 metrics
 metrics faithfulness
-policies
+metrics --policies
 """
 """Commands that need nothing in the working folder."""
 NEEDS_A_FOLDER = """
@@ -44,7 +44,7 @@ collect {home}/data.jsonl --target plugin.py:ask -o {home}/new.json
 runs list
 resume
 view
-report last --store {home}/runs.db
+runs show last --store {home}/runs.db
 rank --qrels qrels --ranking {home}/ranking
 judge test data.jsonl --judge offline
 """

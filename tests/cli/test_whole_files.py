@@ -52,19 +52,19 @@ for words in json.loads(sys.argv[2]):
     print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
 LARGE = [
-    ["report", "last", "--no-export", "--html", "x.html"],
-    *(["report", "last", "--no-export", "--rows", f"x.{end}"] for end in ("jsonl", "csv")),
-    *(["report", "last", "--no-export", "--claim-rows", f"x.{end}"] for end in ("jsonl", "csv")),
-    ["report", "last", "--no-export", "--rows", "x.parquet"],
-    ["report", "last", "-o", "x.xlsx"],
+    ["runs", "show", "last", "--html", "x.html"],
+    *(["runs", "show", "last", "--rows", f"x.{end}"] for end in ("jsonl", "csv")),
+    *(["runs", "show", "last", "--claim-rows", f"x.{end}"] for end in ("jsonl", "csv")),
+    ["runs", "show", "last", "--rows", "x.parquet"],
+    ["runs", "show", "last", "-o", "x.xlsx"],
     ["runs", "export", "last", "x.jsonl"],
     ["runs", "export", "last", "x.jsonl.gz"],
     *(["validate", "data.jsonl", "-o", f"x.{end}"] for end in ("jsonl", "json", "csv", "xlsx")),
 ]
 SMALL = [
-    ["report", "last", "--no-export", "--json", "x.json"],
-    ["report", "last", "--no-export", "--markdown", "x.md"],
-    ["report", "last", "--no-export", "--junit", "x.xml"],
+    ["runs", "show", "last", "--json", "x.json"],
+    ["runs", "show", "last", "--markdown", "x.md"],
+    ["runs", "show", "last", "--junit", "x.xml"],
     ["compare", "last", "first", "--json", "x.json"],
     ["compare", "last", "first", "--markdown", "x.md"],
     ["runs", "list", "--json", "x.json"],

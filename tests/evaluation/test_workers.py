@@ -302,9 +302,8 @@ def test_what_workers_cannot_have_is_refused() -> None:
         evaluate(samples(2), metrics="faithfulness", judge=Local(), workers=2)
 
 
-def test_workers_without_a_metric_that_asks_have_no_effect() -> None:
-    with pytest.warns(UserWarning, match="workers has no effect: no metric uses a judge"):
-        run = evaluate(samples(20), metrics="hit", workers=2)
+def test_workers_without_a_metric_that_asks_are_not_started() -> None:
+    run = evaluate(samples(20), metrics="hit", workers=2)
     assert len(run.rows) == 20
 
 

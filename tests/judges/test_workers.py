@@ -78,7 +78,7 @@ def test_a_killed_worker_makes_no_run_exceed_its_limits(
         target=kill_workers, args=(judge_server, ended), kwargs={"seed": 1, "deaths": 1}
     )
     killing.start()
-    found = run(max_calls=70, rpm=60 * 40, concurrency=8, store="runs.db")
+    found = run(max_calls=70, config={"rpm": 60 * 40}, concurrency=8, store="runs.db")
     ended.set()
     killing.join()
     assert found.stopped == "the budget of 70 calls (--max-calls) is spent"
@@ -115,7 +115,7 @@ def test_each_worker_has_an_equal_share_and_scores_what_others_cannot_pay_for(
 
 
 def test_rates_are_divided_too(run: Callable[..., Run], judge_server) -> None:
-    run("claims_found", count=30, rpm=60 * 20)
+    run("claims_found", count=30, config={"rpm": 60 * 20})
     times = sorted(asked.at for asked in judge_server.asked)
     assert len(times) == 30
     assert all(n <= 20 * (time - times[0]) + 2 for n, time in enumerate(times))

@@ -25,13 +25,13 @@ READING = """
 runs list
 runs show last
 runs export last out/run.db
-report last --no-export --json -
-report last --no-export --html out/report.html
+runs show last --no-export --json -
+runs show last --no-export --html out/report.html
 compare one last
-rescore last --policy all
+runs rescore last --policy all
 rank --qrels qrels --ranking ranking --baseline ranked
 labels list last
-label last --plan
+labels draw last
 view nobody
 """
 WRITES = """
@@ -39,13 +39,13 @@ run data.jsonl -m exact_match --target plugin.py:ask --no-export
 run data.jsonl -m exact_match --target plugin.py:ask --no-export --fresh
 rank --qrels qrels --ranking ranking --store {place}
 resume last --retry-failed
-rescore last --save
+runs rescore last --save
 runs tag last name
 runs tag last --remove
 runs delete last --yes
 runs delete --older-than 1h --yes
 runs import run.db
-label last --no-browser
+labels start last --no-browser
 labels import data.jsonl --run last
 """
 NOBODY = "there is no run named 'nobody'"

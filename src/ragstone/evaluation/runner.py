@@ -210,9 +210,10 @@ def plan_of(options: Options | ScoringOptions) -> Plan:
         if "judge" in given:
             raise UsageError("model and judge are the same setting; pass one of them")
         given["judge"] = model_names(given.pop("model"))
-    if "plan" in options and (both := sorted(options.keys() & {"config", "preset"})):
-        raise UsageError(f"plan= contains all settings; remove {' and '.join(both)}")
     source = options.get("config", {})
+    files = {"preset"} if isinstance(source, Mapping) else {"config", "preset"}
+    if "plan" in options and (both := sorted(options.keys() & files)):
+        raise UsageError(f"plan= contains all settings; remove {' and '.join(both)}")
     config = Config(settings_of(source)) if isinstance(source, Mapping) else read_config(source)
     for module in config.plugins:
         load_plugin(module)
@@ -231,6 +232,7 @@ def plan_of(options: Options | ScoringOptions) -> Plan:
         return config.plan({**settings, "gates": tuple(gates)}, preset_name=options.get("preset"))
     base = options["plan"]
     set_there = {name: value for name, value in base if name in base.model_fields_set}
+    set_there |= config.settings
     return Plan.of({**set_there, **settings, "gates": (*base.gates, *gates)})
 
 

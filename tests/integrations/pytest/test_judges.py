@@ -9,21 +9,24 @@ from ragstone.integrations.pytest.plugin import assert_faithful
 
 CLAIM = "The case is made of ash wood."
 
+S = {"claim_source": "sentences"}
+
 def ask(number, **options):
-    assert_faithful(CLAIM, [f"{CLAIM} {number}"], claim_source="sentences", **options)
+    assert_faithful(CLAIM, [f"{CLAIM} {number}"], **{"config": S, **options})
 
 def test_as_the_settings_say():
     ask(1)
 
 def test_by_name():
-    ask(2, judge="openai:gpt-4o-mini", temperature=0.7, max_tokens=77, votes=3)
+    config = {**S, "temperature": 0.7, "max_tokens": 77, "votes": 3}
+    ask(2, judge="openai:gpt-4o-mini", config=config)
 
 def test_the_judge_of_the_settings():
-    ask(3, temperature=0.3)
+    ask(3, config={**S, "temperature": 0.3})
 
 def test_the_fixture(evaluate_sample):
     sample = {"query": "Q?", "response": CLAIM, "contexts": [CLAIM]}
-    evaluate_sample(sample, metrics=["faithfulness"], claim_source="sentences", temperature=0.2)
+    evaluate_sample(sample, metrics=["faithfulness"], config={**S, "temperature": 0.2})
 
 def test_as_before():
     ask(4)
@@ -49,7 +52,7 @@ CLAIM = "The case is made of ash wood."
 
 def test_place():
     options = {"judge": "openai:gpt-4o-mini", "base_url": os.environ["PLACE"]}
-    assert_faithful(CLAIM, [CLAIM], claim_source="sentences", **options)
+    assert_faithful(CLAIM, [CLAIM], config={"claim_source": "sentences"}, **options)
 """
 
 
@@ -73,7 +76,7 @@ OPTIONS = {
     "config": {"config": "ragstone.yaml"},
     "preset": {"preset": "ragas"},
     "plan": {"plan": Plan(max_calls=3)},
-    "object": {"judge": OfflineJudge(), "votes": 3, "temperature": 0.7},
+    "object": {"judge": OfflineJudge(), "config": {"votes": 3, "temperature": 0.7}},
     "none": {"judge": 5},
     "good": {"plan": Plan(claim_source="sentences")},
 }
@@ -194,7 +197,8 @@ from ragstone.integrations.pytest.plugin import assert_faithful
 
 def test_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert_faithful("The case is made of ash wood.", ["Of ash wood."], claim_source="sentences")
+    config = {"claim_source": "sentences"}
+    assert_faithful("The case is made of ash wood.", ["Of ash wood."], config=config)
     assert [*tmp_path.iterdir()] == []
 """
 

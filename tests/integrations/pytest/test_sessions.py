@@ -15,7 +15,8 @@ GUIDE = "The case is made of ash wood, says page {}."
 @pytest.mark.parametrize("number", range(6))
 def test_answer(number):
     context = GUIDE.format(number)
-    assert_faithful("The case is made of ash wood.", [context], claim_source="sentences")
+    config = {"claim_source": "sentences"}
+    assert_faithful("The case is made of ash wood.", [context], config=config)
 """
 OWN_JUDGE = """
 import atexit
@@ -201,7 +202,7 @@ def test_settings_may_stand_in_files(project: Any, model: Any) -> None:
     project.write("ragstone.yaml", "judge: openai:gpt-4o\nclaim_source: sentences\nmax_calls: 5\n")
     ini = (project.path / "pytest.ini").read_text(encoding="utf-8")
     project.write("pytest.ini", f"{ini}rag_config = ragstone.yaml\nrag_max_calls = 2\n")
-    project.write("test_answers.py", ONE_CALL_EACH.replace(', claim_source="sentences"', ""))
+    project.write("test_answers.py", ONE_CALL_EACH.replace(", config=config", ""))
     ran = project.run(OPENAI_BASE_URL=model.environment["OPENAI_BASE_URL"])
     assert outcomes(ran) == ["passed"] * 2 + ["skipped"] * 4, ran.text
     assert "judge: openai:gpt-4o\n" in ran.summary

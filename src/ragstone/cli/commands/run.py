@@ -417,6 +417,8 @@ def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path
     ragstone collect questions.xlsx --api-url http://localhost:8000 --delay 7 -o answers.jsonl
     ragstone run answers.jsonl -m faithfulness --model gpt-4o-mini
     """
+    if output is not None and not output.name:
+        raise UsageError("-o: the name of the file is empty")
     if output is not None and output.suffix.lower() != ".jsonl":
         raise UsageError(
             f"-o {output}: the file must be .jsonl; use {output.with_suffix('.jsonl')}"

@@ -440,7 +440,10 @@ class RagSession:
     def _plan_for(self, options: Options) -> Plan:
         base = self._base(options)
         limited = "plan" in options and any(getattr(base, name) is not None for name in LIMITS)
-        if given := {*(SESSION_OPTIONS.keys() & options.keys()), *(LIMITS if limited else ())}:
+        given = {*(SESSION_OPTIONS.keys() & options.keys()), *(LIMITS if limited else ())}
+        if isinstance(options.get("config"), Mapping):  # settings of one test
+            given.remove("config")
+        if given:
             where = ", ".join(f"{name} with {SESSION_OPTIONS[name]}" for name in sorted(given))
             raise UsageError(f"these apply to the whole session, not to one test: set {where}")
         limits = {name: getattr(self._plan, name) for name in LIMITS}
@@ -537,7 +540,9 @@ class RagSession:
             raise UsageError(f"judge must be a name or a Judge, got {judge!r:.80}")
         if given is None and any(judge is made for made in self._made.values()):
             return self._named(plan)
-        if unused := sorted(NAMED_ONLY & options.keys()):
+        settings = options.get("config")
+        names = {*options, *(settings if isinstance(settings, Mapping) else ())}
+        if unused := sorted(NAMED_ONLY & names):
             raise UsageError(
                 f"{', '.join(unused)}: only for judges given by name; configure the Judge object "
                 f"{judge.name} itself"
