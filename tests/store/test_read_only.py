@@ -25,8 +25,8 @@ READING = """
 runs list
 runs show last
 runs export last out/run.db
-runs show last --no-export --json -
-runs show last --no-export --html out/report.html
+runs show last --json -
+runs show last --html out/report.html
 compare one last
 runs rescore last --policy all
 rank --qrels qrels --ranking ranking --baseline ranked

@@ -122,7 +122,9 @@ def _forms(secret: str) -> Sequence[tuple[str, bool]]:
     """Return how a secret is written, and whether that is base64: as it is, in JSON, in URLs."""
     plain = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
     plain |= {_in_url(secret), _in_url(secret, "/"), _in_url(secret).replace("%20", "+")}
-    plain |= {_in_url(secret, "!$'()*,/:;@"), *map(html.escape, tuple(plain))}
+    plain |= {_in_url(secret, "!$'()*,/:;@"), _in_url(secret, "!$&'()*+,/:;=?@")}
+    plain |= {repr(secret)[1:-1], json.dumps(repr(secret))[2:-2]}
+    plain |= set(map(html.escape, tuple(plain)))
     coded: set[str] = set()
     raw = secret.encode("utf-8", "surrogatepass")
     for shift in range(3):  # base64 has three ways to write a text, depending on what precedes it

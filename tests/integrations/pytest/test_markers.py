@@ -129,14 +129,16 @@ def asking(kind: str, arguments: str = "") -> str:
     "others", [(), ({"response": "It is of ash wood.", "retrieved_contexts": ["Ash."]},)]
 )
 def test_a_row_whose_call_failed_says_why(project: Any, others: Any) -> None:
-    failures = {"response": LATE, "contexts": LATE}
-    late = {"response": None, "retrieved_contexts": None, "failures": failures}
+    late = {"response": None, "retrieved_contexts": None, "error": LATE["message"]}
     project.write("answers.json", saved("chat", late, *others))
     project.write("test_it.py", asking(""))
     ran = project.run()
     outcome, said = ran.outcomes["test_answer[1]"]
     assert outcome == "failure"
-    assert f"faithfulness has no score, timed out: {LATE['message']}" in said
+    assert (
+        f"faithfulness has no score, timed out: the file records a failed call: {LATE['message']}"
+        in said
+    )
     assert "faithfulness failed, timed out: 1" in ran.summary
     assert ran.outcomes["test_answered_now[1]"][0] == "passed"
 
