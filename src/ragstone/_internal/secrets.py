@@ -123,8 +123,9 @@ def _forms(secret: str) -> Sequence[tuple[str, bool]]:
     plain = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
     plain |= {_in_url(secret), _in_url(secret, "/"), _in_url(secret).replace("%20", "+")}
     plain |= {_in_url(secret, "!$'()*,/:;@"), _in_url(secret, "!$&'()*+,/:;=?@")}
-    plain |= {repr(secret)[1:-1], json.dumps(repr(secret))[2:-2]}
-    plain |= set(map(html.escape, tuple(plain)))
+    for form in tuple(plain):  # quoted again, such as a URL in an error's text
+        plain |= {_in_url(form), json.dumps(form)[1:-1], repr(form)[1:-1], html.escape(form)}
+        plain.add(form.replace("'", "\\'"))
     coded: set[str] = set()
     raw = secret.encode("utf-8", "surrogatepass")
     for shift in range(3):  # base64 has three ways to write a text, depending on what precedes it

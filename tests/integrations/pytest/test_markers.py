@@ -129,6 +129,7 @@ def asking(kind: str, arguments: str = "") -> str:
     "others", [(), ({"response": "It is of ash wood.", "retrieved_contexts": ["Ash."]},)]
 )
 def test_a_row_whose_call_failed_says_why(project: Any, others: Any) -> None:
+    late_message = LATE["message"].replace("--timeout", "timeout")
     late = {"response": None, "retrieved_contexts": None, "error": LATE["message"]}
     project.write("answers.json", saved("chat", late, *others))
     project.write("test_it.py", asking(""))
