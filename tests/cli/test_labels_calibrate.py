@@ -119,7 +119,7 @@ def test_reports_show_the_corrected_mean(labelled: Command) -> None:
     assert "ideal on the dashed line" in Path("r.html").read_text()
     with Store.open(PLACE) as store:
         info = next(iter(store.runs()))
-        request = Request({"type": "http", "path_params": {"run": info.id}})
+        request = Request({"type": "http", "path_params": {"run": info.id}, "query_string": b""})
         page = bytes(Views(store, "default").run(request).body).decode()
         assert f"{found['mean']:.2f} corrected (" in page
         run = info.id  # too few are left

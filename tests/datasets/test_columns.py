@@ -146,6 +146,7 @@ READ_AS = {
     "ragaliq.csv": "RagaliQ test cases",
     "ragchecker.json": "RAGChecker results",
     "saved-responses.json": "saved responses",
+    "ragstone-rows.jsonl": "rows of ragstone",
     "promptfoo.json": "promptfoo results",
     "langsmith-examples.jsonl": "LangSmith examples",
     "langsmith-runs.jsonl": "LangSmith runs",

@@ -90,8 +90,12 @@ def unpacked_size(path: Path) -> int:
         content = iter(file.read(size))
     try:
         groups = _thrift(content, 12)[4]
-        columns = [column[3] for group in groups for column in group[1]]
-        if any((each.get(11) or each[9]) + each[7] > end - 8 - size for each in columns):
+        chunks = [chunk for group in groups for chunk in group[1]]
+        columns = [chunk[3] for chunk in chunks]
+        ends = [(column.get(11) or column[9]) + column[7] for column in columns]
+        for offset, length in ((4, 5), (6, 7)):  # the indexes of pages, behind the data
+            ends += [chunk.get(offset, 0) + chunk.get(length, 0) for chunk in chunks]
+        if max(ends, default=0) > end - 8 - size:
             raise ValueError("it is shorter than its metadata")
         return sum(max(column[6], VALUE * column[5]) for column in columns)
     except (LookupError, RecursionError, StopIteration, TypeError) as error:

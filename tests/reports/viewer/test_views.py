@@ -84,7 +84,7 @@ def test_two_runs_are_compared_what_changed_first(served) -> None:
     assert "no regression" in text
     assert "B - A +0.5000, interval " in text
     assert '<svg class="scatter"' in text
-    assert 'href="/runs/run-b#sample=0"' in text
+    assert 'href="/runs/run-b?row=0#sample=0"' in text
 
 
 def test_runs_are_compared_if_a_metric_has_no_scores_in_one(view, tmp_path: Path) -> None:

@@ -433,7 +433,8 @@ def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path
         settings = (read_config(file) if Path(file).is_file() else Config()).settings
         if given["target"] is None and "target" not in settings:
             given["api_url"] = given["api_url"] or DEFAULT_API
-        if rows.exists() and not given["fresh"] and not _has_unfinished(given["store"]):
+        replaces = rows.exists() and rows.resolve() != Path(data).resolve()
+        if replaces and not given["fresh"] and not _has_unfinished(given["store"]):
             raise UsageError(
                 f"{rows} already exists; choose another file with -o, or replace it with --fresh"
             )
