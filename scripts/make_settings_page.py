@@ -24,6 +24,8 @@ def table() -> str:
             if setting.group == group:
                 keys = ", ".join(f"`{key}`" for key in (setting.name, *setting.keys))
                 flags = ", ".join(f"`{flag}`" for flag in setting.flags)
+                if not setting.option:
+                    flags = f"`--set {setting.name}=...`"
                 default = f"`{setting.default}`" if setting.default else ""
                 meaning = setting.description.replace("|", "\\|")
                 lines.append(f"| {keys} | {flags} | {default} | {meaning} |")

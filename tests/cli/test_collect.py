@@ -83,6 +83,8 @@ def test_after_a_crash_the_same_command_goes_on(ragstone, questions, tmp_path) -
     name = target(tmp_path, body, "broken_off_once")
     arguments = ("collect", str(questions), "--target", name, "--concurrency", "1")
     assert ragstone(*arguments, "-o", "out.jsonl").code == 130
+    other = ragstone("collect", rows(tmp_path / "b.jsonl", "x"), *arguments[2:], "-o", "out.jsonl")
+    assert (other.code, "already exists" in other.err) == (2, True)
     (tmp_path / "mended").touch()
     said = ragstone(*arguments, "-o", "out.jsonl")
     assert said.code == 0, said.err

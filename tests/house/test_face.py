@@ -55,6 +55,7 @@ def test_a_wrong_name_is_an_attribute_error() -> None:
     [
         ("import ragstone", HEAVY),
         ("import ragstone.cli", HEAVY),
+        ("import ragstone.cli.commands.run", ("sqlalchemy", "psycopg", "starlette")),
         ("import ragstone.evaluation.workers", ("aiohttp", "rich", "starlette", "genai_prices")),
     ],
 )

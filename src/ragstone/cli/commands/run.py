@@ -434,17 +434,21 @@ def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path
         if given["target"] is None and "target" not in settings:
             given["api_url"] = given["api_url"] or DEFAULT_API
         replaces = rows.exists() and rows.resolve() != Path(data).resolve()
-        if replaces and not given["fresh"] and not _has_unfinished(given["store"]):
+        if replaces and not given["fresh"] and not _goes_on(given["store"], data):
             raise UsageError(
                 f"{rows} already exists; choose another file with -o, or replace it with --fresh"
             )
         sys.exit(run_evaluation({**given, "collects": True}))
 
 
-def _has_unfinished(place: str | None) -> bool:
-    """Whether the last run may be continued, which writes the same file."""
+def _goes_on(place: str | None, data: str) -> bool:
+    """Whether the last run of DATA is unfinished: the command continues it, and its file."""
     try:
         with open_store(place, reading=True) as store:
-            return any(not info.finished for info in store.runs(limit=1))
+            return any(
+                not info.finished
+                and Path(info.manifest.source.path or "").resolve() == Path(data).resolve()
+                for info in store.runs(limit=1)
+            )
     except RagstoneError:
         return False
