@@ -1,6 +1,5 @@
 """The rows of a run, counted one by one in little memory, and their breakdown by tags."""
 
-import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,15 +13,11 @@ from ragstone._internal.fields import tag_text
 from ragstone.errors import Cause
 from ragstone.results.grouping import Grouping, RowKeys
 from ragstone.results.metric_summary import (
-    FAILED,
-    SCORED,
-    STATES,
-    UNDEFINED,
     MetricSummaryBuilder,
     Reasons,
+    SliceScore,
     commonest_first,
 )
-from ragstone.results.stats.intervals import mean_interval
 from ragstone.results.stats.sums import UNIT, Latencies, exact
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.reply import CascadeStats, Failure, Usage, sum_stats
@@ -36,14 +31,6 @@ TAGS = 100
 LONGEST = 80
 """Characters of a value; a longer value is a text, not a kind."""
 _NONE = -1
-
-
-class SliceScore(TypedDict):
-    mean: float | None
-    interval: tuple[float, float] | None
-    scored: int
-    undefined: int
-    failed: int
 
 
 class Slice(TypedDict):
@@ -150,32 +137,12 @@ class TagBreakdown:
             slices: list[Slice] = []
             for value, code in sorted(values.items()):
                 scores = {
-                    name: _score_slice(builders[name], info, of_row == code, groups)
+                    name: builders[name].slice(of_row == code, info, groups)
                     for name, info in metrics.items()
                 }
                 slices.append(Slice(value=value, n=counts[code], metrics=scores))
             found.append(Slices(tag=tag, values=slices))
         return found
-
-
-def _score_slice(
-    builder: MetricSummaryBuilder,
-    info: MetricInfo,
-    rows: NDArray[np.bool_],
-    groups: NDArray[np.int64] | None,
-) -> SliceScore:
-    states = np.frombuffer(builder.row_states, dtype=np.int8)
-    scored = states == SCORED
-    values: list[float] = np.frombuffer(builder.values)[rows[scored]].tolist()
-    clusters = None if groups is None else groups[scored & rows]
-    counts: list[int] = np.bincount(states[rows], minlength=len(STATES)).tolist()
-    return SliceScore(
-        mean=math.fsum(values) / len(values) if values else None,
-        interval=mean_interval(values, low=info.low, high=info.high, clusters=clusters),
-        scored=counts[SCORED],
-        undefined=counts[UNDEFINED],
-        failed=counts[FAILED],
-    )
 
 
 @dataclass(frozen=True)
@@ -187,6 +154,13 @@ class TargetHealth:
     error_rate: float
     p50_ms: float | None
     p95_ms: float | None
+
+
+_ADDED = (
+    *("rows", "_places", "calls_saved", "_usage", "failed_before", "judged_rankings", "_blame"),
+    *("judge_latencies", "_target_latencies", "_asked", "_failed"),
+)
+"""Counts of a RunSummaryBuilder that merging adds."""
 
 
 class RunSummaryBuilder:
@@ -284,27 +258,20 @@ class RunSummaryBuilder:
             counts.merge(other.scores[name], after=after)
         self._keys.merge(other._keys)
         self._breakdown.merge(other._breakdown)
-        self._places += other._places
         self._grouping = None
-        self.rows += other.rows
-        self.calls_saved += other.calls_saved
-        self._usage += other._usage
+        for name in _ADDED:
+            total = getattr(self, name)
+            total += getattr(other, name)
+            setattr(self, name, total)
         self._add_cost(other._cost)
         self.over_budget |= other.over_budget
         self.cascade = sum_stats((self.cascade, other.cascade))
-        self.failed_before += other.failed_before
-        self.judged_rankings += other.judged_rankings
-        self._blame += other._blame
         self._notes.merge(other._notes)
         for tag, where in other._tags.items():
             self._tags[tag] = min(where, self._tags.get(tag, where))
         self._matched |= other._matched
         unmatched = (each for each in (self._unmatched, other._unmatched) if each)
         self._unmatched = min(unmatched, default=None)
-        self.judge_latencies += other.judge_latencies
-        self._target_latencies += other._target_latencies
-        self._asked += other._asked
-        self._failed += other._failed
 
     @property
     def usage(self) -> Usage:
