@@ -1,6 +1,7 @@
 """Workers: run a function on many items concurrently, and threads with their own event loop."""
 
 import asyncio
+import contextlib
 import gc
 from collections.abc import (
     AsyncGenerator,
@@ -14,13 +15,6 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import Future, wait
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-    contextmanager,
-    suppress,
-)
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -31,17 +25,13 @@ from typing import Generic, Self, TypeVar, cast
 class AsyncResource:
     """Opens its `_parts`, each once, and closes them again, at the end of the outermost block."""
 
-    _parts: tuple[AbstractAsyncContextManager[object], ...] = ()
-    _open: AsyncExitStack
+    _parts: tuple[contextlib.AbstractAsyncContextManager[object], ...] = ()
+    _open: contextlib.AsyncExitStack
     _entered = 0
-
-    @property
-    def parts(self) -> tuple[AbstractAsyncContextManager[object], ...]:
-        return self._parts
 
     async def __aenter__(self) -> Self:
         if not self._entered:
-            async with AsyncExitStack() as stack:
+            async with contextlib.AsyncExitStack() as stack:
                 for part in {id(part): part for part in self._parts}.values():
                     await stack.enter_async_context(part)
                 self._open = stack.pop_all()
@@ -84,7 +74,7 @@ class Results(Generic[B]):
         return [item for item in items if not isinstance(item, _End)]
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def worker_pool(
     items: Iterable[A] | AsyncIterable[A], work: Callable[[A], Awaitable[B]], *, concurrency: int
 ) -> AsyncGenerator[Results[B], None]:
@@ -276,7 +266,9 @@ def run_sync(call: Callable[[], Coroutine[object, object, B]]) -> B:
     try:
         _wait(ended)
     except KeyboardInterrupt:
-        with suppress(KeyboardInterrupt, RuntimeError):  # the loop may have ended just now
+        with contextlib.suppress(
+            KeyboardInterrupt, RuntimeError
+        ):  # the loop may have ended just now
             for task in started:
                 task.get_loop().call_soon_threadsafe(task.cancel)
             _wait(ended)
@@ -322,7 +314,7 @@ class BackgroundLoop:
 YOUNG = 10_000  # new objects until a garbage collection; 700 to 2,000 by default
 
 
-@contextmanager
+@contextlib.contextmanager
 def gc_frozen() -> Generator[None]:
     """Keep the garbage collector off imported modules: a quarter of a run's CPU time."""
     if gc.get_freeze_count():
