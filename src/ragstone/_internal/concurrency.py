@@ -183,7 +183,7 @@ class Batches(Generic[A, B]):
         *,
         size: int,
         gather: float = 0.0,
-        length: Callable[[A], int] | None = None,
+        length: Callable[[A], int] = lambda _: 0,
     ) -> None:
         self._run, self._size, self._gather, self._length = run, size, gather, length
         self._waiting: list[tuple[A, asyncio.Future[B]]] = []
@@ -217,9 +217,7 @@ class Batches(Generic[A, B]):
         while self._waiting:
             waiting = [pair for pair in self._waiting if not pair[1].done()]
             self._waiting = []
-            if self._length:
-                length = self._length
-                waiting.sort(key=lambda pair: length(pair[0]))
+            waiting.sort(key=lambda pair: self._length(pair[0]))
             for at in range(0, len(waiting), self._size):
                 await self._finish(waiting[at : at + self._size])
 

@@ -71,8 +71,8 @@ _ABOUT: Mapping[str, About] = MappingProxyType(
     | dict.fromkeys(("k", "min_similarity", "threshold"), About.RETRIEVAL)
 )
 """Field of the plan -> its subject; all other fields are settings."""
-_REPORTED_ELSEWHERE = ("metrics", "judge", "target", "fallback_target", "sample", "seed")
-"""Fields of the plan with a result in the manifest or the list of metrics."""
+_REPORTED_ELSEWHERE = {"metrics", "judge", "target", "fallback_target", "sample", "seed", "gates"}
+"""Fields of the plan that are compared as facts of their own."""
 _SCOPES = {
     "mean": "",
     "interval": "interval of ",
@@ -132,9 +132,8 @@ def _facts(run: Run, metrics: Collection[str]) -> dict[tuple[About, str], str]:
             for gate in manifest.plan.gates
         ],
     }
-    for name, value in manifest.plan.model_dump(mode="json", exclude={"gates"}).items():
-        if name not in _REPORTED_ELSEWHERE:
-            facts[_ABOUT.get(name, About.SETTINGS), name] = value
+    settings = manifest.plan.model_dump(mode="json", exclude=_REPORTED_ELSEWHERE)
+    facts |= {(_ABOUT.get(name, About.SETTINGS), name): value for name, value in settings.items()}
     for name in metrics:
         info = run.metrics[name]
         policy = f"policy {info.policy}, " if info.policy else ""
@@ -414,21 +413,13 @@ def compare(
         columns = columns_a.metrics[name], columns_b.metrics[name]
         scores = scores_by_metric[name] = PairedScores.of(*columns, places)
         infos = a.metrics[name], b.metrics[name]
-        higher = infos[1].higher_is_better
-        change, test = paired.compare_metric(
-            name,
-            scores,
-            higher_is_better=higher,
-            judged=any(info.calls for info in infos),
-            span=max(info.high for info in infos) - min(info.low for info in infos),
-            clusters=grouping.labels,
-        )
+        change, test = paired.compare_metric(name, infos, scores, grouping.labels)
         tested.append((scores.key, change, test))
         steps = np.round(scores.b - scores.a, _DIGITS)
         both = places[scores.places]
         worst, best = (
             _most_changed((a, b), both, scores, ways, top)
-            for ways in ((steps, -steps) if higher else (-steps, steps))
+            for ways in ((steps, -steps) if change.higher_is_better else (-steps, steps))
         )
         sample_changes.append(SampleChanges(name, worst, best))
         if any(column.judged for column in columns):

@@ -22,7 +22,7 @@ from ragstone.results.stats.paired_tests import ALPHA, SignFlips, WinLossTie
 from ragstone.types.claim import Label
 from ragstone.types.gate import EPSILON
 from ragstone.types.row import LazyRows
-from ragstone.types.score import Score, State
+from ragstone.types.score import MetricInfo, Score, State
 
 LISTED = 3
 """Ids that a report lists."""
@@ -332,14 +332,13 @@ class MetricChange:
 
 def compare_metric(
     metric: str,
+    infos: tuple[MetricInfo, MetricInfo],
     scores: PairedScores,
-    *,
-    higher_is_better: bool,
-    judged: bool,
-    span: float,
     clusters: NDArray[np.int64] | None,
 ) -> tuple[MetricChange, SignFlips]:
     """Return how a metric changed, with its test, for which `correct` decides the level."""
+    higher_is_better = infos[1].higher_is_better
+    span = max(info.high for info in infos) - min(info.low for info in infos)
     differences = scores.b - scores.a
     count = differences.size
     labels = None if clusters is None else clusters[scores.places]
@@ -362,7 +361,7 @@ def compare_metric(
     change = MetricChange(
         metric=metric,
         higher_is_better=higher_is_better,
-        judged=judged,
+        judged=any(info.calls for info in infos),
         span=span,
         n=count,
         unscored_a=scores.unscored_a,
