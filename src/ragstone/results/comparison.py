@@ -16,7 +16,7 @@ from ragstone._internal.fields import split_threshold
 from ragstone._internal.text import count, join_by_reason
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.results import paired
-from ragstone.results.calibration import MIN_ROWS, Calibration, MetricCalibration
+from ragstone.results.calibration import MIN_ROWS, Calibration
 from ragstone.results.grouping import INDEPENDENT, Grouping
 from ragstone.results.metric_summary import lowest
 from ragstone.results.paired import CorrectedDifference, MetricChange, PairedScores
@@ -533,16 +533,10 @@ class LabelledRun:
             own = run.calibrate(labels, "") if labels else None
         return cls(run, own, other)
 
-    def labels(self, metric: str, *, own: bool) -> MetricCalibration | None:
-        calibration = self.own if own else self.other
-        return calibration and calibration.find(metric)
-
-    def n_own(self, metric: str) -> int:
-        found = self.labels(metric, own=True)
-        return len(found.rows) if found else 0
-
     def problem(self, metric: str) -> str | None:
-        name, number = self.run.manifest.run_id, self.n_own(metric)
+        """Return why the other labels cannot correct a metric; None if they can."""
+        name, found = self.run.manifest.run_id, self.own and self.own.find(metric)
+        number = len(found.rows) if found else 0
         if self.other is None:
             rows = count(number, "labelled row")
             enough = number >= MIN_ROWS
@@ -569,14 +563,15 @@ def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> C
 def _corrected(
     comparison: Comparison, metric: str, a: LabelledRun, b: LabelledRun
 ) -> CorrectedDifference | None:
-    sides = a, b
-    if not any(side.labels(metric, own=own) for side in sides for own in (True, False)):
+    own = [side.own and side.own.find(metric) for side in (a, b)]
+    other = [side.other and side.other.find(metric) for side in (a, b)]
+    if not any((*own, *other)):
         return None
-    own = all(side.n_own(metric) >= MIN_ROWS for side in sides)
     problems = [f"run {run} is partial" for run in comparison.partial]
-    if not own:
-        problems += filter(None, (side.problem(metric) for side in sides))
-    labels = [side.labels(metric, own=own) for side in sides]
+    transported = not all(found and len(found.rows) >= MIN_ROWS for found in own)
+    if transported:
+        problems += filter(None, (side.problem(metric) for side in (a, b)))
+    labels = other if transported else own
     if len({found.of for found in labels if found}) > 1:
         problems.append("one run has labels of claims, the other of whole responses")
     scores, groups = comparison.scores[metric], comparison.grouping.labels
@@ -593,8 +588,8 @@ def _corrected(
         for row in found.rows:  # a labelled row of a pair has the unit of the pair
             at = row.position  # also its place, because the run is complete
             pair = ("pair", unit_at[at]) if at in unit_at else ("row", at)
-            keys.append(pair if own else ("other", row.group))
-        made.append(found.scores(numbers, units, keys=keys, transported=not own))
+            keys.append(("other", row.group) if transported else pair)
+        made.append(found.scores(numbers, units, keys=keys, transported=transported))
     result = corrected_difference(*made)
     of_a, of_b = (len(found.rows) for found in labels if found)
-    return CorrectedDifference(result.mean, result.interval, (of_a, of_b), transported=not own)
+    return CorrectedDifference(result.mean, result.interval, (of_a, of_b), transported)

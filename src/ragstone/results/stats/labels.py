@@ -1,6 +1,7 @@
 """Statistics of people's labels: which rows to draw, agreement with the judge, corrected means."""
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -295,10 +296,8 @@ class Agreement:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[bool, bool]]) -> Self:
-        counts = [0, 0, 0, 0]
-        for first, second in pairs:
-            counts[2 * (not first) + (not second)] += 1
-        return cls(*counts)
+        counts = Counter(pairs)
+        return cls(*(counts[one, two] for one in (True, False) for two in (True, False)))
 
     @property
     def n(self) -> int:
