@@ -115,34 +115,15 @@ class TagBreakdown:
             self._fill(tag)
             codes[:] = array("b", np.frombuffer(codes, np.int8)[order].tobytes())
 
-    def slices(
-        self,
-        builders: Mapping[str, MetricSummaryBuilder],
-        metrics: Mapping[str, MetricInfo],
-        *,
-        tags: Iterable[str],
-        groups: NDArray[np.int64] | None,
-    ) -> list[Slices]:
-        """Return the slices by each of the tags that has several values, and rows with the same."""
-        found: list[Slices] = []
-        for tag in tags:
-            values = self._known.get(tag, {})
-            if len(values) < 2 or tag not in self._codes:
-                continue
-            self._fill(tag)
-            of_row = np.frombuffer(self._codes[tag], dtype=np.int8)
-            counts: list[int] = np.bincount(of_row[of_row >= 0], minlength=len(values)).tolist()
-            if max(counts) < 2:
-                continue
-            slices: list[Slice] = []
-            for value, code in sorted(values.items()):
-                scores = {
-                    name: builders[name].slice(of_row == code, info, groups)
-                    for name, info in metrics.items()
-                }
-                slices.append(Slice(value=value, n=counts[code], metrics=scores))
-            found.append(Slices(tag=tag, values=slices))
-        return found
+    def rows_by_value(self, tag: str) -> list[tuple[str, NDArray[np.bool_]]]:
+        """Return the values of a tag and which rows have them; none unless some rows share one."""
+        values = self._known.get(tag, {})
+        if len(values) < 2 or tag not in self._codes:
+            return []
+        self._fill(tag)
+        of_row = np.frombuffer(self._codes[tag], dtype=np.int8)
+        found = [(value, of_row == code) for value, code in sorted(values.items())]
+        return found if any(rows.sum() > 1 for _, rows in found) else []
 
 
 @dataclass(frozen=True)
@@ -311,7 +292,18 @@ class RunSummaryBuilder:
 
     def slices(self, metrics: Mapping[str, MetricInfo]) -> list[Slices]:
         groups = self.grouping.labels
-        return self._breakdown.slices(self.scores, metrics, tags=self.tags, groups=groups)
+        found: list[Slices] = []
+        for tag in self.tags:
+            slices: list[Slice] = []
+            for value, rows in self._breakdown.rows_by_value(tag):
+                scores = {
+                    name: self.scores[name].slice(rows, info, groups)
+                    for name, info in metrics.items()
+                }
+                slices.append(Slice(value=value, n=int(rows.sum()), metrics=scores))
+            if slices:
+                found.append(Slices(tag=tag, values=slices))
+        return found
 
     def health(self) -> TargetHealth | None:
         calls = self._asked.total()
