@@ -214,12 +214,12 @@ def _claim_changes(
     for row_a, row_b in pairs.tolist():
         a, b = columns[0].claims(row_a), columns[1].claims(row_b)
         for key in b | a:
-            supported = b.get(key) is Label.SUPPORTED
+            supported = b.get(key, False)
             if key not in b:
                 kind = Kind.VANISHED
             elif key not in a:
                 kind = Kind.APPEARED
-            elif (a[key] is Label.SUPPORTED) == supported:
+            elif a[key] == supported:
                 unchanged += 1
                 continue
             else:

@@ -27,8 +27,6 @@ from ragstone.types.score import MetricInfo, Score, State
 LISTED = 3
 """Ids that a report lists."""
 POWER = 0.8
-_LABELS = tuple(Label)
-_LABEL_CODES = {label: code for code, label in enumerate(_LABELS)}
 
 
 class Unscored(NamedTuple):
@@ -56,7 +54,7 @@ class MetricColumn:
         self.values = array("d")
         self._states = bytearray()
         self._keys = array("q")
-        self._labels = bytearray()
+        self._supported = bytearray()
         self._ends = array("q", [0])
 
     def add(self, score: Score | None) -> None:
@@ -65,7 +63,7 @@ class MetricColumn:
         self.values.append(0.0 if score is None or score.value is None else score.value)
         for claim in () if score is None else score.claims:
             self._keys.append(claim_key(claim.text, claim.against))
-            self._labels.append(_LABEL_CODES[claim.label])
+            self._supported.append(claim.label is Label.SUPPORTED)
         self._ends.append(len(self._keys))
 
     def extend(self, values: NDArray[np.float64], states: NDArray[np.int8]) -> None:
@@ -80,10 +78,11 @@ class MetricColumn:
     def take(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         return np.frombuffer(self.values)[rows], np.frombuffer(self._states, np.uint8)[rows]
 
-    def claims(self, row: int) -> dict[int, Label]:
-        found: dict[int, Label] = {}
+    def claims(self, row: int) -> dict[int, bool]:
+        """Return whether each claim of a row is supported; of equal claims, the first counts."""
+        found: dict[int, bool] = {}
         for place in range(self._ends[row], self._ends[row + 1]):
-            found.setdefault(self._keys[place], _LABELS[self._labels[place]])
+            found.setdefault(self._keys[place], bool(self._supported[place]))
         return found
 
 
