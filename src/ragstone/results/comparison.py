@@ -61,6 +61,7 @@ class ConfigChange(NamedTuple):
 
 
 _LIMITS = ("cache", "reply_cache", "rpm", "tpm", "max_calls", "max_cost")
+_DIGEST = 12  # characters of a hash that are shown
 _HASH = "prompts, model and options (hash)"
 _ASKED = {"judge", *JudgePlan.model_fields} - {*_LIMITS}
 """Changes that change the hash of the judge too, and are more specific."""
@@ -110,19 +111,16 @@ def config_changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChan
 def _facts(run: Run, metrics: Collection[str]) -> dict[tuple[About, str], str]:
     """Return everything that may change, as text."""
     manifest, source, identity = run.manifest, run.manifest.source, run.manifest.identity
-
-    def digest(value: str | None) -> str | None:
-        return value[:12] if value else None
-
+    data = source.fingerprint or identity.get("data fingerprint", "")
     facts: dict[tuple[About, str], object] = {
         (About.JUDGE, "judge"): manifest.judge,
-        (About.JUDGE, _HASH): digest(identity.get("judge setup")),
+        (About.JUDGE, _HASH): identity.get("judge setup", "")[:_DIGEST],
         (About.DATA, "data set"): source.name,
-        (About.DATA, "fingerprint"): digest(source.fingerprint or identity.get("data fingerprint")),
+        (About.DATA, "fingerprint"): data[:_DIGEST],
         (About.DATA, "rows"): source.rows,
         (About.DATA, "sample"): source.sample,
         (About.DATA, "judgments"): identity.get("judgements"),
-        (About.DATA, "judgments (hash)"): digest(identity.get("judgements fingerprint")),
+        (About.DATA, "judgments (hash)"): identity.get("judgements fingerprint", "")[:_DIGEST],
         (About.DATA, "queries not ranked"): identity.get("missing"),
         (About.DATA, "equal scores"): identity.get("ties"),
         (About.TARGET, "target"): manifest.target,
