@@ -168,9 +168,7 @@ class Client:
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError):
             raise UsageError(f"{public_url(url)!r} is not an http or https URL") from None
         except (aiohttp.ClientError, OSError) as error:
-            is_reply = isinstance(error, aiohttp.ClientResponseError)  # its text has the whole URL
-            text = f"{error.status} {error.message}" if is_reply else str(error)
-            raise self._translated(error, place, text) from None
+            raise self._translated(error, place) from None
         except ValueError as error:  # headers that HTTP forbids, or that contradict the URL
             raise UsageError(f"{place} cannot be sent: {error}") from None
 
@@ -196,20 +194,21 @@ class Client:
         wait = _retry_after(response.headers.get("Retry-After"))
         raise status_error(status, message, permanent=permanent, wait=wait)
 
-    def _translated(self, error: Exception, place: str, text: str) -> CallError:
-        timeout = self._connection.timeout
+    def _translated(self, error: "aiohttp.ClientError | OSError", place: str) -> CallError:
+        import aiohttp
+
         names = {kind.__name__ for kind in type(error).__mro__}
-        for name, cause, retryable, words in _ERRORS:
-            if name in names:
-                message = f"{place}: {words.format(error=quoted(text), timeout=timeout)}"
-                # a server that never answered is most likely not running
-                absent = "ClientConnectorError" in names and not self._accepted
-                timed_out = cause is Cause.TIMEOUT and self._connection.retry_timeouts
-                retry = timed_out or (retryable and not absent)
-                made = RetryableError(cause, message) if retry else CallError(cause, message)
-                made.lost = names.isdisjoint(_UNSENT)
-                return made
-        raise error
+        _, cause, retryable, words = next(row for row in _ERRORS if row[0] in names)
+        is_reply = isinstance(error, aiohttp.ClientResponseError)  # its text has the whole URL
+        text = quoted(f"{error.status} {error.message}" if is_reply else str(error))
+        message = f"{place}: {words.format(error=text, timeout=self._connection.timeout)}"
+        # a server that never answered is most likely not running
+        absent = "ClientConnectorError" in names and not self._accepted
+        timed_out = cause is Cause.TIMEOUT and self._connection.retry_timeouts
+        retry = timed_out or (retryable and not absent)
+        made = RetryableError(cause, message) if retry else CallError(cause, message)
+        made.lost = names.isdisjoint(_UNSENT)
+        return made
 
 
 def status_error(

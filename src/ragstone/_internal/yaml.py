@@ -26,13 +26,12 @@ MAX_BYTES = 1_000_000  # of a settings file
 def yaml_errors(file: str) -> Generator[None]:
     try:
         yield
-    except yaml.MarkedYAMLError as error:
-        row = error.problem_mark.line + 1 if error.problem_mark else None
-        raise InputError(
-            file, [Problem(f"invalid YAML: {error.problem}", row=row, unit="line")]
-        ) from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(file, [Problem(f"invalid YAML: {error}")]) from error
+        seen, mark = str(error), None
+        if isinstance(error, yaml.MarkedYAMLError):
+            seen, mark = error.problem, error.problem_mark
+        row = mark.line + 1 if mark else None
+        raise InputError(file, [Problem(f"invalid YAML: {seen}", row=row, unit="line")]) from error
 
 
 _RESOLVED = (
