@@ -151,7 +151,7 @@ async def as_async(items: Iterable[A] | AsyncIterable[A]) -> AsyncGenerator[A, N
             yield item
 
 
-async def in_thread(function: Callable[[], A]) -> A:
+def _start(function: Callable[[], A], name: str) -> Future[A]:
     """Run a function in a daemon thread: unlike a pool, it blocks nothing if it hangs."""
     future: Future[A] = Future()
     run = partial(copy_context().run, function)
@@ -166,8 +166,12 @@ async def in_thread(function: Callable[[], A]) -> A:
         except BaseException as error:  # noqa: BLE001 - raised again to the caller
             future.set_exception(error)
 
-    Thread(target=work, name="ragstone call", daemon=True).start()
-    return await asyncio.wrap_future(future)
+    Thread(target=work, name=name, daemon=True).start()
+    return future
+
+
+async def in_thread(function: Callable[[], A]) -> A:
+    return await asyncio.wrap_future(_start(function, "ragstone call"))
 
 
 class Batches(Generic[A, B]):
@@ -245,22 +249,16 @@ def run_sync(call: Callable[[], Coroutine[object, object, B]]) -> B:
     Ctrl-C cancels the call and waits for it to end; a second one returns at once.
     """
     started: list[asyncio.Task[object]] = []
-    ended: Future[B] = Future()
 
     async def finish() -> B:
         started.append(cast("asyncio.Task[object]", asyncio.current_task()))
         return await call()
 
-    def work() -> None:
-        try:
-            with asyncio.Runner() as runner:
-                result = runner.run(finish())
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            ended.set_exception(error)
-        else:
-            ended.set_result(result)
+    def work() -> B:
+        with asyncio.Runner() as runner:
+            return runner.run(finish())
 
-    Thread(target=copy_context().run, args=(work,), name="ragstone", daemon=True).start()
+    ended = _start(work, "ragstone")
     try:
         _wait(ended)
     except KeyboardInterrupt:

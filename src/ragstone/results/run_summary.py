@@ -310,8 +310,8 @@ class RunSummaryBuilder:
         if not calls:
             return None
         return TargetHealth(
-            asked=commonest_first(self._asked),
-            failed=commonest_first(self._failed),
+            asked=dict(commonest_first(self._asked)),
+            failed=dict(commonest_first(self._failed)),
             error_rate=self._failed.total() / calls,
             **self._target_latencies.percentiles(),
         )
