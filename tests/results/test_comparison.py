@@ -82,7 +82,7 @@ def test_the_interval_and_the_finding_never_disagree(
     runs: RUNS, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Over thousands of paired samples, with several metrics and with clusters."""
-    slow = "ragstone.results.paired.smallest_difference"
+    slow = "ragstone.results.stats.paired_tests.smallest_difference"
     monkeypatch.setattr(slow, lambda *_, **__: None)
     rng = np.random.default_rng(8)
     names = ["hit@5", "mrr@5", "ndcg@5", "recall@5"]

@@ -1,6 +1,7 @@
 """Workers: run a function on many items concurrently, and threads with their own event loop."""
 
 import asyncio
+import contextlib
 import gc
 from collections.abc import (
     AsyncGenerator,
@@ -14,13 +15,6 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import Future, wait
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-    contextmanager,
-    suppress,
-)
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -31,17 +25,13 @@ from typing import Generic, Self, TypeVar, cast
 class AsyncResource:
     """Opens its `_parts`, each once, and closes them again, at the end of the outermost block."""
 
-    _parts: tuple[AbstractAsyncContextManager[object], ...] = ()
-    _open: AsyncExitStack
+    _parts: tuple[contextlib.AbstractAsyncContextManager[object], ...] = ()
+    _open: contextlib.AsyncExitStack
     _entered = 0
-
-    @property
-    def parts(self) -> tuple[AbstractAsyncContextManager[object], ...]:
-        return self._parts
 
     async def __aenter__(self) -> Self:
         if not self._entered:
-            async with AsyncExitStack() as stack:
+            async with contextlib.AsyncExitStack() as stack:
                 for part in {id(part): part for part in self._parts}.values():
                     await stack.enter_async_context(part)
                 self._open = stack.pop_all()
@@ -84,7 +74,7 @@ class Results(Generic[B]):
         return [item for item in items if not isinstance(item, _End)]
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def worker_pool(
     items: Iterable[A] | AsyncIterable[A], work: Callable[[A], Awaitable[B]], *, concurrency: int
 ) -> AsyncGenerator[Results[B], None]:
@@ -161,7 +151,7 @@ async def as_async(items: Iterable[A] | AsyncIterable[A]) -> AsyncGenerator[A, N
             yield item
 
 
-async def in_thread(function: Callable[[], A]) -> A:
+def _start(function: Callable[[], A], name: str) -> Future[A]:
     """Run a function in a daemon thread: unlike a pool, it blocks nothing if it hangs."""
     future: Future[A] = Future()
     run = partial(copy_context().run, function)
@@ -176,8 +166,12 @@ async def in_thread(function: Callable[[], A]) -> A:
         except BaseException as error:  # noqa: BLE001 - raised again to the caller
             future.set_exception(error)
 
-    Thread(target=work, name="ragstone call", daemon=True).start()
-    return await asyncio.wrap_future(future)
+    Thread(target=work, name=name, daemon=True).start()
+    return future
+
+
+async def in_thread(function: Callable[[], A]) -> A:
+    return await asyncio.wrap_future(_start(function, "ragstone call"))
 
 
 class Batches(Generic[A, B]):
@@ -193,7 +187,7 @@ class Batches(Generic[A, B]):
         *,
         size: int,
         gather: float = 0.0,
-        length: Callable[[A], int] | None = None,
+        length: Callable[[A], int] = lambda _: 0,
     ) -> None:
         self._run, self._size, self._gather, self._length = run, size, gather, length
         self._waiting: list[tuple[A, asyncio.Future[B]]] = []
@@ -227,9 +221,7 @@ class Batches(Generic[A, B]):
         while self._waiting:
             waiting = [pair for pair in self._waiting if not pair[1].done()]
             self._waiting = []
-            if self._length:
-                length = self._length
-                waiting.sort(key=lambda pair: length(pair[0]))
+            waiting.sort(key=lambda pair: self._length(pair[0]))
             for at in range(0, len(waiting), self._size):
                 await self._finish(waiting[at : at + self._size])
 
@@ -257,26 +249,22 @@ def run_sync(call: Callable[[], Coroutine[object, object, B]]) -> B:
     Ctrl-C cancels the call and waits for it to end; a second one returns at once.
     """
     started: list[asyncio.Task[object]] = []
-    ended: Future[B] = Future()
 
     async def finish() -> B:
         started.append(cast("asyncio.Task[object]", asyncio.current_task()))
         return await call()
 
-    def work() -> None:
-        try:
-            with asyncio.Runner() as runner:
-                result = runner.run(finish())
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            ended.set_exception(error)
-        else:
-            ended.set_result(result)
+    def work() -> B:
+        with asyncio.Runner() as runner:
+            return runner.run(finish())
 
-    Thread(target=copy_context().run, args=(work,), name="ragstone", daemon=True).start()
+    ended = _start(work, "ragstone")
     try:
         _wait(ended)
     except KeyboardInterrupt:
-        with suppress(KeyboardInterrupt, RuntimeError):  # the loop may have ended just now
+        with contextlib.suppress(
+            KeyboardInterrupt, RuntimeError
+        ):  # the loop may have ended just now
             for task in started:
                 task.get_loop().call_soon_threadsafe(task.cancel)
             _wait(ended)
@@ -322,7 +310,7 @@ class BackgroundLoop:
 YOUNG = 10_000  # new objects until a garbage collection; 700 to 2,000 by default
 
 
-@contextmanager
+@contextlib.contextmanager
 def gc_frozen() -> Generator[None]:
     """Keep the garbage collector off imported modules: a quarter of a run's CPU time."""
     if gc.get_freeze_count():

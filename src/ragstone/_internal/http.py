@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
@@ -119,11 +120,7 @@ class Client:
         """
         content = body if body is None or isinstance(body, bytes) else as_json(body)
 
-        async def once() -> HttpReply:
-            return await self._once(
-                method, url, headers=headers, content=content, longest=longest or LONGEST_REPLY
-            )
-
+        once = partial(self._once, method, url, headers, content, longest or LONGEST_REPLY)
         made = await self._caller.make(once, retries=retries, tokens=tokens)
         return replace(made.value, tries=made.tries) if made.tries > 1 else made.value
 
@@ -131,7 +128,6 @@ class Client:
         self,
         method: str,
         url: str,
-        *,
         headers: Mapping[str, str] | None,
         content: bytes | None,
         longest: int,
@@ -139,6 +135,7 @@ class Client:
         import aiohttp
 
         assert self._session, "use `async with` before sending"
+        place = f"{method} {public_url(url)}"
         body = content and aiohttp.BytesIOPayload(BytesIO(content), content_type="application/json")
         most_marks = MOST_MARKS * longest // LONGEST_REPLY
         start = perf_counter()
@@ -158,25 +155,25 @@ class Client:
                     if len(received) > longest or marks > most_marks:
                         size = f"{longest // 1024**2} MiB"
                         size = size if marks <= most_marks else f"{most_marks:,} values or lines"
-                        message = f"{_place(method, url)}: the reply is longer than {size}"
+                        message = f"{place}: the reply is longer than {size}"
                         too_long = CallError(Cause.MALFORMED, message)
                         too_long.lost = True
                         raise too_long
                 latency = (perf_counter() - start) * 1000
-                self._check(response, bytes(received), method, url)
+                self._check(
+                    response, bytes(received), place, accepted=(method, url) in self._accepted
+                )
                 self._accepted.add((method, url))
                 return HttpReply(bytes(received), latency)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError):
             raise UsageError(f"{public_url(url)!r} is not an http or https URL") from None
         except (aiohttp.ClientError, OSError) as error:
-            is_reply = isinstance(error, aiohttp.ClientResponseError)  # its text has the whole URL
-            text = f"{error.status} {error.message}" if is_reply else str(error)
-            raise self._translated(error, f"{_place(method, url)}: ", text) from None
+            raise self._translated(error, place) from None
         except ValueError as error:  # headers that HTTP forbids, or that contradict the URL
-            raise UsageError(f"{_place(method, url)} cannot be sent: {error}") from None
+            raise UsageError(f"{place} cannot be sent: {error}") from None
 
     def _check(
-        self, response: "aiohttp.ClientResponse", content: bytes, method: str, url: str
+        self, response: "aiohttp.ClientResponse", content: bytes, place: str, *, accepted: bool
     ) -> None:
         status = response.status
         if 200 <= status < 300:
@@ -185,10 +182,10 @@ class Client:
             status = carried
         text = content[:4000].decode("utf-8", "replace")
         phrase = f"{response.status} {quoted(response.reason or '')}".rstrip()
-        message = f"{_place(method, url)} returned {phrase}"
+        message = f"{place} returned {phrase}"
         message += f" with an error ({status})" if status != response.status else ""
         message += f": {quoted(text)}" if text.strip() else ""
-        if status in (401, 403) and (method, url) not in self._accepted:
+        if status in (401, 403) and not accepted:
             raise UsageError(f"{message}\nThe key or its permissions were rejected; the run stops.")
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
@@ -197,20 +194,21 @@ class Client:
         wait = _retry_after(response.headers.get("Retry-After"))
         raise status_error(status, message, permanent=permanent, wait=wait)
 
-    def _translated(self, error: Exception, place: str, text: str) -> CallError:
-        timeout = self._connection.timeout
+    def _translated(self, error: "aiohttp.ClientError | OSError", place: str) -> CallError:
+        import aiohttp
+
         names = {kind.__name__ for kind in type(error).__mro__}
-        for name, cause, retryable, words in _ERRORS:
-            if name in names:
-                message = place + words.format(error=quoted(text), timeout=timeout)
-                # a server that never answered is most likely not running
-                absent = "ClientConnectorError" in names and not self._accepted
-                timed_out = cause is Cause.TIMEOUT and self._connection.retry_timeouts
-                retry = timed_out or (retryable and not absent)
-                made = RetryableError(cause, message) if retry else CallError(cause, message)
-                made.lost = names.isdisjoint(_UNSENT)
-                return made
-        raise error
+        _, cause, retryable, words = next(row for row in _ERRORS if row[0] in names)
+        is_reply = isinstance(error, aiohttp.ClientResponseError)  # its text has the whole URL
+        text = quoted(f"{error.status} {error.message}" if is_reply else str(error))
+        message = f"{place}: {words.format(error=text, timeout=self._connection.timeout)}"
+        # a server that never answered is most likely not running
+        absent = "ClientConnectorError" in names and not self._accepted
+        timed_out = cause is Cause.TIMEOUT and self._connection.retry_timeouts
+        retry = timed_out or (retryable and not absent)
+        made = RetryableError(cause, message) if retry else CallError(cause, message)
+        made.lost = names.isdisjoint(_UNSENT)
+        return made
 
 
 def status_error(
@@ -228,10 +226,6 @@ def as_json(value: object) -> bytes:
         return to_json(value)
     except PydanticSerializationError:
         return json.dumps(value).encode()
-
-
-def _place(method: str, url: str) -> str:
-    return f"{method} {public_url(url)}"
 
 
 def _retry_after(header: str | None) -> float | None:

@@ -74,12 +74,8 @@ def describe_exception(what: str, error: BaseException) -> str:
     level = logging.DEBUG if key in _logged else logging.WARNING
     _logged.add(key)
     if _log.isEnabledFor(level):
-        _log.log(
-            level,
-            "%s raised an exception:\n%s",
-            what,
-            redact("".join(traceback.format_exception(error))),
-        )
+        trace = redact("".join(traceback.format_exception(error)))
+        _log.log(level, "%s raised an exception:\n%s", what, trace)
     where = f"{Path(last.filename).name}:{last.lineno}"
     return quoted(f"{what} raised {type(error).__name__} at {where}: {message_of(error)}", LONGEST)
 

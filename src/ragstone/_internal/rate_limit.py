@@ -100,10 +100,6 @@ class Budget:
             return f"the budget of ${self.max_cost:g} (--max-cost) is spent"
         return self._too_little
 
-    def check(self) -> None:
-        if spent := self.spent:
-            raise CallError(Cause.BUDGET, spent, tries=0)
-
     def stop(self, reason: str) -> None:
         self._too_little = self._too_little or reason
 
@@ -113,16 +109,16 @@ class Budget:
         Return False if more may be left later. Raises CallError if the budget is spent; it also
         counts as spent if this call may cost more than what is left.
         """
-        self.check()
         left = inf if self.max_cost is None else self.max_cost - self.cost - self._reserved
-        if cost > left + ROUNDING:
+        if not self.spent and cost > left + ROUNDING:
             if self._open:
                 return False
             self._too_little = (
                 f"the budget of ${self.max_cost:g} (--max-cost) is too small for another call: "
                 f"${left:.4f} is left, and it may cost ${cost:.4f} with this max_tokens"
             )
-            self.check()
+        if spent := self.spent:
+            raise CallError(Cause.BUDGET, spent, tries=0)
         self.calls += 1
         if cost:
             self._open, self._reserved = self._open + 1, self._reserved + cost
@@ -178,10 +174,6 @@ class PaidCall:
         call = cls.current.get()
         return call if call and call.budget is budget else cls(budget, 0.0)
 
-    def reserve(self) -> bool:
-        self.reserved = self.budget.reserve(self.most)
-        return self.reserved
-
     def release(self) -> None:
         if self.reserved:
             self.budget.release(self.most)
@@ -203,20 +195,15 @@ class RateLimiter:
 
     async def turn(self, after: float = 0.0, cost: float = 0.0) -> None:
         """Wait until a start is allowed, and reserve its cost; the next start waits `after`."""
-        await self._wait(after)
-        while not self._budget.reserve(cost):
-            await self._budget.released()
-            await self._wait(after)
-
-    async def _wait(self, after: float) -> None:
         loop = asyncio.get_running_loop()
-        if self.next_start <= (now := loop.time()) and not self._line.locked():
-            self.next_start = now + max(self._delay, after)
-        else:
+        while True:
             async with self._line:
                 while (wait := self.next_start - loop.time()) > 0:  # noqa: ASYNC110 - pause() may be called meanwhile
                     await asyncio.sleep(wait)
                 self.next_start = loop.time() + max(self._delay, after)
+            if self._budget.reserve(cost):
+                return
+            await self._budget.released()
 
     def pause(self, seconds: float) -> None:
         self.next_start = max(self.next_start, asyncio.get_running_loop().time() + seconds)

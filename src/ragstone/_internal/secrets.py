@@ -27,6 +27,13 @@ _URL = re.compile(r"\s*(?!\w:[\\/])([\w+.-]*)([:;]?/*)([^:@]*)(?::(.*))?@", re.D
 """A URL with credentials, even if it is mistyped: its scheme, user and password."""
 _PORT = re.compile(r"\d{1,5}/")  # of a URL that has an @ in its path
 _PARAMETER = re.compile(r"(?:^|[?&;\s])([^=&;?\s]+)=([^&;#\s]+)")
+_CREDENTIALS = re.compile(r"\b([A-Za-z][\w+.-]{1,30}(?:[:;]/{1,3}|/{2,3}))(\S{0,500})@")
+_BEARER = re.compile(r"(?i)\b(bearer|basic) (?=\S*[\d=_-])[^\s\"',;<>]{8,}")
+_NAMED = re.compile(  # `api_key=...` or `"api_key": "..."`
+    rf"""(?i)((?:[?&]|api[_-]?)key=|(?:api[_-]?key|{_WORDS})(?:=|\\*["']\s*:\s*\\*["'])"""
+    r"(?:(?:bearer|basic) )?+)"
+    r"""(?!\[hidden)[^\s"'\\,;&<>)}\]]+"""
+)
 _SHORTEST = 8  # characters of a secret; local servers accept words such as `EMPTY`
 
 _BASE64 = ascii_letters + digits + "+/-_"
@@ -97,9 +104,9 @@ def redact_known(text: str) -> str:
 def redact(text: str) -> str:
     """Return a message without secrets: those of this process, and what must be one."""
     text = _replaced(text, _known)
-    for pattern, replacement in _PATTERNS:
-        text = pattern.sub(replacement, text)
-    return text
+    text = _CREDENTIALS.sub(_without_credentials, text)
+    text = _BEARER.sub(rf"\1 {HIDDEN}", text)
+    return _NAMED.sub(rf"\1{HIDDEN}", text)
 
 
 def _replaced(text: str, secrets: Iterable[str]) -> str:
@@ -145,21 +152,3 @@ def _without_credentials(found: re.Match[str]) -> str:
     named = scheme.lower().startswith("http") and "/" not in user
     secret = named or (colon and not _PORT.match(password))
     return f"{scheme}{HIDDEN}@" if secret else found[0]
-
-
-_PATTERNS = (
-    (
-        re.compile(r"\b([A-Za-z][\w+.-]{1,30}(?:[:;]/{1,3}|/{2,3}))(\S{0,500})@"),
-        _without_credentials,
-    ),
-    (re.compile(r"(?i)\b(bearer|basic) (?=\S*[\d=_-])[^\s\"',;<>]{8,}"), rf"\1 {HIDDEN}"),
-    (
-        re.compile(
-            rf"""(?i)((?:[?&]|api[_-]?)key=|(?:api[_-]?key|{_WORDS})(?:=|\\*["']\s*:\s*\\*["'])"""
-            r"(?:(?:bearer|basic) )?+)"
-            r"""(?!\[hidden)[^\s"'\\,;&<>)}\]]+"""
-        ),
-        rf"\1{HIDDEN}",
-    ),
-)
-"""Credentials in URLs, `Bearer ...`, and `api_key=...` or `"api_key": "..."`."""

@@ -26,13 +26,12 @@ MAX_BYTES = 1_000_000  # of a settings file
 def yaml_errors(file: str) -> Generator[None]:
     try:
         yield
-    except yaml.MarkedYAMLError as error:
-        row = error.problem_mark.line + 1 if error.problem_mark else None
-        raise InputError(
-            file, [Problem(f"invalid YAML: {error.problem}", row=row, unit="line")]
-        ) from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(file, [Problem(f"invalid YAML: {error}")]) from error
+        seen, mark = str(error), None
+        if isinstance(error, yaml.MarkedYAMLError):
+            seen, mark = error.problem, error.problem_mark
+        row = mark.line + 1 if mark else None
+        raise InputError(file, [Problem(f"invalid YAML: {seen}", row=row, unit="line")]) from error
 
 
 _RESOLVED = (
@@ -100,44 +99,32 @@ def _refuse_bombs(root: Node) -> None:
     active: set[int] = set()
     written = 0
 
+    def refused(node: Node, problem: str) -> yaml.MarkedYAMLError:
+        return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+
     def size_of(node: Node) -> int:
         nonlocal written
         if (known := sizes.get(id(node))) is not None:
             return known
         if id(node) in active:
-            raise yaml.MarkedYAMLError(
-                problem="an alias refers to a value that contains it", problem_mark=node.start_mark
-            )
+            raise refused(node, "an alias refers to a value that contains it")
         active.add(id(node))
+        parts: list[Node] = list(node.value) if isinstance(node, SequenceNode) else []
+        names: set[tuple[str, str]] = set()
+        for key, value in node.value if isinstance(node, MappingNode) else ():
+            parts += key, value
+            if isinstance(key, ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if (key.tag, key.value) in names:
+                    raise refused(key, f"duplicate name {key.value!r} in an object")
+                names.add((key.tag, key.value))
         own = 1 + len(node.value) if isinstance(node, ScalarNode) else 1
         written += own
-        size = own + sum(size_of(part) for part in _parts(node))
+        size = sizes[id(node)] = own + sum(map(size_of, parts))
         active.discard(id(node))
-        sizes[id(node)] = size
         return size
 
     if size_of(root) - written > _REPEATED:
-        raise yaml.MarkedYAMLError(
-            problem=f"its aliases expand to more than {_REPEATED:,} characters",
-            problem_mark=root.start_mark,
-        )
-
-
-def _parts(node: Node) -> list[Node]:
-    if isinstance(node, SequenceNode):
-        return list(node.value)
-    if not isinstance(node, MappingNode):
-        return []
-    names: set[tuple[str, str]] = set()
-    for key, _ in node.value:
-        if isinstance(key, ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
-            if (key.tag, key.value) in names:
-                raise yaml.MarkedYAMLError(
-                    problem=f"duplicate name {key.value!r} in an object",
-                    problem_mark=key.start_mark,
-                )
-            names.add((key.tag, key.value))
-    return [part for pair in node.value for part in pair]
+        raise refused(root, f"its aliases expand to more than {_REPEATED:,} characters")
 
 
 def compose_file(path: Path, *, typed: bool = True) -> Node | None:
@@ -197,11 +184,8 @@ class YamlValue:
     written: Value
 
     def __str__(self) -> str:
-        return (
-            f"{self.key} {quoted(repr(self.written), 80)}"
-            if isinstance(self.written, str)
-            else self.key
-        )
+        shown = f" {quoted(repr(self.written), 80)}" if isinstance(self.written, str) else ""
+        return self.key + shown
 
     @property
     def value(self) -> Value:

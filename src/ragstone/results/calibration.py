@@ -22,14 +22,8 @@ from ragstone._internal.files import check_file, write_text
 from ragstone._internal.text import count
 from ragstone.errors import UsageError
 from ragstone.results.run_summary import RunSummaryBuilder
+from ragstone.results.stats import labels as stats
 from ragstone.results.stats.intervals import Ends, Numbers, effective, proportion_interval
-from ragstone.results.stats.labels import (
-    Agreement,
-    LabelledScores,
-    Threshold,
-    best_threshold,
-    corrected_mean,
-)
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.config import Manifest
 from ragstone.types.gate import EPSILON
@@ -162,8 +156,8 @@ class MetricCalibration(FrozenModel):
         return [(claim, 1 / row.probability) for row in self.rows for claim in row.claims]
 
     @property
-    def agreement(self) -> Agreement:
-        return Agreement.of((claim.judge, claim.human) for claim, _ in self.claims)
+    def agreement(self) -> stats.Agreement:
+        return stats.Agreement.of((claim.judge, claim.human) for claim, _ in self.claims)
 
     def share(self, *, of_human: bool) -> tuple[float, Ends, int] | None:
         """Return sensitivity (`of_human` is True) or specificity, its interval and its n.
@@ -189,7 +183,7 @@ class MetricCalibration(FrozenModel):
             if labels
         ]
 
-    def threshold(self) -> Threshold | None:
+    def threshold(self) -> stats.Threshold | None:
         known = [
             (claim.support, claim.judge, claim.human, row.group)
             for row in self.rows
@@ -200,7 +194,7 @@ class MetricCalibration(FrozenModel):
             return None
         *columns, groups = zip(*known, strict=True)
         support, judge, human = (np.array(column, dtype=np.float64) for column in columns)
-        return best_threshold(support, judge, human, groups)
+        return stats.best_threshold(support, judge, human, groups)
 
     def scores(
         self,
@@ -209,7 +203,7 @@ class MetricCalibration(FrozenModel):
         *,
         keys: Sequence[Hashable] | None = None,
         transported: bool = False,
-    ) -> LabelledScores:
+    ) -> stats.LabelledScores:
         """Return a run's scores and these labels; `keys` are the units of the labelled rows."""
         columns: list[tuple[float, float, float]] = []
         groups: list[Hashable] = []
@@ -220,7 +214,7 @@ class MetricCalibration(FrozenModel):
             columns += [(*part, row.probability * len(parts)) for part in parts]
             groups += [key] * len(parts)
         judged, human, chances = np.array(columns, dtype=np.float64).T
-        return LabelledScores(scores, units, judged, human, chances, groups, transported)
+        return stats.LabelledScores(scores, units, judged, human, chances, groups, transported)
 
 
 class Calibration(FrozenModel):
@@ -335,7 +329,7 @@ class Calibration(FrozenModel):
         groups = scores.scored_groups(counts.grouping.labels)
         units = range(len(scores.values)) if groups is None else groups.tolist()
         values = np.frombuffer(scores.values)
-        result = corrected_mean(found.scores(values, units, transported=not own))
+        result = stats.corrected_mean(found.scores(values, units, transported=not own))
         return Correction(
             calibration=self.name,
             mean=result.mean,

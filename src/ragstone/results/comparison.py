@@ -1,6 +1,7 @@
 """Comparison: what changed between two runs, and whether by more than chance."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -12,23 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone._internal.fields import split_threshold
-from ragstone._internal.text import count
+from ragstone._internal.text import count, join_by_reason
 from ragstone.errors import UnknownNameError, UsageError
-from ragstone.results.calibration import MIN_ROWS, Calibration, MetricCalibration
+from ragstone.results import paired
+from ragstone.results.calibration import MIN_ROWS, Calibration
 from ragstone.results.grouping import INDEPENDENT, Grouping
 from ragstone.results.metric_summary import lowest
-from ragstone.results.paired import (
-    Columns,
-    CorrectedDifference,
-    MetricChange,
-    MetricColumn,
-    PairedScores,
-    Pairing,
-    claim_key,
-    compare_metric,
-    correct,
-    pair_samples,
-)
+from ragstone.results.paired import CorrectedDifference, MetricChange, PairedScores
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Numbers
 from ragstone.results.stats.labels import LabelledScores, corrected_difference
@@ -70,6 +61,7 @@ class ConfigChange(NamedTuple):
 
 
 _LIMITS = ("cache", "reply_cache", "rpm", "tpm", "max_calls", "max_cost")
+_DIGEST = 12  # characters of a hash that are shown
 _HASH = "prompts, model and options (hash)"
 _ASKED = {"judge", *JudgePlan.model_fields} - {*_LIMITS}
 """Changes that change the hash of the judge too, and are more specific."""
@@ -80,8 +72,8 @@ _ABOUT: Mapping[str, About] = MappingProxyType(
     | dict.fromkeys(("k", "min_similarity", "threshold"), About.RETRIEVAL)
 )
 """Field of the plan -> its subject; all other fields are settings."""
-_REPORTED_ELSEWHERE = ("metrics", "judge", "target", "fallback_target", "sample", "seed")
-"""Fields of the plan with a result in the manifest or the list of metrics."""
+_REPORTED_ELSEWHERE = {"metrics", "judge", "target", "fallback_target", "sample", "seed", "gates"}
+"""Fields of the plan that are compared as facts of their own."""
 _SCOPES = {
     "mean": "",
     "interval": "interval of ",
@@ -119,19 +111,16 @@ def config_changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChan
 def _facts(run: Run, metrics: Collection[str]) -> dict[tuple[About, str], str]:
     """Return everything that may change, as text."""
     manifest, source, identity = run.manifest, run.manifest.source, run.manifest.identity
-
-    def digest(value: str | None) -> str | None:
-        return value[:12] if value else None
-
+    data = source.fingerprint or identity.get("data fingerprint", "")
     facts: dict[tuple[About, str], object] = {
         (About.JUDGE, "judge"): manifest.judge,
-        (About.JUDGE, _HASH): digest(identity.get("judge setup")),
+        (About.JUDGE, _HASH): identity.get("judge setup", "")[:_DIGEST],
         (About.DATA, "data set"): source.name,
-        (About.DATA, "fingerprint"): digest(source.fingerprint or identity.get("data fingerprint")),
+        (About.DATA, "fingerprint"): data[:_DIGEST],
         (About.DATA, "rows"): source.rows,
         (About.DATA, "sample"): source.sample,
         (About.DATA, "judgments"): identity.get("judgements"),
-        (About.DATA, "judgments (hash)"): digest(identity.get("judgements fingerprint")),
+        (About.DATA, "judgments (hash)"): identity.get("judgements fingerprint", "")[:_DIGEST],
         (About.DATA, "queries not ranked"): identity.get("missing"),
         (About.DATA, "equal scores"): identity.get("ties"),
         (About.TARGET, "target"): manifest.target,
@@ -141,9 +130,8 @@ def _facts(run: Run, metrics: Collection[str]) -> dict[tuple[About, str], str]:
             for gate in manifest.plan.gates
         ],
     }
-    for name, value in manifest.plan.model_dump(mode="json", exclude={"gates"}).items():
-        if name not in _REPORTED_ELSEWHERE:
-            facts[_ABOUT.get(name, About.SETTINGS), name] = value
+    settings = manifest.plan.model_dump(mode="json", exclude=_REPORTED_ELSEWHERE)
+    facts |= {(_ABOUT.get(name, About.SETTINGS), name): value for name, value in settings.items()}
     for name in metrics:
         info = run.metrics[name]
         policy = f"policy {info.policy}, " if info.policy else ""
@@ -200,66 +188,61 @@ class ClaimChanges:
     first: Mapping[Kind, tuple[ClaimChange, ...]]
 
     def to_dict(self) -> dict[str, object]:
+        first = {kind.name.lower(): _listed(some) for kind, some in self.first.items()}
+        counts = {kind.name.lower(): number for kind, number in self.counts.items()}
         return {
             "kept": self.unchanged,
-            **{kind.name.lower(): self.counts[kind] for kind in Kind},
+            **counts,
             "appeared_unsupported": self.appeared_unsupported,
-            "first": {
-                kind.name.lower(): [_without_row(change) for change in self.first[kind]]
-                for kind in Kind
-            },
+            "first": first,
         }
 
 
 def _claim_changes(
     metric: str,
-    columns: tuple[MetricColumn, MetricColumn],
+    columns: tuple[paired.MetricColumn, paired.MetricColumn],
     *,
     runs: tuple[Run, Run],
     pairs: NDArray[np.int64],
     top: int,
 ) -> ClaimChanges:
-    unchanged = appeared_unsupported = 0
-    counts = dict.fromkeys(Kind, 0)
-    found: dict[Kind, list[tuple[int, int, int]]] = {kind: [] for kind in Kind}
-    appeared_supported: list[tuple[int, int, int]] = []
-    for pair in pairs:
-        row_a, row_b = map(int, pair)
+    unchanged = 0
+    numbers = Counter[tuple[Kind, bool]]()  # by kind, and whether B's judge supports the claim
+    found: dict[tuple[Kind, bool], list[tuple[int, int, int]]] = {}
+    for row_a, row_b in pairs.tolist():
         a, b = columns[0].claims(row_a), columns[1].claims(row_b)
-        changed: list[tuple[Kind, int]] = []
-        for key, label in b.items():
-            supported = label is Label.SUPPORTED
-            if key not in a:
-                changed.append((Kind.APPEARED, key))
-                appeared_unsupported += not supported
-            elif (a[key] is Label.SUPPORTED) == supported:
+        for key in b | a:
+            supported = b.get(key, False)
+            if key not in b:
+                kind = Kind.VANISHED
+            elif key not in a:
+                kind = Kind.APPEARED
+            elif a[key] == supported:
                 unchanged += 1
+                continue
             else:
-                changed.append((Kind.GAINED if supported else Kind.LOST, key))
-        changed += [(Kind.VANISHED, key) for key in a if key not in b]
-        for kind, key in changed:
-            counts[kind] += 1
-            appeared = kind is Kind.APPEARED and b[key] is Label.SUPPORTED
-            some = appeared_supported if appeared else found[kind]
+                kind = Kind.GAINED if supported else Kind.LOST
+            numbers[kind, supported] += 1
+            some = found.setdefault((kind, supported), [])
             if len(some) < top:
                 some.append((row_a, row_b, key))
-    found[Kind.APPEARED] = [*found[Kind.APPEARED], *appeared_supported][:top]
     first: dict[Kind, tuple[ClaimChange, ...]] = {}
-    for kind, some in found.items():
+    for kind in Kind:
         made: list[ClaimChange] = []
-        for row_a, row_b, key in some:
+        for row_a, row_b, key in (found.get((kind, False), []) + found.get((kind, True), []))[:top]:
             rows = runs[0].rows[row_a], runs[1].rows[row_b]
-            claims = [
-                {claim_key(c.text, c.against): c for c in reversed(row.scores[metric].claims)}
+            same = [
+                (c for c in row.scores[metric].claims if paired.claim_key(c.text, c.against) == key)
                 for row in rows
             ]
-            a, b = (side.get(key) for side in claims)
+            a, b = (next(claims, None) for claims in same)
             shown = b or a
             assert shown is not None
             labels = a and a.label, b and b.label
             made.append(ClaimChange(rows[1].sample.id, shown.text, *labels, shown.reason, row_a))
         first[kind] = tuple(made)
-    return ClaimChanges(metric, unchanged, counts, appeared_unsupported, first)
+    counts = {kind: numbers[kind, False] + numbers[kind, True] for kind in Kind}
+    return ClaimChanges(metric, unchanged, counts, numbers[Kind.APPEARED, False], first)
 
 
 @dataclass(frozen=True)
@@ -283,14 +266,14 @@ class SampleChanges:
     best: tuple[SampleChange, ...]
 
     def to_dict(self) -> dict[str, object]:
-        return {
-            "worst": [_without_row(change) for change in self.worst],
-            "best": [_without_row(change) for change in self.best],
-        }
+        return {"worst": _listed(self.worst), "best": _listed(self.best)}
 
 
-def _without_row(change: ClaimChange | SampleChange) -> dict[str, object]:
-    return {name: value for name, value in vars(change).items() if name != "row_a"}
+def _listed(changes: Sequence[ClaimChange | SampleChange]) -> list[dict[str, object]]:
+    return [
+        {name: value for name, value in vars(change).items() if name != "row_a"}
+        for change in changes
+    ]
 
 
 @dataclass(frozen=True, repr=False)
@@ -311,7 +294,7 @@ class Comparison:
     b: str
     partial: tuple[str, ...]
     changes: tuple[ConfigChange, ...]
-    pairing: Pairing
+    pairing: paired.Pairing
     cluster: str | None
     grouping: Grouping
     only_a: tuple[str, ...]
@@ -401,8 +384,7 @@ def compare(
     names = shared = [name for name in b.metrics if name in a.metrics]
     if metrics:
         names = choose_metrics(metrics, shared, "metric of both runs")
-    columns_a = Columns.of(a, names, cluster=cluster)
-    columns_b = Columns.of(b, names, cluster=cluster)
+    columns_a, columns_b = (paired.Columns(run, names, cluster=cluster) for run in (a, b))
     if cluster is not None and cluster != INDEPENDENT and columns_a.ids:
         if not columns_a.tags:
             raise UsageError(
@@ -411,7 +393,7 @@ def compare(
             )
         if cluster not in columns_a.tags:
             raise UnknownNameError("tag", cluster, [INDEPENDENT, *columns_a.tags])
-    pairing = pair_samples(columns_a, columns_b, a)
+    pairing = paired.pair_samples(columns_a, columns_b, a)
     places = pairing.pairs
     grouping = Grouping()
     if a.columns is None is b.columns:
@@ -421,34 +403,25 @@ def compare(
                 rows = places[:, column]
                 keys.setdefault(kind, []).extend(hashes[rows] for hashes in several)
         grouping = Grouping.of(len(places), keys, explicit=cluster is not None)
-    found: dict[bytes, list[tuple[MetricChange, SignFlips]]] = {}
-    paired: dict[str, PairedScores] = {}
+    tested: list[tuple[bytes, MetricChange, SignFlips]] = []
+    scores_by_metric: dict[str, PairedScores] = {}
     sample_changes: list[SampleChanges] = []
     claims: list[ClaimChanges] = []
     for name in names:
         columns = columns_a.metrics[name], columns_b.metrics[name]
-        scores = paired[name] = PairedScores.of(*columns, places)
+        scores = scores_by_metric[name] = PairedScores.of(*columns, places)
         infos = a.metrics[name], b.metrics[name]
-        higher = infos[1].higher_is_better
-        change = compare_metric(
-            name,
-            scores,
-            higher_is_better=higher,
-            judged=any(info.calls for info in infos),
-            span=max(info.high for info in infos) - min(info.low for info in infos),
-            clusters=grouping.labels,
-        )
-        found.setdefault(scores.key, []).append(change)
+        change, test = paired.compare_metric(name, infos, scores, grouping.labels)
+        tested.append((scores.key, change, test))
         steps = np.round(scores.b - scores.a, _DIGITS)
         both = places[scores.places]
         worst, best = (
             _most_changed((a, b), both, scores, ways, top)
-            for ways in ((steps, -steps) if higher else (-steps, steps))
+            for ways in ((steps, -steps) if change.higher_is_better else (-steps, steps))
         )
         sample_changes.append(SampleChanges(name, worst, best))
         if any(column.judged for column in columns):
             claims.append(_claim_changes(name, columns, runs=(a, b), pairs=both, top=top))
-    metric_changes = {change.metric: change for change in correct(found)}
     return Comparison(
         a=a.manifest.run_id,
         b=b.manifest.run_id,
@@ -459,10 +432,10 @@ def compare(
         grouping=grouping,
         only_a=tuple(name for name in a.metrics if name not in b.metrics),
         only_b=tuple(name for name in b.metrics if name not in a.metrics),
-        metric_changes=tuple(metric_changes[name] for name in names),
+        metric_changes=paired.correct(tested),
         sample_changes=tuple(sample_changes),
         claims=tuple(claims),
-        scores=paired,
+        scores=scores_by_metric,
     )
 
 
@@ -518,16 +491,16 @@ def find_regressions(
     if pairs and not any(change.n for change in comparison.metric_changes):
         doubts.append("no metric was scored in both runs")
     else:
-        lost: dict[str, list[str]] = {}
+        lost: dict[str, str] = {}
         for change in comparison.metric_changes:
             number, scored = change.only_in_a, change.n + change.only_in_a
             if number > (MAX_LOST + EPSILON) * scored:
-                words = f"{number:,} of {count(scored, 'pair')} that A scored"
-                lost.setdefault(f"{words} ({number / scored:.0%})", []).append(change.metric)
-        doubts += (
-            f"{', '.join(names)}: B has no score for {words}; at most {MAX_LOST:.0%} may be missing"
-            for words, names in lost.items()
-        )
+                share = f"{number:,} of {count(scored, 'pair')} that A scored"
+                lost[change.metric] = (
+                    f"B has no score for {share} ({number / scored:.0%}); "
+                    f"at most {MAX_LOST:.0%} may be missing"
+                )
+        doubts += join_by_reason(lost)
     if corrected:
         judged = [change for change in comparison.metric_changes if change.judged]
         doubts += (
@@ -558,16 +531,10 @@ class LabelledRun:
             own = run.calibrate(labels, "") if labels else None
         return cls(run, own, other)
 
-    def labels(self, metric: str, *, own: bool) -> MetricCalibration | None:
-        calibration = self.own if own else self.other
-        return calibration.find(metric) if calibration else None
-
-    def n_own(self, metric: str) -> int:
-        found = self.labels(metric, own=True)
-        return len(found.rows) if found else 0
-
     def problem(self, metric: str) -> str | None:
-        name, number = self.run.manifest.run_id, self.n_own(metric)
+        """Return why the other labels cannot correct a metric; None if they can."""
+        name, found = self.run.manifest.run_id, self.own and self.own.find(metric)
+        number = len(found.rows) if found else 0
         if self.other is None:
             rows = count(number, "labelled row")
             enough = number >= MIN_ROWS
@@ -582,25 +549,27 @@ def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> C
 
     If both runs have enough labels of their own, those count; otherwise, the other labels for both.
     """
-    changes = list(comparison.metric_changes)
-    for place, change in enumerate(changes):
-        if change.judged:
-            corrected = _corrected(comparison, change.metric, a, b)
-            changes[place] = replace(change, corrected=corrected)
+    changes = (
+        replace(change, corrected=_corrected(comparison, change.metric, a, b))
+        if change.judged
+        else change
+        for change in comparison.metric_changes
+    )
     return replace(comparison, metric_changes=tuple(changes))
 
 
 def _corrected(
     comparison: Comparison, metric: str, a: LabelledRun, b: LabelledRun
 ) -> CorrectedDifference | None:
-    sides = a, b
-    if not any(side.labels(metric, own=own) for side in sides for own in (True, False)):
+    own = [side.own and side.own.find(metric) for side in (a, b)]
+    other = [side.other and side.other.find(metric) for side in (a, b)]
+    if not any((*own, *other)):
         return None
-    own = all(side.n_own(metric) >= MIN_ROWS for side in sides)
     problems = [f"run {run} is partial" for run in comparison.partial]
-    if not own:
-        problems += filter(None, (side.problem(metric) for side in sides))
-    labels = [side.labels(metric, own=own) for side in sides]
+    transported = not all(found and len(found.rows) >= MIN_ROWS for found in own)
+    if transported:
+        problems += filter(None, (side.problem(metric) for side in (a, b)))
+    labels = other if transported else own
     if len({found.of for found in labels if found}) > 1:
         problems.append("one run has labels of claims, the other of whole responses")
     scores, groups = comparison.scores[metric], comparison.grouping.labels
@@ -617,8 +586,8 @@ def _corrected(
         for row in found.rows:  # a labelled row of a pair has the unit of the pair
             at = row.position  # also its place, because the run is complete
             pair = ("pair", unit_at[at]) if at in unit_at else ("row", at)
-            keys.append(pair if own else ("other", row.group))
-        made.append(found.scores(numbers, units, keys=keys, transported=not own))
+            keys.append(("other", row.group) if transported else pair)
+        made.append(found.scores(numbers, units, keys=keys, transported=transported))
     result = corrected_difference(*made)
     of_a, of_b = (len(found.rows) for found in labels if found)
-    return CorrectedDifference(result.mean, result.interval, (of_a, of_b), transported=not own)
+    return CorrectedDifference(result.mean, result.interval, (of_a, of_b), transported)

@@ -104,14 +104,11 @@ class JudgeTest(FrozenModel):
 
     def total(self, *expected: Expectation) -> KindResult:
         parts = [kind for kind in self.kinds if not expected or kind.expected in expected]
+        names = ("right", "answered", "applied", "of", "failed")
         return KindResult(
             kind=" ".join(expected) or "all",
             expected=expected[0] if expected else "rejected",
-            right=sum(part.right for part in parts),
-            answered=sum(part.answered for part in parts),
-            applied=sum(part.applied for part in parts),
-            of=sum(part.of for part in parts),
-            failed=sum(part.failed for part in parts),
+            **{name: sum(getattr(part, name) for part in parts) for name in names},
         )
 
     def __str__(self) -> str:

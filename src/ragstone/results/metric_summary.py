@@ -1,5 +1,6 @@
 """The scores of one metric, counted one by one in little memory, and their summary."""
 
+import math
 import re
 from array import array
 from bisect import insort
@@ -7,25 +8,19 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nsmallest
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause
-from ragstone.results.stats.intervals import (
-    BINS,
-    LARGE,
-    Histogram,
-    bounds,
-    histogram,
-    mean_interval,
-)
+from ragstone.results.stats import intervals
+from ragstone.results.stats.intervals import BINS, LARGE, Histogram
 from ragstone.results.stats.sums import ExactSums, Latencies
 from ragstone.types.claim import Label
 from ragstone.types.rankings import NOTHING_RELEVANT
-from ragstone.types.score import ALL_SUPPORTED, NOTHING, Detail, Score, State, Summary
+from ragstone.types.score import ALL_SUPPORTED, NOTHING, Detail, MetricInfo, Score, State, Summary
 
 LONGEST = 300
 """Characters of a reason that are stored; servers may return whole pages."""
@@ -108,6 +103,21 @@ class Placed(NamedTuple):
     sample_id: str
 
 
+class SliceScore(TypedDict):
+    mean: float | None
+    interval: tuple[float, float] | None
+    scored: int
+    undefined: int
+    failed: int
+
+
+_ADDED = (
+    *("values", "row_states", "states", "_causes", "labels", "latencies", "whole", "marked"),
+    *("passed", "flagged", "noted", "unranked", "quotes", "quotes_not_found"),
+)
+"""Counts of a MetricSummaryBuilder that merging adds."""
+
+
 class MetricSummaryBuilder:
     """Counts the scores of one metric; rows may come in any order, and in parts that are merged.
 
@@ -176,7 +186,7 @@ class MetricSummaryBuilder:
         if summed is None:
             builder.row_states = array("b", states.astype(np.int8).tobytes())
         else:
-            bins = histogram(scored, low=summed[0], high=summed[1])
+            bins = intervals.histogram(scored, low=summed[0], high=summed[1])
             counted = np.array(bins["counts"] if bins else [0] * BINS, dtype=np.int64)
             builder._summed = ExactSums.of(scored), counted
         if summed is None or scored.size <= LARGE:
@@ -252,30 +262,20 @@ class MetricSummaryBuilder:
             self._summed = sums + more_sums, bins + more_bins
         elif not self.states:
             self._summed = other._summed
-        self.values += other.values
+        for name in _ADDED:
+            total = getattr(self, name)
+            total += getattr(other, name)
+            setattr(self, name, total)
         if self._summed and self._summed[0].n > LARGE:
             del self.values[:]
-        self.row_states += other.row_states
-        self.latencies += other.latencies
-        self.whole += other.whole
-        self.states += other.states
-        self._causes += other._causes
         self._undefined.merge(other._undefined)
         for cause, first in other.failed.items():
             moved = replace(first, place=first.place + after)
             self.failed[cause] = min(moved, self.failed.get(cause, moved))
         self.threshold = _greatest(self.threshold, other.threshold)
-        self.marked += other.marked
-        self.passed += other.passed
-        self.flagged += other.flagged
-        self.noted += other.noted
-        self.unranked += other.unranked
         self.imputed = min(filter(None, (self.imputed, other.imputed)), default=None)
         self.note = min(filter(None, (self.note, other.note)), default=None)
-        self.labels += other.labels
         self.has_truths |= other.has_truths
-        self.quotes += other.quotes
-        self.quotes_not_found += other.quotes_not_found
         for key, where in other._details.items():
             self._details[key] = min(where, self._details.get(key, where))
         for sign, few in other._ends.items():
@@ -300,7 +300,7 @@ class MetricSummaryBuilder:
 
     def histogram(self, low: float, high: float) -> Histogram | None:
         if self._summed is None or not self._summed[0].n:
-            return histogram(self.values, low=low, high=high)
+            return intervals.histogram(self.values, low=low, high=high)
         edges: list[float] = np.histogram_bin_edges([], BINS, (low, high)).tolist()
         return Histogram(edges=edges, counts=self._summed[1].tolist())
 
@@ -318,10 +318,10 @@ class MetricSummaryBuilder:
         many = clusters is None and sums.n > LARGE
         return Summary(
             mean=sums.mean if sums.n else None,
-            interval=mean_interval(
+            interval=intervals.mean_interval(
                 sums if many else self.values, low=low, high=high, clusters=clusters
             ),
-            bounds=bounds(sums, self.states[State.FAILED], low=low, high=high),
+            bounds=intervals.bounds(sums, self.states[State.FAILED], low=low, high=high),
             n=self.states.total(),
             scored=self.states[State.SCORED],
             undefined=self.states[State.UNDEFINED],
@@ -332,6 +332,25 @@ class MetricSummaryBuilder:
             low=sums.least if sums.n else None,
             high=sums.most if sums.n else None,
             extra=extra,
+        )
+
+    def slice(
+        self, rows: NDArray[np.bool_], info: MetricInfo, groups: NDArray[np.int64] | None
+    ) -> SliceScore:
+        """Return the mean, its interval and the counts of some of the rows."""
+        states = np.frombuffer(self.row_states, dtype=np.int8)
+        scored = states == SCORED
+        values: list[float] = np.frombuffer(self.values)[rows[scored]].tolist()
+        clusters = None if groups is None else groups[scored & rows]
+        counts: list[int] = np.bincount(states[rows], minlength=len(STATES)).tolist()
+        return SliceScore(
+            mean=math.fsum(values) / len(values) if values else None,
+            interval=intervals.mean_interval(
+                values, low=info.low, high=info.high, clusters=clusters
+            ),
+            scored=counts[SCORED],
+            undefined=counts[UNDEFINED],
+            failed=counts[FAILED],
         )
 
     def clusters(self, groups: NDArray[np.int64] | None) -> int | None:
@@ -352,30 +371,24 @@ class ScoreColumn:
 
     def __init__(self) -> None:
         self._places = array("q")
-        self._numbers = array("i")
-        self._distinct: list[Score] = []
-        self._known: dict[Hashable, int] = {}
+        self._scores: list[Score] = []
+        self._known: dict[Hashable, Score] = {}
 
     def add(self, place: int, score: Score) -> None:
         detail = tuple(score.detail.items())
         rest = (score.passed, score.threshold, score.fallback, score.reason, score.cause)
         key = (score.state, score.value, *rest, detail)
-        number = self._known.setdefault(key, len(self._distinct))
-        if number == len(self._distinct):
+        if key not in self._known:
             bare = score.model_copy(update={"claims": (), "truths": (), "latency_ms": None})
-            self._distinct.append(bare)
+            self._known[key] = bare
         self._places.append(place)
-        self._numbers.append(number)
+        self._scores.append(self._known[key])
 
     def merge(self, other: "ScoreColumn") -> None:
-        numbers: list[int] = []
-        for key, score in zip(other._known, other._distinct, strict=True):
-            numbers.append(self._known.setdefault(key, len(self._distinct)))
-            if numbers[-1] == len(self._distinct):
-                self._distinct.append(score)
+        own = {id(score): self._known.setdefault(key, score) for key, score in other._known.items()}
         self._places += other._places
-        self._numbers.extend(map(numbers.__getitem__, other._numbers))
+        self._scores += (own[id(score)] for score in other._scores)
 
     def in_order(self) -> list[Score]:
         order = np.argsort(np.frombuffer(self._places, dtype=np.int64), kind="stable")
-        return [self._distinct[self._numbers[position]] for position in order]
+        return [self._scores[position] for position in order]

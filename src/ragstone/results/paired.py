@@ -3,7 +3,7 @@
 import math
 import unicodedata
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -16,29 +16,17 @@ from numpy.typing import NDArray
 from ragstone.results.grouping import RowKeys
 from ragstone.results.metric_summary import FAILED, SCORED, STATES, UNDEFINED
 from ragstone.results.run import Run
+from ragstone.results.stats import paired_tests
 from ragstone.results.stats.intervals import Clusters, Numbers
-from ragstone.results.stats.paired_tests import (
-    ALPHA,
-    SignFlips,
-    WinLossTie,
-    effect_size,
-    holm,
-    paired_t,
-    sign_flip,
-    smallest_difference,
-    wins_losses_ties,
-)
+from ragstone.results.stats.paired_tests import ALPHA, SignFlips, WinLossTie
 from ragstone.types.claim import Label
 from ragstone.types.gate import EPSILON
-from ragstone.types.row import LazyRows, Row
-from ragstone.types.sample import with_history
-from ragstone.types.score import Score, State
+from ragstone.types.row import LazyRows
+from ragstone.types.score import MetricInfo, Score, State
 
 LISTED = 3
 """Ids that a report lists."""
 POWER = 0.8
-_LABELS = tuple(Label)
-_LABEL_CODES = {label: code for code, label in enumerate(_LABELS)}
 
 
 class Unscored(NamedTuple):
@@ -66,7 +54,7 @@ class MetricColumn:
         self.values = array("d")
         self._states = bytearray()
         self._keys = array("q")
-        self._labels = bytearray()
+        self._supported = bytearray()
         self._ends = array("q", [0])
 
     def add(self, score: Score | None) -> None:
@@ -75,7 +63,7 @@ class MetricColumn:
         self.values.append(0.0 if score is None or score.value is None else score.value)
         for claim in () if score is None else score.claims:
             self._keys.append(claim_key(claim.text, claim.against))
-            self._labels.append(_LABEL_CODES[claim.label])
+            self._supported.append(claim.label is Label.SUPPORTED)
         self._ends.append(len(self._keys))
 
     def extend(self, values: NDArray[np.float64], states: NDArray[np.int8]) -> None:
@@ -90,45 +78,36 @@ class MetricColumn:
     def take(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         return np.frombuffer(self.values)[rows], np.frombuffer(self._states, np.uint8)[rows]
 
-    def claims(self, row: int) -> dict[int, Label]:
-        start, end = self._ends[row], self._ends[row + 1]
-        found: dict[int, Label] = {}
-        for place in range(start, end):
-            found.setdefault(self._keys[place], _LABELS[self._labels[place]])
+    def claims(self, row: int) -> dict[int, bool]:
+        """Return whether each claim of a row is supported; of equal claims, the first counts."""
+        found: dict[int, bool] = {}
+        for place in range(self._ends[row], self._ends[row + 1]):
+            found.setdefault(self._keys[place], bool(self._supported[place]))
         return found
 
 
 class Columns:
     """The rows of one run, as a comparison needs them: hashes of ids and queries, and scores."""
 
-    def __init__(self, metrics: Iterable[str], *, cluster: str | None = None) -> None:
+    def __init__(self, run: Run, metrics: Iterable[str], *, cluster: str | None = None) -> None:
         self.ids, self.queries = array("q"), array("q")
         self.keys = RowKeys(cluster)
         self.tags: dict[str, None] = {}
-        self.metrics: Mapping[str, MetricColumn] = {name: MetricColumn() for name in metrics}
-
-    @classmethod
-    def of(cls, run: Run, metrics: Iterable[str], *, cluster: str | None = None) -> "Columns":
-        columns = cls(metrics, cluster=cluster)
-        if (rows := run.columns) is None:
-            whole = run.rows
-            for row in whole.without_exchanges() if isinstance(whole, LazyRows) else whole:
-                columns.add(row)
-            return columns
-        columns.ids.extend(map(hash, rows.ids))
-        columns.queries.extend(hash(query.strip()) for query in rows.queries)
-        for name, column in columns.metrics.items():
-            column.extend(*rows.column(name))
-        return columns
-
-    def add(self, row: Row) -> None:
-        sample = row.sample
-        self.ids.append(hash(sample.id))
-        self.queries.append(hash(sample.query.strip()))
-        self.tags |= dict.fromkeys(sample.tags)
-        self.keys.add(with_history(sample.query, sample.history), sample.contexts, sample.tags)
-        for name, column in self.metrics.items():
-            column.add(row.scores.get(name))
+        self.metrics = {name: MetricColumn() for name in metrics}
+        if (columns := run.columns) is not None:
+            self.ids.extend(map(hash, columns.ids))
+            self.queries.extend(hash(query.strip()) for query in columns.queries)
+            for name, column in self.metrics.items():
+                column.extend(*columns.column(name))
+            return
+        for row in run.rows.without_exchanges() if isinstance(run.rows, LazyRows) else run.rows:
+            sample = row.sample
+            self.ids.append(hash(sample.id))
+            self.queries.append(hash(sample.query.strip()))
+            self.tags |= dict.fromkeys(sample.tags)
+            self.keys.add(sample.query_with_history, sample.contexts, sample.tags)
+            for name, column in self.metrics.items():
+                column.add(row.scores.get(name))
 
 
 Places = NDArray[np.int64]
@@ -352,14 +331,13 @@ class MetricChange:
 
 def compare_metric(
     metric: str,
+    infos: tuple[MetricInfo, MetricInfo],
     scores: PairedScores,
-    *,
-    higher_is_better: bool,
-    judged: bool,
-    span: float,
     clusters: NDArray[np.int64] | None,
 ) -> tuple[MetricChange, SignFlips]:
     """Return how a metric changed, with its test, for which `correct` decides the level."""
+    higher_is_better = infos[1].higher_is_better
+    span = max(info.high for info in infos) - min(info.low for info in infos)
     differences = scores.b - scores.a
     count = differences.size
     labels = None if clusters is None else clusters[scores.places]
@@ -377,12 +355,12 @@ def compare_metric(
         )
         if min(a, b) > 0:
             correlation = (a + b - spread**2) / (2 * math.sqrt(a * b))
-        detectable = smallest_difference(spread, len(independent), power=POWER)
-    test = sign_flip(differences, clusters=labels)
+        detectable = paired_tests.smallest_difference(spread, len(independent), power=POWER)
+    test = paired_tests.sign_flip(differences, clusters=labels)
     change = MetricChange(
         metric=metric,
         higher_is_better=higher_is_better,
-        judged=judged,
+        judged=any(info.calls for info in infos),
         span=span,
         n=count,
         unscored_a=scores.unscored_a,
@@ -393,9 +371,9 @@ def compare_metric(
         mean_b=math.fsum(scores.b) / count if count else None,
         difference=math.fsum(differences) / count if count else None,
         p=test.p if enough else None,
-        p_t=paired_t(independent) if enough else None,
-        effect=effect_size(differences),
-        win_loss_tie=wins_losses_ties(differences, higher_is_better=higher_is_better),
+        p_t=paired_tests.paired_t(independent) if enough else None,
+        effect=paired_tests.effect_size(differences),
+        win_loss_tie=paired_tests.wins_losses_ties(differences, higher_is_better=higher_is_better),
         min_detectable_difference=None if detectable is None or detectable > span else detectable,
         groups=test.groups,
         spread=spread,
@@ -404,33 +382,36 @@ def compare_metric(
     return change, test
 
 
-def correct(found: Mapping[bytes, Sequence[tuple[MetricChange, SignFlips]]]) -> list[MetricChange]:
+def correct(
+    tested: Sequence[tuple[bytes, MetricChange, SignFlips]],
+) -> tuple[MetricChange, ...]:
     """Return the changes corrected for their number by Holm's method: p, interval and finding.
 
     Metrics with equal keys of their scores are one test. Holm tests each p at the level ALPHA /
     `tests`, and stops at the first that is not below it; the interval has that level too.
     """
-    ps = {key: same[0][0].p for key, same in found.items()}
-    tested = {key: p for key, p in ps.items() if p is not None}
-    adjusted = dict(zip(tested, holm(list(tested.values())), strict=True))
+    firsts: dict[bytes, MetricChange] = {}
+    for key, change, _ in tested:
+        firsts.setdefault(key, change)
+    ps = {key: first.p for key, first in firsts.items() if first.p is not None}
+    adjusted = dict(zip(ps, paired_tests.holm(list(ps.values())), strict=True))
     rejected = sum(p < ALPHA for p in adjusted.values())
-    ranks = {key: rank for rank, key in enumerate(sorted(tested, key=tested.__getitem__))}
+    ranks = {key: rank for rank, key in enumerate(sorted(ps, key=ps.__getitem__))}
     corrected: list[MetricChange] = []
-    for key, same in found.items():
-        for change, test in same:
-            if key not in adjusted:
-                corrected.append(change)
-                continue
-            tests = len(tested) - min(ranks[key], rejected)
-            ends = test.interval(tests)
-            corrected.append(
-                replace(
-                    change,
-                    interval=ends and (max(ends[0], -change.span), min(ends[1], change.span)),
-                    confidence=1 - ALPHA / tests,
-                    p_adjusted=adjusted[key],
-                    same_as=None if change is same[0][0] else same[0][0].metric,
-                    conclusive=test.can_reject(tests),
-                )
+    for key, change, test in tested:
+        if key not in adjusted:
+            corrected.append(change)
+            continue
+        tests = len(ps) - min(ranks[key], rejected)
+        ends = test.interval(tests)
+        corrected.append(
+            replace(
+                change,
+                interval=ends and (max(ends[0], -change.span), min(ends[1], change.span)),
+                confidence=1 - ALPHA / tests,
+                p_adjusted=adjusted[key],
+                same_as=None if change is firsts[key] else firsts[key].metric,
+                conclusive=test.can_reject(tests),
             )
-    return corrected
+        )
+    return tuple(corrected)

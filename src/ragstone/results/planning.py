@@ -11,14 +11,8 @@ from ragstone.errors import UsageError
 from ragstone.results.calibration import MIN_ROWS
 from ragstone.results.comparison import compare
 from ragstone.results.run import Run
+from ragstone.results.stats import paired_tests
 from ragstone.results.stats.intervals import Clusters, Numbers
-from ragstone.results.stats.paired_tests import (
-    REPEATS,
-    WORTH,
-    labels_needed,
-    questions_needed,
-    spread_of_repeats,
-)
 from ragstone.types.label import HumanLabel
 
 SPREAD = 0.4
@@ -76,14 +70,16 @@ def required_sample_size(
     pilot: PilotEstimate, difference: float, *, alpha: float, power: float
 ) -> SampleSize:
     by_repeats: dict[int, int] = {}
-    for repeats in REPEATS if pilot.judge_variance else (1,):
+    for repeats in paired_tests.REPEATS if pilot.judge_variance else (1,):
         noise = (pilot.judge_variance or 0.0) / pilot.rows
-        spread = spread_of_repeats(pilot.spread, noise, repeats)
+        spread = paired_tests.spread_of_repeats(pilot.spread, noise, repeats)
         step = pilot.score_step / pilot.rows
-        groups = questions_needed(spread, difference, step=step, alpha=alpha, power=power)
+        groups = paired_tests.questions_needed(
+            spread, difference, step=step, alpha=alpha, power=power
+        )
         by_repeats[repeats] = math.ceil(groups * pilot.rows)
     repeats = 1
-    while by_repeats.get(repeats + 2, math.inf) <= (1 - WORTH) * by_repeats[repeats]:
+    while by_repeats.get(repeats + 2, math.inf) <= (1 - paired_tests.WORTH) * by_repeats[repeats]:
         repeats += 2
     questions = by_repeats[repeats]
     judged = max(JUDGED_PER_QUESTION * questions, MIN_ROWS)
@@ -93,7 +89,7 @@ def required_sample_size(
     labels = None
     if pilot.judged:
         groups = questions / pilot.rows
-        needed = labels_needed(
+        needed = paired_tests.labels_needed(
             groups,
             JUDGED_PER_QUESTION * groups,
             people,

@@ -290,8 +290,7 @@ class Run:
             "troubles": list(self.troubles),
             "failed_tests": self.failed_tests,
             "gates": [gate.model_dump(mode="json") for gate in self.gates()],
-            "target_health": health
-            and vars(health) | {"asked": dict(health.asked), "failed": dict(health.failed)},
+            "target_health": health and vars(health),
             "usage": vars(counts.usage)
             | counts.judge_latencies.percentiles()
             | {"calls_saved": counts.calls_saved},

@@ -1,6 +1,5 @@
 """The rows of a run, counted one by one in little memory, and their breakdown by tags."""
 
-import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,15 +13,11 @@ from ragstone._internal.fields import tag_text
 from ragstone.errors import Cause
 from ragstone.results.grouping import Grouping, RowKeys
 from ragstone.results.metric_summary import (
-    FAILED,
-    SCORED,
-    STATES,
-    UNDEFINED,
     MetricSummaryBuilder,
     Reasons,
+    SliceScore,
     commonest_first,
 )
-from ragstone.results.stats.intervals import mean_interval
 from ragstone.results.stats.sums import UNIT, Latencies, exact
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.reply import CascadeStats, Failure, Usage, sum_stats
@@ -36,14 +31,6 @@ TAGS = 100
 LONGEST = 80
 """Characters of a value; a longer value is a text, not a kind."""
 _NONE = -1
-
-
-class SliceScore(TypedDict):
-    mean: float | None
-    interval: tuple[float, float] | None
-    scored: int
-    undefined: int
-    failed: int
 
 
 class Slice(TypedDict):
@@ -128,54 +115,15 @@ class TagBreakdown:
             self._fill(tag)
             codes[:] = array("b", np.frombuffer(codes, np.int8)[order].tobytes())
 
-    def slices(
-        self,
-        builders: Mapping[str, MetricSummaryBuilder],
-        metrics: Mapping[str, MetricInfo],
-        *,
-        tags: Iterable[str],
-        groups: NDArray[np.int64] | None,
-    ) -> list[Slices]:
-        """Return the slices by each of the tags that has several values, and rows with the same."""
-        found: list[Slices] = []
-        for tag in tags:
-            values = self._known.get(tag, {})
-            if len(values) < 2 or tag not in self._codes:
-                continue
-            self._fill(tag)
-            of_row = np.frombuffer(self._codes[tag], dtype=np.int8)
-            counts: list[int] = np.bincount(of_row[of_row >= 0], minlength=len(values)).tolist()
-            if max(counts) < 2:
-                continue
-            slices: list[Slice] = []
-            for value, code in sorted(values.items()):
-                scores = {
-                    name: _score_slice(builders[name], info, of_row == code, groups)
-                    for name, info in metrics.items()
-                }
-                slices.append(Slice(value=value, n=counts[code], metrics=scores))
-            found.append(Slices(tag=tag, values=slices))
-        return found
-
-
-def _score_slice(
-    builder: MetricSummaryBuilder,
-    info: MetricInfo,
-    rows: NDArray[np.bool_],
-    groups: NDArray[np.int64] | None,
-) -> SliceScore:
-    states = np.frombuffer(builder.row_states, dtype=np.int8)
-    scored = states == SCORED
-    values: list[float] = np.frombuffer(builder.values)[rows[scored]].tolist()
-    clusters = None if groups is None else groups[scored & rows]
-    counts: list[int] = np.bincount(states[rows], minlength=len(STATES)).tolist()
-    return SliceScore(
-        mean=math.fsum(values) / len(values) if values else None,
-        interval=mean_interval(values, low=info.low, high=info.high, clusters=clusters),
-        scored=counts[SCORED],
-        undefined=counts[UNDEFINED],
-        failed=counts[FAILED],
-    )
+    def rows_by_value(self, tag: str) -> list[tuple[str, NDArray[np.bool_]]]:
+        """Return the values of a tag and which rows have them; none unless some rows share one."""
+        values = self._known.get(tag, {})
+        if len(values) < 2 or tag not in self._codes:
+            return []
+        self._fill(tag)
+        of_row = np.frombuffer(self._codes[tag], dtype=np.int8)
+        found = [(value, of_row == code) for value, code in sorted(values.items())]
+        return found if any(rows.sum() > 1 for _, rows in found) else []
 
 
 @dataclass(frozen=True)
@@ -187,6 +135,13 @@ class TargetHealth:
     error_rate: float
     p50_ms: float | None
     p95_ms: float | None
+
+
+_ADDED = (
+    *("rows", "_places", "calls_saved", "_usage", "failed_before", "judged_rankings", "_blame"),
+    *("judge_latencies", "_target_latencies", "_asked", "_failed"),
+)
+"""Counts of a RunSummaryBuilder that merging adds."""
 
 
 class RunSummaryBuilder:
@@ -284,27 +239,20 @@ class RunSummaryBuilder:
             counts.merge(other.scores[name], after=after)
         self._keys.merge(other._keys)
         self._breakdown.merge(other._breakdown)
-        self._places += other._places
         self._grouping = None
-        self.rows += other.rows
-        self.calls_saved += other.calls_saved
-        self._usage += other._usage
+        for name in _ADDED:
+            total = getattr(self, name)
+            total += getattr(other, name)
+            setattr(self, name, total)
         self._add_cost(other._cost)
         self.over_budget |= other.over_budget
         self.cascade = sum_stats((self.cascade, other.cascade))
-        self.failed_before += other.failed_before
-        self.judged_rankings += other.judged_rankings
-        self._blame += other._blame
         self._notes.merge(other._notes)
         for tag, where in other._tags.items():
             self._tags[tag] = min(where, self._tags.get(tag, where))
         self._matched |= other._matched
         unmatched = (each for each in (self._unmatched, other._unmatched) if each)
         self._unmatched = min(unmatched, default=None)
-        self.judge_latencies += other.judge_latencies
-        self._target_latencies += other._target_latencies
-        self._asked += other._asked
-        self._failed += other._failed
 
     @property
     def usage(self) -> Usage:
@@ -344,15 +292,26 @@ class RunSummaryBuilder:
 
     def slices(self, metrics: Mapping[str, MetricInfo]) -> list[Slices]:
         groups = self.grouping.labels
-        return self._breakdown.slices(self.scores, metrics, tags=self.tags, groups=groups)
+        found: list[Slices] = []
+        for tag in self.tags:
+            slices: list[Slice] = []
+            for value, rows in self._breakdown.rows_by_value(tag):
+                scores = {
+                    name: self.scores[name].slice(rows, info, groups)
+                    for name, info in metrics.items()
+                }
+                slices.append(Slice(value=value, n=int(rows.sum()), metrics=scores))
+            if slices:
+                found.append(Slices(tag=tag, values=slices))
+        return found
 
     def health(self) -> TargetHealth | None:
         calls = self._asked.total()
         if not calls:
             return None
         return TargetHealth(
-            asked=commonest_first(self._asked),
-            failed=commonest_first(self._failed),
+            asked=dict(commonest_first(self._asked)),
+            failed=dict(commonest_first(self._failed)),
             error_rate=self._failed.total() / calls,
             **self._target_latencies.percentiles(),
         )

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from statistics import NormalDist
 from typing import NamedTuple, Self, TypedDict
 
@@ -45,6 +46,11 @@ Labels = Sequence[Hashable] | NDArray[np.int64]
 """The cluster of each value; None is a cluster of its own."""
 
 
+def numbered(*keys: Sequence[Hashable]) -> list[NDArray[np.int64]]:
+    known = {key: number for number, key in enumerate(dict.fromkeys(chain.from_iterable(keys)))}
+    return [np.array([known[key] for key in some], dtype=np.int64) for some in keys]
+
+
 @dataclass(frozen=True)
 class Clusters:
     """The totals and sizes of independent groups, sorted, and the mean of all values."""
@@ -63,9 +69,8 @@ class Clusters:
             raise ValueError(f"{data.size} values have {len(clusters)} cluster labels")
         codes = clusters
         if not isinstance(codes, np.ndarray):
-            numbers: dict[Hashable, int] = {}
-            keys = ((place,) if label is None else label for place, label in enumerate(codes))
-            codes = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+            keys = [(place,) if label is None else label for place, label in enumerate(codes)]
+            (codes,) = numbered(keys)
         order = np.lexsort((data, codes))  # so that a sum has one last digit, not several
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         totals = np.add.reduceat(data[order], starts)

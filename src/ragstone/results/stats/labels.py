@@ -1,15 +1,15 @@
 """Statistics of people's labels: which rows to draw, agreement with the judge, corrected means."""
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.stats.intervals import BLOCK, SEED, Ends, Numbers, effective
+from ragstone.results.stats.intervals import BLOCK, SEED, Ends, Numbers, effective, numbered
 
 MIN_CLAIMS = 5
 """Claims that are drawn from each stratum on average, if it has so many."""
@@ -173,7 +173,7 @@ def _summary(draws: Numbers, estimate: float, level: float) -> Corrected:
 
 def _posterior(*runs: LabelledScores) -> list[Numbers]:
     rng = np.random.default_rng(SEED)
-    numbers = _numbered(*(run.labelled for run in runs))
+    numbers = numbered(*(run.labelled for run in runs))
     blocks = [_moments(run, places) for run, places in zip(runs, numbers, strict=True)]
     height = max(len(block) for block in blocks)
     units = np.hstack([np.pad(block, ((0, height - len(block)), (0, 0))) for block in blocks])
@@ -242,11 +242,6 @@ def _prior(run: LabelledScores, units: NDArray[np.int64]) -> _Prior:
     return _Prior(corners[:, None] * _CORNERS, sum(found) / sum(most), max(1, min(seen) - 1))
 
 
-def _numbered(*keys: Sequence[Hashable]) -> list[NDArray[np.int64]]:
-    known = {key: number for number, key in enumerate(dict.fromkeys(chain.from_iterable(keys)))}
-    return [np.array([known[key] for key in some], dtype=np.int64) for some in keys]
-
-
 def _moments(run: LabelledScores, places: NDArray[np.int64]) -> Numbers:
     weights = 1 / run.chances
     f, y = run.judged, run.human
@@ -260,7 +255,7 @@ def _moments(run: LabelledScores, places: NDArray[np.int64]) -> Numbers:
 
 def _mean_scores(runs: Sequence[LabelledScores], rng: "np.random.Generator") -> list[Numbers]:
     """Draw the mean score of each run: beta, as correlated as the means of their common units."""
-    numbers = _numbered(*(run.units for run in runs))
+    numbers = numbered(*(run.units for run in runs))
     height = max(int(places.max()) for places in numbers) + 1
     found: list[Numbers] = []
     pulls: list[Numbers] = []
@@ -295,10 +290,8 @@ class Agreement:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[bool, bool]]) -> Self:
-        counts = [0, 0, 0, 0]
-        for first, second in pairs:
-            counts[2 * (not first) + (not second)] += 1
-        return cls(*counts)
+        counts = Counter(pairs)
+        return cls(*(counts[one, two] for one in (True, False) for two in (True, False)))
 
     @property
     def n(self) -> int:
@@ -357,7 +350,7 @@ def best_threshold(
     MIN_OF_EACH_KIND claims of a kind, or fewer units than folds.
     Sources: Stone, Cross-Validatory Choice (1974); Rubin, The Bayesian Bootstrap (1981).
     """
-    codes = _numbered(units)[0]
+    codes = numbered(units)[0]
     count = len(set(units))
     if min(human.sum(), (1 - human).sum()) < MIN_OF_EACH_KIND or count < FOLDS:
         return None

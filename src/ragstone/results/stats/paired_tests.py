@@ -14,16 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.stats.intervals import (
-    NORMAL,
-    Clusters,
-    Ends,
-    Labels,
-    Numbers,
-    root_of,
-    t_both_tails,
-    t_quantile,
-)
+from ragstone.results.stats import intervals
+from ragstone.results.stats.intervals import NORMAL, Clusters, Ends, Labels, Numbers
 from ragstone.results.stats.sums import ExactSums
 
 Signs = NDArray[np.uint8]
@@ -167,7 +159,11 @@ def paired_t(differences: Sequence[float] | Numbers) -> float | None:
     if data.size and not data.any():
         return 1.0
     effect = effect_size(differences)
-    return None if effect is None else t_both_tails(effect * math.sqrt(data.size), data.size - 1)
+    return (
+        None
+        if effect is None
+        else intervals.t_both_tails(effect * math.sqrt(data.size), data.size - 1)
+    )
 
 
 def effect_size(differences: Sequence[float] | Numbers) -> float | None:
@@ -219,7 +215,7 @@ def smallest_difference(
     """
     if n < 2 or spread <= 0:
         return None
-    limit = t_quantile(1 - alpha / 2, n - 1)
+    limit = intervals.t_quantile(1 - alpha / 2, n - 1)
     # the distribution of the estimated spread, by Gauss-Legendre quadrature
     freedom = n - 1
     around = 9 / math.sqrt(2 * freedom)
@@ -238,7 +234,7 @@ def smallest_difference(
     reach = 1.0
     while detected(reach) < power:
         reach *= 2
-    return spread * root_of(detected, power, 0.0, reach) / math.sqrt(n)
+    return spread * intervals.root_of(detected, power, 0.0, reach) / math.sqrt(n)
 
 
 def questions_needed(
