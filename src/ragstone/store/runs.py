@@ -23,6 +23,7 @@ from ragstone.results.calibration import load_calibration
 from ragstone.results.comparison import TOP, Comparison, LabelledRun, correct_changes
 from ragstone.results.comparison import compare as compare_runs
 from ragstone.results.run import Run
+from ragstone.store import database, reader
 from ragstone.store.codec import Record, to_text
 from ragstone.store.database import (
     COUNTS,
@@ -33,24 +34,9 @@ from ragstone.store.database import (
     UNDER_WAY,
     WHOLE,
     WRITING,
-    locked_runs,
-    run_lock,
 )
 from ragstone.store.errors import DamagedRunError, RunLockedError, RunNotFoundError, StoreError
-from ragstone.store.reader import (
-    EXTRAS,
-    METRICS,
-    SUMMARY,
-    RunInfo,
-    RunLine,
-    count_rows,
-    find_run_number,
-    format_time,
-    manifest_text,
-    read_line,
-    seal,
-    sort_time,
-)
+from ragstone.store.reader import RunInfo, RunLine, format_time, manifest_text
 from ragstone.store.store import Store
 from ragstone.store.writer import AT_ONCE, write, write_blocks, write_labels
 from ragstone.types.config import Manifest, python_names
@@ -137,10 +123,10 @@ def resume(store: Store, manifest: Manifest) -> None:
     values = {"finished_at": None, "summary": None, "stopped": None, "extras": "{}", "rows": None}
     values["manifest"] = manifest_text(manifest)
     with store.transaction() as connection:
-        number = find_run_number(connection, manifest.run_id, store=store.name)
+        number = reader.find_run_number(connection, manifest.run_id, store=store.name)
         connection.execute(RUNS.update().where(RUNS.c.number == number).values(values))
         connection.execute(COUNTS.delete().where(COUNTS.c.run == number))
-        seal(connection, number)
+        reader.seal(connection, number)
 
 
 class TagMove(NamedTuple):
@@ -185,7 +171,7 @@ def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[s
         query = query.where(RUNS.c.fingerprint == fingerprint)
     with store.connect() as connection:
         unfinished = connection.execute(query).all()
-        locked = locked_runs(connection, [number for number, _ in unfinished])
+        locked = database.locked_runs(connection, [number for number, _ in unfinished])
     return frozenset(run_id for number, run_id in unfinished if number in locked)
 
 
@@ -257,18 +243,18 @@ def atomic_import(
             values = line.model_dump(exclude={"tag"})
             values |= {"id": unfinished_id, "fingerprint": ""}  # so that it is never resumed
             started = line.started_at
-            values["sort_time"] = started if imported else sort_time(connection, started)
+            values["sort_time"] = started if imported else reader.sort_time(connection, started)
             key = connection.execute(RUNS.insert().values(values)).inserted_primary_key
             assert key
             number = int(key[0])
-            with run_lock(connection, number, name=line.id):
+            with database.run_lock(connection, number, name=line.id):
                 connection.commit()  # others see the run once it is locked
                 yield connection, number
                 with connection.begin():
-                    count = count_rows(connection, number)[0] if line.finished_at else None
+                    count = reader.count_rows(connection, number)[0] if line.finished_at else None
                     final = {"id": line.id, "fingerprint": line.fingerprint, "rows": count}
                     connection.execute(RUNS.update().where(RUNS.c.number == number).values(final))
-                    seal(connection, number)
+                    reader.seal(connection, number)
     except BaseException:
         with suppress(StoreError):  # the next import deletes it
             delete(store, unfinished_id)
@@ -285,9 +271,9 @@ def save_ranking(store: Store, run: Run) -> None:
         tag=None,
         fingerprint=manifest.fingerprint,
         manifest=manifest_text(manifest),
-        metrics=to_text(METRICS, dict(run.metrics)),
-        extras=to_text(EXTRAS, {name: dict(extra) for name, extra in run.extras.items()}),
-        summary=to_text(SUMMARY, run.to_dict()),
+        metrics=to_text(reader.METRICS, dict(run.metrics)),
+        extras=reader.extras_text(run.extras),
+        summary=to_text(reader.SUMMARY, run.to_dict()),
         stopped=run.stopped,
         transcript=True,
     )
@@ -396,8 +382,8 @@ def _checked_rows(run: Run) -> Iterator[Row]:
 def _copy(source: Store, run_id: str, target: Store) -> None:
     run, labels = source.load(run_id), source.labels(run_id)
     with source.connect() as connection:
-        number = find_run_number(connection, run_id, store=source.name)
-        line = RunLine.model_validate(dict(read_line(connection, number)))
+        number = reader.find_run_number(connection, run_id, store=source.name)
+        line = RunLine.model_validate(dict(reader.read_line(connection, number)))
     with atomic_import(target, line) as (connection, number):
         if run.columns is not None:
             write_blocks(connection, number, run.columns)
