@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
 from ragstone._internal.files import write_file
 from ragstone._internal.text import MARK, one_line, strip_controls
@@ -25,9 +25,6 @@ from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.row import Row
 from ragstone.types.score import Score
-
-if TYPE_CHECKING:
-    pass
 
 STDOUT = Path("-")
 
@@ -217,11 +214,10 @@ def value_documents(rows: RankingRows) -> Iterator[dict[str, object]]:
     for block in rows.blocks():
         columns = [_values(block, name) for name in block.metrics]
         failures = [block.failures(name) for name in block.metrics]
+        reasons = (None, *REASONS)
         for place, (name, query) in enumerate(zip(block.ids, block.queries, strict=True)):
-            why = int(block.why[place])
-            state: Mapping[str, object] = {"state": "scored", "reason": None}
-            if why:
-                state = {"state": "undefined", "reason": REASONS[why - 1]}
+            reason = reasons[int(block.why[place])]
+            state = {"state": "undefined" if reason else "scored", "reason": reason}
             scores: dict[str, object] = {}
             for metric, column, failed in zip(block.metrics, columns, failures, strict=True):
                 score = {"value": column[place], **state}
@@ -239,8 +235,10 @@ def _values(block: RankingScores, metric: str) -> list[float | None]:
 
 
 def check_table(path: Path) -> None:
-    if path.suffix.lower() == ".parquet":
-        _check_parquet()
+    if path.suffix.lower() == ".parquet" and find_spec("polars") is None:
+        raise UsageError(
+            "Parquet files need polars, which is not installed: pip install 'ragstone[parquet]'"
+        )
 
 
 def write_json(document: Run | Mapping[str, object], destination: Destination) -> None:
@@ -264,6 +262,7 @@ def write_claims(run: Run, destination: Destination) -> None:
 
 def write_table(table: Table, destination: Destination) -> None:
     if isinstance(destination, Path) and (fill := _FLAT.get(destination.suffix.lower())):
+        check_table(destination)
         write_file(destination, partial(fill, table=table))
         return
     names = [column.name for column in table.columns]
@@ -312,15 +311,7 @@ def _fill_csv(path: Path, table: Table) -> None:
         writer.writerows(map(written, line) for line in table.lines)
 
 
-def _check_parquet() -> None:
-    if find_spec("polars") is None:
-        raise UsageError(
-            "Parquet files need polars, which is not installed: pip install 'ragstone[parquet]'"
-        )
-
-
 def _fill_parquet(path: Path, table: Table) -> None:
-    _check_parquet()
     import polars as pl
     from polars.exceptions import ComputeError
 

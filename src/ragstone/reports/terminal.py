@@ -164,14 +164,12 @@ def print_rows(run: Run, console: Console) -> None:
         for name, score in row.scores.items():
             imputed = " (imputed)" if score.fallback else ""
             values.append(f"{name} {decimal(score.value)}{imputed}")
-            about: list[str] = [failing_claim(score)]
+            why = "" if score.claims else score.reason
             if score.cause is not None:
-                about.insert(0, f"failed, {CAUSES[score.cause]}: {score.reason}")
+                why = f"failed, {CAUSES[score.cause]}: {score.reason}"
             elif score.state is State.UNDEFINED:
-                about.insert(0, f"undefined: {score.reason}")
-            elif not score.claims:
-                about.append(score.reason or "")
-            for words in filter(None, about):
+                why = f"undefined: {score.reason}"
+            for words in filter(None, (why, failing_claim(score))):
                 notes.setdefault(words, []).append(name)
         _print_indented(" | ".join(values), console, limit=10 * MAX_PRINTED)
         for words, names in notes.items():
@@ -369,10 +367,8 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
     # how to resume a stopped run is printed elsewhere
     if run.partial or run.stopped or not run.metrics:
         return None
-    name = run.manifest.run_id
-    limit = run.manifest.plan.max_failure_rate
-    failures = _failure_advice(run)
-    summaries = run.summary().values()
+    name, limit = run.manifest.run_id, run.manifest.plan.max_failure_rate
+    failures, summaries = _failure_advice(run), run.summary().values()
     if failures and any(each.failed > limit * (each.scored + each.failed) for each in summaries):
         return failures
     if any(gate.passed is False for gate in run.gates()):
@@ -392,12 +388,10 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
 
 def _failure_advice(run: Run) -> str | None:
     manifest, plan, health = run.manifest, run.manifest.plan, run.counts.health()
-    causes = Counter[Cause]()
-    for counts in run.counts.scores.values():
-        causes.update(counts.causes)
+    scores, before = run.counts.scores.values(), run.counts.failed_before
+    causes = sum((counts.causes for counts in scores), Counter[Cause]())
     if not causes:
         return None
-    before = run.counts.failed_before
     failed = causes - before
     if before.total() > max(failed.values(), default=0):
         return (
@@ -419,7 +413,7 @@ def _failure_advice(run: Run) -> str | None:
         longer = "set a larger length= for the local judge, if the model allows it, or use shorter"
         longer += " claims"
     unreachable = f"check that the service is running, then {again}"
-    firsts = [counts.failed.get(Cause.UNREACHABLE) for counts in run.counts.scores.values()]
+    firsts = [counts.failed.get(Cause.UNREACHABLE) for counts in scores]
     if target_failed and any(each and " returned 404" in each.words for each in firsts):
         unreachable = "the API has no such path; describe its paths in a target file (--target)"
     advice: dict[Cause, str] = {

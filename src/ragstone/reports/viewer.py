@@ -11,7 +11,7 @@ import ipaddress
 import json
 import socket
 from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hmac import compare_digest
 from pathlib import Path
 from secrets import token_urlsafe
@@ -119,10 +119,12 @@ class Views:
         scatters: dict[str, Markup] = {}
         for change in comparison.metric_changes:
             if change.n:
-                dots = list(_dots(comparison, change, sample_url))
-                title = f"Scores of samples by {change.metric}"
-                ends, higher = b.metrics[change.metric].range, change.higher_is_better
-                scatters[change.metric] = scatter(dots, ends, title=title, higher_is_better=higher)
+                scatters[change.metric] = scatter(
+                    list(_dots(comparison, change, sample_url)),
+                    b.metrics[change.metric].range,
+                    title=f"Scores of samples by {change.metric}",
+                    higher_is_better=change.higher_is_better,
+                )
         return html_response(
             "compare.html",
             a=a,
@@ -221,17 +223,19 @@ _HEADERS = {
 def make_app(store: Store, *, host: str, port: int, calibration: str | None = None) -> ASGIApp:
     """Return the application over a store; `calibration` corrects means and differences."""
     views = Views(store, calibration)
-    routes = [
+    app = _with_assets(
         Route("/", views.runs),
         Route("/runs/{run}", _one_at_a_time(views.run), name="run"),
         Route("/compare", _one_at_a_time(views.compare)),
-        Route("/assets/{name}", asset),
         Route("/healthz", health),
-        Route("/favicon.ico", icon),
-    ]
-    handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
-    app = Starlette(routes=routes, exception_handlers=handlers)
+    )
     return RequestGuard(app, is_own_host=host_check(host, port))
+
+
+def _with_assets(*routes: Route) -> Starlette:
+    shared = Route("/assets/{name}", asset), Route("/favicon.ico", icon)
+    handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
+    return Starlette(routes=[*routes, *shared], exception_handlers=handlers)
 
 
 def _one_at_a_time(
@@ -292,7 +296,7 @@ class RequestGuard:
 
 def host_check(host: str, port: int) -> Callable[[str], bool]:
     """Return a function that checks whether a Host header names this server."""
-    names = {"localhost", "127.0.0.1", "::1", host.lower()}
+    names = {"localhost", LOOPBACK, "::1", host.lower()}
     on_all_interfaces = host in ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
     if on_all_interfaces:
         names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
@@ -346,12 +350,9 @@ def url_for(host: str, port: int) -> str:
 
 
 def serve(app: ASGIApp, at: socket.socket, *, ready: Callable[[], None]) -> None:
-    try:
-        with at:
-            ready()
-            _server(app).run(sockets=[at])
-    except KeyboardInterrupt:
-        return
+    with suppress(KeyboardInterrupt), at:
+        ready()
+        _server(app).run(sockets=[at])
 
 
 @contextmanager
@@ -394,15 +395,10 @@ _VALUES = {"yes": True, "no": False, "unknown": None}
 def serve_labels(session: LabelSession, *, port: int, ready: Callable[[str], None]) -> None:
     """Serve one annotator's session on this machine until Ctrl-C; `ready` gets the URL."""
     token = token_urlsafe(24)
-    views = _LabelViews(session, token)
-    routes = [
+    app = _with_assets(
         Route("/", _label_page),
-        Route(DATA, views.answer, methods=["POST"]),
-        Route("/assets/{name}", asset),
-        Route("/favicon.ico", icon),
-    ]
-    handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
-    app = Starlette(routes=routes, exception_handlers=handlers)
+        Route(DATA, _LabelViews(session, token).answer, methods=["POST"]),
+    )
     with listen(LOOPBACK, port) as at:
         bound: int = at.getsockname()[1]
         guard = RequestGuard(app, is_own_host=host_check(LOOPBACK, bound), post=DATA)

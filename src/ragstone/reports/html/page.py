@@ -5,14 +5,14 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from ragstone._internal.fields import tag_text
 from ragstone._internal.files import write_file
 from ragstone._internal.text import count, one_line, strip_controls
-from ragstone.errors import RagstoneError
+from ragstone.errors import Cause, RagstoneError
 from ragstone.evaluation.rescore import PolicyScores, policy_scores
 from ragstone.metrics import Metric, get
 from ragstone.metrics.claim_checks import Check, ClaimVerifier
@@ -29,7 +29,6 @@ from ragstone.reports.format import (
     CAUSES,
     NO_VALUE,
     brief,
-    cause_in_words,
     decimal,
     dollars,
     finite,
@@ -38,15 +37,7 @@ from ragstone.reports.format import (
     milliseconds,
     percent,
 )
-from ragstone.reports.html.charts import (
-    OUTCOMES,
-    Point,
-    gauge,
-    histogram,
-    line,
-    outcomes,
-    reliability,
-)
+from ragstone.reports.html import charts
 from ragstone.reports.view import Line, changed_settings, correction, summarize_run, texts_read
 from ragstone.reports.worst import excerpt, focus_of
 from ragstone.results.run import Run
@@ -72,7 +63,7 @@ _MINUS = re.compile(r"(?<![\w-])-(?=\.?\d)")
 _CUTOFF = re.compile(r"(.*)@(\d+)(.*)")
 _FOLDER = Path(__file__).parent
 
-Metrics = Mapping[str, Mapping[str, object]]
+Metrics = Mapping[str, Mapping[str, Any]]
 """A run's metrics from its summary: metric -> figures by key."""
 
 
@@ -131,11 +122,12 @@ def _environment() -> Environment:
     names: dict[str, object] = {each.__name__: each for each in filters}
     names |= {"decimal": _with_minus(decimal), "interval": _with_minus(interval)}
     cast("dict[str, object]", environment.filters).update(names)
+    drawn = charts.gauge, charts.histogram, charts.outcomes, charts.reliability
     cast("dict[str, object]", environment.globals).update(
-        {each.__name__: each for each in (gauge, histogram, outcomes, reliability, margin)},
+        {each.__name__: each for each in (*drawn, margin)},
         version=version("ragstone"),
         CHUNK=CHUNK,
-        OUTCOMES=OUTCOMES,
+        OUTCOMES=charts.OUTCOMES,
         scripts=SCRIPTS,
         styles=STYLES,
     )
@@ -162,8 +154,8 @@ def figure(value: float | str | None, *, sign: bool = False) -> str:
     return Markup('<span title="{}">{}</span>').format(minus(decimal(number)), minus(shown))
 
 
-def level(value: float | None, figures: Mapping[str, object]) -> str:
-    low, high = cast("Sequence[float | None]", figures.get("range") or (None, None))
+def level(value: float | None, figures: Mapping[str, Any]) -> str:
+    low, high = figures.get("range") or (None, None)
     if value is None or low is None or high is None or not 0 < high - low < math.inf:
         return ""
     share = min(max((value - low) / (high - low), 0.0), 1.0)
@@ -171,36 +163,35 @@ def level(value: float | None, figures: Mapping[str, object]) -> str:
     return f"level-{min(int(LEVELS * good), LEVELS - 1)}"
 
 
-def focus(run: Mapping[str, object]) -> str | None:
-    metrics = cast("Metrics", run["metrics"])
-    gates = cast("Sequence[Mapping[str, object]]", run.get("gates") or ())
+def focus(run: Mapping[str, Any]) -> str | None:
+    metrics: Metrics = run["metrics"]
     judged = {name: figures.get("family") == "generation" for name, figures in metrics.items()}
-    return focus_of(((str(gate["metric"]), bool(gate["passed"])) for gate in gates), judged)
+    gates = ((gate["metric"], bool(gate["passed"])) for gate in run.get("gates") or ())
+    return focus_of(gates, judged)
 
 
-def families(metrics: Metrics) -> dict[str, Metrics]:
-    found: dict[str, dict[str, Mapping[str, object]]] = {}
+def families(metrics: Metrics) -> Mapping[str, Metrics]:
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
     for name, figures in metrics.items():
-        found.setdefault(str(figures.get("family", "")), {})[name] = figures
-    return dict(found)
+        found.setdefault(figures.get("family", ""), {})[name] = figures
+    return found
 
 
 def curves(metrics: Metrics) -> dict[str, Markup]:
     """Return a chart of the mean by k for each metric that has several."""
-    by_k: dict[str, dict[int, Mapping[str, object]]] = {}
+    by_k: dict[str, dict[int, charts.Point]] = {}
+    ranges: dict[str, charts.Ends] = {}
     for name, figures in metrics.items():
         if (match := _CUTOFF.fullmatch(name)) and figures["mean"] is not None:
-            by_k.setdefault(f"{match[1]}@k{match[3]}", {})[int(match[2])] = figures
-    charts: dict[str, Markup] = {}
-    for name, found in by_k.items():
-        if len(found) > 1:
-            points: list[Point] = []
-            for k, figures in sorted(found.items()):
-                ends = cast("Sequence[float] | None", figures["interval"])
-                points.append(Point(str(k), cast("float", figures["mean"]), ends))
-            ends = cast("Sequence[float | None]", next(iter(found.values()))["range"])
-            charts[name] = line(points, ends, title=f"{name} by k")
-    return charts
+            curve, k = f"{match[1]}@k{match[3]}", match[2]
+            point = charts.Point(k, figures["mean"], figures["interval"])
+            by_k.setdefault(curve, {})[int(k)] = point
+            ranges.setdefault(curve, figures["range"])
+    return {
+        name: charts.line([points[k] for k in sorted(points)], ranges[name], title=f"{name} by k")
+        for name, points in by_k.items()
+        if len(points) > 1
+    }
 
 
 def corrections(found: Mapping[str, object]) -> list[Line]:
@@ -220,13 +211,10 @@ def gaps(metrics: Metrics, titles: Mapping[str, str]) -> list[Gap]:
     found: dict[tuple[str | None, str, int], list[str]] = {}
     for name, figures in metrics.items():
         title = titles.get(name, name)
-        failures = cast("Iterable[Mapping[str, object]]", figures.get("failures", ()))
-        for each in failures:
-            cause = cause_in_words(str(each["cause"]))
-            key = (cause, f"first {each['first']}", cast("int", each["count"]))
+        for each in figures.get("failures", ()):
+            key = CAUSES[Cause(each["cause"])], f"first {each['first']}", each["count"]
             found.setdefault(key, []).append(title)
-        reasons = cast("Mapping[str, int]", figures.get("reasons", {}))
-        for reason, number in reasons.items():
+        for reason, number in figures.get("reasons", {}).items():
             found.setdefault((None, reason, number), []).append(title)
     listed = [Gap(*key, tuple(names)) for key, names in found.items()]
     return sorted(listed, key=lambda gap: (gap.cause is None, -gap.samples))
@@ -254,11 +242,8 @@ def sample_summary(row: Row) -> dict[str, object]:
 
 
 def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
-    keys = (
-        "query", "response", "reference", "reference_claims", "relevance", "notes", "blame",
-        "usage",
-    )  # fmt: skip
     fields, sample = row.to_dict(), row.sample
+    keys = "query response reference reference_claims relevance notes blame usage".split()
     scores = {name: _score_document(name, score, sample) for name, score in row.scores.items()}
     graded = any(score["reads"] == "ranking" for score in scores.values())
     document: dict[str, object] = {
@@ -280,7 +265,7 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
             }
             for name, scores in policies.items()
         },
-        "transcript": [_exchange_document(exchange) for exchange in row.exchanges],
+        "transcript": list(map(_exchange_document, row.exchanges)),
     }
     return cast("dict[str, object]", finite(document))
 
@@ -348,22 +333,15 @@ def _find_metric(name: str) -> Metric | None:
 
 def embed_samples(run: Run) -> Iterator[tuple[int | None, str]]:
     """Yield samples as gzipped JSON in base64: numbered chunks, then the list (None)."""
-    rows, number, listing = iter(run.rows), 0, list[str]()
-    while chunk := list(islice(rows, CHUNK)):
+    rows, listing = iter(run.rows), list[dict[str, object]]()
+    for number, chunk in enumerate(iter(lambda: list(islice(rows, CHUNK)), [])):
         scores = policy_scores(chunk, run.metrics)
-        yield (
-            number,
-            _packed(_json(sample_document(*pair)) for pair in zip(chunk, scores, strict=True)),
-        )
-        listing += map(_json, map(sample_summary, chunk))
-        number += 1
+        yield number, _packed(list(map(sample_document, chunk, scores)))
+        listing += map(sample_summary, chunk)
     yield None, _packed(listing)
 
 
-def _json(document: object) -> str:
+def _packed(documents: Sequence[object]) -> str:
     # ASCII with escapes, because a lone surrogate has no UTF-8
-    return json.dumps(document, allow_nan=False, separators=(",", ":"))
-
-
-def _packed(texts: Iterable[str]) -> str:
-    return b64encode(gzip.compress(f"[{','.join(texts)}]".encode(), mtime=0)).decode()
+    text = json.dumps(documents, allow_nan=False, separators=(",", ":"))
+    return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
