@@ -106,15 +106,12 @@ def _write(path: Path, run: Run) -> None:
 
 
 def _properties(run: Run, name: str) -> dict[str, str]:
-    manifest = run.manifest
+    manifest, info = run.manifest, run.metrics.get(name)
+    judge = manifest.judge if info and info.calls else None
+    given = {"target": manifest.target, "judge": judge, "policy": info and info.policy}
     found = {"run": manifest.run_id, "dataset": manifest.source.name}
-    if manifest.target:
-        found["target"] = manifest.target
-    if name in run.metrics:
-        if run.metrics[name].calls and manifest.judge:
-            found["judge"] = manifest.judge
-        if policy := run.metrics[name].policy:
-            found["policy"] = policy
+    found |= {key: value for key, value in given.items() if value}
+    if info:
         summary = run.summary()[name]
         found |= {"mean": decimal(summary.mean), "interval": interval(summary.interval)}
         if summary.corrected:

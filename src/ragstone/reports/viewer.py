@@ -273,14 +273,14 @@ class RequestGuard:
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         headers = Headers(scope=scope)
+        foreign = PlainTextResponse("Requests from other sites are refused.\n", status_code=403)
         if not self._is_own_host(headers.get("host", "")):
             words = "Unknown host. Open the address that ragstone printed.\n"
             return PlainTextResponse(words, status_code=421)
         if scope["method"] == "POST" and scope["path"] == self._post:
             scheme, _, origin = headers.get("origin", "").partition("://")
             if scheme != "http" or not self._is_own_host(origin):
-                words = "Requests from other sites are refused.\n"
-                return PlainTextResponse(words, status_code=403)
+                return foreign
         elif scope["method"] not in ("GET", "HEAD"):
             allow = {"Allow": "GET, HEAD"}
             return PlainTextResponse("The viewer is read-only.\n", status_code=405, headers=allow)
@@ -289,9 +289,8 @@ class RequestGuard:
             and headers.get("sec-fetch-dest", "document") == "document"
             and not scope["path"].endswith(".json")
         )
-        if followed_link or headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
-            return None
-        return PlainTextResponse("Requests from other sites are refused.\n", status_code=403)
+        own = followed_link or headers.get("sec-fetch-site", "none") in ("same-origin", "none")
+        return None if own else foreign
 
 
 def host_check(host: str, port: int) -> Callable[[str], bool]:

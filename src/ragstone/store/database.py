@@ -453,32 +453,29 @@ _WRITABLE = """SELECT has_table_privilege('runs', 'INSERT')
 AND NOT current_setting('transaction_read_only')::boolean"""
 
 
-def create_tables(engine: sa.Engine, name: str) -> None:
+def prepare_tables(engine: Engine, name: str, *, reading: bool) -> None:
     """Create the tables in an empty database; other processes wait meanwhile."""
-    if has_tables(engine, name):
-        with engine.connect() as connection:
-            server = connection.dialect.name == "postgresql"
-            if server and not connection.exec_driver_sql(_WRITABLE).scalar():
-                raise StoreError(
-                    f"{name}: the store is read-only for this user or on this server; use another"
-                )
+    with engine.connect() as connection:
+        exist, server = _has_tables(connection, name), connection.dialect.name == "postgresql"
+        if reading and not exist:
+            raise StoreError(f"{name}: the database is empty; choose another path")
+        if server and exist and not reading and not connection.exec_driver_sql(_WRITABLE).scalar():
+            raise StoreError(
+                f"{name}: the store is read-only for this user or on this server; use another"
+            )
+    if exist:
         return
     with engine.connect().execution_options(**WRITING) as connection, connection.begin():
-        if connection.dialect.name == "postgresql":
+        if server:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({KIND})")
             if not sa.inspect(connection).has_schema(SCHEMA):
                 connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
-        if not _check_version(connection, name):
+        if not _has_tables(connection, name):
             METADATA.create_all(connection, checkfirst=False)
             connection.execute(SCHEMA_VERSION.insert().values(version=VERSION))
 
 
-def has_tables(engine: sa.Engine, name: str) -> bool:
-    with engine.connect() as connection:
-        return _check_version(connection, name)
-
-
-def _check_version(connection: sa.Connection, name: str) -> bool:
+def _has_tables(connection: Connection, name: str) -> bool:
     """Return whether the database has the tables above; False if it is empty."""
     tables = set(sa.inspect(connection).get_table_names())
     if not tables:

@@ -354,10 +354,9 @@ class StoredRanking(RankingRows):
         self._run, self._name, self._reading = run, name, reading
         self._last: tuple[int, RankingScores] | None = None
         self.metrics = tuple(metrics)
-        ids: list[str] = []
-        texts: dict[str, str] = {}
+        self.ids, self.texts = list[str](), dict[str, str]()
+        self._starts = list[int]()
         why: list[NDArray[np.uint8]] = []
-        self._starts: list[int] = []
         cells = QUERY_BLOCKS.c.place, QUERY_BLOCKS.c.names, QUERY_BLOCKS.c.why
         query = select(*cells).where(QUERY_BLOCKS.c.run == run).order_by(cells[0])
         with reading() as connection:
@@ -372,15 +371,14 @@ class StoredRanking(RankingRows):
                     )
                 if (states > len(REASONS)).any():
                     raise ValueError("a query has no scores for an unknown reason")
-                if start != len(ids):
-                    raise ValueError(f"the queries from position {len(ids)} are missing")
+                if start != len(self.ids):
+                    raise ValueError(f"the queries from position {len(self.ids)} are missing")
             self._starts.append(start)
-            ids += more
-            texts |= their_texts
+            self.ids += more
+            self.texts |= their_texts
             why.append(states)
         with self._block_errors(0):
             self.why = np.concatenate(why)
-        self.ids, self.texts = ids, texts
 
     def __repr__(self) -> str:
         return f"<{len(self)} stored queries of run {self._name}>"

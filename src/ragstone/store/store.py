@@ -59,10 +59,7 @@ class Store:
         engine = database.create_store_engine(place, reading=reading)
         try:
             with database.translate_errors(name):
-                if not reading:
-                    database.create_tables(engine, name)
-                elif not database.has_tables(engine, name):
-                    raise StoreError(f"{name}: the database is empty; choose another path")
+                database.prepare_tables(engine, name, reading=reading)
         except StoreError:
             engine.dispose()
             raise
@@ -220,21 +217,19 @@ class Store:
             return infos
 
     def info(self, run_id: str) -> RunInfo:
-        """Return the info of one run."""
-        with self.connect() as connection:
-            return self._info(connection, self._number(connection, run_id))
+        return self._number_and_info(run_id)[1]
 
-    def _info(self, connection: Connection, number: int) -> RunInfo:
-        info = reader.read_run_info(connection, number)
+    def _number_and_info(self, run_id: str) -> tuple[int, RunInfo]:
+        with self.connect() as connection:
+            number = self._number(connection, run_id)
+            info = reader.read_run_info(connection, number)
         if info.damage:
-            raise DamagedRunError(info.damage, info.id)
-        return info
+            raise DamagedRunError(info.damage, run_id)
+        return number, info
 
     def load(self, run_id: str) -> Run:
         """Return a run; its rows are read when they are needed."""
-        with self.connect() as connection:
-            number = self._number(connection, run_id)
-            info = self._info(connection, number)
+        number, info = self._number_and_info(run_id)
         if info.ranked:
             rows = StoredRanking(number, run_id, tuple(info.metrics), reading=self.connect)
         else:
@@ -277,8 +272,8 @@ class Store:
         """Delete the label with the same metric, position, claim and annotator, if any."""
         with self.transaction() as connection:
             key = label_key(self._number(connection, run_id), label)
-            here = zip(LABELS.primary_key, key, strict=True)
-            connection.execute(LABELS.delete().where(*(column == value for column, value in here)))
+            here = (column == value for column, value in zip(LABELS.primary_key, key, strict=True))
+            connection.execute(LABELS.delete().where(*here))
 
     def labels(self, run_id: str) -> list[HumanLabel]:
         """Return the labels of a run, sorted by metric, position, claim and annotator."""
@@ -293,11 +288,7 @@ class Store:
     @contextmanager
     def transaction(self) -> Generator[Connection, None, None]:
         """Give a connection in a transaction, which is committed unless the block raises."""
-        with (
-            database.translate_errors(self.name),
-            self._engine.connect().execution_options(**WRITING) as connection,
-            connection.begin(),
-        ):
+        with self.connect() as connection, connection.execution_options(**WRITING).begin():
             yield connection
 
     def _number(self, connection: Connection, run_id: str) -> int:
