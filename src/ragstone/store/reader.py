@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
 from ragstone._internal.fields import Figure
@@ -52,25 +52,6 @@ _UNSEALED = ("number", "tag", "checksum", "started_at", "sort_time")
 """Columns without a checksum: the results of a run do not depend on them."""
 
 T = TypeVar("T")
-
-
-class RunLine(BaseModel):
-    """One line of the table of runs; `rows` is the number of rows of a finished run."""
-
-    model_config = ConfigDict(frozen=True)
-
-    id: str
-    started_at: str
-    finished_at: str | None
-    tag: str | None
-    fingerprint: str
-    manifest: str
-    metrics: str
-    extras: str
-    summary: str | None
-    stopped: str | None
-    transcript: bool
-    rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -130,45 +111,45 @@ def read_line(connection: Connection, number: int) -> RowMapping:
 
 
 def read_run_info(connection: Connection, number: int) -> RunInfo:
-    values = read_line(connection, number)
+    line = read_line(connection, number)
     rows, ranked = count_rows(connection, number)
-    run_id, due, damage = values["id"], values["rows"], None
-    if values["checksum"] not in (None, _line_checksum(values)):
+    run_id, due, damage = line["id"], line["rows"], None
+    if line["checksum"] not in (None, _line_checksum(line)):
         damage = f"the settings or summary of run {run_id} are not as they were stored"
     elif due not in (None, rows):
         damage = f"run {run_id} has {rows:,} of its {due:,} rows"
     if damage:
         check_stored(connection, number, run_id)
-    try:
-        line = RunLine.model_validate(dict(values))
-    except ValidationError as error:
-        raise DamagedRunError(damage or f"the line of run {run_id} is invalid", run_id) from error
-    here = Path.cwd()
+    for each in RUNS.c:  # SQLite does not check types
+        value = line[each]
+        if not (isinstance(value, each.type.python_type) or (value is None and each.nullable)):
+            raise DamagedRunError(damage or f"the line of run {run_id} is invalid", run_id)
+    here, end = Path.cwd(), line["finished_at"]
     try:
         manifest = _move_source(
-            codec.from_text(_MANIFEST, line.manifest),
+            codec.from_text(_MANIFEST, line["manifest"]),
             lambda path: path.relative_to(here) if path.is_relative_to(here) else path,
         )
         return RunInfo(
-            id=line.id,
-            started_at=datetime.fromisoformat(line.started_at),
-            finished_at=datetime.fromisoformat(line.finished_at) if line.finished_at else None,
-            tag=line.tag,
-            fingerprint=line.fingerprint,
+            id=run_id,
+            started_at=datetime.fromisoformat(line["started_at"]),
+            finished_at=datetime.fromisoformat(end) if end else None,
+            tag=line["tag"],
+            fingerprint=line["fingerprint"],
             manifest=manifest,
-            metrics=codec.from_text(METRICS, line.metrics),
-            extras=codec.from_text(_EXTRAS, line.extras),
-            summary=codec.from_text(SUMMARY, line.summary) if line.summary else None,
-            stopped=line.stopped,
-            transcript=line.transcript,
+            metrics=codec.from_text(METRICS, line["metrics"]),
+            extras=codec.from_text(_EXTRAS, line["extras"]),
+            summary=codec.from_text(SUMMARY, line["summary"]) if line["summary"] else None,
+            stopped=line["stopped"],
+            transcript=line["transcript"],
             rows=rows,
             ranked=ranked,
             damage=damage,
         )
     except ValueError as error:
         if damage:
-            raise DamagedRunError(damage, line.id) from error
-        raise _unreadable(f"run {line.id}", error) from error
+            raise DamagedRunError(damage, run_id) from error
+        raise _unreadable(f"run {run_id}", error) from error
 
 
 def _unreadable(what: str, error: Exception, *, wrote: str = "it") -> StoreError:

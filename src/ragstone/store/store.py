@@ -14,17 +14,7 @@ from ragstone.errors import Cause
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store import codec, database, reader
-from ragstone.store.database import (
-    COUNTS,
-    LABELS,
-    NEWEST,
-    ROWS,
-    RUNS,
-    SCORES,
-    TEXTS,
-    WHOLE,
-    WRITING,
-)
+from ragstone.store.database import COUNTS, LABELS, NEWEST, ROWS, RUNS, SCORES, TEXTS, WRITING
 from ragstone.store.errors import DamagedRunError, RunNotFoundError, StoreError, display_name
 from ragstone.store.reader import RunInfo, StoredRanking, StoredRows, format_time
 from ragstone.store.writer import RowWriter, label_key, write_labels
@@ -207,7 +197,7 @@ class Store:
         return next((name for number, name in found if number not in locked), None)
 
     def runs(self, limit: int | None = None) -> list[RunInfo]:
-        query = select(RUNS.c.number).where(WHOLE).order_by(*NEWEST).limit(limit)
+        query = select(RUNS.c.number).where(database.WHOLE).order_by(*NEWEST).limit(limit)
         with self.connect() as connection:
             numbers = connection.execute(query).scalars().all()
             infos: list[RunInfo] = []

@@ -25,18 +25,7 @@ from ragstone.errors import Cause, RagstoneError
 from ragstone.evaluation.rescore import PolicyScores, policy_scores
 from ragstone.metrics import Metric, get
 from ragstone.metrics.claim_checks import Check, ClaimVerifier
-from ragstone.reports.format import (
-    CAUSES,
-    NO_VALUE,
-    brief,
-    decimal,
-    dollars,
-    finite,
-    interval,
-    margin,
-    milliseconds,
-    percent,
-)
+from ragstone.reports import format as formats
 from ragstone.reports.html import charts
 from ragstone.reports.view import Line, changed_settings, correction, summarize_run, texts_read
 from ragstone.reports.worst import excerpt, focus_of
@@ -117,14 +106,14 @@ def _environment() -> Environment:
     )
     filters = (
         *(families, gaps, changed_settings, corrections, curves, figure, focus, level),
-        *(count, dollars, milliseconds, percent, minus),
+        *(count, formats.dollars, formats.milliseconds, formats.percent, minus),
     )
     names: dict[str, object] = {each.__name__: each for each in filters}
-    names |= {"decimal": _with_minus(decimal), "interval": _with_minus(interval)}
+    names |= {"decimal": _with_minus(formats.decimal), "interval": _with_minus(formats.interval)}
     cast("dict[str, object]", environment.filters).update(names)
     drawn = charts.gauge, charts.histogram, charts.outcomes, charts.reliability
     cast("dict[str, object]", environment.globals).update(
-        {each.__name__: each for each in (*drawn, margin)},
+        {each.__name__: each for each in (*drawn, formats.margin)},
         version=version("ragstone"),
         CHUNK=CHUNK,
         OUTCOMES=charts.OUTCOMES,
@@ -147,11 +136,11 @@ def _with_minus(write: Callable[[T], str]) -> Callable[[T], str]:
 
 
 def figure(value: float | str | None, *, sign: bool = False) -> str:
-    if value is None or value == NO_VALUE:
-        return NO_VALUE
+    if value is None or value == formats.NO_VALUE:
+        return formats.NO_VALUE
     number = float(value)
-    shown = "+" * (sign and number > 0) + brief(number)
-    return Markup('<span title="{}">{}</span>').format(minus(decimal(number)), minus(shown))
+    shown = "+" * (sign and number > 0) + formats.brief(number)
+    return Markup('<span title="{}">{}</span>').format(minus(formats.decimal(number)), minus(shown))
 
 
 def level(value: float | None, figures: Mapping[str, Any]) -> str:
@@ -212,7 +201,7 @@ def gaps(metrics: Metrics, titles: Mapping[str, str]) -> list[Gap]:
     for name, figures in metrics.items():
         title = titles.get(name, name)
         for each in figures.get("failures", ()):
-            key = CAUSES[Cause(each["cause"])], f"first {each['first']}", each["count"]
+            key = formats.CAUSES[Cause(each["cause"])], f"first {each['first']}", each["count"]
             found.setdefault(key, []).append(title)
         for reason, number in figures.get("reasons", {}).items():
             found.setdefault((None, reason, number), []).append(title)
@@ -255,7 +244,8 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
         "ranking_texts": [_context_document(each) for each in sample.ranking or () if graded],
         "latency_ms": row.latency_ms,
         "failures": {
-            name: f"{CAUSES[why.cause]}: {why.message}" for name, why in row.failures.items()
+            name: f"{formats.CAUSES[why.cause]}: {why.message}"
+            for name, why in row.failures.items()
         },
         "scores": scores,
         "policies": {
@@ -267,7 +257,7 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
         },
         "transcript": list(map(_exchange_document, row.exchanges)),
     }
-    return cast("dict[str, object]", finite(document))
+    return cast("dict[str, object]", formats.finite(document))
 
 
 def _context_document(context: Context) -> dict[str, object]:
@@ -282,7 +272,7 @@ def _score_document(name: str, score: Score, sample: Sample) -> dict[str, object
     claims = [{**claim, "of": of} for claim, of in zip(document["claims"], sources, strict=True)]
     metric = _find_metric(name)
     reads, _ = texts_read(sample, metric.needs if metric else ())
-    cause = score.cause and CAUSES[score.cause]
+    cause = score.cause and formats.CAUSES[score.cause]
     return {**document, "claims": claims, "reads": reads, "cause": cause}
 
 
@@ -300,7 +290,7 @@ def _exchange_document(exchange: Exchange) -> dict[str, object]:
         "raw": outcome.raw,
         "value": value,
         "notes": list(reply.notes) if reply else [],
-        "failure": failure and {"cause": CAUSES[failure.cause], "message": failure.message},
+        "failure": failure and {"cause": formats.CAUSES[failure.cause], "message": failure.message},
         "usage": {name: number for name, number in vars(outcome.usage).items() if number},
     }
 
