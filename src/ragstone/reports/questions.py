@@ -96,14 +96,9 @@ def print_check(found: SetCheck, console: Console) -> None:
             number = len({f.row for f in by_check[check] if f.severity == severity})
             figures.append(f"{number:,}" if number else "")
         grid_rows.append(GridRow((check, CHECKS[check], *figures)))
-    short = tuple(GridRow((row.cells[0], *row.cells[2:])) for row in grid_rows)
-    numbers = frozenset(("errors", "warnings"))
+    heads = ("check", "what was found", "errors", "warnings")
     console.print()
-    print_grid(
-        console,
-        Grid(("check", "what was found", "errors", "warnings"), tuple(grid_rows), numbers),
-        Grid(("check", "errors", "warnings"), short, numbers),
-    )
+    print_grid(console, Grid(heads, tuple(grid_rows), frozenset(heads[2:])), spare=heads[1])
     queries = {row.sample.id: row.sample.query for row in found.rows}
     for check in found.counts:
         findings = sorted(by_check[check], key=lambda f: f.severity)

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import product
 from typing import TYPE_CHECKING, Any, cast
@@ -44,16 +45,22 @@ def print_table(
     print_grid(console, Grid(tuple(heads), tuple(GridRow(tuple(row)) for row in rows), figures))
 
 
-def print_grid(console: Console, *grids: Grid) -> None:
-    """Print the first grid that fits, if need be with narrow columns of prose, or as a list."""
-    cleaned = [(grid, _clean(grid, console)) for grid in grids]
+def print_grid(console: Console, grid: Grid, *, spare: str | None = None) -> None:
+    """Print a grid; if too wide without its `spare` column, with narrow prose, or as a list."""
+    rows = _clean(grid, console)
+    versions = [(grid, rows)]
+    if spare is not None:
+        place = grid.heads.index(spare)
+        rows = [[*row[:place], *row[place + 1 :]] for row in rows]
+        grid = replace(grid, heads=(*grid.heads[:place], *grid.heads[place + 1 :]))
+        versions.append((grid, rows))
     wide = console.options.update(max_width=1000)
-    for fold, padding, (grid, rows) in product((None, PROSE_WIDTH), (1, 0), cleaned):
+    for fold, padding, (grid, rows) in product((None, PROSE_WIDTH), (1, 0), versions):
         table = _table(grid, rows, padding, fold)
         if Measurement.get(console, wide, table).maximum <= console.width:
             console.print(_table(grid, rows, padding))
             return
-    grid, rows = cleaned[-1]
+    grid, rows = versions[-1]
     for first, *cells in rows:
         first.stylize("bold")
         console.print(first)
@@ -191,23 +198,18 @@ def _print_scores(run: Run, console: Console) -> None:
         style = bar_style(console.encoding)
         failed = part.heads.index("failed")
         heads = tuple("score" if head == "mean" else head for head in part.heads)
-        barred: list[GridRow] = []
-        plain: list[GridRow] = []
+        rows: list[GridRow] = []
         for row, (name, summary) in zip(part.rows, run.summary().items(), strict=True):
             cells = [printable(str(cell), console, limit=60) for cell in row.cells]
             cells[0].stylize("bold")
             cells[1].stylize("bold")
             cells[failed].stylize("red" if summary.failed else "")
             drawn = Text(bar(summary, run.metrics[name], style), "cyan")
-            barred.append(GridRow((*cells[:3], drawn, *cells[3:])))
-            plain.append(GridRow(tuple(cells)))
+            rows.append(GridRow((*cells[:3], drawn, *cells[3:])))
         figures = frozenset(heads[1:])
+        heads = (*heads[:3], "", *heads[3:])
         console.print()
-        print_grid(
-            console,
-            Grid((*heads[:3], "", *heads[3:]), tuple(barred), figures, part.prose),
-            Grid(heads, tuple(plain), figures, part.prose),
-        )
+        print_grid(console, Grid(heads, tuple(rows), figures, part.prose), spare="")
         console.print()
 
 

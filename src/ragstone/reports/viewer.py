@@ -146,8 +146,6 @@ def _dots(
 ) -> Iterator[Dot]:
     """Yield a dot for pairs near each other; it leads to the first that got worse most."""
     scores = comparison.scores[change.metric]
-    if not scores.places.size:
-        return
     difference = np.round(scores.b - scores.a, 12) * (1 if change.higher_is_better else -1)
     order = np.lexsort((scores.places, scores.a, difference))
     values = np.column_stack((scores.a, scores.b))[order]

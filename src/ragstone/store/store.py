@@ -55,12 +55,6 @@ class Store:
             raise
         return cls(engine, name)
 
-    @property
-    def place(self) -> str:
-        url = self._engine.url
-        file = url.database if url.drivername == "sqlite" else None
-        return str(Path(file).absolute()) if file else url.render_as_string(hide_password=False)
-
     def close(self) -> None:
         self._engine.dispose()
 
