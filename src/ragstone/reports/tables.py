@@ -27,9 +27,7 @@ from ragstone.types.row import Row
 from ragstone.types.score import Score
 
 STDOUT = Path("-")
-
-Destination = Path | TextIO
-"""A file, written completely or not at all; a stream; or `-`, standard output."""
+"""Stands for standard output; other files are written completely or not at all."""
 
 _INT64 = range(-(2**63), 2**63)
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -241,32 +239,32 @@ def check_table(path: Path) -> None:
         )
 
 
-def write_json(document: Run | Mapping[str, object], destination: Destination) -> None:
+def write_json(document: Run | Mapping[str, object], path: Path) -> None:
     if isinstance(document, Run):
         document = document.to_dict() | {"worst": worst_documents(document)}
-    _write_json([document], destination, indent=2)
+    _write_json([document], path, indent=2)
 
 
-def write_rows(run: Run, destination: Destination) -> None:
-    if isinstance(destination, Path) and destination.suffix.lower() in _FLAT:
-        write_table(samples_table(run), destination)
+def write_rows(run: Run, path: Path) -> None:
+    if path.suffix.lower() in _FLAT:
+        write_table(samples_table(run), path)
     elif run.columns is not None:
-        _write_json(value_documents(run.columns), destination)
+        _write_json(value_documents(run.columns), path)
     else:
-        _write_json((row.to_dict() for row in run.rows), destination)
+        _write_json((row.to_dict() for row in run.rows), path)
 
 
-def write_claims(run: Run, destination: Destination) -> None:
-    write_table(claims_table(run), destination)
+def write_claims(run: Run, path: Path) -> None:
+    write_table(claims_table(run), path)
 
 
-def write_table(table: Table, destination: Destination) -> None:
-    if isinstance(destination, Path) and (fill := _FLAT.get(destination.suffix.lower())):
-        check_table(destination)
-        write_file(destination, partial(fill, table=table))
+def write_table(table: Table, path: Path) -> None:
+    if fill := _FLAT.get(path.suffix.lower()):
+        check_table(path)
+        write_file(path, partial(fill, table=table))
         return
     names = [column.name for column in table.columns]
-    _write_json((dict(zip(names, line, strict=True)) for line in table.lines), destination)
+    _write_json((dict(zip(names, line, strict=True)) for line in table.lines), path)
 
 
 def csv_safe(text: str) -> str:
@@ -274,9 +272,7 @@ def csv_safe(text: str) -> str:
     return f"'{safe}" if safe.startswith(_FORMULA) else safe
 
 
-def _write_json(
-    documents: Iterable[object], destination: Destination, *, indent: int | None = None
-) -> None:
+def _write_json(documents: Iterable[object], path: Path, *, indent: int | None = None) -> None:
     # ASCII with escapes, because a lone surrogate has no UTF-8
     dump = partial(json.dumps, ensure_ascii=True, allow_nan=False, indent=indent)
 
@@ -292,10 +288,10 @@ def _write_json(
         with path.open("w", encoding="ascii", newline="\n") as stream:
             write(stream)
 
-    if isinstance(destination, Path) and destination != STDOUT:
-        write_file(destination, fill)
+    if path == STDOUT:
+        write(sys.stdout)
     else:
-        write(sys.stdout if isinstance(destination, Path) else destination)
+        write_file(path, fill)
 
 
 def _fill_csv(path: Path, table: Table) -> None:
