@@ -27,7 +27,7 @@ from ragstone.types.row import Row
 from ragstone.types.score import Score
 
 STDOUT = Path("-")
-"""Stands for standard output; other files are written completely or not at all."""
+"""Standard output; other files are written completely or not at all."""
 
 _INT64 = range(-(2**63), 2**63)
 _SURROGATES = re.compile("[\ud800-\udfff]")
