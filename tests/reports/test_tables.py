@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,6 +70,12 @@ def run(make_run: MakeRun) -> Run:
         *others[1:],
     ]
     return make_run(rows)
+
+
+def printed(write: Callable[[], None]) -> str:
+    with redirect_stdout(io.StringIO()) as stream:
+        write()
+    return stream.getvalue()
 
 
 def csv_lines(path: Path) -> list[dict[str, str]]:
@@ -166,12 +173,10 @@ def test_any_name_of_a_tag_is_a_column(make_run: MakeRun, tmp_path: Path, name: 
 
 
 def test_rows_of_any_other_ending_are_whole(run: Run, tmp_path: Path) -> None:
-    write_rows(run, whole := io.StringIO())
+    whole = printed(lambda: write_rows(run, STDOUT))
     for name in ("rows.jsonl", "rows"):
         write_rows(run, tmp_path / name)
-        assert (tmp_path / name).read_text(encoding="ascii") == whole.getvalue()
-    write_rows(run, stream := io.StringIO())
-    assert stream.getvalue() == whole.getvalue()
+        assert (tmp_path / name).read_text(encoding="ascii") == whole
 
 
 CLAIM = {
@@ -200,8 +205,6 @@ def test_claims_in_every_format(
     assert len(lines) == 2
     write_claims(run, STDOUT)
     assert capsys.readouterr().out.splitlines() == lines
-    write_claims(run, stream := io.StringIO())
-    assert stream.getvalue().splitlines() == lines
     write_claims(run, tmp_path / "claims.parquet")
     frame = pl.read_parquet(tmp_path / "claims.parquet")
     assert frame.to_dicts() == [json.loads(line) for line in lines]
@@ -338,9 +341,7 @@ def test_a_line_a_row(make_run: MakeRun, tmp_path: Path) -> None:
 
 
 def test_the_summary_is_one_object(make_run: MakeRun) -> None:
-    stream = io.StringIO()
-    write_json(make_run(), stream)
-    summary = strict(stream.getvalue())
+    summary = strict(printed(lambda: write_json(make_run(), STDOUT)))
     assert list(summary.pop("worst")) == ["faithfulness"]  # type: ignore[call-overload]
     assert summary == json.loads(json.dumps(make_run().to_dict()))
     assert summary["metrics"]["faithfulness"]["mean"] == 0.25  # type: ignore[index]
@@ -348,9 +349,7 @@ def test_the_summary_is_one_object(make_run: MakeRun) -> None:
 
 
 def test_a_mean_over_nothing_is_null(make_run: MakeRun) -> None:
-    stream = io.StringIO()
-    write_json(make_run(rows=[]), stream)
-    metrics = strict(stream.getvalue())["metrics"]
+    metrics = strict(printed(lambda: write_json(make_run(rows=[]), STDOUT)))["metrics"]
     assert [metric["mean"] for metric in metrics.values()] == [None] * 3  # type: ignore[union-attr]
 
 
@@ -370,9 +369,8 @@ def test_numbers_that_json_lacks_are_null(make_run: MakeRun) -> None:
     given_ = Sample(
         id="a", query="q", contexts=(Context(score=float("nan")),), tags={"n": float("inf")}
     )
-    stream = io.StringIO()
-    write_rows(make_run([replace(make_run().rows[0], sample=given_)]), stream)
-    row = strict(stream.getvalue())
+    run = make_run([replace(make_run().rows[0], sample=given_)])
+    row = strict(printed(lambda: write_rows(run, STDOUT)))
     assert row["contexts"] == [{"text": "", "id": None, "score": None}]
     assert row["tags"] == {"n": None}
 
@@ -384,13 +382,12 @@ def test_what_cannot_be_written_is_said_of_rows(make_run: MakeRun, tmp_path: Pat
 
 @given(st.text(st.characters(), min_size=1))
 def test_any_text_comes_back_as_it_was(hostile_run: Callable[[str], Run], text: str) -> None:
-    stream = io.StringIO()
-    write_rows(hostile_run(text), stream)
-    stream.getvalue().encode("ascii")
-    assert len(stream.getvalue().split("\n")) == 3
-    assert strict(stream.getvalue().split("\n")[0])["response"] == text
-    write_json(hostile_run(text), stream := io.StringIO())
-    assert strict(stream.getvalue())["judge_note"] == text
+    rows = printed(lambda: write_rows(hostile_run(text), STDOUT))
+    rows.encode("ascii")
+    assert len(rows.split("\n")) == 3
+    assert strict(rows.split("\n")[0])["response"] == text
+    summary = strict(printed(lambda: write_json(hostile_run(text), STDOUT)))
+    assert summary["judge_note"] == text
 
 
 def names(folder: Path) -> list[str]:

@@ -65,13 +65,13 @@ async def test_the_summary_of_a_finished_run_reads_no_rows(
         raise AssertionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("ragstone.store.reader.decode_row", unread)
+        patch.setattr("ragstone.store.codec.decode_row", unread)
         found = shown(store.load("r1"))
     assert found == counted.replace('"partial": true', '"partial": false').replace(
         '"troubles": ["rows are missing"', '"troubles": ['
     ).replace("[, ", "[")
     with monkeypatch.context() as patch:
-        patch.setattr("ragstone.store.reader.COUNTS_VERSION", COUNTS_VERSION + "1")
+        patch.setattr("ragstone.store.codec.COUNTS_VERSION", COUNTS_VERSION + "1")
         assert shown(store.load("r1")) == found  # another version counts the rows
     resume(store, make.manifest("r1"))
     assert query(store, "SELECT run FROM counts") == []

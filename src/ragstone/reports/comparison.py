@@ -1,6 +1,6 @@
 """A comparison of two runs: its sections, and how the terminal and Markdown show them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
@@ -9,14 +9,7 @@ from ragstone.reports.format import LABELS, NO_VALUE, decimal, interval, printab
 from ragstone.reports.markdown import escape, part_as_markdown
 from ragstone.reports.terminal import MAX_CELL, print_grid, print_line
 from ragstone.reports.view import Grid, GridRow, Line, Section, Tone, grouping_lines
-from ragstone.results.comparison import (
-    ClaimChanges,
-    Comparison,
-    Kind,
-    Regressions,
-    SampleChange,
-    SampleChanges,
-)
+from ragstone.results.comparison import ClaimChanges, Comparison, Kind, Regressions, SampleChange
 from ragstone.results.paired import LISTED, CorrectedDifference, Finding, MetricChange
 from ragstone.results.stats.paired_tests import ALPHA
 
@@ -32,8 +25,8 @@ def sections(comparison: Comparison) -> tuple[Section, ...]:
         Section("samples", "Samples", tuple(_samples(comparison))),
         Section("differences", "Differences", tuple(_differences(comparison))),
         Section("significance", "Significance", tuple(_significance(comparison))),
-        Section("drops", "Largest drops", tuple(_largest(changes, lambda each: each.worst))),
-        Section("gains", "Largest gains", tuple(_largest(changes, lambda each: each.best))),
+        Section("drops", "Largest drops", tuple(_largest({c.metric: c.worst for c in changes}))),
+        Section("gains", "Largest gains", tuple(_largest({c.metric: c.best for c in changes}))),
         Section("claims", "Claims", tuple(_claims(comparison.claims))),
     )
     return tuple(section for section in found if section.parts)
@@ -82,13 +75,10 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
     yield difference_grid(changes)
     yield Line("A and B are means over the pairs that both runs scored")
     if known := sorted({each.confidence for each in changes if each.interval and each.confidence}):
-        levels = " to ".join(
-            dict.fromkeys(f"{level * 100:.4g}%" for level in (known[0], known[-1]))
-        )
-        yield Line(
-            f"intervals exclude 0 exactly when the finding is better or worse; {levels} confidence"
-            + (", because several metrics are compared (Holm)" if known[-1] > 1 - ALPHA else "")
-        )
+        ends = dict.fromkeys(f"{level * 100:.4g}%" for level in (known[0], known[-1]))
+        holm = ", because several metrics are compared (Holm)" if known[-1] > 1 - ALPHA else ""
+        words = "intervals exclude 0 exactly when the finding is better or worse"
+        yield Line(f"{words}; {' to '.join(ends)} confidence{holm}")
     for first in dict.fromkeys(each.same_as for each in changes if each.same_as):
         same = [first, *(each.metric for each in changes if each.same_as == first)]
         yield Line(f"metrics with the same scores count as one: {_list(same, most=20)}")
@@ -102,21 +92,12 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
 def difference_grid(changes: Sequence[MetricChange]) -> Grid:
     heads = ("metric", "A", "B", "B - A", "interval", "finding")
     tones = {Finding.BETTER: Tone.GOOD, Finding.WORSE: Tone.BAD}
-    rows = tuple(
-        GridRow(
-            (
-                each.metric,
-                decimal(each.mean_a),
-                decimal(each.mean_b),
-                signed(each.difference),
-                interval(each.interval),
-                each.finding.value,
-            ),
-            tones.get(each.finding, Tone.PLAIN),
-        )
-        for each in changes
-    )
-    return Grid(heads, rows, figures=frozenset(heads[1:-1]))
+    rows: list[GridRow] = []
+    for each in changes:
+        means = decimal(each.mean_a), decimal(each.mean_b), signed(each.difference)
+        cells = (each.metric, *means, interval(each.interval), each.finding.value)
+        rows.append(GridRow(cells, tones.get(each.finding, Tone.PLAIN)))
+    return Grid(heads, tuple(rows), figures=frozenset(heads[1:-1]))
 
 
 def _corrected(metric: str, found: CorrectedDifference) -> Line:
@@ -134,27 +115,17 @@ def _significance(comparison: Comparison) -> Iterator[Line | Grid]:
     def chance(p: float | None) -> str:
         return f"<{MIN_P}".replace("0.", ".") if p is not None and p < MIN_P else decimal(p)
 
-    heads = (
-        "metric", "pairs", "p", "Holm", "t-test", "effect", "better", "worse", "same", "MDE",
-    )  # fmt: skip
-    rows = tuple(
-        GridRow(
-            (
-                each.metric,
-                f"{each.n:,}",
-                chance(each.p),
-                chance(each.p_adjusted),
-                chance(each.p_t),
-                NO_VALUE if each.effect is None else f"{each.effect:+.2f}",
-                *(f"{number:,}" for number in each.win_loss_tie),
-                decimal(each.min_detectable_difference),
-            )
-        )
-        for each in comparison.metric_changes
-    )
+    heads = tuple("metric pairs p Holm t-test effect better worse same MDE".split())
+    rows: list[GridRow] = []
+    for each in comparison.metric_changes:
+        chances = map(chance, (each.p, each.p_adjusted, each.p_t))
+        effect = NO_VALUE if each.effect is None else f"{each.effect:+.2f}"
+        numbers = [f"{number:,}" for number in each.win_loss_tie]
+        smallest = decimal(each.min_detectable_difference)
+        rows.append(GridRow((each.metric, f"{each.n:,}", *chances, effect, *numbers, smallest)))
     if not rows:
         return
-    yield Grid(heads, rows, figures=frozenset(heads[1:]))
+    yield Grid(heads, tuple(rows), figures=frozenset(heads[1:]))
     yield Line(
         "p: probability of a difference at least this large by chance; Holm: p corrected for "
         "several metrics, significant below 0.05; MDE: minimum detectable effect, the smallest "
@@ -175,16 +146,14 @@ def _significance(comparison: Comparison) -> Iterator[Line | Grid]:
         yield Line(f"missing scores of {_list(names, most=20)}: {words}", tone)
 
 
-def _largest(
-    changes: Sequence[SampleChanges], of: Callable[[SampleChanges], Sequence[SampleChange]]
-) -> Iterator[Grid]:
+def _largest(found: Mapping[str, Sequence[SampleChange]]) -> Iterator[Grid]:
     merged: dict[SampleChange, list[str]] = {}
-    for each in changes:
-        for change in of(each):
-            merged.setdefault(change, []).append(each.metric)
+    for metric, changes in found.items():
+        for change in changes:
+            merged.setdefault(change, []).append(metric)
     rows: list[GridRow] = []
     for change, names in merged.items():
-        ids = change.id_b if change.id_a == change.id_b else f"{change.id_a} / {change.id_b}"
+        ids = " / ".join(dict.fromkeys((change.id_a, change.id_b)))
         cells = (_list(names), ids, decimal(change.a), decimal(change.b), change.query)
         rows.append(GridRow(cells, sample=(names[0], change.row_a)))
     if rows:
@@ -206,18 +175,18 @@ def _claims(found: Sequence[ClaimChanges]) -> Iterator[Line | Grid]:
         tone = Tone.BAD if counts[Kind.LOST] else Tone.PLAIN
         yield Line(f"{_list(names)}: {words}", tone)
 
-        examples = [(kind, change) for kind in Kind for change in changes.first[kind]]
-        if not examples:
-            continue
         heads = ("change", "sample", "verdict", "claim", "reason")
-        columns = len(heads) - (not any(change.reason for _, change in examples))
+        if not any(change.reason for kind in Kind for change in changes.first[kind]):
+            heads = heads[:-1]
         rows: list[GridRow] = []
-        for kind, change in examples:
-            verdicts = [LABELS[label] for label in (change.a, change.b) if label is not None]
-            cells = (kind.value, change.sample_id, ", now ".join(verdicts), change.text)
-            cells = (*cells, change.reason or "")[:columns]
-            rows.append(GridRow(cells, sample=(names[0], change.row_a)))
-        yield Grid(heads[:columns], tuple(rows), prose=frozenset({"claim", "reason"}))
+        for kind in Kind:
+            for change in changes.first[kind]:
+                verdicts = [LABELS[label] for label in (change.a, change.b) if label is not None]
+                cells = (kind.value, change.sample_id, ", now ".join(verdicts), change.text)
+                cells = (*cells, change.reason or "")[: len(heads)]
+                rows.append(GridRow(cells, sample=(names[0], change.row_a)))
+        if rows:
+            yield Grid(heads, tuple(rows), prose=frozenset({"claim", "reason"}))
 
 
 def _list(names: Sequence[str], most: int = LISTED, *, of: int = 0) -> str:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
-from itertools import chain, islice
 from itertools import count as count_from
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -28,14 +28,7 @@ from ragstone._internal.text import strip_controls
 from ragstone.errors import UsageError
 from ragstone.metrics import FAMILIES, GROUPS
 from ragstone.reports import view
-from ragstone.reports.format import (
-    NO_VALUE,
-    cause_in_words,
-    cell,
-    file_name,
-    milliseconds,
-    utf16_cut,
-)
+from ragstone.reports.format import CAUSES, NO_VALUE, cell, file_name, milliseconds, utf16_cut
 from ragstone.reports.tables import ClaimLine, claim_lines, describe_claim
 from ragstone.reports.view import Tone
 from ragstone.reports.worst import excerpt
@@ -147,25 +140,24 @@ class Page:
         self, row: int, values: Sequence[Value], looks: Sequence[str], *, high: bool = False
     ) -> None:
         """Put cells in a row, which may be as high as their longest text needs."""
-        needed = 1
         for column, (value, look) in enumerate(zip(values, looks, strict=True)):
             self.put(row, column, value, look)
-            if isinstance(value, str) and high:
-                needed = max(needed, count_lines(value, self.widths[column]))
         if high:
-            self._sheet.set_row(row, _LINE_POINTS * min(_MAX_LINES, needed))
+            texts = zip(values, self.widths, strict=True)
+            lines = [count_lines(text, width) for text, width in texts if isinstance(text, str)]
+            self._sheet.set_row(row, _LINE_POINTS * min(_MAX_LINES, max(lines, default=1)))
 
     def put_entries(self, row: int, entries: Iterable["Entry"]) -> int:
         """Put an entry in each row, and return the row after; texts spread over all columns."""
         for name, value, look in entries:
             self.put(row, 0, name, "name")
-            if isinstance(value, str) or value is None:
-                text = NO_VALUE if value is None else value
+            text = NO_VALUE if value is None else value
+            if isinstance(text, str):
                 self.spread(row, 1, text, look)
                 lines = count_lines(text, sum(self.widths[1:])), count_lines(name, self.widths[0])
                 self._sheet.set_row(row, _LINE_POINTS * min(_MAX_SUMMARY_LINES, max(lines)))
             else:
-                self.put(row, 1, value, look)
+                self.put(row, 1, text, look)
             row += 1
         return row
 
@@ -216,11 +208,10 @@ def write_workbooks(
         check_output(output)
     plan, metrics, asked = run.manifest.plan, run.metrics, run.manifest.plan.metrics
     combined = len(metrics) > 1 or len(set(asked)) > 1 or any(name in GROUPS for name in asked)
-    families = {
-        family: names
-        for family in dict.fromkeys([*FAMILIES, *(info.family for info in metrics.values())])
-        if (names := [name for name, info in metrics.items() if info.family == family])
-    }
+    families: dict[str, list[str]] = {family: [] for family in FAMILIES}
+    for name, info in metrics.items():
+        families.setdefault(info.family, []).append(name)
+    families = {family: names for family, names in families.items() if names}
     paths: list[Path] = []
     for family, names in families.items():
         if output is None:
@@ -281,13 +272,11 @@ def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:
     page.head(0, _TABLE)
     looks = ("name", "score", "percent", "score", "score", *["count"] * 5)
     for row, name in enumerate(names, start=1):
-        summary = run.summary()[name]
-        numbers = (
-            *(summary.mean, _share(run, name), *(summary.interval or (None, None)), summary.n),
-            *(summary.scored, summary.undefined, summary.failed, summary.flagged),
-        )
-        shown = [NO_VALUE if number is None else number for number in numbers]
-        page.put_line(row, (titles[name], *shown), looks)
+        found = run.summary()[name]
+        figures = found.mean, _share(run, name), *(found.interval or (None, None))
+        counts = found.n, found.scored, found.undefined, found.failed, found.flagged
+        shown = [NO_VALUE if figure is None else figure for figure in figures]
+        page.put_line(row, (titles[name], *shown, *counts), looks)
     row = len(names) + 2
     page.head(row, [*_PAIR, *[""] * (len(_TABLE) - len(_PAIR))])
     row = page.put_entries(row + 1, (*_warnings(run), *_facts(run, names)))
@@ -337,8 +326,8 @@ def _figures(run: Run, name: str) -> Iterator[Entry]:
     corrected = summary.corrected
     if corrected and corrected.mean is not None and corrected.interval is not None:
         kind = "transported labels" if corrected.method == "transported" else "labels"
-        ends = zip(("", ", low", ", high"), (corrected.mean, *corrected.interval), strict=True)
-        for end, figure in ends:
+        figures = corrected.mean, *corrected.interval
+        for end, figure in zip(("", ", low", ", high"), figures, strict=True):
             yield Entry(f"Corrected with {kind}{end}", figure, "score")
     yield Entry("Min Score", summary.low, "score")
     yield Entry("Max Score", summary.high, "score")
@@ -362,10 +351,8 @@ def _optional_figures(run: Run, name: str) -> Iterator[Entry]:
     if summary.pass_rate is not None:
         yield Entry("Pass rate", summary.pass_rate, "percent")
     for figure, value in summary.extra.items():
-        text = isinstance(value, bool | str)
-        yield Entry(
-            figure, value, "text" if text else "count" if isinstance(value, int) else "score"
-        )
+        looks: Mapping[type, str] = {bool: "text", str: "text", int: "count"}
+        yield Entry(figure, value, looks.get(type(value), "score"))
 
 
 def cutoff(run: Run, name: str) -> int:
@@ -433,17 +420,18 @@ def sample_columns(run: Run, name: str) -> list[Column]:
         columns.append(Column("passed", 10, lambda row: row.scores[name].passed))
     columns += [
         Column("state", 11, lambda row: row.scores[name].state.value),
-        Column("cause", 14, lambda row: cause_in_words(row.scores[name].cause)),
+        Column("cause", 14, lambda row: (why := row.scores[name].cause) and CAUSES[why]),
         Column("reason", 36, lambda row: row.scores[name].reason),
     ]
     if counts.flagged:
         columns.append(Column("imputed", 10, lambda row: row.scores[name].fallback))
     if counts.judged:
         columns += _claim_columns(name)
-    if counts.judged and counts.has_truths:
-        columns.append(Column("truths", 60, lambda row: "\n".join(row.scores[name].truths) or None))
-    if counts.judged and run.counts.blame:
-        columns.append(Column("blame", 60, _blame))
+        if counts.has_truths:
+            truths = Column("truths", 60, lambda row: "\n".join(row.scores[name].truths) or None)
+            columns.append(truths)
+        if run.counts.blame:
+            columns.append(Column("blame", 60, _blame))
     if counts.latencies:
         columns.append(Column("latency_ms", 14, lambda row: row.scores[name].latency_ms, "number"))
 
@@ -467,20 +455,16 @@ def sample_columns(run: Run, name: str) -> list[Column]:
 
 def _text_columns(needs: Sequence[str]) -> Iterator[Column]:
     def reference(row: Row) -> Value:
-        claims = row.sample.reference_claims
-        return (
-            "\n".join(claims) if row.sample.reference is None and claims else row.sample.reference
-        )
-
-    def texts(row: Row) -> list[str] | None:
-        _, found = view.texts_read(row.sample, needs)
-        return None if found is None else [each.text for each in found]
+        claims, text = row.sample.reference_claims, row.sample.reference
+        return "\n".join(claims) if text is None and claims else text
 
     def contexts(row: Row) -> Value:
-        return None if (found := texts(row)) is None else "\n---\n".join(found)
+        _, found = view.texts_read(row.sample, needs)
+        return None if found is None else "\n---\n".join(each.text for each in found)
 
     def number(row: Row) -> Value:
-        return None if (found := texts(row)) is None else len(found)
+        _, found = view.texts_read(row.sample, needs)
+        return None if found is None else len(found)
 
     yield Column("response", 60, lambda row: row.sample.response)
     yield Column("ground_truth_answer", 40, reference)
@@ -537,22 +521,18 @@ _CLAIM_LOOKS = {"number": "count", "quotes": "count", "context": "count", "confi
 
 
 def add_claims(book: Book, run: Run, *, names: Sequence[str], most: int = MAX_ROWS) -> None:
-    lines = claim_lines(run, names)
-    first = next(lines, None)
-    if first is None:
+    total = sum(run.counts.scores[name].labels.total() for name in names)
+    if not total:
         return
     page = book.page(CLAIMS_SHEET, [_CLAIM_WIDTHS.get(name, 13) for name in ClaimLine._fields])
     page.head(0, ClaimLine._fields)
     looks = [_CLAIM_LOOKS.get(name, "text") for name in ClaimLine._fields]
-    shown, most = 0, min(most, MAX_CELLS // (4 * len(looks)))
-    for shown, line in enumerate(islice(chain([first], lines), most - 2), start=1):
-        page.put_line(shown, line, looks, high=True)
-    if last := next(lines, None):  # the last row has the last claim, or counts the rest
-        if rest := sum(1 for _ in lines):
-            page.put(shown + 1, 0, _too_many(rest + 1, "claims", "--claim-rows"))
-        else:
-            shown += 1
-            page.put_line(shown, last, looks, high=True)
+    most = min(most, MAX_CELLS // (4 * len(looks)))
+    shown = total if total < most else most - 2
+    for number, line in enumerate(islice(claim_lines(run, names), shown), start=1):
+        page.put_line(number, line, looks, high=True)
+    if shown < total:
+        page.put(shown + 1, 0, _too_many(total - shown, "claims", "--claim-rows"))
     page.make_list(shown, len(ClaimLine._fields) - 1)
     word = f'"{Label.CONTRADICTED.value}"'
     page.colour(shown, ClaimLine._fields.index("label"), "==", word, "marked")

@@ -77,11 +77,6 @@ def dollars(value: float) -> str:
     return f"${value:,.2f}" if value >= 1 else f"${value:,.4f}"
 
 
-def cause_in_words(cause: str | None) -> str | None:
-    known = {each.value: words for each, words in CAUSES.items()}
-    return known.get(cause, cause) if cause else None
-
-
 def finite(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None

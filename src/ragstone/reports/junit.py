@@ -43,8 +43,7 @@ class _Suite:
     """The tests of one metric, in a temporary file because their number comes before them."""
 
     def __init__(self, name: str, stack: ExitStack) -> None:
-        self.name = name
-        self.counts = Counter[str]()
+        self.name, self.counts = name, Counter[str]()
         file = TemporaryFile("w+", encoding="utf-8", newline="")  # noqa: SIM115
         self.file = stack.enter_context(file)
 
@@ -54,9 +53,8 @@ class _Suite:
         if problem is not None:
             self.counts[problem.kind] += 1
             message, type_ = _line(problem.message), _line(problem.type)
-            body = escape(strip_controls(problem.body))
             self.file.write(_tag(problem.kind, message=message, type=type_))
-            self.file.write(f"{body}</{problem.kind}>")
+            self.file.write(f"{escape(strip_controls(problem.body))}</{problem.kind}>")
         self.file.write("</testcase>\n")
 
 
@@ -67,18 +65,17 @@ def write_junit(run: Run, path: Path) -> None:
 def _write(path: Path, run: Run) -> None:
     shown, notice = excerpt(run)
     with ExitStack() as stack:
-        suites = [_Suite(name, stack) for name in checked_metrics(run)]
+        suites = {name: _Suite(name, stack) for name in checked_metrics(run)}
         for row in shown.rows:
-            for suite in suites:
-                suite.add(row.sample.id, _problem(run, suite.name, row))
-        for suite in suites:
-            for gate in run.gates():
-                if gate.metric == suite.name:
-                    kind = "error" if gate.passed is None else "failure"
-                    problem = None if gate.passed else _Problem(kind, str(gate), "gate")
-                    if gate.passed and run.troubles:
-                        problem = _Problem("skipped", f"inconclusive: {gate}")
-                    suite.add(f"gate: {gate.of} {gate.op} {gate.threshold:g}", problem)
+            for name, suite in suites.items():
+                suite.add(row.sample.id, _problem(run, name, row))
+        for gate in run.gates():
+            kind = "error" if gate.passed is None else "failure"
+            problem = None if gate.passed else _Problem(kind, str(gate), "gate")
+            if gate.passed and run.troubles:
+                problem = _Problem("skipped", f"inconclusive: {gate}")
+            if suite := suites.get(gate.metric):
+                suite.add(f"gate: {gate.of} {gate.op} {gate.threshold:g}", problem)
         whole = _Suite("run", stack)
         if run.partial:
             problem = _Problem("error", partial_notice(run), "partial")
@@ -86,15 +83,14 @@ def _write(path: Path, run: Run) -> None:
         if run.too_much_failed:
             problem = _Problem("error", "; ".join(run.too_much_failed), "max_failure_rate")
             whole.add("failures are within the limit", problem)
-        if whole.counts:
-            suites.append(whole)
+        listed = [*suites.values(), *([whole] if whole.counts else [])]
 
-        total = sum((suite.counts for suite in suites), Counter[str]())
+        total = sum((suite.counts for suite in listed), Counter[str]())
         started = f"{run.manifest.started_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
         stream = stack.enter_context(path.open("w", encoding="utf-8", newline=""))
         stream.write('<?xml version="1.0" encoding="UTF-8"?>\n')
         stream.write(_tag("testsuites", name="ragstone", **_counts(total)) + "\n")
-        for suite in suites:
+        for suite in listed:
             counts = _counts(suite.counts)
             stream.write(_tag("testsuite", name=_line(suite.name), timestamp=started, **counts))
             properties = _properties(run, suite.name) | ({"excerpt": notice} if notice else {})
@@ -110,15 +106,12 @@ def _write(path: Path, run: Run) -> None:
 
 
 def _properties(run: Run, name: str) -> dict[str, str]:
-    manifest = run.manifest
+    manifest, info = run.manifest, run.metrics.get(name)
+    judge = manifest.judge if info and info.calls else None
+    given = {"target": manifest.target, "judge": judge, "policy": info and info.policy}
     found = {"run": manifest.run_id, "dataset": manifest.source.name}
-    if manifest.target:
-        found["target"] = manifest.target
-    if name in run.metrics:
-        if run.metrics[name].calls and manifest.judge:
-            found["judge"] = manifest.judge
-        if policy := run.metrics[name].policy:
-            found["policy"] = policy
+    found |= {key: value for key, value in given.items() if value}
+    if info:
         summary = run.summary()[name]
         found |= {"mean": decimal(summary.mean), "interval": interval(summary.interval)}
         if summary.corrected:

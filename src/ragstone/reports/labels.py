@@ -11,7 +11,7 @@ from ragstone._internal.files import write_file
 from ragstone.errors import UsageError
 from ragstone.evaluation.labelling import WORDS, ClaimRow, LabelPlan
 from ragstone.reports.excel import Book
-from ragstone.reports.format import percent
+from ragstone.reports.format import NO_VALUE, percent
 from ragstone.reports.tables import Cell, CellType, Column, Table, batches, write_table
 from ragstone.reports.terminal import print_table
 from ragstone.results.stats.labels import Agreement
@@ -35,10 +35,7 @@ _COLUMNS: Mapping[str, tuple[CellType, int]] = {
 }
 """Name -> the type of its cells, and its width in a workbook."""
 _LABELLED = tuple(_COLUMNS)[:10]
-_TO_LABEL = (
-    "id", "query", "contexts", "claim", "human", "response", "number", "metric", "probability",
-    "blind",
-)  # fmt: skip
+_TO_LABEL = "id query contexts claim human response number metric probability blind".split()
 _SUFFIXES = (".xlsx", ".csv", ".jsonl")
 
 
@@ -51,18 +48,11 @@ def write_labels(labels: Sequence[HumanLabel], rows: Sequence[ClaimRow], path: P
             score = by_index[label.position].scores.get(label.metric)
             claims = score.claims if score else ()
             known = label.claim is not None and label.claim < len(claims)
-            yield (
-                label.sample_id,
-                label.position,
-                label.metric,
-                None if label.claim is None else label.claim + 1,
-                claims[label.claim or 0].text if known else None,
-                WORDS[label.value],
-                label.annotator,
-                label.at.isoformat(),
-                label.probability,
-                label.blind,
-            )
+            number = None if label.claim is None else label.claim + 1
+            text = claims[label.claim or 0].text if known else None
+            judged = label.sample_id, label.position, label.metric, number, text
+            person = WORDS[label.value], label.annotator, label.at.isoformat()
+            yield (*judged, *person, label.probability, label.blind)
 
     _write(_LABELLED, lines(), path)
 
@@ -121,16 +111,15 @@ def print_labels(labels: Sequence[HumanLabel], console: Console) -> None:
         for names, some in groups.items()
     )
     print_table(console, heads, rows, words=2)
-    pairs: list[list[str]] = []
+    pairs: list[tuple[str, ...]] = []
     for (metric, first), (other, second) in combinations(groups, 2):
         values = {(one.position, one.claim): one.value for one in groups[other, second]}
         both = ((one.value, values.get((one.position, one.claim))) for one in groups[metric, first])
-        agreement = Agreement.of((a, b) for a, b in both if a is not None and b is not None)
-        if metric == other and agreement.n:
-            kappa = "–" if agreement.kappa is None else f"{agreement.kappa:.2f}"
-            share = percent(agreement.agreeing / agreement.n)
-            names = metric, f"{first}, {second}"
-            pairs.append([*names, f"{agreement.n:,}", share, kappa, f"{agreement.ac1:.2f}"])
+        found = Agreement.of((a, b) for a, b in both if a is not None and b is not None)
+        if metric == other and found.n:
+            kappa = NO_VALUE if found.kappa is None else f"{found.kappa:.2f}"
+            figures = f"{found.n:,}", percent(found.agreeing / found.n), kappa, f"{found.ac1:.2f}"
+            pairs.append((metric, f"{first}, {second}", *figures))
     if pairs:
         console.print()
         heads = ("metric", "annotators", "both", "agree", "Cohen's kappa", "Gwet's AC1")

@@ -15,7 +15,7 @@ from ragstone._internal.files import write_text
 from ragstone._internal.text import count, one_line
 from ragstone.errors import InputError, RagstoneError
 from ragstone.reports import view
-from ragstone.reports.tables import STDOUT, Destination
+from ragstone.reports.tables import STDOUT
 from ragstone.reports.view import Grid, Line, Tone
 from ragstone.results.run import Run
 
@@ -41,14 +41,12 @@ _BREAK = r"\g<0>&#8203;"
 """Adds a zero-width space: forges look for references in the shown text, without escapes."""
 
 
-def write_markdown(run: Run, destination: Destination) -> None:
+def write_markdown(run: Run, path: Path) -> None:
     text = run_as_markdown(run)
-    if not isinstance(destination, Path):
-        destination.write(text)
-    elif destination == STDOUT:
+    if path == STDOUT:
         sys.stdout.write(text)
     else:
-        write_text(destination, text)
+        write_text(path, text)
 
 
 def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:

@@ -30,7 +30,6 @@ from ragstone.results.run import Run
 
 
 def frame(run: Run, library: str, *, claims: bool) -> Frame:
-    """Return a run's samples or claims as a frame of `pandas`, `polars` or `pyarrow`."""
     return as_frame(claims_table(run) if claims else samples_table(run), library)
 
 
@@ -99,8 +98,8 @@ def run_html(run: Run) -> str:
     manifest = run.manifest
     lines = list(notices(run))
     for line in decisions(run):
-        words = f"gate {line.words}" if line.label == "Gate" else line.words
-        lines.append(replace(line, words=words))
+        gate = "gate " if line.label == "Gate" else ""
+        lines.append(replace(line, words=gate + line.words))
     grid = next((part for part in scores(run) if isinstance(part, Grid)), Grid((), ()))
     rows: list[GridRow] = []
     for row, (name, summary) in zip(grid.rows[:MAX_ROWS], run.summary().items(), strict=False):
@@ -111,10 +110,10 @@ def run_html(run: Run) -> str:
         rows.append(GridRow(cells, Tone.BAD if summary.failed else Tone.PLAIN))
 
     focus = focus_metric(run)
-    samples: list[tuple[str, ...]] = []
-    for each in worst_samples(run, focus) if focus else ():
-        figure = "failed" if each.value is None else decimal(each.value)
-        samples.append((figure, each.id, each.query, each.why, each.evidence))
+    samples = [
+        ("failed" if s.value is None else decimal(s.value), s.id, s.query, s.why, s.evidence)
+        for s in (worst_samples(run, focus) if focus else ())
+    ]
     judge = f", judge {manifest.judge}" if manifest.judge else ""
     return _render(
         lines,
@@ -145,13 +144,11 @@ def comparison_html(comparison: Comparison) -> str:
         cells = (_cut(change.metric, MAX_NAME), *row.cells[1:-1], plot, row.cells[-1])
         rows.append(replace(row, cells=cells))
 
-    drops = sorted(
-        ((change, each.metric) for each in comparison.sample_changes for change in each.worst),
-        key=lambda found: -abs(found[0].b - found[0].a),
-    )
+    drops = [(each.metric, drop) for each in comparison.sample_changes for drop in each.worst]
+    drops.sort(key=lambda found: -abs(found[1].b - found[1].a))
     samples = [
-        (f"{decimal(change.a)} to {decimal(change.b)}", change.id_b, change.query, metric, "")
-        for change, metric in drops[:3]
+        (f"{decimal(drop.a)} to {decimal(drop.b)}", drop.id_b, drop.query, metric, "")
+        for metric, drop in drops[:3]
     ]
     return _render(
         lines,

@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import partial
-from itertools import pairwise
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from rich.console import Console
@@ -14,7 +15,7 @@ from ragstone.reports.format import dollars, percent
 from ragstone.reports.html.page import write_page
 from ragstone.reports.terminal import Grid, GridRow, print_grid
 from ragstone.testsets.check import CHECKS, Finding, SetCheck, Status
-from ragstone.testsets.documents import Chunk, Corpus, Span
+from ragstone.testsets.documents import Chunk, Corpus
 
 SHOWN, WIDEST = 3, 200
 """Findings of each kind that are printed, and characters of their texts."""
@@ -95,14 +96,9 @@ def print_check(found: SetCheck, console: Console) -> None:
             number = len({f.row for f in by_check[check] if f.severity == severity})
             figures.append(f"{number:,}" if number else "")
         grid_rows.append(GridRow((check, CHECKS[check], *figures)))
-    short = tuple(GridRow((row.cells[0], *row.cells[2:])) for row in grid_rows)
-    numbers = frozenset(("errors", "warnings"))
+    heads = ("check", "what was found", "errors", "warnings")
     console.print()
-    print_grid(
-        console,
-        Grid(("check", "what was found", "errors", "warnings"), tuple(grid_rows), numbers),
-        Grid(("check", "errors", "warnings"), short, numbers),
-    )
+    print_grid(console, Grid(heads, tuple(grid_rows), frozenset(heads[2:])), spare=heads[1])
     queries = {row.sample.id: row.sample.query for row in found.rows}
     for check in found.counts:
         findings = sorted(by_check[check], key=lambda f: f.severity)
@@ -124,21 +120,18 @@ def print_check(found: SetCheck, console: Console) -> None:
 
 def marked_chunks(finding: Finding, corpus: Corpus) -> list[tuple[Chunk, list[tuple[str, bool]]]]:
     """Return the chunks that have spans, each as pieces of text and whether they are evidence."""
-    inside: dict[str, list[Span]] = defaultdict(list)
+    lit: dict[str, list[bool]] = {}
     for span in finding.evidence:
         for chunk in corpus.by_document[span.document]:
             if chunk.start < span.end and span.start < chunk.end:
-                inside[chunk.id].append(span)
+                marks = lit.setdefault(chunk.id, [False] * len(chunk.text))
+                start, end = max(span.start, chunk.start), min(span.end, chunk.end)
+                marks[start - chunk.start : end - chunk.start] = [True] * (end - start)
     marked: list[tuple[Chunk, list[tuple[str, bool]]]] = []
-    for name, spans_of in inside.items():
-        chunk = corpus.by_id[name]
-        lit = [False] * len(chunk.text)
-        for span in spans_of:
-            start, end = max(span.start, chunk.start), min(span.end, chunk.end)
-            lit[start - chunk.start : end - chunk.start] = [True] * (end - start)
-        cuts = [n for n in range(1, len(lit)) if lit[n] != lit[n - 1]]
-        pieces = pairwise([0, *cuts, len(lit)])
-        marked.append((chunk, [(chunk.text[a:b], lit[a]) for a, b in pieces if b > a]))
+    for name, marks in lit.items():
+        letters = zip(corpus.by_id[name].text, marks, strict=True)
+        pieces = [("".join(a for a, _ in run), on) for on, run in groupby(letters, itemgetter(1))]
+        marked.append((corpus.by_id[name], pieces))
     return marked
 
 

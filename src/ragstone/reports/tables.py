@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
 from ragstone._internal.files import write_file
 from ragstone._internal.text import MARK, one_line, strip_controls
@@ -26,13 +26,8 @@ from ragstone.types.claim import JudgedClaim
 from ragstone.types.row import Row
 from ragstone.types.score import Score
 
-if TYPE_CHECKING:
-    pass
-
 STDOUT = Path("-")
-
-Destination = Path | TextIO
-"""A file, written completely or not at all; a stream; or `-`, standard output."""
+"""Standard output; other files are written completely or not at all."""
 
 _INT64 = range(-(2**63), 2**63)
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -217,11 +212,10 @@ def value_documents(rows: RankingRows) -> Iterator[dict[str, object]]:
     for block in rows.blocks():
         columns = [_values(block, name) for name in block.metrics]
         failures = [block.failures(name) for name in block.metrics]
+        reasons = (None, *REASONS)
         for place, (name, query) in enumerate(zip(block.ids, block.queries, strict=True)):
-            why = int(block.why[place])
-            state: Mapping[str, object] = {"state": "scored", "reason": None}
-            if why:
-                state = {"state": "undefined", "reason": REASONS[why - 1]}
+            reason = reasons[int(block.why[place])]
+            state = {"state": "undefined" if reason else "scored", "reason": reason}
             scores: dict[str, object] = {}
             for metric, column, failed in zip(block.metrics, columns, failures, strict=True):
                 score = {"value": column[place], **state}
@@ -239,35 +233,38 @@ def _values(block: RankingScores, metric: str) -> list[float | None]:
 
 
 def check_table(path: Path) -> None:
-    if path.suffix.lower() == ".parquet":
-        _check_parquet()
+    if path.suffix.lower() == ".parquet" and find_spec("polars") is None:
+        raise UsageError(
+            "Parquet files need polars, which is not installed: pip install 'ragstone[parquet]'"
+        )
 
 
-def write_json(document: Run | Mapping[str, object], destination: Destination) -> None:
+def write_json(document: Run | Mapping[str, object], path: Path) -> None:
     if isinstance(document, Run):
         document = document.to_dict() | {"worst": worst_documents(document)}
-    _write_json([document], destination, indent=2)
+    _write_json([document], path, indent=2)
 
 
-def write_rows(run: Run, destination: Destination) -> None:
-    if isinstance(destination, Path) and destination.suffix.lower() in _FLAT:
-        write_table(samples_table(run), destination)
+def write_rows(run: Run, path: Path) -> None:
+    if path.suffix.lower() in _FLAT:
+        write_table(samples_table(run), path)
     elif run.columns is not None:
-        _write_json(value_documents(run.columns), destination)
+        _write_json(value_documents(run.columns), path)
     else:
-        _write_json((row.to_dict() for row in run.rows), destination)
+        _write_json((row.to_dict() for row in run.rows), path)
 
 
-def write_claims(run: Run, destination: Destination) -> None:
-    write_table(claims_table(run), destination)
+def write_claims(run: Run, path: Path) -> None:
+    write_table(claims_table(run), path)
 
 
-def write_table(table: Table, destination: Destination) -> None:
-    if isinstance(destination, Path) and (fill := _FLAT.get(destination.suffix.lower())):
-        write_file(destination, partial(fill, table=table))
+def write_table(table: Table, path: Path) -> None:
+    if fill := _FLAT.get(path.suffix.lower()):
+        check_table(path)
+        write_file(path, partial(fill, table=table))
         return
     names = [column.name for column in table.columns]
-    _write_json((dict(zip(names, line, strict=True)) for line in table.lines), destination)
+    _write_json((dict(zip(names, line, strict=True)) for line in table.lines), path)
 
 
 def csv_safe(text: str) -> str:
@@ -275,9 +272,7 @@ def csv_safe(text: str) -> str:
     return f"'{safe}" if safe.startswith(_FORMULA) else safe
 
 
-def _write_json(
-    documents: Iterable[object], destination: Destination, *, indent: int | None = None
-) -> None:
+def _write_json(documents: Iterable[object], path: Path, *, indent: int | None = None) -> None:
     # ASCII with escapes, because a lone surrogate has no UTF-8
     dump = partial(json.dumps, ensure_ascii=True, allow_nan=False, indent=indent)
 
@@ -293,10 +288,10 @@ def _write_json(
         with path.open("w", encoding="ascii", newline="\n") as stream:
             write(stream)
 
-    if isinstance(destination, Path) and destination != STDOUT:
-        write_file(destination, fill)
+    if path == STDOUT:
+        write(sys.stdout)
     else:
-        write(sys.stdout if isinstance(destination, Path) else destination)
+        write_file(path, fill)
 
 
 def _fill_csv(path: Path, table: Table) -> None:
@@ -312,15 +307,7 @@ def _fill_csv(path: Path, table: Table) -> None:
         writer.writerows(map(written, line) for line in table.lines)
 
 
-def _check_parquet() -> None:
-    if find_spec("polars") is None:
-        raise UsageError(
-            "Parquet files need polars, which is not installed: pip install 'ragstone[parquet]'"
-        )
-
-
 def _fill_parquet(path: Path, table: Table) -> None:
-    _check_parquet()
     import polars as pl
     from polars.exceptions import ComputeError
 

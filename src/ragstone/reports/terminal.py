@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import product
 from typing import TYPE_CHECKING, Any, cast
@@ -44,16 +45,22 @@ def print_table(
     print_grid(console, Grid(tuple(heads), tuple(GridRow(tuple(row)) for row in rows), figures))
 
 
-def print_grid(console: Console, *grids: Grid) -> None:
-    """Print the first grid that fits, if need be with narrow columns of prose, or as a list."""
-    cleaned = [(grid, _clean(grid, console)) for grid in grids]
+def print_grid(console: Console, grid: Grid, *, spare: str | None = None) -> None:
+    """Print a grid; if too wide without its `spare` column, with narrow prose, or as a list."""
+    rows = _clean(grid, console)
+    versions = [(grid, rows)]
+    if spare is not None:
+        place = grid.heads.index(spare)
+        rows = [[*row[:place], *row[place + 1 :]] for row in rows]
+        grid = replace(grid, heads=(*grid.heads[:place], *grid.heads[place + 1 :]))
+        versions.append((grid, rows))
     wide = console.options.update(max_width=1000)
-    for fold, padding, (grid, rows) in product((None, PROSE_WIDTH), (1, 0), cleaned):
+    for fold, padding, (grid, rows) in product((None, PROSE_WIDTH), (1, 0), versions):
         table = _table(grid, rows, padding, fold)
         if Measurement.get(console, wide, table).maximum <= console.width:
             console.print(_table(grid, rows, padding))
             return
-    grid, rows = cleaned[-1]
+    grid, rows = versions[-1]
     for first, *cells in rows:
         first.stylize("bold")
         console.print(first)
@@ -164,14 +171,12 @@ def print_rows(run: Run, console: Console) -> None:
         for name, score in row.scores.items():
             imputed = " (imputed)" if score.fallback else ""
             values.append(f"{name} {decimal(score.value)}{imputed}")
-            about: list[str] = [failing_claim(score)]
+            why = "" if score.claims else score.reason
             if score.cause is not None:
-                about.insert(0, f"failed, {CAUSES[score.cause]}: {score.reason}")
+                why = f"failed, {CAUSES[score.cause]}: {score.reason}"
             elif score.state is State.UNDEFINED:
-                about.insert(0, f"undefined: {score.reason}")
-            elif not score.claims:
-                about.append(score.reason or "")
-            for words in filter(None, about):
+                why = f"undefined: {score.reason}"
+            for words in filter(None, (why, failing_claim(score))):
                 notes.setdefault(words, []).append(name)
         _print_indented(" | ".join(values), console, limit=10 * MAX_PRINTED)
         for words, names in notes.items():
@@ -193,23 +198,18 @@ def _print_scores(run: Run, console: Console) -> None:
         style = bar_style(console.encoding)
         failed = part.heads.index("failed")
         heads = tuple("score" if head == "mean" else head for head in part.heads)
-        barred: list[GridRow] = []
-        plain: list[GridRow] = []
+        rows: list[GridRow] = []
         for row, (name, summary) in zip(part.rows, run.summary().items(), strict=True):
             cells = [printable(str(cell), console, limit=60) for cell in row.cells]
             cells[0].stylize("bold")
             cells[1].stylize("bold")
             cells[failed].stylize("red" if summary.failed else "")
             drawn = Text(bar(summary, run.metrics[name], style), "cyan")
-            barred.append(GridRow((*cells[:3], drawn, *cells[3:])))
-            plain.append(GridRow(tuple(cells)))
+            rows.append(GridRow((*cells[:3], drawn, *cells[3:])))
         figures = frozenset(heads[1:])
+        heads = (*heads[:3], "", *heads[3:])
         console.print()
-        print_grid(
-            console,
-            Grid((*heads[:3], "", *heads[3:]), tuple(barred), figures, part.prose),
-            Grid(heads, tuple(plain), figures, part.prose),
-        )
+        print_grid(console, Grid(heads, tuple(rows), figures, part.prose), spare="")
         console.print()
 
 
@@ -369,10 +369,8 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
     # how to resume a stopped run is printed elsewhere
     if run.partial or run.stopped or not run.metrics:
         return None
-    name = run.manifest.run_id
-    limit = run.manifest.plan.max_failure_rate
-    failures = _failure_advice(run)
-    summaries = run.summary().values()
+    name, limit = run.manifest.run_id, run.manifest.plan.max_failure_rate
+    failures, summaries = _failure_advice(run), run.summary().values()
     if failures and any(each.failed > limit * (each.scored + each.failed) for each in summaries):
         return failures
     if any(gate.passed is False for gate in run.gates()):
@@ -392,12 +390,10 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
 
 def _failure_advice(run: Run) -> str | None:
     manifest, plan, health = run.manifest, run.manifest.plan, run.counts.health()
-    causes = Counter[Cause]()
-    for counts in run.counts.scores.values():
-        causes.update(counts.causes)
+    scores, before = run.counts.scores.values(), run.counts.failed_before
+    causes = sum((counts.causes for counts in scores), Counter[Cause]())
     if not causes:
         return None
-    before = run.counts.failed_before
     failed = causes - before
     if before.total() > max(failed.values(), default=0):
         return (
@@ -419,7 +415,7 @@ def _failure_advice(run: Run) -> str | None:
         longer = "set a larger length= for the local judge, if the model allows it, or use shorter"
         longer += " claims"
     unreachable = f"check that the service is running, then {again}"
-    firsts = [counts.failed.get(Cause.UNREACHABLE) for counts in run.counts.scores.values()]
+    firsts = [counts.failed.get(Cause.UNREACHABLE) for counts in scores]
     if target_failed and any(each and " returned 404" in each.words for each in firsts):
         unreachable = "the API has no such path; describe its paths in a target file (--target)"
     advice: dict[Cause, str] = {

@@ -6,28 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
 from typing import cast
 
 from rich.text import Text
 
 from ragstone._internal.text import count, join_by_reason, quoted
 from ragstone.metrics import catalogue
-from ragstone.reports.format import (
-    CAUSES,
-    NO_VALUE,
-    decimal,
-    dollars,
-    interval,
-    milliseconds,
-    percent,
-)
-from ragstone.reports.worst import (
-    checked_metrics,
-    focus_metric,
-    threshold_metrics,
-    worst_samples,
-)
+from ragstone.reports.format import CAUSES, NO_VALUE, decimal, dollars, interval, milliseconds
+from ragstone.reports.worst import checked_metrics, focus_metric, threshold_metrics, worst_samples
 from ragstone.results.grouping import Grouping
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Share
@@ -181,16 +167,15 @@ def scores(run: Run) -> Iterator[Line | Grid]:
     if not summaries:
         yield Line("No metrics were run.")
         return
-    imputed = any(summary.flagged for summary in summaries.values())
-    heads = ("metric", "mean", "95% interval", "n", "scored", "undefined", "failed")
-    heads += ("imputed",) if imputed else ()
+    heads = ("metric", "mean", "95% interval", "n", "scored", "undefined", "failed", "imputed")
+    if not any(summary.flagged for summary in summaries.values()):
+        heads = heads[:-1]
     rows: list[GridRow] = []
     for name, each in summaries.items():
         numbers = (each.n, each.scored, each.undefined, each.failed, each.flagged)
-        figures = [f"{number:,}" for number in numbers[: len(heads) - 3]]
-        rows.append(GridRow((name, decimal(each.mean), interval(each.interval), *figures)))
-    figures = frozenset(heads[1:])
-    yield Grid(heads, tuple(rows), figures, prose=frozenset({"metric"}))
+        cells = name, decimal(each.mean), interval(each.interval), *(f"{n:,}" for n in numbers)
+        rows.append(GridRow(cells[: len(heads)]))
+    yield Grid(heads, tuple(rows), frozenset(heads[1:]), frozenset({"metric"}))
 
 
 def missing(run: Run) -> Iterator[Line]:
@@ -224,7 +209,7 @@ def why_no_mean(summary: Summary) -> str:
 def why_undefined(run: Run, name: str) -> str:
     reasons = run.counts.scores[name].undefined
     listed = [f"{reason} ({number:,})" for reason, number in reasons.most_common(LISTED)]
-    if (rest := len(reasons) - len(listed)) > 0:
+    if (rest := len(reasons) - LISTED) > 0:
         listed.append(f"and {count(rest, 'other reason')}")
     return "; ".join(listed)
 
@@ -248,9 +233,8 @@ def failures(run: Run) -> Iterator[Grid]:
 
 
 def worst(run: Run) -> Iterator[Grid]:
-    focus = focus_metric(run)
     rows: list[GridRow] = []
-    for name in threshold_metrics(run) or ([] if focus is None else [focus]):
+    for name in threshold_metrics(run) or filter(None, [focus_metric(run)]):
         for sample in worst_samples(run, name, None):
             if sample.value is not None:  # failures are a section of their own
                 value = decimal(sample.value) + (" (imputed)" if sample.imputed else "")
@@ -265,21 +249,14 @@ def slices(run: Run) -> Iterator[Grid]:
     """Return a grid for each tag; its first head is the tag."""
     figures = ("mean", "95% interval", "scored", "undefined", "failed")
     for by_tag in run.slices:
-        rows = tuple(
-            GridRow(
-                (
-                    f"{each['value']} ({each['n']:,})",
-                    name,
-                    decimal(score["mean"]),
-                    interval(score["interval"]),
-                    *(f"{score[state]:,}" for state in ("scored", "undefined", "failed")),
-                )
-            )
-            for each in by_tag["values"]
-            for name in checked_metrics(run)
-            for score in [each["metrics"][name]]
-        )
-        yield Grid((by_tag["tag"], "metric", *figures), rows, frozenset(figures))
+        rows: list[GridRow] = []
+        for each in by_tag["values"]:
+            for name in checked_metrics(run):
+                score = each["metrics"][name]
+                numbers = [f"{score[state]:,}" for state in ("scored", "undefined", "failed")]
+                ends = decimal(score["mean"]), interval(score["interval"])
+                rows.append(GridRow((f"{each['value']} ({each['n']:,})", name, *ends, *numbers)))
+        yield Grid((by_tag["tag"], "metric", *figures), tuple(rows), frozenset(figures))
 
 
 def details(run: Run, names: Sequence[str] | None = None) -> Iterator[Line]:
@@ -287,21 +264,22 @@ def details(run: Run, names: Sequence[str] | None = None) -> Iterator[Line]:
     names = list(run.metrics) if names is None else names
     manifest, counts = run.manifest, run.counts.scores
     families = {run.metrics[name].family for name in names}
-    yield _fact("Data set", f"{manifest.source.name} ({count(len(run.rows), 'row')} evaluated)")
+    words = f"{manifest.source.name} ({count(len(run.rows), 'row')} evaluated)"
+    yield Line(words, label="Data set")
     health, target = run.counts.health(), manifest.target
     words = f"{target}: not called" if target else "none (the data has the answers)"
     if health is not None:
         words = (
             f"{target or 'unnamed'}: {count(sum(health.asked.values()), 'call')}, "
-            f"{sum(health.failed.values()):,} failed ({percent(health.error_rate)}), "
+            f"{sum(health.failed.values()):,} failed ({health.error_rate:.1%}), "
             f"latency p50 {milliseconds(health.p50_ms)}, p95 {milliseconds(health.p95_ms)}"
         )
-    yield _fact("Target", words)
+    yield Line(words, label="Target")
 
     ranked = [name for name in names if "ranking" in run.metrics[name].needs]
     if rows := max((counts[name].unranked for name in ranked), default=0):
         words = f"the order of the contexts in {count(rows, 'row')} without a ranking of texts"
-        yield _fact("Ranking", words)
+        yield Line(words, label="Ranking")
     judged = run.counts.judged_rankings
     if "retrieval" in families and judged >= MIN_JUDGED and run.counts.first_unmatched:
         retrieved, relevant = map(quoted, run.counts.first_unmatched)
@@ -309,7 +287,7 @@ def details(run: Run, names: Sequence[str] | None = None) -> Iterator[Line]:
             f"no retrieved id is among the relevant ids in any of {count(judged, 'row')} "
             f"(first: retrieved {retrieved}, relevant {relevant}); check that both use the same ids"
         )
-        yield _fact("Ids", words, alarming=True)
+        yield Line(words, Tone.BAD, "Ids")
     if "generation" in families:
         yield from _judge_facts(run, names)
     known = catalogue() if manifest.not_run else dict[str, MetricInfo]()
@@ -319,69 +297,66 @@ def details(run: Run, names: Sequence[str] | None = None) -> Iterator[Line]:
         for name, why in manifest.not_run.items()
         if (metric := known.get(re.split("[@:,]", name)[0])) is None or metric.family not in others
     }
-    for line in join_by_reason(not_run):
-        yield _fact("Not run", line)
-
-    for line in grouping_lines(run.counts.grouping):
-        yield _fact("Intervals", line)
-    yield from _notes(run, names)
-
-
-def _notes(run: Run, names: Sequence[str]) -> Iterator[Line]:
-    notes, counts = run.counts.notes, run.counts.scores
-    for note in run.manifest.source.notes:
-        yield _fact("Note", note)
-    for note, number in notes.most_common(LISTED):
-        yield _fact("Note", f"{note} ({count(number, 'row')})")
-    if (rest := len(notes) - LISTED) > 0:
-        yield _fact("Note", f"{count(rest, 'more note')} in the rows")
-    for name in names:
-        if note := counts[name].note:
-            words = f"{count(counts[name].noted, 'score')} with a note, first {note}"
-            yield _fact("Note", f"{name}: {words}")
+    for words in join_by_reason(not_run):
+        yield Line(words, label="Not run")
+    for words in grouping_lines(run.counts.grouping):
+        yield Line(words, label="Intervals")
+    for words in _notes(run, names):
+        yield Line(words, label="Note")
     for name in names:
         if first := counts[name].imputed:
             words = f"{count(counts[name].flagged, 'score')} imputed by the policy, first {first}"
-            yield _fact("Imputed", f"{name}: {words}", alarming=True)
+            yield Line(f"{name}: {words}", Tone.BAD, "Imputed")
 
 
-def _fact(label: str, words: str, *, alarming: bool = False) -> Line:
-    return Line(words, Tone.BAD if alarming else Tone.PLAIN, label)
+def _notes(run: Run, names: Sequence[str]) -> Iterator[str]:
+    yield from run.manifest.source.notes
+    notes = run.counts.notes
+    for note, number in notes.most_common(LISTED):
+        yield f"{note} ({count(number, 'row')})"
+    if (rest := len(notes) - LISTED) > 0:
+        yield f"{count(rest, 'more note')} in the rows"
+    for name in names:
+        counts = run.counts.scores[name]
+        if counts.note:
+            yield f"{name}: {count(counts.noted, 'score')} with a note, first {counts.note}"
 
 
 def _judge_facts(run: Run, names: Sequence[str]) -> Iterator[Line]:
     manifest = run.manifest
     note = f": {manifest.judge_note}" if manifest.judge_note else ""
-    yield _fact("Judge", f"{manifest.judge}{note}" if manifest.judge else "none needed")
+    yield Line(f"{manifest.judge}{note}" if manifest.judge else "none needed", label="Judge")
     for words in _usage(run):
-        yield _fact("Usage", words)
+        yield Line(words, label="Usage")
     for words in _cascade(run):
-        yield _fact("Cascade", words)
-    if manifest.judge_test:
-        yield _fact("Judge test", manifest.judge_test)
-    if run.policies:
-        yield _fact("Policy", ", ".join(run.policies))
-    if lower := [name for name in names if not run.metrics[name].higher_is_better]:
-        yield _fact("Lower is better", ", ".join(lower))
+        yield Line(words, label="Cascade")
+    lower = [name for name in names if not run.metrics[name].higher_is_better]
+    facts = {
+        "Judge test": manifest.judge_test,
+        "Policy": ", ".join(run.policies),
+        "Lower is better": ", ".join(lower),
+    }
+    yield from (Line(words, label=label) for label, words in facts.items() if words)
     for name in names:
         counts = run.counts.scores[name]
         if counts.threshold is not None:
             sign = ">=" if run.metrics[name].higher_is_better else "<="
-            share = percent(counts.passed / counts.marked)
-            words = f"passed by {counts.passed:,} of {counts.marked:,} scored ({share})"
-            yield _fact("Threshold", f"{name} {sign} {counts.threshold:g}: {words}")
+            share = counts.passed / counts.marked
+            words = f"passed by {counts.passed:,} of {counts.marked:,} scored ({share:.1%})"
+            yield Line(f"{name} {sign} {counts.threshold:g}: {words}", label="Threshold")
         if lost := counts.quotes_not_found:
             words = f"{lost:,} of {count(counts.quotes, 'quote')} from the judge"
             words += " were not found in the texts; review these verdicts first"
-            yield _fact("Quotes", f"{name}: {words}", alarming=True)
+            yield Line(f"{name}: {words}", Tone.BAD, "Quotes")
         if whole := counts.whole:
             likely = sum(each > 0.5 for each in whole)
             words = f"{likely:,} of {len(whole):,} are more likely than not supported in all claims"
             mean = math.fsum(whole) / len(whole)
-            yield _fact("Whole responses", f"{name}: {words} (mean probability {mean:.2f})")
+            words = f"{name}: {words} (mean probability {mean:.2f})"
+            yield Line(words, label="Whole responses")
     blame = run.counts.blame
     if problems := [f"{blame[b]:,} {words}" for b, words in CLAIM_PROBLEMS.items() if blame.get(b)]:
-        yield _fact("Claim problems", "; ".join(problems))
+        yield Line("; ".join(problems), label="Claim problems")
 
 
 def _usage(run: Run) -> Iterator[str]:
@@ -420,8 +395,8 @@ def _cascade(run: Run) -> Iterator[str]:
         yield f"{claims} got no answer; the affected scores failed or follow the policy"
     if not stats.verdicts:
         return
-    share = percent(stats.escalated / stats.verdicts)
-    words = f"{stats.escalated:,} of {count(stats.verdicts, 'verdict')} ({share})"
+    share = stats.escalated / stats.verdicts
+    words = f"{stats.escalated:,} of {count(stats.verdicts, 'verdict')} ({share:.1%})"
     saved = count(stats.saved, "call")
     yield f"{words} escalated to the second judge; at least {saved} saved"
     if not stats.audited:
@@ -473,6 +448,7 @@ def changed_settings(
     options: Mapping[str, object], *, exclude: Collection[str] = ()
 ) -> tuple[tuple[str, str], ...]:
     elsewhere = {"metrics", "gates", "judge", "target", "fallback_target", *exclude}
+    defaults = Plan().model_dump(mode="json")
 
     def text(value: object) -> str:
         if isinstance(value, bool):
@@ -487,10 +463,5 @@ def changed_settings(
     return tuple(
         (name.replace("_", " "), text(value))
         for name, value in options.items()
-        if name not in elsewhere and value != _default_settings().get(name)
+        if name not in elsewhere and value != defaults.get(name)
     )
-
-
-@cache
-def _default_settings() -> Mapping[str, object]:
-    return Plan().model_dump(mode="json")

@@ -11,7 +11,7 @@ import ipaddress
 import json
 import socket
 from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hmac import compare_digest
 from pathlib import Path
 from secrets import token_urlsafe
@@ -119,10 +119,12 @@ class Views:
         scatters: dict[str, Markup] = {}
         for change in comparison.metric_changes:
             if change.n:
-                dots = list(_dots(comparison, change, sample_url))
-                title = f"Scores of samples by {change.metric}"
-                ends, higher = b.metrics[change.metric].range, change.higher_is_better
-                scatters[change.metric] = scatter(dots, ends, title=title, higher_is_better=higher)
+                scatters[change.metric] = scatter(
+                    list(_dots(comparison, change, sample_url)),
+                    b.metrics[change.metric].range,
+                    title=f"Scores of samples by {change.metric}",
+                    higher_is_better=change.higher_is_better,
+                )
         return html_response(
             "compare.html",
             a=a,
@@ -144,8 +146,6 @@ def _dots(
 ) -> Iterator[Dot]:
     """Yield a dot for pairs near each other; it leads to the first that got worse most."""
     scores = comparison.scores[change.metric]
-    if not scores.places.size:
-        return
     difference = np.round(scores.b - scores.a, 12) * (1 if change.higher_is_better else -1)
     order = np.lexsort((scores.places, scores.a, difference))
     values = np.column_stack((scores.a, scores.b))[order]
@@ -221,17 +221,19 @@ _HEADERS = {
 def make_app(store: Store, *, host: str, port: int, calibration: str | None = None) -> ASGIApp:
     """Return the application over a store; `calibration` corrects means and differences."""
     views = Views(store, calibration)
-    routes = [
+    app = _with_assets(
         Route("/", views.runs),
         Route("/runs/{run}", _one_at_a_time(views.run), name="run"),
         Route("/compare", _one_at_a_time(views.compare)),
-        Route("/assets/{name}", asset),
         Route("/healthz", health),
-        Route("/favicon.ico", icon),
-    ]
-    handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
-    app = Starlette(routes=routes, exception_handlers=handlers)
+    )
     return RequestGuard(app, is_own_host=host_check(host, port))
+
+
+def _with_assets(*routes: Route) -> Starlette:
+    shared = Route("/assets/{name}", asset), Route("/favicon.ico", icon)
+    handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
+    return Starlette(routes=[*routes, *shared], exception_handlers=handlers)
 
 
 def _one_at_a_time(
@@ -269,14 +271,14 @@ class RequestGuard:
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         headers = Headers(scope=scope)
+        foreign = PlainTextResponse("Requests from other sites are refused.\n", status_code=403)
         if not self._is_own_host(headers.get("host", "")):
             words = "Unknown host. Open the address that ragstone printed.\n"
             return PlainTextResponse(words, status_code=421)
         if scope["method"] == "POST" and scope["path"] == self._post:
             scheme, _, origin = headers.get("origin", "").partition("://")
             if scheme != "http" or not self._is_own_host(origin):
-                words = "Requests from other sites are refused.\n"
-                return PlainTextResponse(words, status_code=403)
+                return foreign
         elif scope["method"] not in ("GET", "HEAD"):
             allow = {"Allow": "GET, HEAD"}
             return PlainTextResponse("The viewer is read-only.\n", status_code=405, headers=allow)
@@ -285,14 +287,13 @@ class RequestGuard:
             and headers.get("sec-fetch-dest", "document") == "document"
             and not scope["path"].endswith(".json")
         )
-        if followed_link or headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
-            return None
-        return PlainTextResponse("Requests from other sites are refused.\n", status_code=403)
+        own = followed_link or headers.get("sec-fetch-site", "none") in ("same-origin", "none")
+        return None if own else foreign
 
 
 def host_check(host: str, port: int) -> Callable[[str], bool]:
     """Return a function that checks whether a Host header names this server."""
-    names = {"localhost", "127.0.0.1", "::1", host.lower()}
+    names = {"localhost", LOOPBACK, "::1", host.lower()}
     on_all_interfaces = host in ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
     if on_all_interfaces:
         names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
@@ -346,12 +347,9 @@ def url_for(host: str, port: int) -> str:
 
 
 def serve(app: ASGIApp, at: socket.socket, *, ready: Callable[[], None]) -> None:
-    try:
-        with at:
-            ready()
-            _server(app).run(sockets=[at])
-    except KeyboardInterrupt:
-        return
+    with suppress(KeyboardInterrupt), at:
+        ready()
+        _server(app).run(sockets=[at])
 
 
 @contextmanager
@@ -394,15 +392,10 @@ _VALUES = {"yes": True, "no": False, "unknown": None}
 def serve_labels(session: LabelSession, *, port: int, ready: Callable[[str], None]) -> None:
     """Serve one annotator's session on this machine until Ctrl-C; `ready` gets the URL."""
     token = token_urlsafe(24)
-    views = _LabelViews(session, token)
-    routes = [
+    app = _with_assets(
         Route("/", _label_page),
-        Route(DATA, views.answer, methods=["POST"]),
-        Route("/assets/{name}", asset),
-        Route("/favicon.ico", icon),
-    ]
-    handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
-    app = Starlette(routes=routes, exception_handlers=handlers)
+        Route(DATA, _LabelViews(session, token).answer, methods=["POST"]),
+    )
     with listen(LOOPBACK, port) as at:
         bound: int = at.getsockname()[1]
         guard = RequestGuard(app, is_own_host=host_check(LOOPBACK, bound), post=DATA)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ragstone._internal.text import one_line
 from ragstone.reports.format import CAUSES, LABELS, decimal
@@ -58,16 +57,11 @@ def worst_samples(run: Run, name: str, most: int | None = WORST) -> tuple[WorstS
     def samples() -> Iterator[WorstSample]:
         for placed in counts.worst(higher_is_better=info.higher_is_better):
             if placed.value != best and (row := find_row(run.rows, placed.place)) is not None:
-                score = row.scores[name]
+                sample, score = row.sample, row.scores[name]
+                why = failing_claim(score) or score.reason or ""
                 quotes = [each.quote for claim in failing(score)[:1] for each in claim.evidence]
-                yield WorstSample(
-                    row.sample.id,
-                    row.sample.query,
-                    score.value,
-                    failing_claim(score) or score.reason or "",
-                    quotes[0] if quotes else "",
-                    score.fallback,
-                )
+                quote = quotes[0] if quotes else ""
+                yield WorstSample(sample.id, sample.query, score.value, why, quote, score.fallback)
         for cause, first in sorted(counts.failed.items(), key=lambda item: item[1]):
             if (row := find_row(run.rows, first.place)) is not None:
                 why = f"failed, {CAUSES[cause]}: {first.words}"
@@ -156,7 +150,10 @@ def excerpt(run: Run, most: int | None = None) -> tuple[Run, str | None]:
     if len(rows) <= most:
         return run, None
 
-    def order(name: str, *, higher: bool) -> NDArray[np.int64]:
+    if run.columns is None:  # grouping also puts the counts in the order of the rows
+        assert run.counts.grouping.rows == len(rows)
+    best_rank = np.full(len(rows), len(rows))  # by any metric, the worst row first
+    for name, info in run.metrics.items():
         if run.columns is not None:
             numbers, states = run.columns.column(name)
         else:
@@ -164,15 +161,9 @@ def excerpt(run: Run, most: int | None = None) -> tuple[Run, str | None]:
             numbers = np.zeros(states.size)
             numbers[states == SCORED] = run.counts.scores[name].values
         missing = np.where(states == FAILED, -np.inf, np.inf)
-        worst_first = np.where(states == SCORED, numbers if higher else -numbers, missing)
-        ranks = np.empty(len(rows), dtype=np.int64)
-        ranks[np.argsort(worst_first, kind="stable")] = np.arange(len(rows))
-        return ranks
-
-    if run.columns is None:  # grouping also puts the counts in the order of the rows
-        assert run.counts.grouping.rows == len(rows)
-    orders = [order(name, higher=info.higher_is_better) for name, info in run.metrics.items()]
-    best_rank = np.minimum.reduce(orders)
+        values = numbers if info.higher_is_better else -numbers
+        order = np.argsort(np.where(states == SCORED, values, missing), kind="stable")
+        best_rank[order] = np.minimum(best_rank[order], np.arange(len(rows)))
     places = np.sort(np.argsort(best_rank, kind="stable")[:most])
     notice = (
         f"{most:,} of {len(rows):,} {'rows' if run.columns is None else 'queries'} that failed or "

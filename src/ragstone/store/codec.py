@@ -206,9 +206,6 @@ class RowIndexSet(Collection[int]):
     def __iter__(self) -> Iterator[int]:
         return (place for place, flag in enumerate(self._flags) if flag)
 
-    def __repr__(self) -> str:
-        return f"<{len(self)} places>"
-
 
 COUNTS_VERSION = f"{version('ragstone')}+1"
 """Other versions may count otherwise, so they count the rows again.

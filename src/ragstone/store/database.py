@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import sqlalchemy as sa
@@ -22,13 +23,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 from ragstone._internal.files import WAIT, lock_file, make_folder, use_wal
 from ragstone._internal.text import quoted
 from ragstone.store.codec import USAGE
-from ragstone.store.errors import (
-    LIKE_URL,
-    SAME_EVALUATION,
-    RunLockedError,
-    StoreError,
-    parse_url,
-)
+from ragstone.store.errors import LIKE_URL, SAME_EVALUATION, RunLockedError, StoreError, parse_url
 from ragstone.types.config import DEFAULT_STORE
 
 SCHEMA = "ragstone"
@@ -339,9 +334,10 @@ SCHEMA_VERSION = sa.Table(
 )
 
 
-def _of_run() -> sa.Column[int]:
+def _table_of_runs(name: str, *columns: sa.Column[Any], **options: Any) -> sa.Table:
     owner = sa.ForeignKey("runs.number", ondelete="CASCADE")
-    return sa.Column("run", sa.Integer, owner, primary_key=True, autoincrement=False)
+    run = sa.Column("run", sa.Integer, owner, primary_key=True, autoincrement=False)
+    return sa.Table(name, METADATA, run, *columns, **options)
 
 
 def _place() -> sa.Column[int]:
@@ -380,10 +376,8 @@ WHOLE = ~RUNS.c.id.endswith(UNDER_WAY, autoescape=True)
 NEWEST = RUNS.c.sort_time.desc(), RUNS.c.number.desc()
 """The order with the run that was started last first, even if the clock was set back."""
 
-ROWS = sa.Table(
+ROWS = _table_of_runs(
     "rows",
-    METADATA,
-    _of_run(),
     _place(),
     sa.Column("sample_id", sa.Text, nullable=False),
     sa.Column("query_fingerprint", sa.Text, nullable=False),
@@ -393,10 +387,8 @@ ROWS = sa.Table(
 )
 """To find and count rows; narrow, so that a scan of a million takes a second."""
 
-SCORES = sa.Table(
+SCORES = _table_of_runs(
     "scores",
-    METADATA,
-    _of_run(),
     sa.Column("metric", sa.Text, primary_key=True),
     _place(),
     sa.Column("state", sa.Text, nullable=False),
@@ -408,10 +400,8 @@ SCORES = sa.Table(
 )
 """The figures of scores, by metric; reasons and claims are in the texts."""
 
-TEXTS = sa.Table(
+TEXTS = _table_of_runs(
     "texts",
-    METADATA,
-    _of_run(),
     _place(),
     sa.Column("body", sa.Text, nullable=False),
     sa.Column("transcript", sa.Text, nullable=False),
@@ -419,10 +409,8 @@ TEXTS = sa.Table(
 )
 """Rows as JSON: the exchanges, and all other fields."""
 
-QUERY_BLOCKS = sa.Table(
+QUERY_BLOCKS = _table_of_runs(
     "query_blocks",
-    METADATA,
-    _of_run(),
     _place(),
     sa.Column("queries", sa.Integer, nullable=False),
     sa.Column("why", sa.LargeBinary, nullable=False),
@@ -430,23 +418,17 @@ QUERY_BLOCKS = sa.Table(
 )
 """A ranking run has no rows, scores and texts, but blocks of some thousand queries."""
 
-VALUE_BLOCKS = sa.Table(
+VALUE_BLOCKS = _table_of_runs(
     "value_blocks",
-    METADATA,
-    _of_run(),
     sa.Column("metric", sa.Text, primary_key=True),
     _place(),
     sa.Column("failed", sa.LargeBinary),
     sa.Column("numbers", sa.LargeBinary, nullable=False),
 )
 """The scores of one metric for the queries of a block; `place` is the first one's."""
-FLOAT = "<f8"
-"""The numbers in a block: little-endian, 64 bits."""
 
-LABELS = sa.Table(
+LABELS = _table_of_runs(
     "labels",
-    METADATA,
-    _of_run(),
     sa.Column("metric", sa.Text, primary_key=True),
     _place(),
     sa.Column("claim", sa.Integer, primary_key=True, autoincrement=False),
@@ -459,13 +441,9 @@ LABELS = sa.Table(
     sqlite_with_rowid=False,
 )
 """Verdicts of people on claims."""
-RESPONSE = -1
-"""The stored claim index of a label of the whole response."""
 
-COUNTS = sa.Table(
+COUNTS = _table_of_runs(
     "counts",
-    METADATA,
-    _of_run(),
     sa.Column("version", sa.Text, nullable=False),
     sa.Column("counts", sa.LargeBinary, nullable=False),
 )
@@ -475,32 +453,29 @@ _WRITABLE = """SELECT has_table_privilege('runs', 'INSERT')
 AND NOT current_setting('transaction_read_only')::boolean"""
 
 
-def create_tables(engine: sa.Engine, name: str) -> None:
+def prepare_tables(engine: Engine, name: str, *, reading: bool) -> None:
     """Create the tables in an empty database; other processes wait meanwhile."""
-    if has_tables(engine, name):
-        with engine.connect() as connection:
-            server = connection.dialect.name == "postgresql"
-            if server and not connection.exec_driver_sql(_WRITABLE).scalar():
-                raise StoreError(
-                    f"{name}: the store is read-only for this user or on this server; use another"
-                )
+    with engine.connect() as connection:
+        exist, server = _has_tables(connection, name), connection.dialect.name == "postgresql"
+        if reading and not exist:
+            raise StoreError(f"{name}: the database is empty; choose another path")
+        if server and exist and not reading and not connection.exec_driver_sql(_WRITABLE).scalar():
+            raise StoreError(
+                f"{name}: the store is read-only for this user or on this server; use another"
+            )
+    if exist:
         return
     with engine.connect().execution_options(**WRITING) as connection, connection.begin():
-        if connection.dialect.name == "postgresql":
+        if server:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({KIND})")
             if not sa.inspect(connection).has_schema(SCHEMA):
                 connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
-        if not _check_version(connection, name):
+        if not _has_tables(connection, name):
             METADATA.create_all(connection, checkfirst=False)
             connection.execute(SCHEMA_VERSION.insert().values(version=VERSION))
 
 
-def has_tables(engine: sa.Engine, name: str) -> bool:
-    with engine.connect() as connection:
-        return _check_version(connection, name)
-
-
-def _check_version(connection: sa.Connection, name: str) -> bool:
+def _has_tables(connection: Connection, name: str) -> bool:
     """Return whether the database has the tables above; False if it is empty."""
     tables = set(sa.inspect(connection).get_table_names())
     if not tables:

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
 from ragstone._internal.fields import Figure
@@ -26,58 +26,32 @@ from ragstone._internal.files import unpacked_limit
 from ragstone._internal.text import format_validation_errors, one_line
 from ragstone.results.ranking_run import COUNTED, REASONS, RankingRows, RankingScores
 from ragstone.results.run_summary import RunSummaryBuilder
-from ragstone.store.codec import (
-    COUNTS_VERSION,
-    ROW,
-    RowIndexSet,
-    Texts,
-    checksum,
-    column,
-    decode_counts,
-    decode_row,
-    from_text,
-    to_text,
-)
-from ragstone.store.database import (
-    COUNTS,
-    FLOAT,
-    LABELS,
-    QUERY_BLOCKS,
-    RESPONSE,
-    ROWS,
-    RUNS,
-    TEXTS,
-    VALUE_BLOCKS,
-)
+from ragstone.store import codec
+from ragstone.store.database import COUNTS, LABELS, QUERY_BLOCKS, ROWS, RUNS, TEXTS, VALUE_BLOCKS
 from ragstone.store.errors import DamagedRunError, RunNotFoundError, StoreError
 from ragstone.types.config import Manifest
 from ragstone.types.label import HumanLabel
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.score import Detail, MetricInfo
 
-_MANIFEST: TypeAdapter[Manifest] = TypeAdapter(Manifest)
+_MANIFEST = TypeAdapter(Manifest)
 METRICS: TypeAdapter[Mapping[str, MetricInfo]] = TypeAdapter(dict[str, MetricInfo])
-EXTRAS: TypeAdapter[Mapping[str, Detail]] = TypeAdapter(dict[str, dict[str, Figure]])
+_EXTRAS: TypeAdapter[Mapping[str, Detail]] = TypeAdapter(dict[str, dict[str, Figure]])
 SUMMARY: TypeAdapter[Mapping[str, object]] = TypeAdapter(dict[str, object])
+_NAMES = TypeAdapter(tuple[list[str], dict[str, str]])
+_LABEL = TypeAdapter(HumanLabel)
+_FAILED = TypeAdapter(list[tuple[int, str]])
+AT_ONCE = 200
+"""Rows per query."""
+FLOAT = "<f8"
+"""The numbers in a block: little-endian, 64 bits."""
+RESPONSE = -1
+"""The stored claim index of a label of the whole response."""
+_DELETED = "{} was deleted by another process while it was read"
+_UNSEALED = ("number", "tag", "checksum", "started_at", "sort_time")
+"""Columns without a checksum: the results of a run do not depend on them."""
 
-
-class RunLine(BaseModel):
-    """One line of the table of runs; `rows` is the number of rows of a finished run."""
-
-    model_config = ConfigDict(frozen=True)
-
-    id: str
-    started_at: str
-    finished_at: str | None
-    tag: str | None
-    fingerprint: str
-    manifest: str
-    metrics: str
-    extras: str
-    summary: str | None
-    stopped: str | None
-    transcript: bool
-    rows: int | None = None
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -114,7 +88,11 @@ def format_time(time: datetime) -> str:
 
 
 def manifest_text(manifest: Manifest) -> str:
-    return to_text(_MANIFEST, _move_source(manifest, Path.absolute))
+    return codec.to_text(_MANIFEST, _move_source(manifest, Path.absolute))
+
+
+def extras_text(extras: Mapping[str, Detail]) -> str:
+    return codec.to_text(_EXTRAS, {name: dict(extra) for name, extra in extras.items()})
 
 
 def _move_source(manifest: Manifest, move: Callable[[Path], Path]) -> Manifest:
@@ -133,50 +111,53 @@ def read_line(connection: Connection, number: int) -> RowMapping:
 
 
 def read_run_info(connection: Connection, number: int) -> RunInfo:
-    values = read_line(connection, number)
+    line = read_line(connection, number)
     rows, ranked = count_rows(connection, number)
-    run_id, due, damage = values["id"], values["rows"], None
-    if values["checksum"] not in (None, _line_checksum(values)):
+    run_id, due, damage = line["id"], line["rows"], None
+    if line["checksum"] not in (None, _line_checksum(line)):
         damage = f"the settings or summary of run {run_id} are not as they were stored"
     elif due not in (None, rows):
         damage = f"run {run_id} has {rows:,} of its {due:,} rows"
     if damage:
         check_stored(connection, number, run_id)
-    try:
-        line = RunLine.model_validate(dict(values))
-    except ValidationError as error:
-        raise DamagedRunError(damage or f"the line of run {run_id} is invalid", run_id) from error
-    here = Path.cwd()
+    for each in RUNS.c:  # SQLite does not check types
+        value = line[each]
+        if not (isinstance(value, each.type.python_type) or (value is None and each.nullable)):
+            raise DamagedRunError(damage or f"the line of run {run_id} is invalid", run_id)
+    here, end = Path.cwd(), line["finished_at"]
     try:
         manifest = _move_source(
-            from_text(_MANIFEST, line.manifest),
+            codec.from_text(_MANIFEST, line["manifest"]),
             lambda path: path.relative_to(here) if path.is_relative_to(here) else path,
         )
         return RunInfo(
-            id=line.id,
-            started_at=datetime.fromisoformat(line.started_at),
-            finished_at=datetime.fromisoformat(line.finished_at) if line.finished_at else None,
-            tag=line.tag,
-            fingerprint=line.fingerprint,
+            id=run_id,
+            started_at=datetime.fromisoformat(line["started_at"]),
+            finished_at=datetime.fromisoformat(end) if end else None,
+            tag=line["tag"],
+            fingerprint=line["fingerprint"],
             manifest=manifest,
-            metrics=from_text(METRICS, line.metrics),
-            extras=from_text(EXTRAS, line.extras),
-            summary=from_text(SUMMARY, line.summary) if line.summary else None,
-            stopped=line.stopped,
-            transcript=line.transcript,
+            metrics=codec.from_text(METRICS, line["metrics"]),
+            extras=codec.from_text(_EXTRAS, line["extras"]),
+            summary=codec.from_text(SUMMARY, line["summary"]) if line["summary"] else None,
+            stopped=line["stopped"],
+            transcript=line["transcript"],
             rows=rows,
             ranked=ranked,
             damage=damage,
         )
     except ValueError as error:
         if damage:
-            raise DamagedRunError(damage, line.id) from error
-        is_json = isinstance(error, ValidationError)
-        reason = format_validation_errors(error) if is_json else str(error)
-        raise StoreError(
-            f"run {line.id} cannot be read: {one_line(reason, 300)}; "
-            "if a newer version of ragstone wrote it, update ragstone"
-        ) from error
+            raise DamagedRunError(damage, run_id) from error
+        raise _unreadable(f"run {run_id}", error) from error
+
+
+def _unreadable(what: str, error: Exception, *, wrote: str = "it") -> StoreError:
+    why = format_validation_errors(error) if isinstance(error, ValidationError) else str(error)
+    return StoreError(
+        f"{what} cannot be read: {one_line(why, 300)}; "
+        f"if a newer version of ragstone wrote {wrote}, update ragstone"
+    )
 
 
 def check_stored(
@@ -188,9 +169,6 @@ def check_stored(
         raise RunNotFoundError(_DELETED.format(f"run {run_id}"))
     if damage:
         raise DamagedRunError(damage, run_id)
-
-
-_DELETED = "{} was deleted by another process while it was read"
 
 
 def count_rows(connection: Connection, number: int) -> tuple[int, bool]:
@@ -208,11 +186,7 @@ def seal(connection: Connection, number: int) -> None:
 
 
 def _line_checksum(line: RowMapping) -> int:
-    return checksum(*(line[each] for each in RUNS.c if each.name not in _UNSEALED))
-
-
-_UNSEALED = ("number", "tag", "checksum", "started_at", "sort_time")
-"""Columns without a checksum: the results of a run do not depend on them."""
+    return codec.checksum(*(line[each] for each in RUNS.c if each.name not in _UNSEALED))
 
 
 def sort_time(connection: Connection, started_at: str) -> str:
@@ -221,22 +195,11 @@ def sort_time(connection: Connection, started_at: str) -> str:
 
 
 def find_run_number(connection: Connection, run_id: str, *, store: str) -> int:
-    query = select(RUNS.c.number).where(RUNS.c.id == column(run_id))
+    query = select(RUNS.c.number).where(RUNS.c.id == codec.column(run_id))
     number = connection.execute(query).scalar()
     if number is None:
         raise RunNotFoundError(f"there is no run {run_id} in {store}; it may have been deleted")
     return number
-
-
-T = TypeVar("T")
-
-_NAMES: TypeAdapter[tuple[list[str], dict[str, str]]] = TypeAdapter(
-    tuple[list[str], dict[str, str]]
-)
-_LABEL: TypeAdapter[HumanLabel] = TypeAdapter(HumanLabel)
-_FAILED: TypeAdapter[list[tuple[int, str]]] = TypeAdapter(list[tuple[int, str]])
-AT_ONCE = 200
-"""Rows per query."""
 
 
 class StoredRows(LazyRows):
@@ -286,11 +249,11 @@ class StoredRows(LazyRows):
 
     def counts(self) -> RunSummaryBuilder | None:
         query = select(COUNTS.c.counts).where(
-            COUNTS.c.run == self._run, COUNTS.c.version == COUNTS_VERSION
+            COUNTS.c.run == self._run, COUNTS.c.version == codec.COUNTS_VERSION
         )
         with self._reading() as connection:
             stored = connection.execute(query).scalar()
-        return None if stored is None else decode_counts(stored)
+        return None if stored is None else codec.decode_counts(stored)
 
     def at(self, place: int) -> Row:
         index = self._indices[place] if place < len(self._indices) else place
@@ -304,14 +267,14 @@ class StoredRows(LazyRows):
     def read_as(self, adapter: TypeAdapter[T]) -> Iterator[T]:
         for place, texts in self._all():
             with row_errors(self._name, place):
-                value = from_text(adapter, texts.body)
+                value = codec.from_text(adapter, texts.body)
             yield value
 
     def without_exchanges(self) -> Iterator[Row]:
-        return self.read_as(ROW)
+        return self.read_as(codec.ROW)
 
-    def _all(self) -> Iterator[tuple[int, Texts]]:
-        known = None if self._due is not None else RowIndexSet.of(self._indices)
+    def _all(self) -> Iterator[tuple[int, codec.Texts]]:
+        known = None if self._due is not None else codec.RowIndexSet.of(self._indices)
         last, count = -1, 0
         while True:
             later = TEXTS.c.run == self._run, TEXTS.c.place > last
@@ -328,22 +291,22 @@ class StoredRows(LazyRows):
         with self._reading() as connection:
             check_stored(connection, self._run, self._name, damage=what)
 
-    def _row(self, place: int, texts: Texts) -> Row:
+    def _row(self, place: int, texts: codec.Texts) -> Row:
         with row_errors(self._name, place):
-            return decode_row(texts)
+            return codec.decode_row(texts)
 
 
 def read_texts(
     connection: Connection, *which: ColumnElement[bool], run_id: str, limit: int | None = None
-) -> list[tuple[int, Texts]]:
+) -> list[tuple[int, codec.Texts]]:
     cells = TEXTS.c.place, TEXTS.c.body, TEXTS.c.transcript, TEXTS.c.checksum
     query = select(*cells).where(*which).order_by(cells[0]).limit(limit)
-    found: list[tuple[int, Texts]] = []
+    found: list[tuple[int, codec.Texts]] = []
     for place, body, transcript, stored in connection.execute(query):
-        if stored != checksum(place, body, transcript):
+        if stored != codec.checksum(place, body, transcript):
             what = f"row {place} of run {run_id} is not as it was stored"
             raise DamagedRunError(what, run_id)
-        found.append((place, Texts(body, transcript)))
+        found.append((place, codec.Texts(body, transcript)))
     return found
 
 
@@ -353,11 +316,7 @@ def row_errors(run_id: str, place: int) -> Generator[None, None, None]:
     try:
         yield
     except ValidationError as error:
-        reason = one_line(format_validation_errors(error), 300)
-        raise StoreError(
-            f"row {place} of run {run_id} cannot be read: {reason}; "
-            "if a newer version of ragstone wrote it, update ragstone"
-        ) from error
+        raise _unreadable(f"row {place} of run {run_id}", error) from error
 
 
 class StoredRanking(RankingRows):
@@ -376,32 +335,31 @@ class StoredRanking(RankingRows):
         self._run, self._name, self._reading = run, name, reading
         self._last: tuple[int, RankingScores] | None = None
         self.metrics = tuple(metrics)
-        ids: list[str] = []
-        texts: dict[str, str] = {}
+        self.ids, self.texts = list[str](), dict[str, str]()
+        self._starts = list[int]()
         why: list[NDArray[np.uint8]] = []
-        self._starts: list[int] = []
         cells = QUERY_BLOCKS.c.place, QUERY_BLOCKS.c.names, QUERY_BLOCKS.c.why
         query = select(*cells).where(QUERY_BLOCKS.c.run == run).order_by(cells[0])
         with reading() as connection:
             lines = connection.execute(query).all()
         for start, names, codes in lines:
             with self._block_errors(start):
-                more, their_texts = from_text(_NAMES, _unpack(names).decode())
-                why.append(np.frombuffer(_unpack(codes), dtype=np.uint8))
-                if len(more) != len(why[-1]):
+                more, their_texts = codec.from_text(_NAMES, _unpack(names).decode())
+                states = np.frombuffer(_unpack(codes), dtype=np.uint8)
+                if len(more) != len(states):
                     raise ValueError(
-                        f"it has {len(more)} ids, but the states of {len(why[-1])} queries"
+                        f"it has {len(more)} ids, but the states of {len(states)} queries"
                     )
-                if (why[-1] > len(REASONS)).any():
+                if (states > len(REASONS)).any():
                     raise ValueError("a query has no scores for an unknown reason")
-                if start != len(ids):
-                    raise ValueError(f"the queries from position {len(ids)} are missing")
+                if start != len(self.ids):
+                    raise ValueError(f"the queries from position {len(self.ids)} are missing")
             self._starts.append(start)
-            ids += more
-            texts |= their_texts
+            self.ids += more
+            self.texts |= their_texts
+            why.append(states)
         with self._block_errors(0):
             self.why = np.concatenate(why)
-        self.ids, self.texts = ids, texts
 
     def __repr__(self) -> str:
         return f"<{len(self)} stored queries of run {self._name}>"
@@ -412,7 +370,7 @@ class StoredRanking(RankingRows):
 
     def numbers(self, metric: str) -> NDArray[np.float64]:
         cells = VALUE_BLOCKS.c.place, VALUE_BLOCKS.c.numbers
-        one = VALUE_BLOCKS.c.run == self._run, VALUE_BLOCKS.c.metric == column(metric)
+        one = VALUE_BLOCKS.c.run == self._run, VALUE_BLOCKS.c.metric == codec.column(metric)
         with self._reading() as connection:
             lines = dict(connection.execute(select(*cells).where(*one).order_by(cells[0])).all())
         found = np.empty(len(self))
@@ -433,11 +391,11 @@ class StoredRanking(RankingRows):
         some = VALUE_BLOCKS.c.run == self._run, VALUE_BLOCKS.c.failed.is_not(None)
         with self._reading() as connection:
             lines = connection.execute(select(*cells).where(*some).order_by(cells[1])).all()
-        names = {column(name): name for name in self.metrics}
+        names = {codec.column(name): name for name in self.metrics}
         found: dict[str, dict[int, str]] = {}
         for metric, start, cell in lines:
             with self._block_errors(start):
-                failures = from_text(_FAILED, _unpack(cell).decode())
+                failures = codec.from_text(_FAILED, _unpack(cell).decode())
                 known = found.setdefault(names[metric], {})
                 for place, message in failures:
                     if place < 0 or self.why[start:][place] != COUNTED:
@@ -456,7 +414,7 @@ class StoredRanking(RankingRows):
         values = np.empty((end - start, len(self.metrics)))
         with self._block_errors(start):
             for place, metric in enumerate(self.metrics):
-                values[:, place] = _numbers(lines[column(metric)], end - start)
+                values[:, place] = _numbers(lines[codec.column(metric)], end - start)
         block = RankingScores(
             ids=self.ids[start:end],
             texts=self.texts,
@@ -473,21 +431,16 @@ class StoredRanking(RankingRows):
         """Raise a StoreError that names the block if its cells cannot be decoded."""
         try:
             yield
-        except (ValueError, LookupError) as error:
+        except (zlib.error, ValueError, LookupError) as error:
             with self._reading() as connection:
                 check_stored(connection, self._run, self._name)
-            raise StoreError(
-                f"the queries from position {start} of run {self._name} cannot be read: {error}; "
-                "if a newer version of ragstone wrote them, update ragstone"
-            ) from error
+            what = f"the queries from position {start} of run {self._name}"
+            raise _unreadable(what, error, wrote="them") from error
 
 
 def _unpack(content: bytes) -> bytes:
     unpacking, limit = zlib.decompressobj(), unpacked_limit(len(content))
-    try:
-        unpacked = unpacking.decompress(content, limit)
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
+    unpacked = unpacking.decompress(content, limit)
     if not unpacking.eof:
         raise ValueError(f"it is truncated, or unpacks to more than {limit:,} bytes")
     return unpacked
@@ -515,10 +468,9 @@ def read_labels(
     labels: list[HumanLabel] = []
     for line in connection.execute(query.with_for_update(of=LABELS) if lock else query):
         _, metric, place, claim, annotator, *values, stored, sample_id = line
-        if checksum(metric, place, claim, annotator, *values) != stored:
-            raise DamagedRunError(
-                f"a label of row {place} of run {run_id} is not as it was stored", run_id
-            )
+        if codec.checksum(metric, place, claim, annotator, *values) != stored:
+            what = f"a label of row {place} of run {run_id} is not as it was stored"
+            raise DamagedRunError(what, run_id)
         value, at, probability, blind = values
         fields = {"run": run_id, "position": place, "sample_id": sample_id, "metric": metric}
         fields["claim"] = None if claim == RESPONSE else claim

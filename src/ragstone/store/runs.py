@@ -6,13 +6,13 @@ tables must be plain ones, and every row is decoded and checked before it is sto
 
 import re
 import sqlite3
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, func, literal, or_, select
 
@@ -23,34 +23,11 @@ from ragstone.results.calibration import load_calibration
 from ragstone.results.comparison import TOP, Comparison, LabelledRun, correct_changes
 from ragstone.results.comparison import compare as compare_runs
 from ragstone.results.run import Run
+from ragstone.store import database, reader
 from ragstone.store.codec import Record, to_text
-from ragstone.store.database import (
-    COUNTS,
-    METADATA,
-    NEWEST,
-    RUNS,
-    SCORES,
-    UNDER_WAY,
-    WHOLE,
-    WRITING,
-    locked_runs,
-    run_lock,
-)
+from ragstone.store.database import COUNTS, NEWEST, RUNS, SCORES, UNDER_WAY, WHOLE, WRITING
 from ragstone.store.errors import DamagedRunError, RunLockedError, RunNotFoundError, StoreError
-from ragstone.store.reader import (
-    EXTRAS,
-    METRICS,
-    SUMMARY,
-    RunInfo,
-    RunLine,
-    count_rows,
-    find_run_number,
-    format_time,
-    manifest_text,
-    read_line,
-    seal,
-    sort_time,
-)
+from ragstone.store.reader import RunInfo, format_time, manifest_text
 from ragstone.store.store import Store
 from ragstone.store.writer import AT_ONCE, write, write_blocks, write_labels
 from ragstone.types.config import Manifest, python_names
@@ -137,10 +114,10 @@ def resume(store: Store, manifest: Manifest) -> None:
     values = {"finished_at": None, "summary": None, "stopped": None, "extras": "{}", "rows": None}
     values["manifest"] = manifest_text(manifest)
     with store.transaction() as connection:
-        number = find_run_number(connection, manifest.run_id, store=store.name)
+        number = reader.find_run_number(connection, manifest.run_id, store=store.name)
         connection.execute(RUNS.update().where(RUNS.c.number == number).values(values))
         connection.execute(COUNTS.delete().where(COUNTS.c.run == number))
-        seal(connection, number)
+        reader.seal(connection, number)
 
 
 class TagMove(NamedTuple):
@@ -185,7 +162,7 @@ def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[s
         query = query.where(RUNS.c.fingerprint == fingerprint)
     with store.connect() as connection:
         unfinished = connection.execute(query).all()
-        locked = locked_runs(connection, [number for number, _ in unfinished])
+        locked = database.locked_runs(connection, [number for number, _ in unfinished])
     return frozenset(run_id for number, run_id in unfinished if number in locked)
 
 
@@ -234,7 +211,7 @@ def summarize(store: Store, info: RunInfo) -> RunInfo:
 
 @contextmanager
 def atomic_import(
-    store: Store, line: RunLine, *, imported: bool = True
+    store: Store, line: Mapping[Any, Any], *, imported: bool = True
 ) -> Generator[tuple[Connection, int], None, None]:
     """Add a run that the block fills, completely or not at all; it is `imported`, or new.
 
@@ -246,29 +223,31 @@ def atomic_import(
     for run_id in killed:
         with suppress(StoreError):  # another process is importing it
             delete(store, run_id)
-    unfinished_id = line.id + UNDER_WAY
+    run_id = line["id"]
+    unfinished_id = run_id + UNDER_WAY
     try:
         with store.connect() as connection:
             connection.execution_options(**WRITING)
-            if connection.execute(select(RUNS.c.id).where(RUNS.c.id == line.id)).first():
-                raise StoreError(f"{store.name}: run {line.id} already exists; delete it first")
+            if connection.execute(select(RUNS.c.id).where(RUNS.c.id == run_id)).first():
+                raise StoreError(f"{store.name}: run {run_id} already exists; delete it first")
             if connection.execute(select(RUNS.c.id).where(RUNS.c.id == unfinished_id)).first():
-                raise StoreError(f"{store.name}: another process is importing run {line.id}")
-            values = line.model_dump(exclude={"tag"})
+                raise StoreError(f"{store.name}: another process is importing run {run_id}")
+            ours = ("number", "tag", "checksum")
+            values = {name: value for name, value in line.items() if name not in ours}
             values |= {"id": unfinished_id, "fingerprint": ""}  # so that it is never resumed
-            started = line.started_at
-            values["sort_time"] = started if imported else sort_time(connection, started)
+            started = line["started_at"]
+            values["sort_time"] = started if imported else reader.sort_time(connection, started)
             key = connection.execute(RUNS.insert().values(values)).inserted_primary_key
             assert key
             number = int(key[0])
-            with run_lock(connection, number, name=line.id):
+            with database.run_lock(connection, number, name=run_id):
                 connection.commit()  # others see the run once it is locked
                 yield connection, number
                 with connection.begin():
-                    count = count_rows(connection, number)[0] if line.finished_at else None
-                    final = {"id": line.id, "fingerprint": line.fingerprint, "rows": count}
+                    rows = reader.count_rows(connection, number)[0] if line["finished_at"] else None
+                    final = {"id": run_id, "fingerprint": line["fingerprint"], "rows": rows}
                     connection.execute(RUNS.update().where(RUNS.c.number == number).values(final))
-                    seal(connection, number)
+                    reader.seal(connection, number)
     except BaseException:
         with suppress(StoreError):  # the next import deletes it
             delete(store, unfinished_id)
@@ -278,19 +257,18 @@ def atomic_import(
 def save_ranking(store: Store, run: Run) -> None:
     assert run.columns is not None, "rows of other runs are stored as they finish"
     manifest = run.manifest
-    line = RunLine(
-        id=manifest.run_id,
-        started_at=format_time(manifest.started_at),
-        finished_at=format_time(datetime.now(UTC)),
-        tag=None,
-        fingerprint=manifest.fingerprint,
-        manifest=manifest_text(manifest),
-        metrics=to_text(METRICS, dict(run.metrics)),
-        extras=to_text(EXTRAS, {name: dict(extra) for name, extra in run.extras.items()}),
-        summary=to_text(SUMMARY, run.to_dict()),
-        stopped=run.stopped,
-        transcript=True,
-    )
+    line = {
+        "id": manifest.run_id,
+        "started_at": format_time(manifest.started_at),
+        "finished_at": format_time(datetime.now(UTC)),
+        "fingerprint": manifest.fingerprint,
+        "manifest": manifest_text(manifest),
+        "metrics": to_text(reader.METRICS, dict(run.metrics)),
+        "extras": reader.extras_text(run.extras),
+        "summary": to_text(reader.SUMMARY, run.to_dict()),
+        "stopped": run.stopped,
+        "transcript": True,
+    }
     with atomic_import(store, line, imported=False) as (connection, number):
         write_blocks(connection, number, run.columns)
 
@@ -369,7 +347,7 @@ def _has_wrong_types(connection: Connection) -> bool:
     """Return whether a value is not of its column's type, which SQLite does not check."""
     numbers = ("integer", "real")
     allowed = {"TEXT": ("text",), "BLOB": ("blob",)}
-    for table in METADATA.tables.values():
+    for table in database.METADATA.tables.values():
         right = (
             func.typeof(each).in_(("null", *allowed.get(str(each.type), numbers)))
             for each in table.c
@@ -396,15 +374,15 @@ def _checked_rows(run: Run) -> Iterator[Row]:
 def _copy(source: Store, run_id: str, target: Store) -> None:
     run, labels = source.load(run_id), source.labels(run_id)
     with source.connect() as connection:
-        number = find_run_number(connection, run_id, store=source.name)
-        line = RunLine.model_validate(dict(read_line(connection, number)))
+        number = reader.find_run_number(connection, run_id, store=source.name)
+        line = reader.read_line(connection, number)
     with atomic_import(target, line) as (connection, number):
         if run.columns is not None:
             write_blocks(connection, number, run.columns)
         else:
             rows = _checked_rows(run)
             while some := list(islice(rows, AT_ONCE)):
-                records = [Record.of(row, transcript=line.transcript) for row in some]
+                records = [Record.of(row, transcript=line["transcript"]) for row in some]
                 with connection.begin():
                     write(connection, number, records)
         with connection.begin():

@@ -13,49 +13,10 @@ from sqlalchemy import Connection, Engine, select
 from ragstone.errors import Cause
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
-from ragstone.store.codec import COUNTS_VERSION, RowIndexSet, decode_row, encode_counts, to_text
-from ragstone.store.database import (
-    COUNTS,
-    LABELS,
-    NEWEST,
-    ROWS,
-    RUNS,
-    SCORES,
-    TEXTS,
-    WHOLE,
-    WRITING,
-    create_store_engine,
-    create_tables,
-    has_tables,
-    locked_runs,
-    run_lock,
-    start_lock,
-    translate_errors,
-)
-from ragstone.store.errors import (
-    DamagedRunError,
-    RunNotFoundError,
-    StoreError,
-    display_name,
-)
-from ragstone.store.reader import (
-    EXTRAS,
-    METRICS,
-    SUMMARY,
-    RunInfo,
-    StoredRanking,
-    StoredRows,
-    count_rows,
-    find_run_number,
-    format_time,
-    manifest_text,
-    read_labels,
-    read_run_info,
-    read_texts,
-    row_errors,
-    seal,
-    sort_time,
-)
+from ragstone.store import codec, database, reader
+from ragstone.store.database import COUNTS, LABELS, NEWEST, ROWS, RUNS, SCORES, TEXTS, WRITING
+from ragstone.store.errors import DamagedRunError, RunNotFoundError, StoreError, display_name
+from ragstone.store.reader import RunInfo, StoredRanking, StoredRows, format_time
 from ragstone.store.writer import RowWriter, label_key, write_labels
 from ragstone.types.config import Manifest
 from ragstone.types.label import HumanLabel
@@ -85,23 +46,14 @@ class Store:
         read-only, and cannot be changed. A StoreError names what is wrong with the location.
         """
         name = display_name(place)
-        engine = create_store_engine(place, reading=reading)
+        engine = database.create_store_engine(place, reading=reading)
         try:
-            with translate_errors(name):
-                if not reading:
-                    create_tables(engine, name)
-                elif not has_tables(engine, name):
-                    raise StoreError(f"{name}: the database is empty; choose another path")
+            with database.translate_errors(name):
+                database.prepare_tables(engine, name, reading=reading)
         except StoreError:
             engine.dispose()
             raise
         return cls(engine, name)
-
-    @property
-    def place(self) -> str:
-        url = self._engine.url
-        file = url.database if url.drivername == "sqlite" else None
-        return str(Path(file).absolute()) if file else url.render_as_string(hide_password=False)
 
     def close(self) -> None:
         self._engine.dispose()
@@ -130,8 +82,8 @@ class Store:
             "id": manifest.run_id,
             "started_at": format_time(manifest.started_at),
             "fingerprint": fingerprint,
-            "manifest": manifest_text(manifest),
-            "metrics": to_text(METRICS, dict(metrics)),
+            "manifest": reader.manifest_text(manifest),
+            "metrics": codec.to_text(reader.METRICS, dict(metrics)),
             "extras": "{}",
             "transcript": transcript,
         }
@@ -144,12 +96,12 @@ class Store:
                     known = select(RUNS.c.number).where(RUNS.c.id == run_id)
                     if adding.execute(known).first():
                         raise StoreError(f"{self.name}: run {run_id} already exists")
-                    line["sort_time"] = sort_time(adding, format_time(manifest.started_at))
+                    line["sort_time"] = reader.sort_time(adding, format_time(manifest.started_at))
                     adding.execute(RUNS.insert().values(line))
                     number = adding.execute(known).scalar_one()
-                    seal(adding, number)
+                    reader.seal(adding, number)
                     # locked before others can see it, so that none can delete it
-                    stack.enter_context(run_lock(connection, number, name=run_id))
+                    stack.enter_context(database.run_lock(connection, number, name=run_id))
                 yield connection.execution_options(**WRITING), number
 
         return RowWriter(run_id, lock=begin, transcript=transcript)
@@ -157,7 +109,7 @@ class Store:
     @contextmanager
     def starting(self, fingerprint: str) -> Generator[None, None, None]:
         """Claim a configuration within the block: no other process can claim it meanwhile."""
-        with self.connect() as connection, start_lock(connection, fingerprint):
+        with self.connect() as connection, database.start_lock(connection, fingerprint):
             yield
 
     def open_writer(self, run_id: str) -> RowWriter:
@@ -173,7 +125,7 @@ class Store:
         with self.connect() as connection:
             number = self._number(connection, run_id)
             connection.commit()
-            with run_lock(connection, number, name=run_id):
+            with database.run_lock(connection, number, name=run_id):
                 self._number(connection, run_id)  # it may have been deleted before it was locked
                 connection.commit()
                 yield connection.execution_options(**WRITING), number
@@ -195,22 +147,22 @@ class Store:
         """
         line: dict[str, str | int | None] = {
             "finished_at": None if partial else format_time(datetime.now(UTC)),
-            "extras": to_text(EXTRAS, {name: dict(extra) for name, extra in extras.items()}),
+            "extras": reader.extras_text(extras),
             "stopped": stopped,
-            "summary": None if summary is None else to_text(SUMMARY, summary),
+            "summary": None if summary is None else codec.to_text(reader.SUMMARY, summary),
         }
         unfinished = RUNS.c.id == run_id, RUNS.c.finished_at.is_(None)
         with self.lock(run_id) as (connection, number), connection.begin():
-            line["rows"] = None if partial else count_rows(connection, number)[0]
+            line["rows"] = None if partial else reader.count_rows(connection, number)[0]
             if connection.execute(RUNS.update().where(*unfinished).values(line)).rowcount:
-                seal(connection, number)
-                encoded = encode_counts(counts) if counts and not partial else None
+                reader.seal(connection, number)
+                encoded = codec.encode_counts(counts) if counts and not partial else None
                 if encoded is not None:
                     connection.execute(COUNTS.delete().where(COUNTS.c.run == number))
-                    counted = {"run": number, "version": COUNTS_VERSION, "counts": encoded}
+                    counted = {"run": number, "version": codec.COUNTS_VERSION, "counts": encoded}
                     connection.execute(COUNTS.insert().values(counted))
 
-    def done(self, run_id: str, *, retry_failed: bool = False) -> RowIndexSet:
+    def done(self, run_id: str, *, retry_failed: bool = False) -> codec.RowIndexSet:
         """Return the places of the finished rows: stored, and not incomplete due to a budget.
 
         With `retry_failed`, rows with a failed score are not finished.
@@ -223,7 +175,7 @@ class Store:
             again = select(SCORES.c.place).where(SCORES.c.run == number, retried)
             query = select(ROWS.c.place).where(ROWS.c.run == number, ROWS.c.place.not_in(again))
             found = connection.execution_options(yield_per=10_000).execute(query).scalars()
-            return RowIndexSet.of(found)
+            return codec.RowIndexSet.of(found)
 
     def unfinished(self, fingerprint: str) -> str | None:
         """Return the newest unfinished run of a fingerprint, with rows, that is not in use."""
@@ -235,35 +187,33 @@ class Store:
         )
         with self.connect() as connection:
             found = connection.execute(query).all()
-            locked = locked_runs(connection, [number for number, _ in found])
+            locked = database.locked_runs(connection, [number for number, _ in found])
         return next((name for number, name in found if number not in locked), None)
 
     def runs(self, limit: int | None = None) -> list[RunInfo]:
-        query = select(RUNS.c.number).where(WHOLE).order_by(*NEWEST).limit(limit)
+        query = select(RUNS.c.number).where(database.WHOLE).order_by(*NEWEST).limit(limit)
         with self.connect() as connection:
             numbers = connection.execute(query).scalars().all()
             infos: list[RunInfo] = []
             for number in numbers:
                 with suppress(RunNotFoundError):  # deleted meanwhile
-                    infos.append(read_run_info(connection, number))
+                    infos.append(reader.read_run_info(connection, number))
             return infos
 
     def info(self, run_id: str) -> RunInfo:
-        """Return the info of one run."""
-        with self.connect() as connection:
-            return self._info(connection, self._number(connection, run_id))
+        return self._number_and_info(run_id)[1]
 
-    def _info(self, connection: Connection, number: int) -> RunInfo:
-        info = read_run_info(connection, number)
+    def _number_and_info(self, run_id: str) -> tuple[int, RunInfo]:
+        with self.connect() as connection:
+            number = self._number(connection, run_id)
+            info = reader.read_run_info(connection, number)
         if info.damage:
-            raise DamagedRunError(info.damage, info.id)
-        return info
+            raise DamagedRunError(info.damage, run_id)
+        return number, info
 
     def load(self, run_id: str) -> Run:
         """Return a run; its rows are read when they are needed."""
-        with self.connect() as connection:
-            number = self._number(connection, run_id)
-            info = self._info(connection, number)
+        number, info = self._number_and_info(run_id)
         if info.ranked:
             rows = StoredRanking(number, run_id, tuple(info.metrics), reading=self.connect)
         else:
@@ -282,9 +232,9 @@ class Store:
         """Return the row of this index; None if it is not stored."""
         with self.connect() as connection:
             here = TEXTS.c.run == self._number(connection, run_id), TEXTS.c.place == index
-            found = read_texts(connection, *here, run_id=run_id)
-        with row_errors(run_id, index):
-            return decode_row(found[0][1]) if found else None
+            found = reader.read_texts(connection, *here, run_id=run_id)
+        with reader.row_errors(run_id, index):
+            return codec.decode_row(found[0][1]) if found else None
 
     def add_labels(self, run_id: str, labels: Iterable[HumanLabel]) -> None:
         """Store labels of a run, whose id they need not have.
@@ -298,7 +248,7 @@ class Store:
         """Replace labels of a run by changed ones with the same key, in one transaction."""
         with self.transaction() as connection:
             number = self._number(connection, run_id)
-            labels = read_labels(connection, number, run_id, lock=True)
+            labels = reader.read_labels(connection, number, run_id, lock=True)
             changed = ((label, change(label)) for label in labels)
             write_labels(connection, number, [new for old, new in changed if new != old])
 
@@ -306,28 +256,24 @@ class Store:
         """Delete the label with the same metric, position, claim and annotator, if any."""
         with self.transaction() as connection:
             key = label_key(self._number(connection, run_id), label)
-            here = zip(LABELS.primary_key, key, strict=True)
-            connection.execute(LABELS.delete().where(*(column == value for column, value in here)))
+            here = (column == value for column, value in zip(LABELS.primary_key, key, strict=True))
+            connection.execute(LABELS.delete().where(*here))
 
     def labels(self, run_id: str) -> list[HumanLabel]:
         """Return the labels of a run, sorted by metric, position, claim and annotator."""
         with self.connect() as connection:
-            return read_labels(connection, self._number(connection, run_id), run_id)
+            return reader.read_labels(connection, self._number(connection, run_id), run_id)
 
     @contextmanager
     def connect(self) -> Generator[Connection, None, None]:
-        with translate_errors(self.name), self._engine.connect() as connection:
+        with database.translate_errors(self.name), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def transaction(self) -> Generator[Connection, None, None]:
         """Give a connection in a transaction, which is committed unless the block raises."""
-        with (
-            translate_errors(self.name),
-            self._engine.connect().execution_options(**WRITING) as connection,
-            connection.begin(),
-        ):
+        with self.connect() as connection, connection.execution_options(**WRITING).begin():
             yield connection
 
     def _number(self, connection: Connection, run_id: str) -> int:
-        return find_run_number(connection, run_id, store=self.name)
+        return reader.find_run_number(connection, run_id, store=self.name)

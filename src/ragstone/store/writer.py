@@ -16,18 +16,9 @@ from sqlalchemy import Connection, Table, select
 
 from ragstone.results.ranking_run import RankingRows
 from ragstone.store.codec import Record, checksum, column
-from ragstone.store.database import (
-    FLOAT,
-    LABELS,
-    QUERY_BLOCKS,
-    RESPONSE,
-    ROWS,
-    SCORES,
-    TEXTS,
-    VALUE_BLOCKS,
-)
+from ragstone.store.database import LABELS, QUERY_BLOCKS, ROWS, SCORES, TEXTS, VALUE_BLOCKS
 from ragstone.store.errors import StoreError
-from ragstone.store.reader import format_time
+from ragstone.store.reader import FLOAT, RESPONSE, format_time
 from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
 
@@ -98,7 +89,8 @@ def label_key(run: int, label: HumanLabel) -> tuple[int, str, int, int, str]:
     return run, column(label.metric), label.position, claim, column(label.annotator)
 
 
-def write_blocks(connection: Connection, run: int, rows: RankingRows, *, place: int = 0) -> int:
+def write_blocks(connection: Connection, run: int, rows: RankingRows) -> None:
+    place = 0
     for block in rows.blocks():
         texts = {query: block.texts[query] for query in block.ids if query in block.texts}
         names = json.dumps([list(block.ids), texts])
@@ -125,7 +117,6 @@ def write_blocks(connection: Connection, run: int, rows: RankingRows, *, place: 
             if columns:
                 connection.execute(VALUE_BLOCKS.insert(), columns)
         place += len(block)
-    return place
 
 
 def pack(content: bytes) -> bytes:
@@ -257,27 +248,23 @@ class RowWriter:
             self._waiting -= 1
             self._room.set()
 
-        def ended() -> None:
+        def finish(future: asyncio.Future[None]) -> None:
             self._error = error
             self._room.set()
-            _finish(self._ended)
+            if not future.done():
+                future.set_result(None)
 
         try:
             with self._lock() as (connection, run):
-                self._call_soon(_finish, self._ready)
+                self._call_soon(finish, self._ready)
                 while batch := self._batches.get():
                     with connection.begin():
                         write(connection, run, batch)
                     self._call_soon(written, len(batch))
         except BaseException as caught:  # noqa: BLE001 - raised again by put()
             error = caught
-        self._call_soon(ended)
+        self._call_soon(finish, self._ended)
 
     def _call_soon(self, call: Callable[..., None], *arguments: object) -> None:
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(call, *arguments)
-
-
-def _finish(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)

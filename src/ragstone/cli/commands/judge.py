@@ -497,13 +497,8 @@ def print_test(test: JudgeTest, console: Console) -> None:
             rows.append(GridRow((name, CHANGES.get(kind.kind, ""), *figures, applied)))
         figures = frozenset((heading, "95% interval", "applied to"))
         heads = ("kind", "what was done", heading, "95% interval", "applied to")
-        short = tuple(GridRow((row.cells[0], *row.cells[2:])) for row in rows)
         console.print()
-        print_grid(
-            console,
-            Grid(heads, tuple(rows), figures),
-            Grid((heads[0], *heads[2:]), short, figures),
-        )
+        print_grid(console, Grid(heads, tuple(rows), figures), spare=heads[1])
     if test.local_calls:
         console.print(Text(f"\n{count(test.local_calls, 'call')} to a local model, at no cost"))
     if test.calls or test.failed or test.unasked:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
@@ -97,7 +97,7 @@ def histogram(
     mean: float | None,
     interval: Sequence[float] | None,
     threshold: float | None = None,
-    gates: Iterable[Mapping[str, object]] = (),
+    gates: Iterable[Mapping[str, Any]] = (),
 ) -> Markup | None:
     if counted is None or mean is None:
         return None
@@ -124,9 +124,8 @@ def histogram(
     for gate in gates:
         if gate.get("of") == "scored":  # not on the axis of scores
             continue
-        mark = float(str(gate["threshold"]))
-        x, side = position(mark, low, high, WIDTH), 7 if gate["op"] == ">=" else -7
-        label = f"gate {gate['op']} {mark:g}"
+        x, side = position(gate["threshold"], low, high, WIDTH), 7 if gate["op"] == ">=" else -7
+        label = f"gate {gate['op']} {gate['threshold']:g}"
         svg.add("line", "gate", label, x1=x, x2=x, y1=0, y2=HEIGHT)
         svg.add("polygon", "gate", label, points=f"{x:g},0 {x + side:g},4 {x:g},8")
         words += f", {label}"
@@ -255,8 +254,6 @@ def scatter(dots: Sequence[Dot], ends: Ends, *, title: str, higher_is_better: bo
 
 
 class Point(NamedTuple):
-    """A mean at a cut-off."""
-
     label: str
     mean: float
     interval: Sequence[float] | None

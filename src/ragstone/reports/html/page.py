@@ -5,14 +5,14 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -21,32 +21,12 @@ from pydantic import TypeAdapter
 from ragstone._internal.fields import tag_text
 from ragstone._internal.files import write_file
 from ragstone._internal.text import count, one_line, strip_controls
-from ragstone.errors import RagstoneError
+from ragstone.errors import Cause, RagstoneError
 from ragstone.evaluation.rescore import PolicyScores, policy_scores
 from ragstone.metrics import Metric, get
 from ragstone.metrics.claim_checks import Check, ClaimVerifier
-from ragstone.reports.format import (
-    CAUSES,
-    NO_VALUE,
-    brief,
-    cause_in_words,
-    decimal,
-    dollars,
-    finite,
-    interval,
-    margin,
-    milliseconds,
-    percent,
-)
-from ragstone.reports.html.charts import (
-    OUTCOMES,
-    Point,
-    gauge,
-    histogram,
-    line,
-    outcomes,
-    reliability,
-)
+from ragstone.reports import format as formats
+from ragstone.reports.html import charts
 from ragstone.reports.view import Line, changed_settings, correction, summarize_run, texts_read
 from ragstone.reports.worst import excerpt, focus_of
 from ragstone.results.run import Run
@@ -72,7 +52,7 @@ _MINUS = re.compile(r"(?<![\w-])-(?=\.?\d)")
 _CUTOFF = re.compile(r"(.*)@(\d+)(.*)")
 _FOLDER = Path(__file__).parent
 
-Metrics = Mapping[str, Mapping[str, object]]
+Metrics = Mapping[str, Mapping[str, Any]]
 """A run's metrics from its summary: metric -> figures by key."""
 
 
@@ -126,16 +106,17 @@ def _environment() -> Environment:
     )
     filters = (
         *(families, gaps, changed_settings, corrections, curves, figure, focus, level),
-        *(count, dollars, milliseconds, percent, minus),
+        *(count, formats.dollars, formats.milliseconds, formats.percent, minus),
     )
     names: dict[str, object] = {each.__name__: each for each in filters}
-    names |= {"decimal": _with_minus(decimal), "interval": _with_minus(interval)}
+    names |= {"decimal": _with_minus(formats.decimal), "interval": _with_minus(formats.interval)}
     cast("dict[str, object]", environment.filters).update(names)
+    drawn = charts.gauge, charts.histogram, charts.outcomes, charts.reliability
     cast("dict[str, object]", environment.globals).update(
-        {each.__name__: each for each in (gauge, histogram, outcomes, reliability, margin)},
+        {each.__name__: each for each in (*drawn, formats.margin)},
         version=version("ragstone"),
         CHUNK=CHUNK,
-        OUTCOMES=OUTCOMES,
+        OUTCOMES=charts.OUTCOMES,
         scripts=SCRIPTS,
         styles=STYLES,
     )
@@ -155,15 +136,15 @@ def _with_minus(write: Callable[[T], str]) -> Callable[[T], str]:
 
 
 def figure(value: float | str | None, *, sign: bool = False) -> str:
-    if value is None or value == NO_VALUE:
-        return NO_VALUE
+    if value is None or value == formats.NO_VALUE:
+        return formats.NO_VALUE
     number = float(value)
-    shown = "+" * (sign and number > 0) + brief(number)
-    return Markup('<span title="{}">{}</span>').format(minus(decimal(number)), minus(shown))
+    shown = "+" * (sign and number > 0) + formats.brief(number)
+    return Markup('<span title="{}">{}</span>').format(minus(formats.decimal(number)), minus(shown))
 
 
-def level(value: float | None, figures: Mapping[str, object]) -> str:
-    low, high = cast("Sequence[float | None]", figures.get("range") or (None, None))
+def level(value: float | None, figures: Mapping[str, Any]) -> str:
+    low, high = figures.get("range") or (None, None)
     if value is None or low is None or high is None or not 0 < high - low < math.inf:
         return ""
     share = min(max((value - low) / (high - low), 0.0), 1.0)
@@ -171,36 +152,35 @@ def level(value: float | None, figures: Mapping[str, object]) -> str:
     return f"level-{min(int(LEVELS * good), LEVELS - 1)}"
 
 
-def focus(run: Mapping[str, object]) -> str | None:
-    metrics = cast("Metrics", run["metrics"])
-    gates = cast("Sequence[Mapping[str, object]]", run.get("gates") or ())
+def focus(run: Mapping[str, Any]) -> str | None:
+    metrics: Metrics = run["metrics"]
     judged = {name: figures.get("family") == "generation" for name, figures in metrics.items()}
-    return focus_of(((str(gate["metric"]), bool(gate["passed"])) for gate in gates), judged)
+    gates = ((gate["metric"], bool(gate["passed"])) for gate in run.get("gates") or ())
+    return focus_of(gates, judged)
 
 
-def families(metrics: Metrics) -> dict[str, Metrics]:
-    found: dict[str, dict[str, Mapping[str, object]]] = {}
+def families(metrics: Metrics) -> Mapping[str, Metrics]:
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
     for name, figures in metrics.items():
-        found.setdefault(str(figures.get("family", "")), {})[name] = figures
-    return dict(found)
+        found.setdefault(figures.get("family", ""), {})[name] = figures
+    return found
 
 
 def curves(metrics: Metrics) -> dict[str, Markup]:
     """Return a chart of the mean by k for each metric that has several."""
-    by_k: dict[str, dict[int, Mapping[str, object]]] = {}
+    by_k: dict[str, dict[int, charts.Point]] = {}
+    ranges: dict[str, charts.Ends] = {}
     for name, figures in metrics.items():
         if (match := _CUTOFF.fullmatch(name)) and figures["mean"] is not None:
-            by_k.setdefault(f"{match[1]}@k{match[3]}", {})[int(match[2])] = figures
-    charts: dict[str, Markup] = {}
-    for name, found in by_k.items():
-        if len(found) > 1:
-            points: list[Point] = []
-            for k, figures in sorted(found.items()):
-                ends = cast("Sequence[float] | None", figures["interval"])
-                points.append(Point(str(k), cast("float", figures["mean"]), ends))
-            ends = cast("Sequence[float | None]", next(iter(found.values()))["range"])
-            charts[name] = line(points, ends, title=f"{name} by k")
-    return charts
+            curve, k = f"{match[1]}@k{match[3]}", match[2]
+            point = charts.Point(k, figures["mean"], figures["interval"])
+            by_k.setdefault(curve, {})[int(k)] = point
+            ranges.setdefault(curve, figures["range"])
+    return {
+        name: charts.line([points[k] for k in sorted(points)], ranges[name], title=f"{name} by k")
+        for name, points in by_k.items()
+        if len(points) > 1
+    }
 
 
 def corrections(found: Mapping[str, object]) -> list[Line]:
@@ -220,13 +200,10 @@ def gaps(metrics: Metrics, titles: Mapping[str, str]) -> list[Gap]:
     found: dict[tuple[str | None, str, int], list[str]] = {}
     for name, figures in metrics.items():
         title = titles.get(name, name)
-        failures = cast("Iterable[Mapping[str, object]]", figures.get("failures", ()))
-        for each in failures:
-            cause = cause_in_words(str(each["cause"]))
-            key = (cause, f"first {each['first']}", cast("int", each["count"]))
+        for each in figures.get("failures", ()):
+            key = formats.CAUSES[Cause(each["cause"])], f"first {each['first']}", each["count"]
             found.setdefault(key, []).append(title)
-        reasons = cast("Mapping[str, int]", figures.get("reasons", {}))
-        for reason, number in reasons.items():
+        for reason, number in figures.get("reasons", {}).items():
             found.setdefault((None, reason, number), []).append(title)
     listed = [Gap(*key, tuple(names)) for key, names in found.items()]
     return sorted(listed, key=lambda gap: (gap.cause is None, -gap.samples))
@@ -254,11 +231,8 @@ def sample_summary(row: Row) -> dict[str, object]:
 
 
 def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
-    keys = (
-        "query", "response", "reference", "reference_claims", "relevance", "notes", "blame",
-        "usage",
-    )  # fmt: skip
     fields, sample = row.to_dict(), row.sample
+    keys = "query response reference reference_claims relevance notes blame usage".split()
     scores = {name: _score_document(name, score, sample) for name, score in row.scores.items()}
     graded = any(score["reads"] == "ranking" for score in scores.values())
     document: dict[str, object] = {
@@ -270,7 +244,8 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
         "ranking_texts": [_context_document(each) for each in sample.ranking or () if graded],
         "latency_ms": row.latency_ms,
         "failures": {
-            name: f"{CAUSES[why.cause]}: {why.message}" for name, why in row.failures.items()
+            name: f"{formats.CAUSES[why.cause]}: {why.message}"
+            for name, why in row.failures.items()
         },
         "scores": scores,
         "policies": {
@@ -280,9 +255,9 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
             }
             for name, scores in policies.items()
         },
-        "transcript": [_exchange_document(exchange) for exchange in row.exchanges],
+        "transcript": list(map(_exchange_document, row.exchanges)),
     }
-    return cast("dict[str, object]", finite(document))
+    return cast("dict[str, object]", formats.finite(document))
 
 
 def _context_document(context: Context) -> dict[str, object]:
@@ -297,7 +272,7 @@ def _score_document(name: str, score: Score, sample: Sample) -> dict[str, object
     claims = [{**claim, "of": of} for claim, of in zip(document["claims"], sources, strict=True)]
     metric = _find_metric(name)
     reads, _ = texts_read(sample, metric.needs if metric else ())
-    cause = score.cause and CAUSES[score.cause]
+    cause = score.cause and formats.CAUSES[score.cause]
     return {**document, "claims": claims, "reads": reads, "cause": cause}
 
 
@@ -315,7 +290,7 @@ def _exchange_document(exchange: Exchange) -> dict[str, object]:
         "raw": outcome.raw,
         "value": value,
         "notes": list(reply.notes) if reply else [],
-        "failure": failure and {"cause": CAUSES[failure.cause], "message": failure.message},
+        "failure": failure and {"cause": formats.CAUSES[failure.cause], "message": failure.message},
         "usage": {name: number for name, number in vars(outcome.usage).items() if number},
     }
 
@@ -348,22 +323,15 @@ def _find_metric(name: str) -> Metric | None:
 
 def embed_samples(run: Run) -> Iterator[tuple[int | None, str]]:
     """Yield samples as gzipped JSON in base64: numbered chunks, then the list (None)."""
-    rows, number, listing = iter(run.rows), 0, list[str]()
-    while chunk := list(islice(rows, CHUNK)):
+    rows, listing = iter(run.rows), list[dict[str, object]]()
+    for number, chunk in enumerate(iter(lambda: list(islice(rows, CHUNK)), [])):
         scores = policy_scores(chunk, run.metrics)
-        yield (
-            number,
-            _packed(_json(sample_document(*pair)) for pair in zip(chunk, scores, strict=True)),
-        )
-        listing += map(_json, map(sample_summary, chunk))
-        number += 1
+        yield number, _packed(list(map(sample_document, chunk, scores)))
+        listing += map(sample_summary, chunk)
     yield None, _packed(listing)
 
 
-def _json(document: object) -> str:
+def _packed(documents: Sequence[object]) -> str:
     # ASCII with escapes, because a lone surrogate has no UTF-8
-    return json.dumps(document, allow_nan=False, separators=(",", ":"))
-
-
-def _packed(texts: Iterable[str]) -> str:
-    return b64encode(gzip.compress(f"[{','.join(texts)}]".encode(), mtime=0)).decode()
+    text = json.dumps(documents, allow_nan=False, separators=(",", ":"))
+    return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
