@@ -3,9 +3,8 @@
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from ragstone._internal.concurrency import in_thread
 from ragstone._internal.sentences import split_sentences
@@ -15,6 +14,7 @@ from ragstone.judges.embeddings import compare_texts
 from ragstone.judges.local.model import (
     MAX_LENGTH,
     TEMPLATE,
+    TOKENIZER,
     Head,
     LocalModel,
     LocalSettings,
@@ -48,8 +48,7 @@ OVERLAP = 4
 """A window repeats the last sentence of the one before if it takes at most a 4th of the room."""
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A sentence of a context, or a part of one; `tokens` includes those before the next one."""
 
     context: int
@@ -58,10 +57,19 @@ class Span:
     tokens: int
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     spans: tuple[Span, ...]
     text: str
+
+    @classmethod
+    def of(cls, contexts: Sequence[str], *spans: Span) -> "Window":
+        """Join what lies between the first and the last span of each context, as lines."""
+        ends: dict[int, tuple[int, int]] = {}
+        for span in spans:
+            start, _ = ends.get(span.context, (span.start, 0))
+            ends[span.context] = start, span.end
+        lines = (contexts[number][start:end] for number, (start, end) in ends.items())
+        return cls(spans, "\n".join(lines))
 
 
 def split_spans(
@@ -94,7 +102,7 @@ def make_windows(
     groups = [spans]
     if not join:
         groups = [list(own) for _, own in groupby(spans, key=lambda each: each.context)]
-    return [Window(part, _text(contexts, part)) for g in groups for part in _parts(g, room)]
+    return [Window.of(contexts, *part) for group in groups for part in _parts(group, room)]
 
 
 def split_window(
@@ -105,45 +113,35 @@ def split_window(
     if before:
         room = sum(each.tokens for each in window.spans)
         again = len(before) > 1 and _is_repeated(before[-1], last, room)
-        parts = [tuple(before), (before[-1], last) if again else (last,)]
-        return [Window(part, _text(contexts, part)) for part in parts]
+        after = [before[-1], last] if again else [last]
+        return [Window.of(contexts, *before), Window.of(contexts, *after)]
     begins = starts(window.text)
     middle = last.start + (begins[len(begins) // 2] if begins else 0)
     if not last.start < middle < last.end:
         return []
     tokens = -(-last.tokens // 2)
-    halves = pairwise((last.start, middle, last.end))
-    cut = [Span(last.context, start, end, tokens) for start, end in halves]
-    return [Window((each,), _text(contexts, (each,))) for each in cut]
+    halves = (last._replace(end=middle, tokens=tokens), last._replace(start=middle, tokens=tokens))
+    return [Window.of(contexts, half) for half in halves]
 
 
-def _parts(spans: Sequence[Span], room: int) -> Iterator[tuple[Span, ...]]:
+def _parts(spans: Sequence[Span], room: int) -> Iterator[Sequence[Span]]:
     part: list[Span] = []
-    left = room
+    taken = 0
     for span in spans:
         line = int(bool(part) and part[-1].context != span.context)  # a new line between contexts
-        if part and span.tokens + line > left:
-            yield tuple(part)
+        if part and taken + line + span.tokens > room:
+            yield part
             part = [part[-1]] if _is_repeated(part[-1], span, room) else []
-            left = room - sum(each.tokens for each in part)
-            line = int(bool(part) and part[-1].context != span.context)
-        left -= span.tokens + line
-        part.append(span)
+            taken, line = sum(each.tokens for each in part), 0  # what is repeated has its context
+        taken += line + span.tokens
+        part = [*part, span]
     if part:
-        yield tuple(part)
+        yield part
 
 
 def _is_repeated(last: Span, span: Span, room: int) -> bool:
     is_short = last.tokens <= room // OVERLAP and last.tokens + span.tokens <= room
     return is_short and last.context == span.context
-
-
-def _text(contexts: Sequence[str], part: Sequence[Span]) -> str:
-    lines: list[str] = []
-    for number, group in groupby(part, key=lambda each: each.context):
-        own = list(group)
-        lines.append(contexts[number][own[0].start : own[-1].end])
-    return "\n".join(lines)
 
 
 class EntailmentJudge(Judge):
@@ -175,8 +173,8 @@ class EntailmentJudge(Judge):
         if settings.template and not path.is_file():
             raise UsageError(f"local:{name}: there is no file {path} for template=")
         template = path.read_text(encoding="utf-8").rstrip("\n") if path.is_file() else None
-        head = Head.of(files.config if files.has_config else None, settings, name)
-        self._pairs = PairEncoder(files.tokenizer, template, name)
+        head = Head.of(files.config, settings, name)
+        self._pairs = PairEncoder(files.folder / TOKENIZER, template, name)
         self._model = LocalModel(name, files, self._pairs, head, settings, length=self._length)
         self._identity = [settings.threshold, settings.head, head.labels, template, self._length]
         self._identity += [VERSION, settings.join, settings.output, settings.probabilities]
@@ -277,16 +275,12 @@ class EntailmentJudge(Judge):
             shown[MAX_FLAGS:] = [f"{n} more"] if (n := len(shown) - MAX_FLAGS) > 0 else []
             reason = f"unsupported: {', '.join(shown)}; {reason}"
         # the model judges the window as a whole: the most similar sentence is the evidence
-        spans = window.spans
-        texts = [contexts[each.context][each.start : each.end] for each in spans]
+        texts = [contexts[number][start:end] for number, start, end, _ in window.spans]
         values = compare_texts(claim, texts) if len(texts) > 1 else (1.0,)
-        nearest = max(range(len(texts)), key=lambda n: values[n])
+        nearest = values.index(max(values))
+        number, start, end, _ = window.spans[nearest]
         evidence = Evidence(
-            context=spans[nearest].context,
-            start=spans[nearest].start,
-            end=spans[nearest].end,
-            quote=texts[nearest],
-            verified=True,
+            context=number, start=start, end=end, quote=texts[nearest], verified=True
         )
         return Verdict(
             label=label,

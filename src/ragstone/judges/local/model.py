@@ -110,10 +110,10 @@ class ModelFiles:
         else:
             folder = Path(name).expanduser()
             if not folder.is_dir():
-                hint = f"; for the Hugging Face hub use local:{HUB}{name}"
+                is_hub = _HUB_NAME.fullmatch(name)
+                hint = f"; for the Hugging Face hub use local:{HUB}{name}" if is_hub else ""
                 raise UsageError(
-                    f"local:{name}: there is no folder {folder}; pass one with {needed}"
-                    f"{hint if _HUB_NAME.fullmatch(name) else ''}"
+                    f"local:{name}: there is no folder {folder}; pass one with {needed}{hint}"
                 )
         onnx = _find_onnx(folder, file)
         if onnx is None:
@@ -137,24 +137,17 @@ class ModelFiles:
                     )
         return cls(folder, onnx)
 
-    @property
-    def tokenizer(self) -> Path:
-        return self.folder / TOKENIZER
-
-    @property
-    def has_config(self) -> bool:
-        return (self.folder / CONFIG).is_file()
-
     @cached_property
-    def config(self) -> Mapping[str, object]:
+    def config(self) -> Mapping[str, object] | None:
         return _read(self.folder / CONFIG)
 
     @property
     def max_length(self) -> int | None:
-        positions = self.config.get("max_position_embeddings")
-        if isinstance(positions, int) and "roberta" in str(self.config.get("model_type")):
+        config, more = self.config or {}, _read(self.folder / TOKENIZER_CONFIG) or {}
+        positions = config.get("max_position_embeddings")
+        if isinstance(positions, int) and "roberta" in str(config.get("model_type")):
             positions -= 2  # its first two positions are for padding
-        limits = (positions, _read(self.folder / TOKENIZER_CONFIG).get("model_max_length"))
+        limits = (positions, more.get("model_max_length"))
         known = [limit for limit in limits if isinstance(limit, int) and 0 < limit < 1_000_000]
         return min(known, default=None)
 
@@ -199,13 +192,8 @@ def _hub_folder(name: str, file: str | None, *, download: bool) -> Path:
     patterns = ["*.json", "*.txt", *models, *(f"{each}?data*" for each in models)]
 
     def snapshot(*more: str, cached: bool = False) -> Path:
-        folder = hub.snapshot_download(
-            found["name"],
-            revision=found["revision"],
-            allow_patterns=[*patterns, *more],
-            local_files_only=cached,
-        )
-        return Path(folder)
+        wanted = {"allow_patterns": [*patterns, *more], "revision": found["revision"]}
+        return Path(hub.snapshot_download(found["name"], local_files_only=cached, **wanted))
 
     try:
         folder = snapshot(cached=True)
@@ -214,10 +202,8 @@ def _hub_folder(name: str, file: str | None, *, download: bool) -> Path:
             return folder
     except (OSError, ValueError):
         missing = ["some or all files"]
-    problem = (
-        f"local:{HUB}{found['name']}: the hub's cache on this machine is missing "
-        f"{', '.join(missing)}"
-    )
+    lacking = f"the hub's cache on this machine is missing {', '.join(missing)}"
+    problem = f"local:{HUB}{found['name']}: {lacking}"
     if hub.constants.HF_HUB_OFFLINE:
         raise UsageError(f"{problem}, and HF_HUB_OFFLINE does not allow downloading it")
     if not download:
@@ -253,9 +239,9 @@ def _alternative(folder: Path) -> str:
     return f"{has}. To make one: optimum-cli export onnx --model {name} ANOTHER_FOLDER"
 
 
-def _read(path: Path) -> Mapping[str, object]:
+def _read(path: Path) -> Mapping[str, object] | None:
     if not path.is_file():
-        return {}
+        return None
     try:
         found: object = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -359,15 +345,13 @@ class Head:
         if settings.labels:
             names = settings.labels.split("/")
         elif isinstance(by_id, dict):
-            pairs = cast("Mapping[str, object]", by_id).items()
-            numbered = {int(number): str(label) for number, label in pairs if number.isdecimal()}
-            names = [numbered[number] for number in sorted(numbered)]
+            known = cast("Mapping[str, object]", by_id)
+            names = [str(known[key]) for key in sorted(filter(str.isdecimal, known), key=int)]
         words = [re.sub(r"[\W_]+", "", each).lower() for each in names]
-        known = tuple(_LABELS[word] for word in words if word in _LABELS)
-        has_support = Label.SUPPORTED in known or len(words) == 1
-        is_constant = len(words) > 1 and len(set(known)) < 2
-        if len(known) == len(words) and has_support and not is_constant:
-            return cls(known, settings.head, settings.probabilities)
+        labels = tuple(_LABELS[word] for word in words if word in _LABELS)
+        can_tell = len(labels) == 1 or (Label.SUPPORTED in labels and len({*labels}) > 1)
+        if len(labels) == len(words) and can_tell:
+            return cls(labels, settings.head, settings.probabilities)
         found = f"its labels are {', '.join(names)}" if names else "it names no labels"
         if config is None:
             found = "there is no config.json, which would name its labels"
@@ -379,10 +363,8 @@ class Head:
         )
 
     def check(self, shape: Sequence[int], name: str) -> "Head":
-        by_rank: Mapping[int, Shape] = {2: "pair", 3: "tokens"}
-        ranks = {"pair": 2, "first": 3, "tokens": 3}
-        found = self.shape or by_rank.get(len(shape))
-        if found is None or len(shape) != ranks[found]:
+        found = self.shape or ("pair" if len(shape) == 2 else "tokens")
+        if len(shape) != (2 if found == "pair" else 3):
             raise UsageError(
                 f"local:{name}: the model's output has the shape {list(shape)}; supported shapes "
                 "are [pairs, labels], and [pairs, tokens, labels] (head=tokens, or head=first)"
@@ -406,12 +388,11 @@ class Head:
         if not self.is_probability:
             powers = np.exp(wide - wide.max(axis=-1, keepdims=True))
             wide = powers / powers.sum(axis=-1, keepdims=True)
-        places = {
-            label: [n for n, each in enumerate(self.labels) if each is label]
-            for label in (Label.SUPPORTED, Label.CONTRADICTED)
-        }
-        supported, contradicted = (wide[..., each].sum(axis=-1) for each in places.values())
-        return supported, contradicted
+
+        def total(label: Label) -> Probabilities:
+            return wide[..., [each is label for each in self.labels]].sum(axis=-1)
+
+        return total(Label.SUPPORTED), total(Label.CONTRADICTED)
 
 
 GATHER_SECONDS = 0.002
@@ -483,7 +464,7 @@ class LocalModel:
                 f"local:{self._name}: the model expects the inputs {', '.join(unknown or names)}; "
                 f"supported are {', '.join(INPUTS)}. Models that generate text do not work here"
             )
-        batch, length = next(each for each in inputs if each.name == INPUTS[0]).shape
+        batch, length = inputs[names.index(INPUTS[0])].shape
         # an axis that is not fixed has a name instead of a size
         self._min_size = tuple(size if isinstance(size, int) else 1 for size in (batch, length))
         exported = f"local:{self._name}: the model was exported for"
@@ -549,21 +530,20 @@ class LocalModel:
         both = zip(*self._head.probabilities(logits), strict=True)
         if self._head.shape != "tokens":
             return [PairScore(float(yes), float(no)) for yes, no in both]
-        scores: list[PairScore] = []
-        for pair, (yes, no) in zip(pairs, both, strict=True):
-            if not pair.claim:
-                scores.append(PairScore(0.0, 0.0))
-                continue
-            least = min(pair.claim, key=lambda token: float(yes[token[0]]))[0]
-            flagged: list[tuple[int, int]] = []
-            last = -2
-            for place, start, end in pair.claim:
-                if yes[place] < self._settings.threshold:
-                    begin = flagged.pop()[0] if last == place - 1 else start
-                    flagged.append((begin, end))
-                    last = place
-            scores.append(PairScore(float(yes[least]), float(no[least]), tuple(flagged)))
-        return scores
+        return [self._score_tokens(pair, *each) for pair, each in zip(pairs, both, strict=True)]
+
+    def _score_tokens(self, pair: Pair, yes: Probabilities, no: Probabilities) -> PairScore:
+        if not pair.claim:
+            return PairScore(0.0, 0.0)
+        least = min(pair.claim, key=lambda token: float(yes[token[0]]))[0]
+        flagged: list[tuple[int, int]] = []
+        last = -2
+        for place, start, end in pair.claim:
+            if yes[place] < self._settings.threshold:
+                begin = flagged.pop()[0] if last == place - 1 else start
+                flagged.append((begin, end))
+                last = place
+        return PairScore(float(yes[least]), float(no[least]), tuple(flagged))
 
     def _run(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         longest = max(self._min_size[1], *(len(pair.ids) for pair in pairs))
@@ -576,9 +556,9 @@ class LocalModel:
             types[row, : len(pair.types)] = pair.types
         positions = np.broadcast_to(np.arange(longest), ids.shape)
         known = dict(zip(INPUTS, (ids, mask, types, positions), strict=True))
+        inputs = self._session.get_inputs()
         feeds = {
-            each.name: known[each.name].astype(_TYPES.get(each.type, np.int64))
-            for each in self._session.get_inputs()
+            each.name: known[each.name].astype(_TYPES.get(each.type, np.int64)) for each in inputs
         }
         try:
             logits: NDArray[np.float32] = self._session.run([self._settings.output], feeds)[0]
