@@ -210,6 +210,6 @@ def test_marks_stand_in_order_in_brackets_and_name_contexts_there_are(response: 
         assert all(0 <= number < 3 for source in sources for number in source.contexts)
         last = end
     claim = judged([Verdict(label=Label.SUPPORTED)])
-    for sentence in cited_sentences(response, CONTEXTS, claim).sentences:
+    for sentence in cited_sentences(response, CONTEXTS, claim)[0]:
         assert sentence.claims in ((), (0,))
         assert len(set(sentence.sources)) == len(sentence.sources) > 0

@@ -126,9 +126,11 @@ class ClaimVerifier(Metric):
         super().__init_subclass__()
         if "check" in vars(cls):
             cls.checks = (vars(cls)["check"],)
-        if "checks" in vars(cls) and "needs" not in vars(cls):
+        if "checks" in vars(cls):
             needs = (need for check in cls.checks for need in check.needs)
-            cls.needs = tuple(dict.fromkeys(needs))
+            calls = len({check.of for check in cls.checks}) + len(cls.checks)
+            cls.needs = vars(cls).get("needs", tuple(dict.fromkeys(needs)))
+            cls.calls = vars(cls).get("calls", calls)
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
@@ -301,7 +303,6 @@ class ClaimMetric(ClaimVerifier):
     """
 
     must_define: ClassVar[tuple[str, ...]] = ("check",)
-    calls: ClassVar[int] = 2
     check: ClassVar[Check]
 
     policy: PolicyName = STRICT.name

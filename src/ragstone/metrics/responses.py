@@ -12,7 +12,6 @@ from ragstone.metrics.claim_checks import (
     NO_REFERENCE_CLAIMS,
     REFERENCE_IN_RESPONSE,
     RESPONSE_IN_REFERENCE,
-    Check,
     CheckMetric,
     JudgedClaims,
     supported,
@@ -44,8 +43,7 @@ class AnswerCorrectness(CheckMetric):
     """
 
     label: ClassVar[str] = "Answer Correctness"
-    checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_REFERENCE, REFERENCE_IN_RESPONSE)
-    calls: ClassVar[int] = 4
+    checks = (RESPONSE_IN_REFERENCE, REFERENCE_IN_RESPONSE)
 
     semantic: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
