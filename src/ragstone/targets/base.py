@@ -6,12 +6,19 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from ragstone._internal.concurrency import AsyncResource
+from ragstone.types.config import Plan
 from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
 
 FIELDS = ("response", "contexts", "ranking")
 """The Sample fields that a target can return."""
+
+
+def settings_of(plan: Plan, k: int) -> dict[str, int | float]:
+    """Return the settings that a call may contain, by the names of their variables."""
+    similarity = plan.min_similarity
+    return {"k": k, "min_similarity": similarity, "threshold": similarity}
 
 
 def settings_used(names: Collection[str]) -> frozenset[str]:
