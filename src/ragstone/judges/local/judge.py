@@ -203,13 +203,13 @@ class EntailmentJudge(Judge):
         prepared = await in_thread(lambda: self._prepared(question.claims, contexts.texts))
         pairs = [pair for fitting in prepared for _, pair in fitting]
         scores = iter(await self._model.score(pairs))
-        verdicts = tuple(
+        verdicts = (
             self._verdict(claim, contexts.texts, [(w, next(scores)) for w, _ in fitting])
             for claim, fitting in zip(question.claims, prepared, strict=True)
         )
         tokens = sum(len(pair.ids) for pair in pairs)
         usage = Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
-        return cast("Reply[T]", question.reply(contexts.restore(verdicts), usage))
+        return cast("Reply[T]", question.reply(tuple(map(contexts.restore, verdicts)), usage))
 
     def _prepared(
         self, claims: Sequence[str], contexts: Sequence[str]

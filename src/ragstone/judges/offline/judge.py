@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from itertools import chain
 from math import exp
 from typing import Annotated, ClassVar, NamedTuple, TypeVar
 
@@ -71,7 +72,7 @@ def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mappi
             if is_exact and number not in match.anywhere:
                 found["figure"] = ""
     for pieces in map(pieces_of, claim.names - match.anywhere):
-        if 2 * sum(map(index.has_piece, pieces)) <= len(pieces):
+        if 2 * sum(piece in index.marked_words for piece in pieces) <= len(pieces):
             found["name"] = ""
     mine = _negated(claim.stems, claim.language)
     for place in range(match.first, match.last + 1):
@@ -208,19 +209,16 @@ class OfflineJudge(Judge):
     def _value(self, question: Question[T]) -> object:
         if isinstance(question, ExtractClaims):
             return extract_claims(question.response)
-        if isinstance(question, VerifyClaims):
-            contexts = ReadableContexts.of(question.contexts)
-            found = verify_claims(question.claims, contexts.texts, self.settings)
-            return contexts.restore(found)
-        if isinstance(question, GradeContexts):
-            return grade_contexts(question.answer, ReadableContexts.of(question.contexts).texts)
         if isinstance(question, DetectAbstention):
             return abstains(question.response)
-        if isinstance(question, FindAnswer):
+        if isinstance(question, VerifyClaims | GradeContexts | FindAnswer):
             contexts = ReadableContexts.of(question.contexts)
-            answer = find_answer(question.query, contexts.texts)
-            update = {"evidence": contexts.restore_evidence(answer.evidence)}
-            return answer.model_copy(update=update)
+            if isinstance(question, GradeContexts):
+                return grade_contexts(question.answer, contexts.texts)
+            if isinstance(question, FindAnswer):
+                return contexts.restore(find_answer(question.query, contexts.texts))
+            found = verify_claims(question.claims, contexts.texts, self.settings)
+            return tuple(map(contexts.restore, found))
         raise QuestionNotSupportedError(
             f"the judge {self.name} compares words, which cannot answer {question.kind}: name "
             "another judge with --model or --judge"
@@ -270,14 +268,10 @@ def _verdict(claim: ClaimText, index: ContextIndex, settings: OfflineSettings) -
 
 
 def _evidence(match: Match, index: ContextIndex) -> Evidence:
-    first, last = index.places[match.first], index.places[match.last]
-    return Evidence(
-        context=first.context,
-        start=first.start,
-        end=last.end,
-        quote=index.text(match.first, match.last),
-        verified=True,
-    )
+    number, start, _ = index.places[match.first]
+    end = index.places[match.last].end
+    quote = index.passages[number].text[start:end]
+    return Evidence(context=number, start=start, end=end, quote=quote, verified=True)
 
 
 def _missing_words(claim: ClaimText, match: Match | None) -> str:
@@ -328,13 +322,12 @@ def find_answer(query: str, contexts: Sequence[str]) -> FoundAnswer:
     index = ContextIndex(contexts)
     best, where = 0.0, -1
     for number, passage in enumerate(index.passages):
-        stems = {each for sentence in passage.stems for each in sentence}
-        found: set[Term] = topical & stems
+        found: set[Term] = topical & {*chain.from_iterable(passage.stems)}
         if claim.figures:
-            stated = [each for n in range(len(passage.sentences)) for each in passage.figures(n)]
-            for n, each in enumerate(claim.figures):
-                if any(map(each.is_covered_by, stated)):
-                    found.add(n)
+            sentences = (passage.figures(start, end) for _, start, end in passage.sentences)
+            stated = [*chain.from_iterable(sentences)]
+            figures = enumerate(claim.figures)
+            found |= {n for n, each in figures if any(map(each.is_covered_by, stated))}
         needed = {*claim.names, *range(len(claim.figures))}
         share = sum([claim.terms[term] for term in found]) / total if total else 0.0
         if share > best and needed <= found:

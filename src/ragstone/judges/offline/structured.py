@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from html import unescape
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from ragstone.types.claim import Evidence, Verdict
+from ragstone.types.claim import Evidence, FoundAnswer, Verdict
 
+Found = TypeVar("Found", Verdict, FoundAnswer)
 CACHE_SIZE = 256
 MAX_KEY = 60
 _GAP = "\n\n"
@@ -84,22 +85,16 @@ class ReadableContexts:
         rendered = [(text, render_structured(text)) for text in contexts]
         return cls(tuple(prose.text if prose else text for text, prose in rendered), (*contexts,))
 
-    def restore(self, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
-        return tuple(
-            verdict.model_copy(update={"evidence": self.restore_evidence(verdict.evidence)})
-            for verdict in verdicts
-        )
+    def restore(self, found: Found) -> Found:
+        return found.model_copy(update={"evidence": tuple(map(self._restored, found.evidence))})
 
-    def restore_evidence(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-        restored = list(evidence)
-        for number, item in enumerate(evidence):
-            text = self.contexts[item.context]
-            prose = render_structured(text)
-            if prose and item.start is not None and item.end is not None:
-                start, end = prose.original(item.start, item.end)
-                update = {"start": start, "end": end, "quote": text[start:end]}
-                restored[number] = item.model_copy(update=update)
-        return tuple(restored)
+    def _restored(self, item: Evidence) -> Evidence:
+        text = self.contexts[item.context]
+        prose = render_structured(text)
+        if prose is None or item.start is None or item.end is None:
+            return item
+        start, end = prose.original(item.start, item.end)
+        return item.model_copy(update={"start": start, "end": end, "quote": text[start:end]})
 
 
 def _sentence(subject: str, pairs: Sequence[tuple[str, str]]) -> str:
