@@ -239,7 +239,7 @@ _EXPECTED = {
 }
 """Pydantic's kind of error -> what was expected."""
 
-_GIVEN = {str: "text", list: "a list", dict: "`key: value` lines"}
+_GIVEN: Mapping[type[object], str] = {str: "text", list: "a list", dict: "`key: value` lines"}
 
 
 def _describe(fault: ErrorDetails) -> str:

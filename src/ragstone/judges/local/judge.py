@@ -8,21 +8,10 @@ from typing import NamedTuple, TypeVar, cast
 
 from ragstone._internal.concurrency import in_thread
 from ragstone._internal.sentences import split_sentences
-from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.embeddings import compare_texts
-from ragstone.judges.local.model import (
-    MAX_LENGTH,
-    TEMPLATE,
-    TOKENIZER,
-    Head,
-    LocalModel,
-    LocalSettings,
-    ModelFiles,
-    Pair,
-    PairEncoder,
-    PairScore,
-)
+from ragstone.judges.local.model import LocalModel, LocalSettings, Pair, PairScore
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.offline.structured import ReadableContexts
 from ragstone.judges.spec import LOCAL
@@ -32,9 +21,6 @@ from ragstone.types.reply import Reply, Usage
 
 T = TypeVar("T")
 
-VERSION = 2
-"""The version of windows and results; a change invalidates cached replies."""
-BATCH = 16
 MARGIN = 4
 """Tokens left free in a pair: joined texts take a few more or less than each by itself."""
 STEP = 16
@@ -158,28 +144,9 @@ class EntailmentJudge(Judge):
         self, name: str, settings: LocalSettings | None = None, *, download: bool = True
     ) -> None:
         """Find a folder, or `hf:owner/name` of the Hugging Face hub; `async with` loads it."""
-        settings = settings or LocalSettings()
-        self._files = files = ModelFiles.find(name, file=settings.file, download=download)
-        batch = settings.batch or (1 if files.has_dynamic_scales else BATCH)
-        self._settings = settings = settings.model_copy(update={"batch": batch})
-        longest = files.max_length
-        if settings.length and longest and settings.length > longest:
-            raise UsageError(
-                f"local:{name}: the model takes at most {longest} tokens, not "
-                f"length={settings.length}"
-            )
-        self._length = settings.length or min(longest or MAX_LENGTH, MAX_LENGTH)
-        path = files.folder / (settings.template or TEMPLATE)
-        if settings.template and not path.is_file():
-            raise UsageError(f"local:{name}: there is no file {path} for template=")
-        template = path.read_text(encoding="utf-8").rstrip("\n") if path.is_file() else None
-        head = Head.of(files.config, settings, name)
-        self._pairs = PairEncoder(files.folder / TOKENIZER, template, name)
-        self._model = LocalModel(name, files, self._pairs, head, settings, length=self._length)
-        self._identity = [settings.threshold, settings.head, head.labels, template, self._length]
-        self._identity += [VERSION, settings.join, settings.output, settings.probabilities]
-        self._identity += [batch] if files.has_dynamic_scales else []
-        self.name = settings.judge_name(f"{LOCAL}:{name}")
+        self._settings = settings or LocalSettings()
+        self._model = LocalModel(name, self._settings, download=download)
+        self.name = self._settings.judge_name(f"{LOCAL}:{name}")
         self.description = (
             "a model on this machine that checks whether the contexts support a claim; claims are "
             "sentences; confidence is the model's probability, not calibrated on these texts"
@@ -189,7 +156,7 @@ class EntailmentJudge(Judge):
     def identity(self, kind: str) -> str | None:
         if kind != VerifyClaims.kind:
             return None
-        return json.dumps(["local", self._files.fingerprint, *self._identity])
+        return json.dumps(["local", *self._model.identity])
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         if isinstance(question, ExtractClaims):
@@ -217,12 +184,12 @@ class EntailmentJudge(Judge):
         windows: dict[int, list[Window]] = {}
         prepared: list[list[tuple[Window, Pair]]] = []
         for claim in claims:
-            taken = len(self._pairs.pair("", claim).ids) + MARGIN
-            if 2 * taken > self._length:
+            taken = len(self._model.pair("", claim).ids) + MARGIN
+            if 2 * taken > self._model.length:
                 raise self._too_long(claim, taken)
-            room = self._length - min(-(-taken // STEP) * STEP, self._length // 2)
+            room = self._model.length - min(-(-taken // STEP) * STEP, self._model.length // 2)
             if room not in windows:
-                spans = split_spans(contexts, self._pairs.starts, room)
+                spans = split_spans(contexts, self._model.starts, room)
                 windows[room] = make_windows(contexts, spans, room, join=self._settings.join)
             prepared.append(
                 [both for w in windows[room] for both in self._encode(w, claim, contexts)]
@@ -232,11 +199,11 @@ class EntailmentJudge(Judge):
     def _encode(
         self, window: Window, claim: str, contexts: Sequence[str]
     ) -> Iterator[tuple[Window, Pair]]:
-        pair = self._pairs.pair(window.text, claim)
-        if len(pair.ids) <= self._length:
+        pair = self._model.pair(window.text, claim)
+        if len(pair.ids) <= self._model.length:
             yield window, pair
             return
-        halves = split_window(contexts, window, self._pairs.starts)
+        halves = split_window(contexts, window, self._model.starts)
         if not halves:
             raise self._too_long(claim, len(pair.ids))
         for half in halves:
@@ -246,7 +213,7 @@ class EntailmentJudge(Judge):
         return JudgeError(
             Cause.TRUNCATED,
             f"the claim {claim!r:.80} takes {taken} tokens, more than half of the "
-            f"{self._length} of a pair; increase length= if the model takes more",
+            f"{self._model.length} of a pair; increase length= if the model takes more",
             tries=0,
         )
 

@@ -24,6 +24,9 @@ from ragstone.errors import Cause, JudgeError, UsageError
 from ragstone.judges.spec import JudgeOptions
 from ragstone.types.claim import Label
 
+VERSION = 2
+"""The version of windows and results; a change invalidates cached replies."""
+BATCH = 16
 MAX_LENGTH = 512
 """Tokens of a pair unless `length` is set, even if the model takes more: cost grows with length."""
 TEMPLATE = "ask.txt"
@@ -268,48 +271,6 @@ class Pair:
     claim: tuple[Token, ...]
 
 
-class PairEncoder:
-    """Encodes pairs with the model's tokenizer, with a `template` as one text."""
-
-    def __init__(self, tokenizer: Path, template: str | None, name: str) -> None:
-        tokenizers = library("tokenizers", name)
-        try:
-            self._tokenizer: Any = tokenizers.Tokenizer.from_file(str(tokenizer))
-        except Exception as error:  # the library has no errors of its own
-            raise UsageError(f"local:{name}: {tokenizer} is not a tokenizer: {error}") from error
-        places = ("{context}", "{claim}")
-        if template is not None and [template.count(each) for each in places] != [1, 1]:
-            raise UsageError(
-                f"local:{name}: the template must have {{context}} and {{claim}}, once each"
-            )
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        self._template = template
-        known = map(self._tokenizer.token_to_id, ("[PAD]", "<pad>", "<|pad|>"))
-        self.padding = next((number for number in known if number is not None), 0)
-
-    def starts(self, text: str) -> list[int]:
-        encoded = self._tokenizer.encode(text, add_special_tokens=False)
-        return [start for start, _ in encoded.offsets]
-
-    def pair(self, context: str, claim: str) -> Pair:
-        if self._template is None:
-            encoded = self._tokenizer.encode(context, claim)
-            places = enumerate(zip(encoded.sequence_ids, encoded.offsets, strict=True))
-            tokens = [(n, start, end) for n, (text, (start, end)) in places if text == 1]
-        else:
-            before, _, after = self._template.partition("{claim}")
-            before, after = (part.replace("{context}", context) for part in (before, after))
-            encoded = self._tokenizer.encode(f"{before}{claim}{after}")
-            begin, end = len(before), len(before) + len(claim)
-            tokens = [
-                (n, max(0, start - begin), min(stop, end) - begin)
-                for n, (start, stop) in enumerate(encoded.offsets)
-                if start < end and stop > begin and stop > start
-            ]
-        return Pair(tuple(encoded.ids), tuple(encoded.type_ids), tuple(tokens))
-
-
 Shape: TypeAlias = Literal["pair", "first", "tokens"]
 Logits: TypeAlias = NDArray[np.float32]
 Probabilities: TypeAlias = NDArray[np.float64]
@@ -414,29 +375,79 @@ class PairScore:
 
 
 class LocalModel:
-    """Judges pairs. Entering it loads the model and tries it once."""
+    """Judges pairs, with a template as one text. Entering it loads the model and tries it once."""
 
-    def __init__(
-        self,
-        name: str,
-        files: ModelFiles,
-        pairs: PairEncoder,
-        head: Head,
-        settings: LocalSettings,
-        *,
-        length: int,
-    ) -> None:
-        self._length = length
-        self._min_size: Sequence[int] = (1, 1)  # pairs in a run, and tokens in a pair
-        self._name, self._files, self._pairs = name, files, pairs
-        self._head, self._settings = head, settings
+    def __init__(self, name: str, settings: LocalSettings, *, download: bool) -> None:
+        self._files = files = ModelFiles.find(name, file=settings.file, download=download)
+        self._name, self._settings = name, settings
+        longest = files.max_length
+        if settings.length and longest and settings.length > longest:
+            raise UsageError(
+                f"local:{name}: the model takes at most {longest} tokens, not "
+                f"length={settings.length}"
+            )
+        self.length = settings.length or min(longest or MAX_LENGTH, MAX_LENGTH)
+        path = files.folder / (settings.template or TEMPLATE)
+        if settings.template and not path.is_file():
+            raise UsageError(f"local:{name}: there is no file {path} for template=")
+        self._template = path.read_text(encoding="utf-8").rstrip("\n") if path.is_file() else None
+        self._head = Head.of(files.config, settings, name)
+        self._tokenizer = self._read_tokenizer(files.folder / TOKENIZER)
+        known = map(self._tokenizer.token_to_id, ("[PAD]", "<pad>", "<|pad|>"))
+        self._padding = next((number for number in known if number is not None), 0)
         self._session: Any = None
+        self._min_size: Sequence[int] = (1, 1)  # pairs in a run, and tokens in a pair
+        self._batch = settings.batch or (1 if files.has_dynamic_scales else BATCH)
         self._batches = Batches[Pair, PairScore | JudgeError](
             self._outcomes,
-            size=settings.batch or 1,
+            size=self._batch,
             gather=GATHER_SECONDS,
             length=lambda pair: len(pair.ids),
         )
+
+    @property
+    def identity(self) -> list[object]:
+        """What decides its answers, and those of a judge with these settings."""
+        settings, files = self._settings, self._files
+        identity = [files.fingerprint, settings.threshold, settings.head, self._head.labels]
+        identity += [self._template, self.length, VERSION, settings.join, settings.output]
+        return [*identity, settings.probabilities, *[self._batch] * files.has_dynamic_scales]
+
+    def _read_tokenizer(self, path: Path) -> Any:
+        tokenizers = library("tokenizers", self._name)
+        try:
+            tokenizer = tokenizers.Tokenizer.from_file(str(path))
+        except Exception as error:  # the library has no errors of its own
+            raise UsageError(f"local:{self._name}: {path} is not a tokenizer: {error}") from error
+        places = ("{context}", "{claim}")
+        if self._template is not None and [*map(self._template.count, places)] != [1, 1]:
+            raise UsageError(
+                f"local:{self._name}: the template must have {{context}} and {{claim}}, once each"
+            )
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
+
+    def starts(self, text: str) -> list[int]:
+        encoded = self._tokenizer.encode(text, add_special_tokens=False)
+        return [start for start, _ in encoded.offsets]
+
+    def pair(self, context: str, claim: str) -> Pair:
+        if self._template is None:
+            encoded = self._tokenizer.encode(context, claim)
+            places = enumerate(zip(encoded.sequence_ids, encoded.offsets, strict=True))
+            tokens = [(n, start, end) for n, (text, (start, end)) in places if text == 1]
+        else:
+            before, _, after = self._template.partition("{claim}")
+            before, after = (part.replace("{context}", context) for part in (before, after))
+            encoded = self._tokenizer.encode(f"{before}{claim}{after}")
+            begin, end = len(before), len(before) + len(claim)
+            tokens = [
+                (n, max(0, start - begin), min(stop, end) - begin)
+                for n, (start, stop) in enumerate(encoded.offsets)
+                if start < end and stop > begin and stop > start
+            ]
+        return Pair(tuple(encoded.ids), tuple(encoded.type_ids), tuple(tokens))
 
     async def __aenter__(self) -> Self:
         await in_thread(self._load)
@@ -469,9 +480,9 @@ class LocalModel:
         self._min_size = tuple(size if isinstance(size, int) else 1 for size in (batch, length))
         exported = f"local:{self._name}: the model was exported for"
         dynamic = "or export it with dynamic axes"
-        if isinstance(length, int) and self._length > length:
+        if isinstance(length, int) and self.length > length:
             raise UsageError(f"{exported} pairs of {length} tokens: set length={length}, {dynamic}")
-        if isinstance(batch, int) and self._settings.batch != batch:
+        if isinstance(batch, int) and self._batch != batch:
             raise UsageError(f"{exported} batches of {batch}: set batch={batch}, {dynamic}")
         outputs = [each.name for each in session.get_outputs()]
         if self._settings.output not in outputs:  # another output may have another scale
@@ -481,7 +492,7 @@ class LocalModel:
                 "it is probabilities (after a softmax or sigmoid) instead of logits"
             )
         try:
-            logits = self._run([self._pairs.pair("A context.", "A claim.")])
+            logits = self._run([self.pair("A context.", "A claim.")])
         except JudgeError as error:
             raise UsageError(f"local:{self._name}: {error}") from error
         self._head = self._head.check(logits.shape, self._name)
@@ -548,7 +559,7 @@ class LocalModel:
     def _run(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         longest = max(self._min_size[1], *(len(pair.ids) for pair in pairs))
         size = max(self._min_size[0], len(pairs)), longest
-        ids = np.full(size, self._pairs.padding, dtype=np.int64)
+        ids = np.full(size, self._padding, dtype=np.int64)
         mask, types = np.zeros_like(ids), np.zeros_like(ids)
         for row, pair in enumerate(pairs):
             ids[row, : len(pair.ids)] = pair.ids
