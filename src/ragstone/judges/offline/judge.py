@@ -110,11 +110,10 @@ def find_contradiction(
         return None
     number, stated = match.rival
     figure = claim.figures[number]
-    here = sum([claim.terms[term] for term in claim.content if term in match.here])
     if (
         sum(each.is_like(figure) for each in index.figures(match.first)) > 1
         or any(figure.leeway + stated.leeway)
-        or 2 * here < sum([claim.terms[term] for term in claim.content])
+        or 2 * claim.weight_of(match.here & {*claim.content}) < claim.weight_of({*claim.content})
     ):
         return None
     return Contradiction(match.frame, float(figure.is_year))
@@ -318,7 +317,8 @@ def find_answer(query: str, contexts: Sequence[str]) -> FoundAnswer:
     """Find the context with most of the query's words, and all its figures and names."""
     (claim,) = read_claims([query])
     topical = {*claim.content, *range(len(claim.figures))}
-    total = sum([claim.terms[term] for term in topical])
+    needed = {*claim.names, *range(len(claim.figures))}
+    total = claim.weight_of(topical)
     index = ContextIndex(contexts)
     best, where = 0.0, -1
     for number, passage in enumerate(index.passages):
@@ -328,8 +328,7 @@ def find_answer(query: str, contexts: Sequence[str]) -> FoundAnswer:
             stated = [*chain.from_iterable(sentences)]
             figures = enumerate(claim.figures)
             found |= {n for n, each in figures if any(map(each.is_covered_by, stated))}
-        needed = {*claim.names, *range(len(claim.figures))}
-        share = sum([claim.terms[term] for term in found]) / total if total else 0.0
+        share = claim.weight_of(found) / total if total else 0.0
         if share > best and needed <= found:
             best, where = share, number
     if best < ANSWERS:

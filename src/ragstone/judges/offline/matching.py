@@ -114,7 +114,10 @@ class ClaimText:
     terms: Mapping[Term, float]
     content: tuple[str, ...]
     names: Set[str]
-    weight: float
+
+    def weight_of(self, terms: Set[Term]) -> float:
+        # in the claim's order: that of a set, and so the last bit of a sum, varies between runs
+        return sum([weight for term, weight in self.terms.items() if term in terms])
 
     def shown(self, term: Term) -> str:
         if isinstance(term, int):
@@ -144,9 +147,7 @@ def read_claim(text: str, language: Language) -> ClaimText:
             weight = FUNCTION_WEIGHT  # hiragana: mostly endings
         terms[each] = weight * NAME_WEIGHT if each in names else weight
     names &= terms.keys()
-    return ClaimText(
-        language, words, stems, figures, terms, tuple(content), names, sum(terms.values())
-    )
+    return ClaimText(language, words, stems, figures, terms, tuple(content), names)
 
 
 def find_names(words: Sequence[Word], language: Language) -> list[int]:
@@ -213,11 +214,8 @@ def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
         for first in sorted(singles)
         if first + 1 in singles and index.places[first].context == index.places[first + 1].context
     ]
-    total = claim.weight
-    shares = [
-        sum([weight for term, weight in claim.terms.items() if term in here]) / total
-        for _, _, here in windows
-    ]
+    total = claim.weight_of(claim.terms.keys())
+    shares = [claim.weight_of(here) / total for _, _, here in windows]
     number = max(range(len(windows)), key=lambda number: (shares[number], -number))
     (first, last, here), coverage = windows[number], shares[number]
     rival, frame = None, 0.0
@@ -246,5 +244,5 @@ def compute_features(claim: ClaimText, match: Match | None) -> Features:
     speaker = float(any(word.form in claim.language.first_person for word in claim.words))
     if match is None:
         return Features(first_person=speaker)
-    found = sum([weight for term, weight in claim.terms.items() if term in match.anywhere])
-    return Features(round(match.coverage, DECIMALS), round(found / claim.weight, DECIMALS), speaker)
+    anywhere = claim.weight_of(match.anywhere) / claim.weight_of(claim.terms.keys())
+    return Features(round(match.coverage, DECIMALS), round(anywhere, DECIMALS), speaker)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import unescape
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeVar
 
 from ragstone.types.claim import Evidence, FoundAnswer, Verdict
@@ -199,23 +199,24 @@ def _of_lines(text: str, start: int, end: int) -> Iterator[Segment]:
     for line in text[start:end].splitlines(keepends=True):
         lines.append((line.rstrip(), at, at + len(line.rstrip())))
         at += len(line)
+    lines.append(("", end, end))
     number = 0
-    while number <= len(lines):
-        segments, count = _block(lines, number) if number < len(lines) else ([], 1)
-        if segments or number == len(lines):
-            piece = text[start : lines[number][1] if segments else end]
+    while number < len(lines):
+        segments, count = _block(lines, number)
+        if segments or number == len(lines) - 1:
+            piece = text[start : lines[number][1]]
             if plain := piece.strip():
                 begin = start + len(piece) - len(piece.lstrip())
                 yield Segment(plain, begin, begin + len(plain), verbatim=True)
             yield from segments
-            start = lines[number + count - 1][2] if segments else end
+            start = lines[number + count - 1][2]
         number += count
 
 
 def _block(lines: Sequence[tuple[str, int, int]], number: int) -> tuple[list[Segment], int]:
     def run(fits: Callable[[str], object]) -> Sequence[tuple[str, int, int]]:
         following = range(number, len(lines))
-        return lines[number : next((n for n in following if not fits(lines[n][0])), len(lines))]
+        return [lines[n] for n in takewhile(lambda n: fits(lines[n][0]), following)]
 
     line = lines[number][0]
     rule = lines[number + 1][0] if number + 1 < len(lines) else ""
