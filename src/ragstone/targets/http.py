@@ -54,6 +54,7 @@ _NOT_READY = (
 )
 _DONE = "[DONE]"
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_EVENT_END = re.compile(r"(?:\r\n?+|\n){2,}")
 _FAILED = re.compile(
     r"error|response\.(failed|incomplete)|thread\.run\.(failed|incomplete|expired|cancelled)"
 )
@@ -70,24 +71,17 @@ def parse_events(content: bytes) -> list[str]:
     except UnicodeDecodeError as error:
         raise malformed(f"the reply is not UTF-8 text: {error.reason}") from error
     events: list[str] = []
-    data: list[str] = []
-    name = ""
-    for line in [*_LINE_END.split(text), ""]:
-        field, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if field == "data":
-            data.append(value)
-        elif field == "event":
-            name = value
-        elif not line:
-            if _FAILED.fullmatch(name):
-                seen = quoted(" ".join(data))
-                raise CallError(Cause.UNREACHABLE, f"the reply ended with an error: {seen}")
-            if [part.strip() for part in data] == [_DONE]:
-                break
-            if data:
-                events.append("\n".join(data))
-            data, name = [], ""
+    for block in _EVENT_END.split(text):
+        fields = [line.partition(":") for line in _LINE_END.split(block)]
+        data = [value.removeprefix(" ") for field, _, value in fields if field == "data"]
+        names = [value.removeprefix(" ") for field, _, value in fields if field == "event"]
+        if names and _FAILED.fullmatch(names[-1]):
+            seen = quoted(" ".join(data))
+            raise CallError(Cause.UNREACHABLE, f"the reply ended with an error: {seen}")
+        if [part.strip() for part in data] == [_DONE]:
+            break
+        if data:
+            events.append("\n".join(data))
     if not events:
         raise malformed(f"the reply contains no events: {quoted(text)}")
     return events
