@@ -1,7 +1,7 @@
 """The RAG system under test, which is called once per row for all metrics."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -15,16 +15,13 @@ FIELDS = ("response", "contexts", "ranking")
 """The Sample fields that a target can return."""
 
 
+SETTINGS = {"k": "k", "min_similarity": "min_similarity", "threshold": "min_similarity"}
+"""Variable of a call -> the setting of the plan that is its value."""
+
+
 def settings_of(plan: Plan, k: int) -> dict[str, int | float]:
-    """Return the settings that a call may contain, by the names of their variables."""
-    similarity = plan.min_similarity
-    return {"k": k, "min_similarity": similarity, "threshold": similarity}
-
-
-def settings_used(names: Collection[str]) -> frozenset[str]:
-    """Return the settings of a plan that these variables of a call contain."""
-    similarity = {"min_similarity"} if {"min_similarity", "threshold"} & set(names) else set[str]()
-    return frozenset(similarity | ({"k"} & set(names)))
+    """Return the values of these variables."""
+    return {name: k if name == "k" else plan.min_similarity for name in SETTINGS}
 
 
 @dataclass(frozen=True)

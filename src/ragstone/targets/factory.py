@@ -19,7 +19,7 @@ from ragstone._internal.rate_limit import RateLimiter
 from ragstone._internal.secrets import remember
 from ragstone._internal.text import message_of, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError
-from ragstone.targets.base import FIELDS, Answer, Target, settings_of, settings_used
+from ragstone.targets.base import FIELDS, SETTINGS, Answer, Target, settings_of
 from ragstone.targets.http import HttpTarget, malformed, parse_field
 from ragstone.targets.spec import ApiDescription, fill_variables
 from ragstone.types.config import DEFAULT_API, Plan
@@ -181,7 +181,8 @@ class FunctionTarget(Target):
     def __init__(self, name: str, function: Function, plan: Plan, *, k: int) -> None:
         self.name = name
         self._call, names = _caller(name, function, settings_of(plan, k))
-        self.uses = settings_used(names) | {"delay", "timeout"}
+        sent = {used for name, used in SETTINGS.items() if name in names}
+        self.uses = frozenset(sent | {"delay", "timeout"})
         self.has_history = not {"messages", "sample"}.isdisjoint(names)
         self._timeout = plan.timeout
         self._limiter = RateLimiter(plan.delay)

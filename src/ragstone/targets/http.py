@@ -25,7 +25,7 @@ from ragstone._internal.rate_limit import Limits
 from ragstone._internal.secrets import HIDDEN, redact_known
 from ragstone._internal.text import describe_fault, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError, nearest
-from ragstone.targets.base import Answer, Target, settings_of, settings_used
+from ragstone.targets.base import SETTINGS, Answer, Target, settings_of
 from ragstone.targets.spec import (
     ApiDescription,
     CallDescription,
@@ -269,13 +269,12 @@ class HttpTarget(Target):
         self.name = name
         self.gives = frozenset(field for call in description.calls.values() for field in call.reply)
         described = description.model_dump_json()
-        settings = settings_of(plan, k)
-        sent = [name for name in settings if f"{{{name}}}" in described]
-        self.uses = settings_used(sent) | {"delay", "timeout", "retries"}
+        sent = {used for name, used in SETTINGS.items() if f"{{{name}}}" in described}
+        self.uses = frozenset(sent | {"delay", "timeout", "retries"})
         self.has_history = "{messages}" in described
         self._description = description
         self._base = description.base or ""
-        self._given = {**settings, "base": fill_variables(self._base)}
+        self._given = {**settings_of(plan, k), "base": fill_variables(self._base)}
         description.remember_secrets()
         self._timeout = plan.timeout
         connection = Connection(

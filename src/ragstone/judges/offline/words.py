@@ -8,7 +8,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -171,27 +171,24 @@ def words_of(language: str, name: str) -> list[str]:
 
 
 @cache
-def opposites() -> Mapping[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
+def opposites() -> Mapping[str, Set[str]]:
+    found: defaultdict[str, set[str]] = defaultdict(set)
     for pair in words_of("en", "opposites"):
         one, other = map(stem, pair.split("/"))
-        found[one] = found.get(one, frozenset()) | {other}
-        found[other] = found.get(other, frozenset()) | {one}
+        found[one].add(other)
+        found[other].add(one)
     return found
 
 
 _SCRIPTS = {
-    "ja": "\u3040-\u30ff",
-    "ko": "\uac00-\ud7af",
-    "zh": "\u3400-\u9fff",
-    "th": "\u0e00-\u0e7f",
-    "vi": "\u01a1\u01b0\u1ea0-\u1ef9",
+    "ja": ("\u3040-\u30ff", 0.05),
+    "ko": ("\uac00-\ud7af", 0.4),
+    "zh": ("\u3400-\u9fff", 0.4),
+    "th": ("\u0e00-\u0e7f", 0.4),
+    "vi": ("\u01a1\u01b0\u1ea0-\u1ef9", 0.05),
 }
-"""Language -> the characters by which its texts are recognized, in the order of the tests."""
-_SHARED_SCRIPT = frozenset(("ja", "vi"))
-"""Written partly in characters that other languages use too."""
-_SCRIPT_PATTERNS = {name: lazy_pattern(f"[{letters}]") for name, letters in _SCRIPTS.items()}
-_ANY_SCRIPT = lazy_pattern(f"[{''.join(_SCRIPTS.values())}]")
+"""Language -> its own characters, and their least share of a text; in the order of the tests."""
+_ANY_SCRIPT = lazy_pattern(f"[{''.join(own for own, _ in _SCRIPTS.values())}]")
 _LETTERS = re.compile(r"[^\W\d_]")
 _ESCAPE = re.compile(r"(\\.)")
 SAMPLE = 4000
@@ -254,9 +251,8 @@ def guess_language(text: str, forms: Sequence[str]) -> Language:
     start = text[:SAMPLE]
     if not start.isascii() and _ANY_SCRIPT().search(start):
         letters = len(_LETTERS.findall(start))
-        for name, pattern in _SCRIPT_PATTERNS.items():
-            share = 0.05 if name in _SHARED_SCRIPT else 0.4
-            if len(pattern().findall(start)) > share * letters:
+        for name, (own, share) in _SCRIPTS.items():
+            if len(re.findall(f"[{own}]", start)) > share * letters:
                 return language_of(name)
     few = forms[: SAMPLE // 8]
     languages, places = _function_words()
