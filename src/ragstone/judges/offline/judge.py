@@ -16,6 +16,7 @@ from ragstone._internal.sentences import split_sentences
 from ragstone._internal.text import one_line
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.base import Judge
+from ragstone.judges.offline import words
 from ragstone.judges.offline.claims import MAX_OPENING, extract_claims, remove_mentions
 from ragstone.judges.offline.figures import LEEWAY
 from ragstone.judges.offline.matching import (
@@ -30,16 +31,6 @@ from ragstone.judges.offline.matching import (
     read_claim,
 )
 from ragstone.judges.offline.structured import ReadableContexts
-from ragstone.judges.offline.words import (
-    Language,
-    fold,
-    guess_language,
-    opposites,
-    sentence_pattern,
-    split_forms,
-    stem,
-    word_lists,
-)
 from ragstone.judges.spec import JudgeOptions
 from ragstone.types.claim import Evidence, FoundAnswer, Grade, Label, Verdict
 from ragstone.types.questions import (
@@ -54,7 +45,7 @@ from ragstone.types.reply import Reply
 
 CONFLICTS = ("figure", "name", "negation", "opposite")
 NEAR = 3
-_BOUNDS = frozenset(map(stem, LEEWAY))
+_BOUNDS = frozenset(map(words.stem, LEEWAY))
 
 
 def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mapping[str, str]:
@@ -119,7 +110,7 @@ def find_contradiction(
     return Contradiction(match.frame, float(figure.is_year))
 
 
-def _negated(stems: Sequence[str], language: Language) -> set[str]:
+def _negated(stems: Sequence[str], language: words.Language) -> set[str]:
     content = [n for n, each in enumerate(stems) if each not in language.function_stems]
     found: set[str] = set()
     for number, each in enumerate(stems):
@@ -134,7 +125,7 @@ def _negated(stems: Sequence[str], language: Language) -> set[str]:
 def _reversed(claim: ClaimText, match: Match, window: Sequence[str]) -> Iterator[str]:
     mine = {*claim.stems}
     for here, each in enumerate(claim.stems):
-        for other in opposites().get(each, ()) if each not in match.here else ():
+        for other in words.opposites().get(each, ()) if each not in match.here else ():
             around = {*claim.stems[max(0, here - NEAR) : here + NEAR + 1]} & {*claim.content}
             places = [n for n, word in enumerate(window) if word == other and other not in mine]
             near = {word for n in places for word in window[max(0, n - NEAR) : n + NEAR + 1]}
@@ -234,7 +225,7 @@ def verify_claims(
 def read_claims(claims: Sequence[str]) -> Iterator[ClaimText]:
     claims = [*map(remove_mentions, claims)]
     sample = " ".join(claim[:1000] for claim in claims[:20])
-    language = guess_language(sample, split_forms(sample))
+    language = words.guess_language(sample, words.split_forms(sample))
     for claim in claims:
         yield read_claim(claim, language)
 
@@ -342,9 +333,9 @@ def find_answer(query: str, contexts: Sequence[str]) -> FoundAnswer:
 
 
 def abstains(response: str) -> bool:
-    patterns = [sentence_pattern(language, "refusals") for language in word_lists()]
+    patterns = [words.sentence_pattern(language, "refusals") for language in words.word_lists()]
     for sentence in split_sentences(response):
-        plain = fold(sentence.text[:MAX_OPENING]).translate(_COMMAS).strip()
+        plain = words.fold(sentence.text[:MAX_OPENING]).translate(_COMMAS).strip()
         if any(pattern and pattern.match(plain) for pattern in patterns):
             return not extract_claims(response)
     return False
