@@ -25,16 +25,8 @@ from ragstone._internal.rate_limit import Limits
 from ragstone._internal.secrets import HIDDEN, redact_known
 from ragstone._internal.text import describe_fault, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError, nearest
+from ragstone.targets import spec
 from ragstone.targets.base import SETTINGS, Answer, Target, settings_of
-from ragstone.targets.spec import (
-    ApiDescription,
-    CallDescription,
-    fields_in,
-    fill,
-    fill_headers,
-    fill_url,
-    fill_variables,
-)
 from ragstone.types.config import Plan
 from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
@@ -265,7 +257,7 @@ def _excerpt(value: object) -> str:
 class HttpTarget(Target):
     """Calls an HTTP API; each row gets its own session, so that rows share no memory."""
 
-    def __init__(self, name: str, description: ApiDescription, plan: Plan, *, k: int) -> None:
+    def __init__(self, name: str, description: spec.ApiDescription, plan: Plan, *, k: int) -> None:
         self.name = name
         self.gives = frozenset(field for call in description.calls.values() for field in call.reply)
         described = description.model_dump_json()
@@ -274,14 +266,14 @@ class HttpTarget(Target):
         self.has_history = "{messages}" in described
         self._description = description
         self._base = description.base or ""
-        self._given = {**settings_of(plan, k), "base": fill_variables(self._base)}
+        self._given = {**settings_of(plan, k), "base": spec.fill_variables(self._base)}
         description.remember_secrets()
         self._timeout = plan.timeout
         connection = Connection(
             timeout=plan.timeout,
             limits=Limits(concurrency=plan.concurrency, retries=plan.retries, delay=plan.delay),
             verify_tls=description.verify_tls,
-            proxy=fill_variables(description.proxy) if description.proxy else None,
+            proxy=spec.fill_variables(description.proxy) if description.proxy else None,
         )
         self._client = Client(connection)
         self._parts = (self._client,)
@@ -290,7 +282,7 @@ class HttpTarget(Target):
         tags = dict.fromkeys(tag for sample in samples for tag in sample.tags)
         problems: dict[str, None] = {}
         for name, call in self._description.calls.items():
-            sent = fields_in([call.url, *self._headers(call).values(), call.body])
+            sent = spec.fields_in([call.url, *self._headers(call).values(), call.body])
             sent_tags = {each.removeprefix("tags.") for each in sent if each.startswith("tags.")}
             if not sent_tags and {"query", "messages", "id", "reference"}.isdisjoint(sent):
                 same = f"the call {name!r} is the same for every row"
@@ -303,7 +295,7 @@ class HttpTarget(Target):
         if problems:
             raise TargetError(f"{self.name}: {'; '.join(problems)}")
 
-    def _headers(self, call: CallDescription) -> Mapping[str, str]:
+    def _headers(self, call: spec.CallDescription) -> Mapping[str, str]:
         return {**self._description.headers, **call.headers}
 
     async def __aenter__(self) -> Self:
@@ -318,8 +310,8 @@ class HttpTarget(Target):
     async def _check_health(self) -> None:
         described = self._description
         if described.health is not None:
-            url = fill_url(described.health, {}, base=self._base)
-            headers = fill_headers(described.headers, self._given)
+            url = spec.fill_url(described.health, {}, base=self._base)
+            headers = spec.fill_headers(described.headers, self._given)
             try:
                 await self._client.send("GET", url, headers=headers, retries=0)
             except CallError as error:
@@ -328,7 +320,7 @@ class HttpTarget(Target):
             return
         servers: dict[tuple[str, str | None, int], None] = {}
         for call in described.calls.values() if described.proxy is None else ():
-            url = fill_url(call.url, {}, base=self._base)
+            url = spec.fill_url(call.url, {}, base=self._base)
             try:
                 parts = urlsplit(url)
                 port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -366,9 +358,9 @@ class HttpTarget(Target):
             try:
                 reply = await self._client.send(
                     call.method,
-                    fill_url(call.url, values, base=self._base),
-                    headers=fill_headers(self._headers(call), values),
-                    body=fill(call.body, values),
+                    spec.fill_url(call.url, values, base=self._base),
+                    headers=spec.fill_headers(self._headers(call), values),
+                    body=spec.fill(call.body, values),
                 )
                 stream = call.stream is not None
                 function = partial(parse_fields, reply.content, {**call.reply}, stream=stream)
