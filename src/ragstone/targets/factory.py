@@ -250,20 +250,20 @@ def _caller(
     try:
         signature = inspect.signature(called)
     except (TypeError, ValueError):  # a builtin without a signature
-        signature = None
+        query = inspect.Parameter("query", inspect.Parameter.POSITIONAL_ONLY)
+        signature = inspect.Signature([query])
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    found = signature.parameters.items() if signature else ()
-    names = tuple(name for name, part in found if name in GIVEN and part.kind in kinds)
+    parts = signature.parameters.values()
+    names = [part.name for part in parts if part.name in GIVEN and part.kind in kinds]
     # the first argument is the query, whatever it is called, if no named parameter has it
     first = not {"query", "messages", "sample"}.intersection(names)
-    if signature:
-        try:
-            signature.bind(*[""] * first, **dict.fromkeys(names))
-        except TypeError as error:
-            raise TargetError(
-                f"{name} cannot be called: {error}; its parameters may be {', '.join(GIVEN)}, "
-                "or one for the query"
-            ) from error
+    try:
+        signature.bind(*[""] * first, **dict.fromkeys(names))
+    except TypeError as error:
+        raise TargetError(
+            f"{name} cannot be called: {error}; its parameters may be {', '.join(GIVEN)}, "
+            "or one for the query"
+        ) from error
 
     async def call(sample: Sample) -> object:
         known = {**given, "query": sample.query, "messages": sample.messages, "sample": sample}
