@@ -382,14 +382,13 @@ class LocalModel:
         self._name, self._settings = name, settings
         longest = files.max_length
         if settings.length and longest and settings.length > longest:
-            raise UsageError(
-                f"local:{name}: the model takes at most {longest} tokens, not "
-                f"length={settings.length}"
+            raise self._error(
+                f"the model takes at most {longest} tokens, not length={settings.length}"
             )
         self.length = settings.length or min(longest or MAX_LENGTH, MAX_LENGTH)
         path = files.folder / (settings.template or TEMPLATE)
         if settings.template and not path.is_file():
-            raise UsageError(f"local:{name}: there is no file {path} for template=")
+            raise self._error(f"there is no file {path} for template=")
         self._template = path.read_text(encoding="utf-8").rstrip("\n") if path.is_file() else None
         self._head = Head.of(files.config, settings, name)
         self._tokenizer = self._read_tokenizer(files.folder / TOKENIZER)
@@ -413,17 +412,18 @@ class LocalModel:
         identity += [self._template, self.length, VERSION, settings.join, settings.output]
         return [*identity, settings.probabilities, *[self._batch] * files.has_dynamic_scales]
 
+    def _error(self, why: object) -> UsageError:
+        return UsageError(f"local:{self._name}: {why}")
+
     def _read_tokenizer(self, path: Path) -> Any:
         tokenizers = library("tokenizers", self._name)
         try:
             tokenizer = tokenizers.Tokenizer.from_file(str(path))
         except Exception as error:  # the library has no errors of its own
-            raise UsageError(f"local:{self._name}: {path} is not a tokenizer: {error}") from error
+            raise self._error(f"{path} is not a tokenizer: {error}") from error
         places = ("{context}", "{claim}")
         if self._template is not None and [*map(self._template.count, places)] != [1, 1]:
-            raise UsageError(
-                f"local:{self._name}: the template must have {{context}} and {{claim}}, once each"
-            )
+            raise self._error("the template must have {context} and {claim}, once each")
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return tokenizer
@@ -471,35 +471,35 @@ class LocalModel:
         names = [each.name for each in inputs]
         unknown = [name for name in names if name not in INPUTS]
         if unknown or INPUTS[0] not in names:
-            raise UsageError(
-                f"local:{self._name}: the model expects the inputs {', '.join(unknown or names)}; "
-                f"supported are {', '.join(INPUTS)}. Models that generate text do not work here"
+            raise self._error(
+                f"the model expects the inputs {', '.join(unknown or names)}; supported are "
+                f"{', '.join(INPUTS)}. Models that generate text do not work here"
             )
         batch, length = inputs[names.index(INPUTS[0])].shape
         # an axis that is not fixed has a name instead of a size
         self._min_size = tuple(size if isinstance(size, int) else 1 for size in (batch, length))
-        exported = f"local:{self._name}: the model was exported for"
-        dynamic = "or export it with dynamic axes"
+        exported = "the model was exported for"
+        fix = "or export it with dynamic axes"
         if isinstance(length, int) and self.length > length:
-            raise UsageError(f"{exported} pairs of {length} tokens: set length={length}, {dynamic}")
+            raise self._error(f"{exported} pairs of {length} tokens: set length={length}, {fix}")
         if isinstance(batch, int) and self._batch != batch:
-            raise UsageError(f"{exported} batches of {batch}: set batch={batch}, {dynamic}")
+            raise self._error(f"{exported} batches of {batch}: set batch={batch}, {fix}")
         outputs = [each.name for each in session.get_outputs()]
         if self._settings.output not in outputs:  # another output may have another scale
-            raise UsageError(
-                f"local:{self._name}: the model has no output named {self._settings.output}; it "
-                f"has {', '.join(outputs)}. Set output= to one of them, and probabilities=yes if "
-                "it is probabilities (after a softmax or sigmoid) instead of logits"
+            raise self._error(
+                f"the model has no output named {self._settings.output}; it has "
+                f"{', '.join(outputs)}. Set output= to one of them, and probabilities=yes if it is "
+                "probabilities (after a softmax or sigmoid) instead of logits"
             )
         try:
             logits = self._run([self.pair("A context.", "A claim.")])
         except JudgeError as error:
-            raise UsageError(f"local:{self._name}: {error}") from error
+            raise self._error(error) from error
         self._head = self._head.check(logits.shape, self._name)
         is_outside = logits.min() < -ROUNDING or logits.max() > 1 + ROUNDING
         if self._head.is_probability and is_outside:
-            raise UsageError(
-                f"local:{self._name}: probabilities=yes, but {self._settings.output} has values "
+            raise self._error(
+                f"probabilities=yes, but {self._settings.output} has values "
                 f"from {logits.min():g} to {logits.max():g}: these are logits; remove the option"
             )
 
@@ -511,18 +511,16 @@ class LocalModel:
         options.log_severity_level = 3  # errors; they are raised as well
         provider = _PROVIDERS[settings.device]
         if provider not in runtime.get_available_providers():
-            raise UsageError(
-                f"local:{self._name}: the installed onnxruntime does not support "
-                f"{settings.device}; install onnxruntime-gpu instead, or remove device="
+            raise self._error(
+                f"the installed onnxruntime does not support {settings.device}; install "
+                "onnxruntime-gpu instead, or remove device="
             )
         try:
             session = runtime.InferenceSession(str(self._files.onnx), options, providers=[provider])
         except Exception as error:  # the library's errors have no common class
-            raise UsageError(
-                f"local:{self._name}: the model cannot be loaded: {quoted(str(error))}"
-            ) from error
+            raise self._error(f"the model cannot be loaded: {quoted(str(error))}") from error
         if provider not in session.get_providers():  # it falls back to the CPU by itself
-            raise UsageError(f"local:{self._name}: {settings.device} could not be started")
+            raise self._error(f"{settings.device} could not be started")
         return session
 
     def _outcomes(self, pairs: Sequence[Pair]) -> list[PairScore | JudgeError]:
