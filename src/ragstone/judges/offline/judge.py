@@ -334,11 +334,10 @@ def find_answer(query: str, contexts: Sequence[str]) -> FoundAnswer:
 
 def abstains(response: str) -> bool:
     patterns = [words.sentence_pattern(language, "refusals") for language in words.word_lists()]
-    for sentence in split_sentences(response):
-        plain = words.fold(sentence.text[:MAX_OPENING]).translate(_COMMAS).strip()
-        if any(pattern and pattern.match(plain) for pattern in patterns):
-            return not extract_claims(response)
-    return False
+    sentences = (sentence.text[:MAX_OPENING] for sentence in split_sentences(response))
+    plain = [words.fold(text).translate(_COMMAS).strip() for text in sentences]
+    refusals = any(pattern.match(text) for text in plain for pattern in patterns if pattern)
+    return refusals and not extract_claims(response)
 
 
 @dataclass(frozen=True, slots=True)

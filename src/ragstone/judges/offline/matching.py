@@ -216,8 +216,8 @@ def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
     ]
     total = claim.weight_of(claim.terms.keys())
     shares = [claim.weight_of(here) / total for _, _, here in windows]
-    number = max(range(len(windows)), key=lambda number: (shares[number], -number))
-    (first, last, here), coverage = windows[number], shares[number]
+    coverage = max(shares)
+    first, last, here = windows[shares.index(coverage)]
     rival, frame = None, 0.0
     for number, figure in enumerate(claim.figures):
         for place in range(first, last + 1):

@@ -64,15 +64,12 @@ def is_spaced(text: str) -> bool:
 
 
 def split_words(text: str) -> tuple[Word, ...]:
-    return tuple(
-        Word(form, start, end, text[start : min(end, start + MAX_WORD)], gram)
-        for form, start, end, gram in _pieces(text)
-    )
+    return tuple(_words(text))
 
 
 def split_forms(text: str) -> list[str]:
     if not is_spaced(text):
-        return [form for form, _, _, _ in _pieces(text)]
+        return [word.form for word in _words(text)]
     if not text.isascii():
         words = _word_pattern("spaced").findall(text)
         folded = [fold(word[:MAX_WORD]).removesuffix("'s") for word in words]
@@ -85,7 +82,7 @@ def split_forms(text: str) -> list[str]:
     return [form[:MAX_WORD].removesuffix("'s") for form in forms]
 
 
-def _pieces(text: str) -> Iterator[tuple[str, int, int, bool]]:
+def _words(text: str) -> Iterator[Word]:
     kind = "ascii" if text.isascii() else "spaced" if is_spaced(text) else "mixed"
     for match in _word_pattern(kind).finditer(text):
         start, end = match.span()
@@ -93,9 +90,9 @@ def _pieces(text: str) -> Iterator[tuple[str, int, int, bool]]:
             size = 2 if match.lastgroup == "han" else 3
             for at in range(start, max(start + 1, end - size + 1)):
                 to = min(at + size, end)
-                yield fold(text[at:to]), at, to, True
-        elif form := fold(match[0][:MAX_WORD]).removesuffix("'s"):
-            yield form, start, end, False
+                yield Word(fold(text[at:to]), at, to, text[at:to], gram=True)
+        elif form := fold(shown := match[0][:MAX_WORD]).removesuffix("'s"):
+            yield Word(form, start, end, shown)
 
 
 @cache
@@ -143,10 +140,7 @@ def stem(form: str) -> str:
 def word_weights() -> Mapping[str, float]:
     """Return stem -> weight, by rarity in the training sentences; any other stem weighs 1."""
     lines = files("ragstone.judges.offline").joinpath("rarity.txt").read_text("utf-8").splitlines()
-    found: dict[str, float] = {}
-    for weight, *stems in map(str.split, lines):
-        found |= dict.fromkeys(stems, float(weight))
-    return found
+    return {each: float(weight) for weight, *stems in map(str.split, lines) for each in stems}
 
 
 def _read(file: str) -> Mapping[str, Any]:
