@@ -10,11 +10,10 @@ import sqlite3
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from threading import Lock
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -102,8 +101,7 @@ class Variant(StrEnum):
     WORSE = "worse"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A passage that was retrieved, and its similarity to the query in [0, 1]."""
 
     passage: Passage
@@ -123,9 +121,7 @@ class Retriever:
     ) -> None:
         """Similarities are moved by at most `noise`, which depends on seed, query and passage."""
         self._passages = {passage.id: passage for passage in passages}
-        self._variant = variant
-        self._noise = noise
-        self._seed = seed
+        self._variant, self._noise, self._seed = variant, noise, seed
         good = variant is Variant.GOOD
         self._index = Index(
             ((passage.id, passage.title, passage.text) for passage in passages),
@@ -147,8 +143,7 @@ class Retriever:
         for point, score in self._index.similarities(words).items():
             key = f"{self._seed}\n{point}\n{query}".encode("utf-8", "backslashreplace")
             share = int.from_bytes(hashlib.sha256(key).digest()[:8]) / 2**63 - 1
-            moved = score + self._noise * share
-            scores[point] = round(min(1.0, max(0.0, moved)) if self._noise else score, 4)
+            scores[point] = round(min(1.0, max(0.0, score + self._noise * share)), 4)
         ranked = sorted(scores, key=lambda point: (-scores[point], point))[:top_k]
         return tuple(
             Found(self._passages[point], scores[point])
@@ -170,8 +165,7 @@ LINES_PER_PASSAGE = 100
 Mode = Literal["rag", "llm_only"]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A response, and the passages it was composed from, best first."""
 
     response: str

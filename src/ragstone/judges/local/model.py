@@ -12,7 +12,7 @@ from importlib import import_module
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -264,8 +264,7 @@ Token: TypeAlias = tuple[int, int, int]
 """A token of the claim: its number among all tokens, and its characters in the claim."""
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     ids: tuple[int, ...]
     types: tuple[int, ...]
     claim: tuple[Token, ...]
@@ -365,8 +364,7 @@ _TYPES: Mapping[str, type[np.generic]] = {"tensor(int64)": np.int64, "tensor(int
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 
-@dataclass(frozen=True)
-class PairScore:
+class PairScore(NamedTuple):
     """Two probabilities, and the characters of the claim whose tokens are unsupported."""
 
     supported: float

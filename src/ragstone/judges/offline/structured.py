@@ -9,7 +9,6 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from html import unescape
 from itertools import accumulate, takewhile
@@ -48,8 +47,7 @@ Row = tuple[list[str], int, int]
 """The cells of a row of a table, and its place in the text."""
 
 
-@dataclass(frozen=True)
-class RenderedContext:
+class RenderedContext(NamedTuple):
     text: str
     segments: tuple[Segment, ...]
     starts: tuple[int, ...]
@@ -75,8 +73,7 @@ def render_structured(text: str) -> RenderedContext | None:
     return RenderedContext(_GAP.join(each.prose for each in segments), tuple(segments), starts)
 
 
-@dataclass(frozen=True)
-class ReadableContexts:
+class ReadableContexts(NamedTuple):
     texts: tuple[str, ...]
     contexts: tuple[str, ...]
 
