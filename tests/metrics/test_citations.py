@@ -122,9 +122,7 @@ def claim(text: str, span: Span | None = None) -> JudgedClaim:
 
 
 def cited(response: str, *claims: JudgedClaim) -> list[tuple[tuple[int, ...], list[str]]]:
-    sentences = cited_sentences(
-        response, (*THREE, Context(text="four", id="doc-7")), claims
-    ).sentences
+    sentences, _ = cited_sentences(response, (*THREE, Context(text="four", id="doc-7")), claims)
     return [(claims, [source.name for source in sources]) for claims, sources in sentences]
 
 
@@ -166,7 +164,7 @@ def test_a_claim_is_where_its_span_is_and_else_where_it_is_clearly_said() -> Non
         ((2, 3), ["1"]),
         ((0, 3), ["2"]),
     ]
-    assert cited_sentences(response, THREE, ()).sentences[0] == Cited((), (Source("1", (0,)),))
+    assert cited_sentences(response, THREE, ())[0][0] == Cited((), (Source("1", (0,)),))
 
 
 @pytest.mark.parametrize(

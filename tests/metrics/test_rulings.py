@@ -2,9 +2,9 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.metrics.claim_checks import PolicyScorer
+from ragstone.metrics.claims import Faithfulness, UnsupportedClaims
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
-from ragstone.types.policy import HALF_FLAGGED, NEVER, ONE, UNDEFINED, get_policy
+from ragstone.types.policy import HALF_FLAGGED, NEVER, ONE, UNDEFINED
 from ragstone.types.reply import Failure, PartialVerdict
 from ragstone.types.score import State
 
@@ -15,8 +15,12 @@ YES, PART, NO = (
 )
 
 
-def scorer(policy: str = "strict", mark: float | None = None) -> PolicyScorer:
-    return PolicyScorer(get_policy(policy), "Faithfulness", mark)
+def scorer(policy: str = "strict", mark: float | None = None) -> Faithfulness:
+    return Faithfulness(policy=policy, threshold=mark)
+
+
+class Unsupported(UnsupportedClaims):
+    label = "Unsupported"
 
 
 def judged(*verdicts: Verdict) -> list[JudgedClaim]:
@@ -152,7 +156,7 @@ def test_a_ruling_is_told_with_its_reason() -> None:
 
 
 def test_where_lower_is_better_the_number_is_what_is_lacking_of_1() -> None:
-    lacking = PolicyScorer(get_policy("strict"), "Unsupported", higher_is_better=False)
+    lacking = Unsupported(policy="strict")
     score = lacking.score_verdicts(judged(YES, YES, NO))
     assert (score.value, score.passed) == (pytest.approx(1 / 3), None)
     assert score.detail["supported"] == 2
@@ -172,13 +176,13 @@ def test_where_lower_is_better_the_number_is_what_is_lacking_of_1() -> None:
     ],
 )
 def test_and_a_mark_is_a_most(policy: str, mark: float | None, told: tuple[object, ...]) -> None:
-    lacking = PolicyScorer(get_policy(policy), "Unsupported", mark, higher_is_better=False)
+    lacking = Unsupported(policy=policy, threshold=mark)
     score = lacking.score_verdicts(judged(YES, YES, NO))
     assert (pytest.approx(score.threshold), score.passed, score.reason) == told
 
 
 def test_and_what_never_passes_does_not() -> None:
-    lacking = PolicyScorer(get_policy("promptfoo-plan"), "Unsupported", 1.0, higher_is_better=False)
+    lacking = Unsupported(policy="promptfoo-plan", threshold=1.0)
     never = lacking.score_outcome(NEVER, "no claims")
     assert (never.value, never.passed) == (1.0, False)
     assert never.reason == "Unsupported 1.00 is <= 1, but does not pass: no statements (no claims)"

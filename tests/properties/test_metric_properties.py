@@ -17,14 +17,15 @@ from ragstone.metrics.claim_checks import (
     RESPONSE_IN_REFERENCE,
     CheckMetric,
     CheckResult,
-    PolicyScorer,
 )
 from ragstone.metrics.claims import (
     ClaimUtilization,
+    Faithfulness,
     HallucinatedClaims,
     Hallucination,
     NoiseSensitivity,
     SelfKnowledge,
+    UnsupportedClaims,
 )
 from ragstone.metrics.contexts import precision_by_rank
 from ragstone.metrics.responses import AnswerCorrectness
@@ -127,7 +128,7 @@ def test_one_claim_more_that_is_supported_makes_no_claim_metric_worse(
     row: CheckResult, data: st.DataObject, policy: str, higher: bool
 ) -> None:
     at = data.draw(st.integers(0, len(row) - 1))
-    scorer = PolicyScorer(POLICIES[policy], "It", higher_is_better=higher)
+    scorer = (Faithfulness if higher else UnsupportedClaims)(policy=policy)
     before, after = scorer.score_verdicts(row).value, scorer.score_verdicts(turned(row, at)).value
     assert before is not None
     assert after is not None
@@ -209,6 +210,6 @@ def test_marks_stand_in_order_in_brackets_and_name_contexts_there_are(response: 
         assert all(0 <= number < 3 for source in sources for number in source.contexts)
         last = end
     claim = judged([Verdict(label=Label.SUPPORTED)])
-    for sentence in cited_sentences(response, CONTEXTS, claim).sentences:
+    for sentence in cited_sentences(response, CONTEXTS, claim)[0]:
         assert sentence.claims in ((), (0,))
         assert len(set(sentence.sources)) == len(sentence.sources) > 0

@@ -9,6 +9,7 @@ from tests.cases import each_case
 
 from ragstone.evaluation.runner import evaluate
 from ragstone.targets.factory import FunctionTarget, function_named
+from ragstone.types.config import Plan
 from ragstone.types.sample import Context, Message, Sample
 
 BOTH = frozenset(("response", "contexts"))
@@ -59,7 +60,7 @@ class LangChainRetriever(RunnableLambda):
 
 
 async def fields_of(target) -> dict[str, object]:
-    asked = FunctionTarget("rag", target, k=5, min_similarity=0.5, timeout=5)
+    asked = FunctionTarget("rag", target, Plan(min_similarity=0.5, timeout=5), k=5)
     given = await asked.ask(Sample(id="1", query="Who?"), frozenset())
     assert given.calls[0].failure is None, given.calls[0].failure
     return dict(given.fields)
@@ -125,7 +126,7 @@ BEFORE, LAST = TURN.messages[:-1], TURN.messages[-1]
 async def test_chains_are_given_the_history_if_they_take_it(inputs, given, notes: int) -> None:
     seen: list[object] = []
     chain = RunnableLambda(lambda value: seen.append(value) or "yes", *inputs)
-    target = FunctionTarget("rag", chain, k=5, min_similarity=0.5, timeout=5)
+    target = FunctionTarget("rag", chain, Plan(min_similarity=0.5, timeout=5), k=5)
     assert (await target.ask(TURN, BOTH)).fields == {"response": "yes"}
     assert seen == [given]
     assert len(target.notes([TURN])) == notes

@@ -13,6 +13,7 @@ from tests.cases import each_case
 from ragstone.errors import CallError, Cause, TargetError, UsageError
 from ragstone.targets.base import Answer
 from ragstone.targets.factory import FunctionTarget, function_named
+from ragstone.types.config import Plan
 from ragstone.types.sample import Context, Sample
 
 ROW = Sample.model_validate({"id": "1", "query": "Who?", "contexts": [{"text": "old"}]})
@@ -21,9 +22,9 @@ ALL = frozenset(("response", "contexts", "ranking"))
 
 
 def target(function, **settings: object) -> FunctionTarget:
-    return FunctionTarget(
-        "rag", function, **{"k": 5, "min_similarity": 0.5, "timeout": 5, **settings}
-    )
+    k = settings.pop("k", 5)
+    plan = Plan(**{"min_similarity": 0.5, "timeout": 5, **settings})
+    return FunctionTarget("rag", function, plan, k=k)
 
 
 async def answer(function, wanted: frozenset[str] = RESPONSE, **settings: object) -> Answer:

@@ -10,13 +10,12 @@ from aiohttp import web
 from tests.cases import each_case
 
 from ragstone._internal.concurrency import LARGE
-from ragstone._internal.http import Connection
-from ragstone._internal.rate_limit import Limits
 from ragstone._internal.secrets import remember
 from ragstone.errors import CallError, Cause, TargetError, UsageError
 from ragstone.targets.base import Answer
 from ragstone.targets.http import HttpTarget, parse_events, parse_field, parse_fields
 from ragstone.targets.spec import ApiDescription
+from ragstone.types.config import Plan
 from ragstone.types.sample import Context, Sample
 
 RANKING = "results[].{id: point_id, text: text, score: score}"
@@ -386,9 +385,8 @@ ALL = frozenset(("response", "contexts", "ranking"))
 
 
 def target(description: ApiDescription, **settings: object) -> HttpTarget:
-    limits = Limits(retries=settings.pop("retries", 0), delay=settings.pop("delay", 0.0))
-    connection = Connection(**{"timeout": 5, **settings}, limits=limits)
-    return HttpTarget("rag", description, connection=connection, k=5, min_similarity=0.5)
+    plan = Plan(**{"timeout": 5, "retries": 0, "min_similarity": 0.5, **settings})
+    return HttpTarget("rag", description, plan, k=5)
 
 
 def standard(url: str, **settings: object) -> HttpTarget:

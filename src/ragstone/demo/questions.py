@@ -9,15 +9,15 @@ from collections import defaultdict
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-import yaml
 from pydantic import TypeAdapter
 
 from ragstone._internal.fields import FrozenModel
 from ragstone._internal.files import write_text
-from ragstone._internal.yaml import Loader
+from ragstone._internal.yaml import load_yaml
 from ragstone.types.sample import Context, Sample
 
 
@@ -57,17 +57,17 @@ class Passage(FrozenModel):
 @cache
 def corpus() -> tuple[Passage, ...]:
     folder = files("ragstone.demo").joinpath("corpus")
-    manuals = [
-        yaml.load(file.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 - ours is a SafeLoader
-        for file in folder.iterdir()
-        if file.name.endswith(".yaml")
-    ]
+    manuals = [_read(file) for file in folder.iterdir() if file.name.endswith(".yaml")]
     passages = [
         Passage.model_validate({"source": manual["source"], **passage})
         for manual in manuals
         for passage in manual["passages"]
     ]
     return tuple(sorted(passages, key=lambda passage: passage.id))
+
+
+def _read(file: Traversable) -> Any:
+    return load_yaml(file.read_text(encoding="utf-8"), file.name)[1]
 
 
 def write_manuals(folder: Path) -> None:
@@ -101,10 +101,9 @@ def grounded_samples() -> tuple[Sample, ...]:
     for number, entry in enumerate(entries()):
         if not entry.point_ids:
             continue
-        after = (places[entry.point_ids[-1]] + step for step in (1, 2))
         shown = [places[point] for point in entry.point_ids]
-        shown += [n % len(passages) for n in after if n % len(passages) not in shown]
-        contexts = tuple(Context(text=passages[n].text) for n in shown)
+        shown += [(shown[-1] + step) % len(passages) for step in (1, 2)]
+        contexts = tuple(Context(text=passages[n].text) for n in dict.fromkeys(shown))
         reference = entry.ground_truth_answer
         samples.append(
             Sample(id=f"demo-{number}", query=entry.query, reference=reference, contexts=contexts)
@@ -113,8 +112,7 @@ def grounded_samples() -> tuple[Sample, ...]:
 
 
 def entries() -> tuple[Entry, ...]:
-    text = files("ragstone.demo").joinpath("questions.yaml").read_text(encoding="utf-8")
-    rows = yaml.load(text, Loader=Loader)  # noqa: S506 - ours is a SafeLoader
+    rows = _read(files("ragstone.demo").joinpath("questions.yaml"))
     return TypeAdapter(tuple[Entry, ...]).validate_python(rows)
 
 

@@ -9,11 +9,11 @@ import re
 import sqlite3
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
 from enum import StrEnum
+from functools import cached_property
 from threading import Lock
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -70,8 +70,7 @@ class Index:
         self._size = rows.rowcount
 
     def rarity(self, word: str) -> float:
-        query = "SELECT count(*) FROM entries WHERE entries MATCH ?"
-        [[count]] = self._found(query, (self._any_of([word]),))
+        [[count]] = self._select("count(*)", [word])
         return max(math.log((self._size - count + 0.5) / (count + 0.5)), 1e-6)
 
     def similarities(self, words: Sequence[str]) -> dict[int, float]:
@@ -84,19 +83,15 @@ class Index:
         if not words:
             return {}
         whole = sum(self.rarity(word) for word in words)
-        scored = self._found(
-            "SELECT rowid, -bm25(entries, ?, 1.0) FROM entries WHERE entries MATCH ?",
-            (self._title_weight, self._any_of(words)),
-        )
+        scored = self._select("rowid, -bm25(entries, ?, 1.0)", words, self._title_weight)
         return {int(entry): 1 - math.exp(-STEEPNESS * bm25 / whole) for entry, bm25 in scored}
 
-    def _found(self, query: str, values: tuple[str | float, ...]) -> list[tuple[float, ...]]:
+    def _select(self, what: str, words: Sequence[str], *values: float) -> list[tuple[float, ...]]:
+        any_word = " OR ".join(f'"{word}"' for word in words)
+        asked = (*values, f"{self._columns} : ({any_word})")
+        query = f"SELECT {what} FROM entries WHERE entries MATCH ?"  # noqa: S608 - `what` is ours
         with self._lock:  # one connection, asked from many threads
-            return self._database.execute(query, values).fetchall()
-
-    def _any_of(self, words: Sequence[str]) -> str:
-        quoted = " OR ".join(f'"{word}"' for word in words)
-        return f"{self._columns} : ({quoted})"
+            return self._database.execute(query, asked).fetchall()
 
 
 class Variant(StrEnum):
@@ -106,8 +101,7 @@ class Variant(StrEnum):
     WORSE = "worse"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A passage that was retrieved, and its similarity to the query in [0, 1]."""
 
     passage: Passage
@@ -127,9 +121,7 @@ class Retriever:
     ) -> None:
         """Similarities are moved by at most `noise`, which depends on seed, query and passage."""
         self._passages = {passage.id: passage for passage in passages}
-        self._variant = variant
-        self._noise = noise
-        self._seed = seed
+        self._variant, self._noise, self._seed = variant, noise, seed
         good = variant is Variant.GOOD
         self._index = Index(
             ((passage.id, passage.title, passage.text) for passage in passages),
@@ -151,8 +143,7 @@ class Retriever:
         for point, score in self._index.similarities(words).items():
             key = f"{self._seed}\n{point}\n{query}".encode("utf-8", "backslashreplace")
             share = int.from_bytes(hashlib.sha256(key).digest()[:8]) / 2**63 - 1
-            moved = score + self._noise * share
-            scores[point] = round(min(1.0, max(0.0, moved)) if self._noise else score, 4)
+            scores[point] = round(min(1.0, max(0.0, score + self._noise * share)), 4)
         ranked = sorted(scores, key=lambda point: (-scores[point], point))[:top_k]
         return tuple(
             Found(self._passages[point], scores[point])
@@ -174,30 +165,24 @@ LINES_PER_PASSAGE = 100
 Mode = Literal["rag", "llm_only"]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A response, and the passages it was composed from, best first."""
 
     response: str
     found: tuple[Found, ...]
 
 
-class Service:
+class Service(Retriever):
     """A RAG system without state: the same call always gives the same answer."""
 
-    def __init__(self, passages: Sequence[Passage], retriever: Retriever) -> None:
-        self._retriever = retriever
+    @cached_property
+    def _lines(self) -> Index:
         lines = (
             (passage.id * LINES_PER_PASSAGE + place, passage.title, line.text)
-            for passage in passages
+            for passage in self._passages.values()
             for place, line in enumerate(passage.lines)
         )
-        self._lines = Index(lines, title_weight=0.5)
-
-    def search(
-        self, query: str, *, top_k: int = 5, score_threshold: float = 0.0
-    ) -> tuple[Found, ...]:
-        return self._retriever.search(query, top_k=top_k, score_threshold=score_threshold)
+        return Index(lines, title_weight=0.5)
 
     def chat(
         self, query: str, *, mode: Mode = "rag", top_k: int = 5, score_threshold: float = 0.0
@@ -228,14 +213,11 @@ class Service:
 
 def make_service(retriever: str = "good", *, noise: float = 0.0, seed: int = 0) -> Service:
     """Return the service over the demo's corpus, with a `good` or a `worse` retriever."""
-    variants = {variant.value: variant for variant in Variant}
-    if retriever not in variants:
-        raise UnknownNameError("retriever", retriever, variants)
+    if retriever not in list(Variant):
+        raise UnknownNameError("retriever", retriever, map(str, Variant))
     if not 0 <= noise <= 1:
         raise UsageError(f"noise is {noise}; it must be between 0 and 1")
-    passages = corpus()
-    found_by = Retriever(passages, variant=variants[retriever], noise=noise, seed=seed)
-    return Service(passages, found_by)
+    return Service(corpus(), variant=Variant(retriever), noise=noise, seed=seed)
 
 
 JSON = "application/json"
@@ -309,8 +291,8 @@ async def running(
         except OSError as error:
             seen = f"cannot listen on {host}, port {port}: {error.strerror or error}"
             if error.errno == errno.EADDRINUSE:
-                seen = f"port {port} on {host} is in use; stop the program that uses it, or choose "
-                seen += "another port with --port"
+                fix = "stop the program that uses it, or choose another port with --port"
+                seen = f"port {port} on {host} is in use; {fix}"
             raise UsageError(seen) from error
         bound: int = runner.addresses[0][1]
         yield f"http://{f'[{host}]' if ':' in host else host}:{bound}"
@@ -326,10 +308,8 @@ def serve(
             ready(base_url)
             await asyncio.Event().wait()
 
-    try:
+    with suppress(KeyboardInterrupt):
         asyncio.run(until_stopped())
-    except KeyboardInterrupt:
-        return
 
 
 def _chunk(found: Found) -> dict[str, object]:

@@ -126,12 +126,10 @@ def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
     one space between words and at both ends, and 1 to 3 in Chinese, Japanese and Korean. Case,
     width and punctuation do not matter.
     """
-    grams = _grams(text)
-    found: list[float] = []
-    for other in map(_grams, others):
-        shared = len(grams & other)
-        found.append(shared / math.sqrt(len(grams) * len(other)) if shared else 0.0)
-    return tuple(found)
+    grams, *others_grams = map(_grams, (text, *others))
+    return tuple(
+        len(grams & other) / (math.sqrt(len(grams) * len(other)) or 1.0) for other in others_grams
+    )
 
 
 def _grams(text: str) -> frozenset[int]:

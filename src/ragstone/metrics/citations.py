@@ -3,6 +3,7 @@
 import re
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import ClassVar, NamedTuple
@@ -14,7 +15,6 @@ from ragstone._internal.sentences import find_quote, split_sentences
 from ragstone.metrics.claim_checks import (
     NO_CLAIMS,
     RESPONSE_IN_CONTEXTS,
-    Check,
     CheckMetric,
     JudgedClaims,
     quoted,
@@ -45,13 +45,6 @@ class Cited(NamedTuple):
 
     claims: tuple[int, ...]
     sources: tuple[Source, ...]
-
-
-class Citations(NamedTuple):
-    """The sentences with marks, and the claims that cannot be assigned to a sentence."""
-
-    sentences: tuple[Cited, ...]
-    unplaced: frozenset[int]
 
 
 _MARK = re.compile(
@@ -89,8 +82,8 @@ def find_citations(response: str, contexts: Sequence[Context]) -> tuple[Mark, ..
 
 def cited_sentences(
     response: str, contexts: Sequence[Context], claims: Sequence[JudgedClaim]
-) -> Citations:
-    """Return what each sentence with marks cites, and which of the claims it makes.
+) -> tuple[list[Cited], frozenset[int]]:
+    """Return the sentences with marks, and the claims that cannot be assigned to a sentence.
 
     A mark belongs to the sentence that contains it or that it follows; at the start of a line, to
     that line.
@@ -104,21 +97,21 @@ def cited_sentences(
     plain = "".join([*pieces, response[last:]])
     spans = [(start, end) for _, start, end in split_sentences(plain)]
     if not marks or not spans:
-        return Citations((), frozenset())
-    ends = [end for _, end in spans]
-    claims_of: dict[int, list[int]] = {}
+        return [], frozenset()
+    starts, ends = zip(*spans, strict=True)
+    unplaced: set[int] = set()
+    claims_of: defaultdict[int, list[int]] = defaultdict(list)
     for number, claim in enumerate(claims):
         start, end = claim.span or find_quote(claim.text, plain, spans) or (0, 0)
-        for at in range(bisect_right(ends, start), len(spans)):
-            if spans[at][0] >= end:
-                break
-            claims_of.setdefault(at, []).append(number)
-    sources: dict[int, dict[Source, None]] = {}
+        places = range(bisect_right(ends, start), bisect_left(starts, end))
+        for at in places:
+            claims_of[at].append(number)
+        unplaced |= set() if places else {number}
+    sources: defaultdict[int, dict[Source, None]] = defaultdict(dict)
     for at, mark in zip(_sentences_of(marks, spans, plain), marks, strict=True):
-        sources.setdefault(at, {}).update(dict.fromkeys(mark.sources))
-    sentences = [Cited(tuple(claims_of.get(at, ())), tuple(sources[at])) for at in sorted(sources)]
-    placed = {number for numbers in claims_of.values() for number in numbers}
-    return Citations(tuple(sentences), frozenset(range(len(claims))) - placed)
+        sources[at] |= dict.fromkeys(mark.sources)
+    sentences = [Cited(tuple(claims_of[at]), tuple(sources[at])) for at in sorted(sources)]
+    return sentences, frozenset(unplaced)
 
 
 class _Names:
@@ -130,7 +123,7 @@ class _Names:
                 self._ids[context.id] = (*self._ids.get(context.id, ()), number)
         numbers = {part for part in parts if part.isdecimal()}
         named = {part for part in numbers if part in self._ids or len(part) <= 3}
-        self._by_id = named <= self._ids.keys() and any(not self._place(part) for part in named)
+        self._by_id = named <= self._ids.keys() and not all(map(self._place, named))
 
     def sources(self, text: str) -> tuple[Source, ...]:
         whole = text.strip()
@@ -185,25 +178,20 @@ def _code(text: str) -> Iterator[Span]:
     An unclosed run of three or more extends to the end; shorter runs end at a blank line.
     """
     runs = list(_TICKS.finditer(text))
-    after: list[int | None] = []
-    latest: dict[int, int] = {}
-    for number in range(len(runs) - 1, -1, -1):
-        length = len(runs[number][0])
-        after.append(latest.get(length))
-        latest[length] = number
-    after.reverse()
+    following: dict[int, re.Match[str]] = {}  # number of a run -> the next of its length
+    latest: dict[str, re.Match[str]] = {}
+    for number, run in reversed([*enumerate(runs)]):
+        if run[0] in latest:
+            following[number] = latest[run[0]]
+        latest[run[0]] = run
     past = 0
     for number, run in enumerate(runs):
-        if number < past:
+        close, fence = following.get(number), len(run[0]) >= 3
+        if run.start() < past or not (close or fence):
             continue
-        close, fence = after[number], len(run[0]) >= 3
-        if close is None:
-            if fence:
-                yield run.start(), len(text)
-                return
-        elif fence or text.find("\n\n", run.end(), runs[close].start()) < 0:
-            yield run.start(), runs[close].end()
-            past = close + 1
+        if not close or fence or text.find("\n\n", run.end(), close.start()) < 0:
+            past = close.end() if close else len(text)
+            yield run.start(), past
 
 
 def _sentences_of(marks: Sequence[Mark], spans: Sequence[Span], plain: str) -> Iterator[int]:
@@ -229,8 +217,7 @@ class CitationMetric(CheckMetric):
     out and counted in the detail.
     """
 
-    checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS,)
-    calls: ClassVar[int] = 2
+    checks = (RESPONSE_IN_CONTEXTS,)
 
     @abstractmethod
     def count_citations(
@@ -242,7 +229,7 @@ class CitationMetric(CheckMetric):
         (claims,) = judged
         if not claims:
             return Score.undefined(NO_CLAIMS)
-        found = cited_sentences(sample.response or "", sample.contexts or (), claims)
+        found, unplaced = cited_sentences(sample.response or "", sample.contexts or (), claims)
         supporting: dict[int, frozenset[int]] = {}
         without_quote = 0
         for number, claim in enumerate(claims):
@@ -250,15 +237,15 @@ class CitationMetric(CheckMetric):
             contexts = quoted(claim, sample) if supported else frozenset[int]()
             if supported and not contexts:
                 without_quote += 1
-            elif number not in found.unplaced:
+            elif number not in unplaced:
                 supporting[number] = contexts
-        left_out = {"supported_without_quote": without_quote, "unplaced": len(found.unplaced)}
+        left_out = {"supported_without_quote": without_quote, "unplaced": len(unplaced)}
         if not supporting:
             counts = ", ".join(f"{name.replace('_', ' ')}: {n}" for name, n in left_out.items())
             return Score.undefined(f"the claims' correct sources are unknown ({counts})")
         sentences = [
-            each._replace(claims=tuple(claim for claim in each.claims if claim in supporting))
-            for each in found.sentences
+            Cited(tuple(filter(supporting.__contains__, claims)), sources)
+            for claims, sources in found
         ]
         score = self.count_citations(sentences, supporting)
         counts = {name: number for name, number in left_out.items() if number}

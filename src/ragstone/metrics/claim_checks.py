@@ -7,7 +7,6 @@ import asyncio
 import math
 from abc import abstractmethod
 from collections.abc import Awaitable, Iterable, Sequence
-from dataclasses import dataclass as value_dataclass
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, NamedTuple, TypeVar
@@ -27,8 +26,7 @@ from ragstone.types.sample import Sample
 from ragstone.types.score import ALL_SUPPORTED, MEAN_SUPPORT, Detail, MetricInfo, Score, State
 
 
-@value_dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """The claims of the response or the reference, compared with another text of the sample.
 
     The reference is the expected answer with the row's `reference_claims`. If the row lists claims,
@@ -80,6 +78,8 @@ REFERENCE_IN_CONTEXTS = Check("reference", "contexts")
 REFERENCE_IN_RESPONSE = Check("reference", "response")
 
 T = TypeVar("T")
+JudgedClaims = tuple[JudgedClaim, ...]
+"""The claims of one check, in the order of the text: all checks of a text have the same."""
 
 
 class ClaimInputs(NamedTuple):
@@ -94,7 +94,7 @@ class ClaimInputs(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    claims: tuple[JudgedClaim, ...]
+    claims: JudgedClaims
     note: str | None = None
     truths: tuple[str, ...] = ()
 
@@ -114,6 +114,7 @@ class ClaimVerifier(Metric):
     """
 
     asks: ClassVar[tuple[str, ...]] = (ExtractClaims.kind, VerifyClaims.kind)
+    checks: ClassVar[tuple[Check, ...]]
 
     verify: Literal["batch", "each", "truths"] = "batch"
     claim_source: Literal["llm", "sentences", "hybrid"] = "llm"
@@ -123,14 +124,17 @@ class ClaimVerifier(Metric):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        mine = vars(cls)
-        checks: Sequence[Check] = mine.get("checks", (mine["check"],) if "check" in mine else ())
-        if checks and "needs" not in mine:
-            cls.needs = tuple(dict.fromkeys(need for check in checks for need in check.needs))
+        if "check" in vars(cls):
+            cls.checks = (vars(cls)["check"],)
+        if "checks" in vars(cls):
+            needs = (need for check in cls.checks for need in check.needs)
+            calls = len({check.of for check in cls.checks}) + len(cls.checks)
+            cls.needs = vars(cls).get("needs", tuple(dict.fromkeys(needs)))
+            cls.calls = vars(cls).get("calls", calls)
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
-        return ()
+        return self.checks
 
     @cached_property
     def question_settings(self) -> tuple[object, ...]:
@@ -142,10 +146,8 @@ class ClaimVerifier(Metric):
 
     async def judge_claims(self, check: Check, sample: Sample, ask: Ask) -> CheckResult:
         prepared = await self.prepare(check, sample, ask)
-        verdicts = await self.verify_claims(prepared, ask) if prepared.claims else ()
-        pairs = zip(prepared.claims, verdicts, strict=True)
-        judged = (JudgedClaim.of(*pair, check.against) for pair in pairs)
-        return CheckResult(tuple(judged), prepared.note, prepared.truths)
+        judged = await self.verify_claims(prepared, ask) if prepared.claims else ()
+        return CheckResult(judged, prepared.note, prepared.truths)
 
     async def prepare(self, check: Check, sample: Sample, ask: Ask) -> ClaimInputs:
         """If a question fails, all others are awaited first, so they are in the transcript."""
@@ -186,32 +188,35 @@ class ClaimVerifier(Metric):
             note = f"the claims are sentences, because none were extracted: {error.cause}"
             return await ask(by_sentence), note
 
-    async def verify_claims(self, prepared: ClaimInputs, ask: Ask) -> tuple[Verdict, ...]:
-        if not any(base.strip() for base in prepared.bases):
-            reason = f"no facts were found in the {prepared.check.against}"
-            if not prepared.bases:
-                reason = prepared.check.no_sources_reason
-            return (Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason),) * len(prepared.claims)
-        verdicts = await ask(
-            VerifyClaims(
-                claims=tuple(claim.text for claim in prepared.claims),
-                contexts=prepared.bases,
-                partial=self.allow_partial,
-                batch_size=1 if self.verify == "each" else self.batch_size,
+    async def verify_claims(self, prepared: ClaimInputs, ask: Ask) -> JudgedClaims:
+        check, claims, sources, bases, *_ = prepared
+        if any(map(str.strip, bases)):
+            verdicts = await ask(
+                VerifyClaims(
+                    claims=tuple(claim.text for claim in claims),
+                    contexts=bases,
+                    partial=self.allow_partial,
+                    batch_size=1 if self.verify == "each" else self.batch_size,
+                )
             )
-        )
-        if self.verify != "truths":
-            return verdicts
-        finders = [QuoteFinder(source) for source in prepared.sources]
-        located: list[Verdict] = []
-        for verdict in verdicts:
-            evidence: list[Evidence] = []
-            for item in verdict.evidence:
-                start, end = finders[item.context].find(item.quote) or (None, None)
-                update = {"start": start, "end": end, "verified": start is not None}
-                evidence.append(item.model_copy(update=update))
-            located.append(verdict.model_copy(update={"evidence": tuple(evidence)}))
-        return tuple(located)
+        else:
+            none = f"no facts were found in the {check.against}"
+            reason = none if bases else check.no_sources_reason
+            verdicts = (Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason),) * len(claims)
+        if self.verify == "truths":  # the evidence quotes facts: find them in the sources
+            finders = [QuoteFinder(source) for source in sources]
+            verdicts = tuple(_with_places(verdict, finders) for verdict in verdicts)
+        pairs = zip(claims, verdicts, strict=True)
+        return tuple(JudgedClaim.of(*pair, check.against) for pair in pairs)
+
+
+def _with_places(verdict: Verdict, finders: Sequence[QuoteFinder]) -> Verdict:
+    evidence: list[Evidence] = []
+    for item in verdict.evidence:
+        start, end = finders[item.context].find(item.quote) or (None, None)
+        update = {"start": start, "end": end, "verified": start is not None}
+        evidence.append(item.model_copy(update=update))
+    return verdict.model_copy(update={"evidence": tuple(evidence)})
 
 
 async def capture_error(answer: Awaitable[T]) -> T | JudgeError:
@@ -231,9 +236,6 @@ async def gather_answers(answers: Iterable[Awaitable[T]]) -> list[T]:
     return found
 
 
-JudgedClaims = tuple[JudgedClaim, ...]
-"""The claims of one check, in the order of the text: all checks of a text have the same."""
-
 NO_CLAIMS = "the response makes no claims"
 NO_REFERENCE_CLAIMS = (
     "the reference makes no claims; write sentences, or list short answers in reference_claims"
@@ -249,11 +251,6 @@ class CheckMetric(ClaimVerifier):
     """
 
     must_define: ClassVar[tuple[str, ...]] = ("checks",)
-    checks: ClassVar[tuple[Check, ...]]
-
-    @property
-    def active_checks(self) -> tuple[Check, ...]:
-        return self.checks
 
     @abstractmethod
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
@@ -293,26 +290,100 @@ NO_CONFIDENCE = (
 )
 
 
-@value_dataclass(frozen=True)
-class PolicyScorer:
-    """Scores one metric by one policy; if lower is better, the value is 1 minus the policy's.
+@dataclass(frozen=True)
+class ClaimMetric(ClaimVerifier):
+    """A metric that scores the claims of one check by a policy.
 
-    `label` is the metric's name in reasons; `threshold` overrides the policy's own.
+    Subclasses define the check. Questions never depend on the policy, so all policies share them.
+
+    Attributes:
+        policy: how verdicts and failures become a score.
+        threshold: what a score must reach to pass; None is the policy's own.
+        include_reason: ask the judge for a summary of the verdicts (detail `explanation`).
     """
 
-    policy: Policy
-    label: str
-    threshold: float | None = None
-    higher_is_better: bool = True
-    against: Texts = "contexts"
+    must_define: ClassVar[tuple[str, ...]] = ("check",)
+    check: ClassVar[Check]
+
+    policy: PolicyName = STRICT.name
+    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    include_reason: bool = False
+
+    def __post_init__(self) -> None:
+        low, high = self.range
+        if self.threshold is not None and not low <= self.threshold <= high:
+            raise UsageError(
+                f"threshold={self.threshold:g} is not between {low:g} and {high:g}; "
+                "write 80 percent as 0.8"
+            )
+
+    @cached_property
+    def rules(self) -> Policy:
+        return get_policy(self.policy)
 
     @property
     def range(self) -> tuple[float, float]:
-        ends = self._oriented(self.policy.low), self._oriented(1.0)
+        ends = self._oriented(self.rules.low), self._oriented(1.0)
         return min(ends), max(ends)
 
     def _oriented(self, number: float) -> float:
         return number if self.higher_is_better else 1 - number
+
+    @property
+    def described(self) -> MetricInfo:
+        return super().described.model_copy(update={"policy": self.policy})
+
+    @property
+    def question_kinds(self) -> tuple[str, ...]:
+        return (*super().question_kinds, *((Explain.kind,) if self.include_reason else ()))
+
+    async def score(self, sample: Sample, ask: Ask) -> Score:
+        check = self.check
+        if check.given_claims(sample) is None and not check.text(sample):
+            if check.of == "reference":  # policies are about responses
+                return Score.undefined("the reference is empty")
+            return self.score_outcome(self.rules.empty_response, "the response is empty")
+        if obstacle := check.obstacle(sample):
+            return Score.undefined(obstacle)
+        try:
+            prepared = await self.prepare(check, sample, ask)
+        except JudgeError as error:
+            return self.score_failure(error.cause, str(error))
+        judging = self
+        if not prepared.sources and self.rules.probable:  # nothing to judge, so no confidences
+            judging = replace(self, policy=STRICT.name)
+        score = await judging._judged(prepared, ask)
+        note = {} if prepared.note is None else {"note": prepared.note}
+        update = {"truths": prepared.truths, "detail": {**score.detail, **note}}
+        return score.model_copy(update=update) if note or prepared.truths else score
+
+    async def _judged(self, prepared: ClaimInputs, ask: Ask) -> Score:
+        check, claims, sources, *_ = prepared
+        if not claims and check.of == "reference":
+            return Score.undefined(NO_REFERENCE_CLAIMS)
+        if not claims:
+            return self.score_outcome(self.rules.no_claims, NO_CLAIMS)
+        if not sources and check.against == "contexts" and self.rules.no_contexts:
+            return self.score_outcome(self.rules.no_contexts, check.no_sources_reason)
+        try:
+            judged = await self.verify_claims(prepared, ask)
+        except JudgeFailureError as error:
+            return self.score_partial(error.failure, claims)
+        except JudgeError as error:
+            return self.score_failure(error.cause, str(error))
+        score = self.score_verdicts(judged)
+        if not (self.include_reason and sources):  # without sources, nothing was judged
+            return score
+        question = Explain(
+            claims=tuple(claim.text for claim in judged),
+            labels=tuple(claim.label for claim in judged),
+            reasons=tuple(claim.reason or "" for claim in judged),
+        )
+        try:
+            explanation = await ask(question)
+        except JudgeError as error:
+            explanation = f"none: {error}"
+        return score.model_copy(update={"detail": {**score.detail, "explanation": explanation}})
 
     def score_verdicts(
         self, judged: Sequence[JudgedClaim], *, flag: str | None = None, due: int | None = None
@@ -328,12 +399,12 @@ class PolicyScorer:
         if unfound := quotes.count(False):
             detail = {**detail, "quotes_not_found": unfound}
         support = [claim.support for claim in judged if claim.support is not None]
-        number = self.policy.number(labels, due=due)
+        number = self.rules.number(labels, due=due)
         if len(support) == len(judged):
             mean, product = math.fsum(support) / len(support), math.prod(support)
             detail = {**detail, MEAN_SUPPORT: round(mean, 4), ALL_SUPPORTED: round(product, 4)}
-            number = mean if self.policy.probable else number
-        elif self.policy.probable:
+            number = mean if self.rules.probable else number
+        elif self.rules.probable:
             return Score.undefined(NO_CONFIDENCE)
         return self._scored(number, detail, tuple(judged), flag)
 
@@ -350,13 +421,13 @@ class PolicyScorer:
         return Score.undefined(reason)
 
     def score_failure(self, cause: Cause, reason: str) -> Score:
-        return self.score_outcome(self.policy.without_reply(cause), reason, cause)
+        return self.score_outcome(self.rules.without_reply(cause), reason, cause)
 
     def score_partial(self, failure: Failure, claims: Sequence[Claim]) -> Score:
         """Score a reply without exactly one readable verdict per claim."""
         returned, due, reason = failure.returned, len(claims), failure.message
         if failure.cause is Cause.COUNT_MISMATCH:
-            rule = self.policy.on_count_mismatch
+            rule = self.rules.on_count_mismatch
             if rule is None:
                 return Score.failed(failure.cause, reason)
             returned = returned[:due] if rule.ignore_extra else returned
@@ -364,36 +435,36 @@ class PolicyScorer:
                 return self.score_outcome(rule.if_no_verdicts, reason, failure.cause)
         elif failure.cause is not Cause.MALFORMED or len(returned) != due:
             return self.score_failure(failure.cause, reason)
-        elif self.policy.on_unreadable_label is None:
+        elif self.rules.on_unreadable_label is None:
             return Score.failed(failure.cause, reason)
         judged: list[JudgedClaim] = []
         for place, item in enumerate(returned, 1):
             verdict = item.verdict
             if verdict is None:
-                if self.policy.on_unreadable_label is None:
+                if self.rules.on_unreadable_label is None:
                     return Score.failed(Cause.MALFORMED, reason)
                 why = f"the label {item.written!r} cannot be read"
-                verdict = Verdict(label=self.policy.on_unreadable_label, reason=why)
+                verdict = Verdict(label=self.rules.on_unreadable_label, reason=why)
             number = item.number or place
             claim = Claim(text=f"(no claim has the number {number})")
             if 1 <= number <= due:
                 claim = claims[number - 1]
-            judged.append(JudgedClaim.of(claim, verdict, self.against))
+            judged.append(JudgedClaim.of(claim, verdict, self.check.against))
         return self.score_verdicts(judged, flag=reason, due=due)
 
     def _scored(
         self,
         value: float,
         detail: Detail,
-        claims: tuple[JudgedClaim, ...],
+        claims: JudgedClaims,
         flag: str | None,
         note: str | None = None,
         *,
         veto: bool = False,
     ) -> Score:
         value, threshold = self._oriented(value), self.threshold
-        if threshold is None and self.policy.threshold is not None:
-            threshold = self._oriented(self.policy.threshold)
+        if threshold is None and self.rules.threshold is not None:
+            threshold = self._oriented(self.rules.threshold)
         passing, failing = (">=", "<") if self.higher_is_better else ("<=", ">")
         reached = threshold is not None and reaches(value, threshold, passing)
         parts: list[str] = []
@@ -415,108 +486,3 @@ class PolicyScorer:
             detail=detail,
             claims=claims,
         )
-
-
-@dataclass(frozen=True)
-class ClaimMetric(ClaimVerifier):
-    """A metric that scores the claims of one check by a policy.
-
-    Subclasses define the check. Questions never depend on the policy, so all policies share them.
-
-    Attributes:
-        policy: how verdicts and failures become a score.
-        threshold: what a score must reach to pass; None is the policy's own.
-        include_reason: ask the judge for a summary of the verdicts (detail `explanation`).
-    """
-
-    must_define: ClassVar[tuple[str, ...]] = ("check",)
-    calls: ClassVar[int] = 2
-    check: ClassVar[Check]
-
-    policy: PolicyName = STRICT.name
-    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    include_reason: bool = False
-
-    def __post_init__(self) -> None:
-        low, high = self.range
-        if self.threshold is not None and not low <= self.threshold <= high:
-            raise UsageError(
-                f"threshold={self.threshold:g} is not between {low:g} and {high:g}; "
-                "write 80 percent as 0.8"
-            )
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return self._scorer.range
-
-    @property
-    def described(self) -> MetricInfo:
-        return super().described.model_copy(update={"policy": self.policy})
-
-    @property
-    def active_checks(self) -> tuple[Check, ...]:
-        return (self.check,)
-
-    @property
-    def question_kinds(self) -> tuple[str, ...]:
-        return (*super().question_kinds, *((Explain.kind,) if self.include_reason else ()))
-
-    @property
-    def _scorer(self) -> PolicyScorer:
-        return PolicyScorer(
-            get_policy(self.policy),
-            self.label,
-            self.threshold,
-            higher_is_better=self.higher_is_better,
-            against=self.check.against,
-        )
-
-    async def score(self, sample: Sample, ask: Ask) -> Score:
-        scorer, check = self._scorer, self.check
-        if check.given_claims(sample) is None and not check.text(sample):
-            if check.of == "reference":  # policies are about responses
-                return Score.undefined("the reference is empty")
-            return scorer.score_outcome(scorer.policy.empty_response, "the response is empty")
-        if obstacle := check.obstacle(sample):
-            return Score.undefined(obstacle)
-        try:
-            prepared = await self.prepare(check, sample, ask)
-        except JudgeError as error:
-            return scorer.score_failure(error.cause, str(error))
-        score = await self._judged(prepared, scorer, ask)
-        note = {} if prepared.note is None else {"note": prepared.note}
-        update = {"truths": prepared.truths, "detail": {**score.detail, **note}}
-        return score.model_copy(update=update) if note or prepared.truths else score
-
-    async def _judged(self, prepared: ClaimInputs, scorer: PolicyScorer, ask: Ask) -> Score:
-        check, claims, sources, *_ = prepared
-        if not sources and scorer.policy.probable:  # nothing to judge, so no confidences
-            scorer = replace(scorer, policy=STRICT)
-        if not claims and check.of == "reference":
-            return Score.undefined(NO_REFERENCE_CLAIMS)
-        if not claims:
-            return scorer.score_outcome(scorer.policy.no_claims, "the response makes no claims")
-        if not sources and check.against == "contexts" and scorer.policy.no_contexts:
-            return scorer.score_outcome(scorer.policy.no_contexts, check.no_sources_reason)
-        try:
-            verdicts = await self.verify_claims(prepared, ask)
-        except JudgeFailureError as error:
-            return scorer.score_partial(error.failure, claims)
-        except JudgeError as error:
-            return scorer.score_failure(error.cause, str(error))
-        judged = [
-            JudgedClaim.of(*pair, check.against) for pair in zip(claims, verdicts, strict=True)
-        ]
-        score = scorer.score_verdicts(judged)
-        if not (self.include_reason and sources):  # without sources, nothing was judged
-            return score
-        question = Explain(
-            claims=tuple(claim.text for claim in judged),
-            labels=tuple(claim.label for claim in judged),
-            reasons=tuple(claim.reason or "" for claim in judged),
-        )
-        try:
-            explanation = await ask(question)
-        except JudgeError as error:
-            explanation = f"none: {error}"
-        return score.model_copy(update={"detail": {**score.detail, "explanation": explanation}})

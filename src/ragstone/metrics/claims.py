@@ -35,7 +35,7 @@ class Faithfulness(ClaimMetric):
     """
 
     label: ClassVar[str] = "Faithfulness"
-    check: ClassVar[Check] = RESPONSE_IN_CONTEXTS
+    check = RESPONSE_IN_CONTEXTS
 
 
 @register("unsupported_claims")
@@ -50,7 +50,7 @@ class UnsupportedClaims(ClaimMetric):
 
     label: ClassVar[str] = "Unsupported Claims"
     higher_is_better: ClassVar[bool] = False
-    check: ClassVar[Check] = RESPONSE_IN_CONTEXTS
+    check = RESPONSE_IN_CONTEXTS
 
 
 @register("context_recall")
@@ -65,7 +65,7 @@ class ContextRecall(ClaimMetric):
     """
 
     label: ClassVar[str] = "Context Recall"
-    check: ClassVar[Check] = REFERENCE_IN_CONTEXTS
+    check = REFERENCE_IN_CONTEXTS
 
 
 @register("claim_recall")
@@ -80,7 +80,7 @@ class ClaimRecall(ClaimMetric):
     """
 
     label: ClassVar[str] = "Claim Recall"
-    check: ClassVar[Check] = REFERENCE_IN_RESPONSE
+    check = REFERENCE_IN_RESPONSE
 
 
 @register("claim_precision")
@@ -95,7 +95,7 @@ class ClaimPrecision(ClaimMetric):
     """
 
     label: ClassVar[str] = "Claim Precision"
-    check: ClassVar[Check] = RESPONSE_IN_REFERENCE
+    check = RESPONSE_IN_REFERENCE
 
 
 @register("claim_utilization")
@@ -110,8 +110,7 @@ class ClaimUtilization(CheckMetric):
     """
 
     label: ClassVar[str] = "Claim Utilization"
-    checks: ClassVar[tuple[Check, ...]] = (REFERENCE_IN_CONTEXTS, REFERENCE_IN_RESPONSE)
-    calls: ClassVar[int] = 3
+    checks = (REFERENCE_IN_CONTEXTS, REFERENCE_IN_RESPONSE)
 
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
         del sample
@@ -128,8 +127,7 @@ class MissingFromContextsMetric(CheckMetric):
     """The share of the response's claims that no context supports, and that are correct or not."""
 
     higher_is_better: ClassVar[bool] = False
-    checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
-    calls: ClassVar[int] = 3
+    checks = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
     correct: ClassVar[bool]
     counted: ClassVar[str]
 
@@ -187,8 +185,7 @@ class Hallucination(CheckMetric):
 
     label: ClassVar[str] = "Hallucination"
     higher_is_better: ClassVar[bool] = False
-    checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS,)
-    calls: ClassVar[int] = 2
+    checks = (RESPONSE_IN_CONTEXTS,)
 
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
         contexts = sample.contexts or ()
@@ -222,8 +219,7 @@ class NoiseSensitivity(CheckMetric):
 
     label: ClassVar[str] = "Noise Sensitivity"
     higher_is_better: ClassVar[bool] = False
-    checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
-    calls: ClassVar[int] = 3
+    checks = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
 
     contexts: Literal["any", "relevant", "irrelevant"] = "any"
 

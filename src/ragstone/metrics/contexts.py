@@ -1,7 +1,6 @@
 """Metrics of the retrieved contexts, graded by a judge."""
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import ClassVar, Literal
@@ -18,17 +17,13 @@ from ragstone.types.score import Score
 
 @dataclass(frozen=True)
 class GradeMetric(Metric):
-    """Computed from the grades of the ranking or contexts in their order; one call per sample."""
+    """The mean precision of the ranking or contexts, as graded; one call per sample."""
 
     asks: ClassVar[tuple[str, ...]] = (GradeContexts.kind,)
     calls: ClassVar[int] = 1
     must_define: ClassVar[tuple[str, ...]] = ("against",)
     against: ClassVar[Literal["reference", "response"]]
     """The answer: contexts that help to arrive at it are relevant."""
-
-    @abstractmethod
-    def value(self, relevant: Sequence[bool]) -> float:
-        """Return the score of at least one grade, best rank first."""
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         answer: str = getattr(sample, self.against) or ""
@@ -39,17 +34,17 @@ class GradeMetric(Metric):
         if texts and not any(map(str.strip, texts)):
             return Score.undefined("the retrieved documents have no text")
         relevant = [False] * len(texts)
-        with_text = [place for place, text in enumerate(texts) if text.strip()]
-        if with_text:
-            shown = tuple(texts[place] for place in with_text)
-            grades = await ask(
-                GradeContexts(query=sample.query_with_history, answer=answer, contexts=shown)
+        if shown := {place: text for place, text in enumerate(texts) if text.strip()}:
+            question = GradeContexts(
+                query=sample.query_with_history, answer=answer, contexts=tuple(shown.values())
             )
-            for place, grade in zip(with_text, grades, strict=True):
+            for place, grade in zip(shown, await ask(question), strict=True):
                 relevant[place] = grade.relevant
         ranks = ", ".join(str(rank) for rank, good in enumerate(relevant, 1) if good)
         detail = {"contexts": len(texts), "relevant": sum(relevant), "relevant_ranks": ranks}
-        return Score.scored(self.value(relevant), detail={**detail, "graded": graded})
+        every_rank = getattr(self, "weighting", "rank") == "mean"
+        value = precision_by_rank(relevant, every_rank=every_rank)
+        return Score.scored(value, detail={**detail, "graded": graded})
 
 
 def precision_by_rank(relevant: Sequence[bool], *, every_rank: bool = False) -> float:
@@ -76,9 +71,6 @@ class ContextPrecision(GradeMetric):
     against: ClassVar[Literal["reference", "response"]] = "reference"
     weighting: Literal["rank", "mean"] = "rank"
 
-    def value(self, relevant: Sequence[bool]) -> float:
-        return precision_by_rank(relevant, every_rank=self.weighting == "mean")
-
 
 @register("context_utilization")
 class ContextUtilization(GradeMetric):
@@ -94,9 +86,6 @@ class ContextUtilization(GradeMetric):
     label: ClassVar[str] = "Context Utilization"
     needs: ClassVar[tuple[str, ...]] = ("ranking", "response")
     against: ClassVar[Literal["reference", "response"]] = "response"
-
-    def value(self, relevant: Sequence[bool]) -> float:
-        return precision_by_rank(relevant)
 
 
 @register("context_relevance")

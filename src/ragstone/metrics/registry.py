@@ -15,14 +15,8 @@ from typing import TypeVar, cast, dataclass_transform
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
+from ragstone._internal import plugins
 from ragstone._internal.fields import metric_name
-from ragstone._internal.plugins import (
-    FILES,
-    entry_point_error,
-    import_plugin,
-    load_entry_point,
-    package_of,
-)
 from ragstone._internal.text import format_validation_errors
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError
 from ragstone.metrics.base import FAMILIES, NAME, Metric
@@ -114,15 +108,15 @@ def _load_installed() -> None:
         _loaded.add(point)  # before loading: the package may use the registry itself
         before = dict(_metrics)
         try:
-            found = load_entry_point(point)
+            found = plugins.load_entry_point(point)
             if not isinstance(found, ModuleType) and found not in _metrics.values():
                 reason = "it is neither a module nor a class with @register(NAME)"
-                raise entry_point_error(point, reason)
+                raise plugins.entry_point_error(point, reason)
         except UsageError:
             _loaded.discard(point)
             raise
         new = [cls for name, cls in _metrics.items() if before.get(name) is not cls]
-        _packages.update(dict.fromkeys(new, package_of(point)))
+        _packages.update(dict.fromkeys(new, plugins.package_of(point)))
 
 
 def load_plugin(name: str) -> None:
@@ -133,8 +127,8 @@ def load_plugin(name: str) -> None:
         InputError: a file of rubrics is invalid; lists all problems.
     """
     _load_installed()  # first, so that `replace=True` works for installed metrics
-    if not name.lower().endswith(FILES[1:]):
-        import_plugin(name)
+    if not name.lower().endswith(plugins.FILES[1:]):
+        plugins.import_plugin(name)
         return
     from ragstone.metrics.rubric import rubric_metric, rubrics_in
 

@@ -12,7 +12,6 @@ from ragstone.metrics.claim_checks import (
     NO_REFERENCE_CLAIMS,
     REFERENCE_IN_RESPONSE,
     RESPONSE_IN_REFERENCE,
-    Check,
     CheckMetric,
     JudgedClaims,
     supported,
@@ -44,8 +43,7 @@ class AnswerCorrectness(CheckMetric):
     """
 
     label: ClassVar[str] = "Answer Correctness"
-    checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_REFERENCE, REFERENCE_IN_RESPONSE)
-    calls: ClassVar[int] = 4
+    checks = (RESPONSE_IN_REFERENCE, REFERENCE_IN_RESPONSE)
 
     semantic: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
@@ -60,14 +58,12 @@ class AnswerCorrectness(CheckMetric):
             return Score.undefined(NO_REFERENCE_CLAIMS)
         note = {} if response else {"note": NO_CLAIMS}
         if len(judged[1]) == 1 and len(judged[1][0].text.split()) <= SHORT and reference[0]:
+            quotes = [(it.start, it.end or 0) for it in judged[1][0].evidence if it.verified]
             for number, claim in enumerate(judged[0]):
-                if response[number] or claim.label is Label.CONTRADICTED or not claim.span:
-                    continue
-                start, end = claim.span
-                for quote in judged[1][0].evidence:
-                    if quote.verified and quote.start is not None and quote.end:
-                        response[number] |= start < quote.end and quote.start < end
-                if response[number]:
+                start, end = claim.span or (0, 0)
+                contains = any(at is not None and start < to and at < end for at, to in quotes)
+                if contains and not response[number] and claim.label is not Label.CONTRADICTED:
+                    response[number] = True
                     note = {"note": "claims that contain the short reference count as correct"}
         tp, fp, fn = sum(response), response.count(False), reference.count(False)
         precision, recall = tp / len(response) if response else 0.0, 1 - fn / len(reference)
@@ -106,9 +102,9 @@ class AnswerSimilarity(Metric):
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         response, reference = sample.response or "", sample.reference or ""
-        for name, text in (("response", response), ("reference", reference)):
-            if not text.strip():
-                return Score.undefined(f"the {name} is empty")
+        if not response.strip() or not reference.strip():
+            blank = "reference" if response.strip() else "response"
+            return Score.undefined(f"the {blank} is empty")
         (cosine,) = await ask(TextSimilarity(text=response, others=(reference,)))
         return Score.scored(max(0.0, cosine))
 
@@ -142,16 +138,14 @@ class Abstention(Metric):
             answerable = True
         detail: Detail = {"abstained": abstained, "answerable": answerable}
         if answerable is None:
-            why = (
-                "it is unknown whether the query can be answered: the row has neither relevance "
-                "nor a reference"
-            )
+            missing = "the row has neither relevance nor a reference"
+            why = f"it is unknown whether the query can be answered: {missing}"
             return Score(state=State.UNDEFINED, reason=why, detail=detail)
         return Score.scored(abstained != answerable, detail=detail)
 
     def summarize(self, scores: Sequence[Score]) -> Detail:
-        known = [score.detail for score in scores if score.detail.get("abstained") is not None]
-        cases = [(detail["abstained"], detail["answerable"]) for detail in known]
+        details = [score.detail for score in scores if score.detail.get("abstained") is not None]
+        cases = [(detail["abstained"], detail["answerable"]) for detail in details]
         abstained = sum(bool(case[0]) for case in cases)
         return {
             "Abstained": abstained,

@@ -3,12 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, cast
 
 from pydantic import BeforeValidator, ValidationError, field_validator
-from pydantic.dataclasses import dataclass as rubric_metric_dataclass
+from pydantic.dataclasses import dataclass
 from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -95,13 +94,12 @@ def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
     content: object = {} if root is None else page.value(root, ())
     items: list[tuple[_Place, object]] = [((), content)]
     if isinstance(content, dict) and LIST in content:
-        several = cast("dict[str, object]", content)
-        rubrics = several[LIST]
-        items = []
-        if len(several) > 1 or not isinstance(rubrics, list) or not rubrics:
+        rubrics = cast("dict[str, object]", content)[LIST]
+        is_list = len(cast("dict[str, object]", content)) == 1 and isinstance(rubrics, list)
+        several = cast("list[object]", rubrics) if is_list else []
+        items = [((LIST, number), item) for number, item in enumerate(several)]
+        if not items:
             page.problem((LIST,), f"{LIST}: expected a list of rubrics and no other keys")
-        else:
-            items += [((LIST, n), item) for n, item in enumerate(cast("list[object]", rubrics))]
     found: dict[str, NamedRubric] = {}
     for place, item in items:
         try:
@@ -133,11 +131,11 @@ def _describe_fault(fault: ErrorDetails, place: _Place) -> str:
     return f"{key}: {describe_fault(fault)}, got {fault['input']!r:.80}"
 
 
-@dataclass(frozen=True)
 class _Page:
-    problems: list[Problem] = field(default_factory=list[Problem])
-    _rows: dict[_Place, int] = field(default_factory=dict[_Place, int])
-    _seen: set[int] = field(default_factory=set[int])
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self._rows: dict[_Place, int] = {}
+        self._seen = set[int]()
 
     def problem(self, place: _Place, seen: str) -> None:
         inner = next((place[:n] for n in range(len(place), 0, -1) if place[:n] in self._rows), ())
@@ -166,7 +164,7 @@ class _Page:
         return named
 
 
-@rubric_metric_dataclass(frozen=True)
+@dataclass(frozen=True)
 class RubricMetric(Metric):
     """The level that a judge assigns to a response by a rubric; one call per sample.
 
@@ -188,19 +186,20 @@ class RubricMetric(Metric):
     async def score(self, sample: Sample, ask: Ask) -> Score:
         reads, levels, response = self.rubric.reads, self.rubric.levels, sample.response or ""
         reference = sample.reference if "reference" in reads else None
-        contexts = tuple(context.text for context in sample.contexts or ())
+        texts = tuple(context.text for context in sample.contexts or ())
+        contexts = texts if "contexts" in reads else None
         if not response.strip():
             return Score.undefined("the response is blank")
         if reference is not None and not reference.strip():
             return Score.undefined("the reference is blank")
-        if "contexts" in reads and contexts and not any(text.strip() for text in contexts):
+        if contexts and not any(map(str.strip, contexts)):
             return Score.undefined("the contexts have no text")
         question = RateResponse(
             criteria=self.rubric.criteria.strip(),
             levels=tuple((level, levels[level].strip()) for level in sorted(levels)),
             query=sample.query_with_history,
             response=response,
-            contexts=contexts if "contexts" in reads else None,
+            contexts=contexts,
             reference=reference,
         )
         rating = await ask(question)
@@ -214,5 +213,5 @@ class RubricMetric(Metric):
 
 def rubric_metric(rubric: NamedRubric, file: Path) -> type[RubricMetric]:
     attributes = {"__doc__": rubric.definition, "__module__": str(file), "rubric": rubric}
-    label = {} if rubric.label is None else {"label": rubric.label}
-    return type(rubric.name, (RubricMetric,), {**attributes, **label})
+    attributes |= {"label": rubric.label} if rubric.label else {}
+    return type(rubric.name, (RubricMetric,), attributes)

@@ -1,11 +1,12 @@
 """The RAG system under test, which is called once per row for all metrics."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from ragstone._internal.concurrency import AsyncResource
+from ragstone.types.config import Plan
 from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
@@ -14,10 +15,13 @@ FIELDS = ("response", "contexts", "ranking")
 """The Sample fields that a target can return."""
 
 
-def settings_used(names: Collection[str]) -> frozenset[str]:
-    """Return the settings of a plan that these variables of a call contain."""
-    similarity = {"min_similarity"} if {"min_similarity", "threshold"} & set(names) else set[str]()
-    return frozenset(similarity | ({"k"} & set(names)))
+SETTINGS = {"k": "k", "min_similarity": "min_similarity", "threshold": "min_similarity"}
+"""Variable of a call -> the setting of the plan that is its value."""
+
+
+def settings_of(plan: Plan, k: int) -> dict[str, int | float]:
+    """Return the values of these variables."""
+    return {name: k if name == "k" else plan.min_similarity for name in SETTINGS}
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,13 @@ from typing import Any, Protocol, cast
 from uuid import UUID
 
 from ragstone._internal.concurrency import in_thread
-from ragstone._internal.http import Connection
 from ragstone._internal.plugins import import_plugin, is_from_code
-from ragstone._internal.rate_limit import Limits, RateLimiter
+from ragstone._internal.rate_limit import RateLimiter
 from ragstone._internal.secrets import remember
 from ragstone._internal.text import message_of, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError
-from ragstone.targets.base import FIELDS, Answer, Target, settings_used
-from ragstone.targets.http import HttpTarget, parse_field
+from ragstone.targets.base import FIELDS, SETTINGS, Answer, Target, settings_of
+from ragstone.targets.http import HttpTarget, malformed, parse_field
 from ragstone.targets.spec import ApiDescription, fill_variables
 from ragstone.types.config import DEFAULT_API, Plan
 from ragstone.types.reply import Failure
@@ -106,27 +105,19 @@ def answer_fields(result: object) -> dict[str, object]:
         given = {"answer": content}
     elif isinstance(result, Mapping):
         given = cast("Mapping[object, object]", result)
-    elif _are_documents(result):
-        given = {"context": result}
+    elif isinstance(result, list) and all(map(_is_document, cast("list[object]", result))):
+        given = {"context": cast("object", result)}
     else:
-        seen = f"returned {type(result).__name__}, not text or a mapping"
-        raise CallError(Cause.MALFORMED, seen)
+        kind = type(cast("object", result)).__name__
+        raise malformed(f"returned {kind}, not text or a mapping")
     if unknown := ", ".join(repr(name) for name in given if name not in {*FIELD_OF, *INPUTS}):
-        seen = f"returned {unknown}; it may return {', '.join(FIELDS)}"
-        raise CallError(Cause.MALFORMED, seen)
+        raise malformed(f"returned {unknown}; it may return {', '.join(FIELDS)}")
     names: dict[str, str] = {}
     for name, field in FIELD_OF.items():
-        if given.get(name) is None:
-            continue
-        if field in names:
-            seen = f"returned both {names[field]!r} and {name!r}; return only one {field}"
-            raise CallError(Cause.MALFORMED, seen)
-        names[field] = name
+        if given.get(name) is not None and names.setdefault(field, name) != name:
+            both = f"returned both {names[field]!r} and {name!r}"
+            raise malformed(f"{both}; return only one {field}")
     return {field: parse_field(field, _plain(given[name])) for field, name in names.items()}
-
-
-def _are_documents(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_document, cast("list[object]", value)))
 
 
 def _is_document(item: object) -> bool:
@@ -187,23 +178,14 @@ class FunctionTarget(Target):
 
     gives = frozenset(FIELDS)
 
-    def __init__(
-        self,
-        name: str,
-        function: Function,
-        *,
-        k: int,
-        min_similarity: float,
-        timeout: float,
-        delay: float = 0.0,
-    ) -> None:
+    def __init__(self, name: str, function: Function, plan: Plan, *, k: int) -> None:
         self.name = name
-        given = {"k": k, "min_similarity": min_similarity, "threshold": min_similarity}
-        self._call, names = _caller(name, function, given)
-        self.uses = settings_used(names) | {"delay", "timeout"}
+        self._call, names = _caller(name, function, settings_of(plan, k))
+        sent = {used for name, used in SETTINGS.items() if name in names}
+        self.uses = frozenset(sent | {"delay", "timeout"})
         self.has_history = not {"messages", "sample"}.isdisjoint(names)
-        self._timeout = timeout
-        self._limiter = RateLimiter(delay)
+        self._timeout = plan.timeout
+        self._limiter = RateLimiter(plan.delay)
 
     async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
         await self._limiter.turn()
@@ -268,20 +250,20 @@ def _caller(
     try:
         signature = inspect.signature(called)
     except (TypeError, ValueError):  # a builtin without a signature
-        signature = None
+        query = inspect.Parameter("query", inspect.Parameter.POSITIONAL_ONLY)
+        signature = inspect.Signature([query])
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    found = signature.parameters.items() if signature else ()
-    names = tuple(name for name, part in found if name in GIVEN and part.kind in kinds)
+    parts = signature.parameters.values()
+    names = [part.name for part in parts if part.name in GIVEN and part.kind in kinds]
     # the first argument is the query, whatever it is called, if no named parameter has it
     first = not {"query", "messages", "sample"}.intersection(names)
-    if signature:
-        try:
-            signature.bind(*[""] * first, **dict.fromkeys(names))
-        except TypeError as error:
-            raise TargetError(
-                f"{name} cannot be called: {error}; its parameters may be {', '.join(GIVEN)}, "
-                "or one for the query"
-            ) from error
+    try:
+        signature.bind(*[""] * first, **dict.fromkeys(names))
+    except TypeError as error:
+        raise TargetError(
+            f"{name} cannot be called: {error}; its parameters may be {', '.join(GIVEN)}, "
+            "or one for the query"
+        ) from error
 
     async def call(sample: Sample) -> object:
         known = {**given, "query": sample.query, "messages": sample.messages, "sample": sample}
@@ -306,45 +288,22 @@ def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
     remember(name)
     if not isinstance(name, str):
         called = getattr(name, "__qualname__", type(name).__qualname__)
-        return _function(called, name, plan, k)
+        return FunctionTarget(called, name, plan, k=k)
     if name.lower().startswith(("http://", "https://")):
         if not re.match(r"https?://[^\s/?#]", fill_variables(name), re.IGNORECASE):
             raise TargetError(
                 f"{quoted(name, 80)!r} has no host; write, for example, {DEFAULT_API}"
             )
-        return _http(public_url(name), ApiDescription.standard(name), plan, k)
+        return HttpTarget(public_url(name), ApiDescription.standard(name), plan, k=k)
     if name.lower().endswith(FILES):
-        return _http(name, ApiDescription.read(Path(name)), plan, k)
+        return HttpTarget(name, ApiDescription.read(Path(name)), plan, k=k)
     shown = public_url(name)
     if _HOST.fullmatch(name):
         raise TargetError(f"{shown} is not a URL; did you mean http://{shown}?")
     if ":" in name and "://" not in name and "@" not in name:
-        return _function(name, function_named(name), plan, k)
+        return FunctionTarget(name, function_named(name), plan, k=k)
     near = f"; did you mean {shown}:FUNCTION?" if name.endswith(".py") else ""
     raise TargetError(
         f"{shown!r} is not a target; use a URL (http://...), a YAML or JSON file that describes an "
         f"API, or module:function{near}"
-    )
-
-
-def _function(name: str, function: Function, plan: Plan, k: int) -> Target:
-    return FunctionTarget(
-        name,
-        function,
-        k=k,
-        min_similarity=plan.min_similarity,
-        timeout=plan.timeout,
-        delay=plan.delay,
-    )
-
-
-def _http(name: str, description: ApiDescription, plan: Plan, k: int) -> Target:
-    connection = Connection(
-        timeout=plan.timeout,
-        limits=Limits(concurrency=plan.concurrency, retries=plan.retries, delay=plan.delay),
-        verify_tls=description.verify_tls,
-        proxy=fill_variables(description.proxy) if description.proxy else None,
-    )
-    return HttpTarget(
-        name, description, connection=connection, k=k, min_similarity=plan.min_similarity
     )

@@ -21,19 +21,13 @@ from pydantic import ValidationError
 
 from ragstone._internal.concurrency import parse
 from ragstone._internal.http import Client, Connection
+from ragstone._internal.rate_limit import Limits
 from ragstone._internal.secrets import HIDDEN, redact_known
 from ragstone._internal.text import describe_fault, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError, nearest
-from ragstone.targets.base import Answer, Target, settings_used
-from ragstone.targets.spec import (
-    ApiDescription,
-    CallDescription,
-    fields_in,
-    fill,
-    fill_headers,
-    fill_url,
-    fill_variables,
-)
+from ragstone.targets import spec
+from ragstone.targets.base import SETTINGS, Answer, Target, settings_of
+from ragstone.types.config import Plan
 from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Context, Sample
@@ -52,9 +46,14 @@ _NOT_READY = (
 )
 _DONE = "[DONE]"
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_EVENT_END = re.compile(r"(?:\r\n?+|\n){2,}")
 _FAILED = re.compile(
     r"error|response\.(failed|incomplete)|thread\.run\.(failed|incomplete|expired|cancelled)"
 )
+
+
+def malformed(seen: str) -> CallError:
+    return CallError(Cause.MALFORMED, seen)
 
 
 def parse_events(content: bytes) -> list[str]:
@@ -62,28 +61,21 @@ def parse_events(content: bytes) -> list[str]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CallError(Cause.MALFORMED, f"the reply is not UTF-8 text: {error.reason}") from error
+        raise malformed(f"the reply is not UTF-8 text: {error.reason}") from error
     events: list[str] = []
-    data: list[str] = []
-    name = ""
-    for line in [*_LINE_END.split(text), ""]:
-        field, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if field == "data":
-            data.append(value)
-        elif field == "event":
-            name = value
-        elif not line:
-            if _FAILED.fullmatch(name):
-                seen = quoted(" ".join(data))
-                raise CallError(Cause.UNREACHABLE, f"the reply ended with an error: {seen}")
-            if [part.strip() for part in data] == [_DONE]:
-                break
-            if data:
-                events.append("\n".join(data))
-            data, name = [], ""
+    for block in _EVENT_END.split(text):
+        fields = [line.partition(":") for line in _LINE_END.split(block)]
+        data = [value.removeprefix(" ") for field, _, value in fields if field == "data"]
+        names = [value.removeprefix(" ") for field, _, value in fields if field == "event"]
+        if names and _FAILED.fullmatch(names[-1]):
+            seen = quoted(" ".join(data))
+            raise CallError(Cause.UNREACHABLE, f"the reply ended with an error: {seen}")
+        if [part.strip() for part in data] == [_DONE]:
+            break
+        if data:
+            events.append("\n".join(data))
     if not events:
-        raise CallError(Cause.MALFORMED, f"the reply contains no events: {quoted(text)}")
+        raise malformed(f"the reply contains no events: {quoted(text)}")
     return events
 
 
@@ -97,11 +89,11 @@ def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> d
         data: object = json.loads(content, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         seen = _excerpt(content.decode("utf-8", "replace"))
-        raise CallError(Cause.MALFORMED, f"the reply is not valid JSON: {seen}") from error
+        raise malformed(f"the reply is not valid JSON: {seen}") from error
     fields: dict[str, object] = {}
     for field, path in paths.items():
         if (found := _search(field, data, path)) is None:
-            raise CallError(Cause.MALFORMED, _absence(data, path))
+            raise malformed(_absence(data, path))
         fields[field] = parse_field(field, found)
     return fields
 
@@ -109,17 +101,16 @@ def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> d
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs) and (two := [name for name, one in pairs if found[name] != one]):
-        raise CallError(Cause.MALFORMED, f"the reply has two values for {quoted(repr(two[0]))}")
+        raise malformed(f"the reply has two values for {quoted(repr(two[0]))}")
     return found
 
 
 def _absence(data: object, path: str) -> str:
     found: list[str] = []
     for name in re.split(r"\W", path, flags=re.ASCII):
-        inner = cast("dict[str, object]", data) if isinstance(data, dict) else None
-        if inner is None or name not in inner:
+        if not isinstance(data, dict) or name not in data:
             break
-        data = inner[name]
+        data = cast("dict[str, object]", data)[name]
         found.append(name)
     place = ".".join(found)
     if found and data is None:
@@ -134,19 +125,17 @@ def _absence(data: object, path: str) -> str:
 def parse_field(field: str, value: object) -> object:
     if field == "response":
         if not isinstance(value, str):
-            seen = f"expected the response to be text, got {_excerpt(value)}"
-            raise CallError(Cause.MALFORMED, seen)
+            raise malformed(f"expected the response to be text, got {_excerpt(value)}")
         return _join_halves(value)
     if not isinstance(value, list | tuple):
-        raise CallError(Cause.MALFORMED, f"expected {field} to be a list, got {_excerpt(value)}")
+        raise malformed(f"expected {field} to be a list, got {_excerpt(value)}")
     _check_count(items := cast("Sequence[object]", value), field)
     return tuple(_context(item, number, field) for number, item in enumerate(items, 1))
 
 
 def _check_count(items: Sized, what: str) -> None:
     if len(items) > MOST_ITEMS:
-        seen = f"{what} has {len(items):,} items, more than the limit of {MOST_ITEMS:,}"
-        raise CallError(Cause.MALFORMED, seen)
+        raise malformed(f"{what} has {len(items):,} items, more than the limit of {MOST_ITEMS:,}")
 
 
 def _context(item: object, number: int, field: str) -> Context:
@@ -155,26 +144,24 @@ def _context(item: object, number: int, field: str) -> Context:
     place = f"item {number} of {field}"
     if item is None:
         fix = "correct the list, or leave such items out with a filter such as results[?id]"
-        raise CallError(Cause.MALFORMED, f"{place} is null or missing; {fix}")
+        raise malformed(f"{place} is null or missing; {fix}")
     bare = "id" if field == "ranking" else "text"
     known = cast("Mapping[str, object]", item) if isinstance(item, Mapping) else {bare: item}
     shown = {key: known[key] for key in ("id", "text", "score") if known.get(key) is not None}
     # an item of a ranking without its id would count as a wrong document
     needed = "text" if field == "contexts" or "id" not in known else "id"
     if needed not in shown:
-        raise CallError(Cause.MALFORMED, f"{place} has no {needed}: {_excerpt(known)}")
-    shown = {
-        key: _join_halves(part) if isinstance(part, str) else part for key, part in shown.items()
-    }
+        raise malformed(f"{place} has no {needed}: {_excerpt(known)}")
+    shown = {key: _join_halves(it) if isinstance(it, str) else it for key, it in shown.items()}
     if HIDDEN in str(shown.get("id")) and HIDDEN not in str(known["id"]):
         fix = "use other ids, or write the value into the target file if it may be shown"
-        raise CallError(Cause.MALFORMED, f"the id of {place} contains a key or variable; {fix}")
+        raise malformed(f"the id of {place} contains a key or variable; {fix}")
     try:
         return Context.model_validate(shown)
     except ValidationError as error:
         fault = error.errors()[0]
-        part, why = ".".join(map(str, fault["loc"])), describe_fault(fault)
-        raise CallError(Cause.MALFORMED, f"{place}: {part}: {why}") from error
+        part = ".".join(map(str, fault["loc"]))
+        raise malformed(f"{place}: {part}: {describe_fault(fault)}") from error
 
 
 def _streamed(field: str, path: str, events: list[str], data: list[object]) -> object:
@@ -184,12 +171,11 @@ def _streamed(field: str, path: str, events: list[str], data: list[object]) -> o
         return _joined(strings if len(strings) == len(events) else events, path)
     found = (_search(field, event, path) for event in data)
     if not (pieces := [piece for piece in found if piece is not None]):
-        raise CallError(Cause.MALFORMED, f"no event of the reply has a value at {path!r}")
+        raise malformed(f"no event of the reply has a value at {path!r}")
     if field != "response":
         return parse_field(field, pieces[-1])
     if other := [piece for piece in pieces if not isinstance(piece, str)]:
-        seen = f"expected text in each event of the response, got {_excerpt(other[0])}"
-        raise CallError(Cause.MALFORMED, seen)
+        raise malformed(f"expected text in each event of the response, got {_excerpt(other[0])}")
     return _joined(cast("list[str]", pieces), path)
 
 
@@ -200,7 +186,7 @@ def _joined(pieces: list[str], path: str) -> str:
     growing = len(steps) > 2 and all(b.startswith(a) for a, b in pairwise(steps))
     if growing or (len(texts) > 1 and len(texts[-1]) > 20 and "".join(texts[:-1]) == texts[-1]):
         seen = "an event repeats the events before it, so the response would be read twice"
-        raise CallError(Cause.MALFORMED, f"{seen}; select only the new text, not {path!r}")
+        raise malformed(f"{seen}; select only the new text, not {path!r}")
     return _join_halves("".join(texts))
 
 
@@ -210,8 +196,7 @@ def _event(text: str, *, plain: bool = False) -> object:
     except (ValueError, RecursionError) as error:
         if plain or text.lstrip()[:1] not in ("{", "["):
             return None
-        seen = _excerpt(text)
-        raise CallError(Cause.MALFORMED, f"an event is not valid JSON: {seen}") from error
+        raise malformed(f"an event is not valid JSON: {_excerpt(text)}") from error
     if isinstance(data, dict) and (error := cast("dict[str, object]", data).get("error")):
         raise CallError(Cause.UNREACHABLE, f"the reply ended with an error: {_excerpt(error)}")
     return cast("object", data)
@@ -248,8 +233,8 @@ def _search(field: str, data: object, path: str) -> object:
     try:
         return cast("object", interpreter.visit(jmespath.compile(path).parsed, data))
     except (JMESPathError, RecursionError) as error:
-        seen = f"{path!r} cannot be applied to the reply: {quoted(str(error))}"
-        raise CallError(Cause.MALFORMED, seen) from error
+        why = quoted(str(error))
+        raise malformed(f"{path!r} cannot be applied to the reply: {why}") from error
 
 
 def _join_halves(text: str) -> str:
@@ -258,10 +243,6 @@ def _join_halves(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _tag_in(field: str) -> str | None:
-    return field.removeprefix("tags.") if field.startswith("tags.") else None
 
 
 def _excerpt(value: object) -> str:
@@ -276,50 +257,45 @@ def _excerpt(value: object) -> str:
 class HttpTarget(Target):
     """Calls an HTTP API; each row gets its own session, so that rows share no memory."""
 
-    def __init__(
-        self,
-        name: str,
-        description: ApiDescription,
-        *,
-        connection: Connection,
-        k: int,
-        min_similarity: float,
-    ) -> None:
+    def __init__(self, name: str, description: spec.ApiDescription, plan: Plan, *, k: int) -> None:
         self.name = name
         self.gives = frozenset(field for call in description.calls.values() for field in call.reply)
         described = description.model_dump_json()
-        settings = {"k": k, "min_similarity": min_similarity, "threshold": min_similarity}
-        sent = [name for name in settings if f"{{{name}}}" in described]
-        self.uses = settings_used(sent) | {"delay", "timeout", "retries"}
+        sent = {used for name, used in SETTINGS.items() if f"{{{name}}}" in described}
+        self.uses = frozenset(sent | {"delay", "timeout", "retries"})
         self.has_history = "{messages}" in described
         self._description = description
         self._base = description.base or ""
-        self._given = {**settings, "base": fill_variables(self._base)}
+        self._given = {**settings_of(plan, k), "base": spec.fill_variables(self._base)}
         description.remember_secrets()
+        self._timeout = plan.timeout
+        connection = Connection(
+            timeout=plan.timeout,
+            limits=Limits(concurrency=plan.concurrency, retries=plan.retries, delay=plan.delay),
+            verify_tls=description.verify_tls,
+            proxy=spec.fill_variables(description.proxy) if description.proxy else None,
+        )
         self._client = Client(connection)
-        self._timeout = connection.timeout
         self._parts = (self._client,)
 
     def check(self, samples: Sequence[Sample]) -> None:
         tags = dict.fromkeys(tag for sample in samples for tag in sample.tags)
         problems: dict[str, None] = {}
         for name, call in self._description.calls.items():
-            sent = {*fields_in([call.url, *self._headers(call).values(), call.body])}
-            if sent.isdisjoint(("query", "messages", "id", "reference")) and not any(
-                map(_tag_in, sent)
-            ):
+            sent = spec.fields_in([call.url, *self._headers(call).values(), call.body])
+            sent_tags = {each.removeprefix("tags.") for each in sent if each.startswith("tags.")}
+            if not sent_tags and {"query", "messages", "id", "reference"}.isdisjoint(sent):
                 same = f"the call {name!r} is the same for every row"
                 problems[f"{same}; put {{query}} into its url, headers or body"] = None
-            for tag in filter(None, map(_tag_in, sorted(sent))):
-                if samples and tag not in tags:
-                    near = nearest(tag, tags)
-                    hint = f"did you mean {{tags.{near}}}?" if near else "the data has "
-                    hint += "" if near else f"the tags {', '.join(tags)}" if tags else "no tags"
-                    problems[f"{{tags.{tag}}}: no row has this tag; {hint}"] = None
+            for tag in sorted(sent_tags - tags.keys()) if samples else ():
+                near = nearest(tag, tags)
+                has = "the data has " + (f"the tags {', '.join(tags)}" if tags else "no tags")
+                hint = f"did you mean {{tags.{near}}}?" if near else has
+                problems[f"{{tags.{tag}}}: no row has this tag; {hint}"] = None
         if problems:
             raise TargetError(f"{self.name}: {'; '.join(problems)}")
 
-    def _headers(self, call: CallDescription) -> Mapping[str, str]:
+    def _headers(self, call: spec.CallDescription) -> Mapping[str, str]:
         return {**self._description.headers, **call.headers}
 
     async def __aenter__(self) -> Self:
@@ -334,8 +310,8 @@ class HttpTarget(Target):
     async def _check_health(self) -> None:
         described = self._description
         if described.health is not None:
-            url = fill_url(described.health, {}, base=self._base)
-            headers = fill_headers(described.headers, self._given)
+            url = spec.fill_url(described.health, {}, base=self._base)
+            headers = spec.fill_headers(described.headers, self._given)
             try:
                 await self._client.send("GET", url, headers=headers, retries=0)
             except CallError as error:
@@ -344,7 +320,7 @@ class HttpTarget(Target):
             return
         servers: dict[tuple[str, str | None, int], None] = {}
         for call in described.calls.values() if described.proxy is None else ():
-            url = fill_url(call.url, {}, base=self._base)
+            url = spec.fill_url(call.url, {}, base=self._base)
             try:
                 parts = urlsplit(url)
                 port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -382,9 +358,9 @@ class HttpTarget(Target):
             try:
                 reply = await self._client.send(
                     call.method,
-                    fill_url(call.url, values, base=self._base),
-                    headers=fill_headers(self._headers(call), values),
-                    body=fill(call.body, values),
+                    spec.fill_url(call.url, values, base=self._base),
+                    headers=spec.fill_headers(self._headers(call), values),
+                    body=spec.fill(call.body, values),
                 )
                 stream = call.stream is not None
                 function = partial(parse_fields, reply.content, {**call.reply}, stream=stream)

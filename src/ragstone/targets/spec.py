@@ -127,12 +127,11 @@ def _names(*allowed: str) -> AfterValidator:
             near = nearest(name, allowed)
             use = f"did you mean {{{near}}}?" if near else f"use: {', '.join(allowed) or 'none'}"
             problems.append(f"{{{name}}} is not a field here; {use}")
-        for text in _texts(value):
-            for found in _ALMOST.finditer(text):
-                name = found[2] or found[3] or found[4]
-                if name in allowed:
-                    problems.append(f"{found[1]} is not a placeholder; write {{{name}}}")
-        problems += [each for text in _texts(value) for each in variable_problems(text)]
+        texts = _texts(value)
+        for written, *names in (found for text in texts for found in _ALMOST.findall(text)):
+            if (name := "".join(names)) in allowed:
+                problems.append(f"{written} is not a placeholder; write {{{name}}}")
+        problems += [each for text in texts for each in variable_problems(text)]
         if problems:
             raise ValueError("; ".join(dict.fromkeys(problems)))
         return value
@@ -233,21 +232,20 @@ _UNWRITTEN = ("[key]", "dict", "list")
 """Parts of Pydantic's places that are not in the file."""
 _EXPECTED = {
     "string_type": "text",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "dict_type": "`key: value` lines",
-    "mapping_type": "`key: value` lines",
-    "model_type": "`key: value` lines",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "`key: value` lines"),
     "too_short": "at least one entry",
     "invalid-json-value": "a JSON value",
 }
 """Pydantic's kind of error -> what was expected."""
 
+_GIVEN: Mapping[type[object], str] = {str: "text", list: "a list", dict: "`key: value` lines"}
+
 
 def _describe(fault: ErrorDetails) -> str:
     """Return in plain words what is wrong. It quotes no text, because texts may be secrets."""
-    kind, given = fault["type"], fault["input"]
-    place = fault["loc"]
+    kind, place = fault["type"], fault["loc"]
+    given: object = fault["input"]
     is_key = place[-1:] == ("[key]",)
     known: Iterable[str] = ApiDescription.model_fields
     if kind == "literal_error":
@@ -267,30 +265,21 @@ def _describe(fault: ErrorDetails) -> str:
         return "the name of a header may contain letters, digits and hyphens only"
     if (expected := _EXPECTED.get(kind)) is None:
         return describe_fault(fault)
-    fix = ""
-    match given:
-        case None | {}:
-            seen = "`key: value` lines" if given else "nothing"
-        case str():
-            seen = "text"
-        case list():
-            seen = "a list"
-        case _:
-            seen, fix = str(given), "; put it in quotes" if "`" not in expected else ""
-    return f"expected {expected}, got {seen}{fix}"
+    fix = "" if "`" in expected else "; put it in quotes"
+    seen = "nothing" if given in (None, {}) else _GIVEN.get(type(given), f"{given}{fix}")
+    return f"expected {expected}, got {seen}"
 
 
 def _line(node: Node | None, place: Iterable[object]) -> int | None:
     line = None
-    for part in place:
+    for part in map(str, place):
+        items: dict[str, tuple[Node, Node]] = {}
         if isinstance(node, MappingNode):
             items = {key.value: (key, value) for key, value in node.value}
         elif isinstance(node, SequenceNode):
             items = {str(number): (item, item) for number, item in enumerate(node.value)}
-        else:
-            items = {}
-        if str(part) not in items:
+        if part not in items:
             break
-        key, node = items[str(part)]
+        key, node = items[part]
         line = key.start_mark.line + 1
     return line

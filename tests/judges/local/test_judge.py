@@ -196,7 +196,7 @@ async def test_a_pair_that_cannot_be_judged_fails_no_other(make_model, fails: bo
     judge = EntailmentJudge(str(make_model("nli")))
     claims = ["The phone weighs 172 grams", "The radio", "The battery lasts two days"]
     async with judge:
-        radio = judge._pairs.pair("radio", "").ids[1]
+        radio = judge._model.pair("radio", "").ids[1]
         judge._model._session = Faulty(judge._model._session, radio, fails=fails)
         outcomes = await asyncio.gather(
             *(outcome_of(judge, VerifyClaims(claims=(c,), contexts=CONTEXTS)) for c in claims)

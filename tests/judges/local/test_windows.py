@@ -127,7 +127,7 @@ def shown(folder: Path, tokenizer: Tokenizer, contexts: list[str], **said: objec
     tokenizer.save(str(folder / "tokenizer.json"))
     judge = EntailmentJudge(str(folder), LocalSettings.model_validate(said))
     [asked] = judge._prepared([CLAIM], contexts)
-    assert max(len(pair.ids) for _, pair in asked) <= judge._length
+    assert max(len(pair.ids) for _, pair in asked) <= judge._model.length
     texts: list[str] = []
     for window, pair in asked:
         context = tokenizer.decode(list(pair.ids[: pair.claim[0][0]])).strip()
@@ -192,8 +192,8 @@ def test_what_takes_more_tokens_than_were_counted_is_cut_in_two_and_not_off(
     folder = make_model("nli")
     trained("bytes").save(str(folder / "tokenizer.json"))
     judge = EntailmentJudge(str(folder), LocalSettings(length=160))
-    counted = judge._pairs.starts
-    monkeypatch.setattr(judge._pairs, "starts", lambda text: counted(text)[::2])
+    counted = judge._model.starts
+    monkeypatch.setattr(judge._model, "starts", lambda text: counted(text)[::2])
     [asked] = judge._prepared([CLAIM], [context])
     assert max(len(pair.ids) for _, pair in asked) <= 160
     texts = [window.text for window, _ in asked]

@@ -7,4 +7,4 @@ INDEX = ContextIndex(["The contractor signed two contracts. A contract binds.", 
 
 @each_case(("piece", "found"), [("^con", True), ("act$", True), ("^act", False), ("ind$", True)])
 def test_a_piece_is_of_one_word(piece, found):
-    assert INDEX.has_piece(piece) is found
+    assert (piece in INDEX.marked_words) is found

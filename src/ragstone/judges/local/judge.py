@@ -3,26 +3,15 @@
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from ragstone._internal.concurrency import in_thread
 from ragstone._internal.sentences import split_sentences
-from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.embeddings import compare_texts
-from ragstone.judges.local.model import (
-    MAX_LENGTH,
-    TEMPLATE,
-    Head,
-    LocalModel,
-    LocalSettings,
-    ModelFiles,
-    Pair,
-    PairEncoder,
-    PairScore,
-)
+from ragstone.judges.local.model import LocalModel, LocalSettings, Pair, PairScore
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.offline.structured import ReadableContexts
 from ragstone.judges.spec import LOCAL
@@ -32,9 +21,6 @@ from ragstone.types.reply import Reply, Usage
 
 T = TypeVar("T")
 
-VERSION = 2
-"""The version of windows and results; a change invalidates cached replies."""
-BATCH = 16
 MARGIN = 4
 """Tokens left free in a pair: joined texts take a few more or less than each by itself."""
 STEP = 16
@@ -48,8 +34,7 @@ OVERLAP = 4
 """A window repeats the last sentence of the one before if it takes at most a 4th of the room."""
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A sentence of a context, or a part of one; `tokens` includes those before the next one."""
 
     context: int
@@ -58,10 +43,19 @@ class Span:
     tokens: int
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     spans: tuple[Span, ...]
     text: str
+
+    @classmethod
+    def of(cls, contexts: Sequence[str], *spans: Span) -> "Window":
+        """Join what lies between the first and the last span of each context, as lines."""
+        ends: dict[int, tuple[int, int]] = {}
+        for span in spans:
+            start, _ = ends.get(span.context, (span.start, 0))
+            ends[span.context] = start, span.end
+        lines = (contexts[number][start:end] for number, (start, end) in ends.items())
+        return cls(spans, "\n".join(lines))
 
 
 def split_spans(
@@ -94,7 +88,7 @@ def make_windows(
     groups = [spans]
     if not join:
         groups = [list(own) for _, own in groupby(spans, key=lambda each: each.context)]
-    return [Window(part, _text(contexts, part)) for g in groups for part in _parts(g, room)]
+    return [Window.of(contexts, *part) for group in groups for part in _parts(group, room)]
 
 
 def split_window(
@@ -105,45 +99,35 @@ def split_window(
     if before:
         room = sum(each.tokens for each in window.spans)
         again = len(before) > 1 and _is_repeated(before[-1], last, room)
-        parts = [tuple(before), (before[-1], last) if again else (last,)]
-        return [Window(part, _text(contexts, part)) for part in parts]
+        after = [before[-1], last] if again else [last]
+        return [Window.of(contexts, *before), Window.of(contexts, *after)]
     begins = starts(window.text)
     middle = last.start + (begins[len(begins) // 2] if begins else 0)
     if not last.start < middle < last.end:
         return []
     tokens = -(-last.tokens // 2)
-    halves = pairwise((last.start, middle, last.end))
-    cut = [Span(last.context, start, end, tokens) for start, end in halves]
-    return [Window((each,), _text(contexts, (each,))) for each in cut]
+    halves = (last._replace(end=middle, tokens=tokens), last._replace(start=middle, tokens=tokens))
+    return [Window.of(contexts, half) for half in halves]
 
 
-def _parts(spans: Sequence[Span], room: int) -> Iterator[tuple[Span, ...]]:
+def _parts(spans: Sequence[Span], room: int) -> Iterator[Sequence[Span]]:
     part: list[Span] = []
-    left = room
+    taken = 0
     for span in spans:
         line = int(bool(part) and part[-1].context != span.context)  # a new line between contexts
-        if part and span.tokens + line > left:
-            yield tuple(part)
+        if part and taken + line + span.tokens > room:
+            yield part
             part = [part[-1]] if _is_repeated(part[-1], span, room) else []
-            left = room - sum(each.tokens for each in part)
-            line = int(bool(part) and part[-1].context != span.context)
-        left -= span.tokens + line
-        part.append(span)
+            taken, line = sum(each.tokens for each in part), 0  # what is repeated has its context
+        taken += line + span.tokens
+        part = [*part, span]
     if part:
-        yield tuple(part)
+        yield part
 
 
 def _is_repeated(last: Span, span: Span, room: int) -> bool:
     is_short = last.tokens <= room // OVERLAP and last.tokens + span.tokens <= room
     return is_short and last.context == span.context
-
-
-def _text(contexts: Sequence[str], part: Sequence[Span]) -> str:
-    lines: list[str] = []
-    for number, group in groupby(part, key=lambda each: each.context):
-        own = list(group)
-        lines.append(contexts[number][own[0].start : own[-1].end])
-    return "\n".join(lines)
 
 
 class EntailmentJudge(Judge):
@@ -160,28 +144,9 @@ class EntailmentJudge(Judge):
         self, name: str, settings: LocalSettings | None = None, *, download: bool = True
     ) -> None:
         """Find a folder, or `hf:owner/name` of the Hugging Face hub; `async with` loads it."""
-        settings = settings or LocalSettings()
-        self._files = files = ModelFiles.find(name, file=settings.file, download=download)
-        batch = settings.batch or (1 if files.has_dynamic_scales else BATCH)
-        self._settings = settings = settings.model_copy(update={"batch": batch})
-        longest = files.max_length
-        if settings.length and longest and settings.length > longest:
-            raise UsageError(
-                f"local:{name}: the model takes at most {longest} tokens, not "
-                f"length={settings.length}"
-            )
-        self._length = settings.length or min(longest or MAX_LENGTH, MAX_LENGTH)
-        path = files.folder / (settings.template or TEMPLATE)
-        if settings.template and not path.is_file():
-            raise UsageError(f"local:{name}: there is no file {path} for template=")
-        template = path.read_text(encoding="utf-8").rstrip("\n") if path.is_file() else None
-        head = Head.of(files.config if files.has_config else None, settings, name)
-        self._pairs = PairEncoder(files.tokenizer, template, name)
-        self._model = LocalModel(name, files, self._pairs, head, settings, length=self._length)
-        self._identity = [settings.threshold, settings.head, head.labels, template, self._length]
-        self._identity += [VERSION, settings.join, settings.output, settings.probabilities]
-        self._identity += [batch] if files.has_dynamic_scales else []
-        self.name = settings.judge_name(f"{LOCAL}:{name}")
+        self._settings = settings or LocalSettings()
+        self._model = LocalModel(name, self._settings, download=download)
+        self.name = self._settings.judge_name(f"{LOCAL}:{name}")
         self.description = (
             "a model on this machine that checks whether the contexts support a claim; claims are "
             "sentences; confidence is the model's probability, not calibrated on these texts"
@@ -191,7 +156,7 @@ class EntailmentJudge(Judge):
     def identity(self, kind: str) -> str | None:
         if kind != VerifyClaims.kind:
             return None
-        return json.dumps(["local", self._files.fingerprint, *self._identity])
+        return json.dumps(["local", *self._model.identity])
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         if isinstance(question, ExtractClaims):
@@ -205,13 +170,13 @@ class EntailmentJudge(Judge):
         prepared = await in_thread(lambda: self._prepared(question.claims, contexts.texts))
         pairs = [pair for fitting in prepared for _, pair in fitting]
         scores = iter(await self._model.score(pairs))
-        verdicts = tuple(
+        verdicts = (
             self._verdict(claim, contexts.texts, [(w, next(scores)) for w, _ in fitting])
             for claim, fitting in zip(question.claims, prepared, strict=True)
         )
         tokens = sum(len(pair.ids) for pair in pairs)
         usage = Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
-        return cast("Reply[T]", question.reply(contexts.restore(verdicts), usage))
+        return cast("Reply[T]", question.reply(tuple(map(contexts.restore, verdicts)), usage))
 
     def _prepared(
         self, claims: Sequence[str], contexts: Sequence[str]
@@ -219,12 +184,12 @@ class EntailmentJudge(Judge):
         windows: dict[int, list[Window]] = {}
         prepared: list[list[tuple[Window, Pair]]] = []
         for claim in claims:
-            taken = len(self._pairs.pair("", claim).ids) + MARGIN
-            if 2 * taken > self._length:
+            taken = len(self._model.pair("", claim).ids) + MARGIN
+            if 2 * taken > self._model.length:
                 raise self._too_long(claim, taken)
-            room = self._length - min(-(-taken // STEP) * STEP, self._length // 2)
+            room = self._model.length - min(-(-taken // STEP) * STEP, self._model.length // 2)
             if room not in windows:
-                spans = split_spans(contexts, self._pairs.starts, room)
+                spans = split_spans(contexts, self._model.starts, room)
                 windows[room] = make_windows(contexts, spans, room, join=self._settings.join)
             prepared.append(
                 [both for w in windows[room] for both in self._encode(w, claim, contexts)]
@@ -234,11 +199,11 @@ class EntailmentJudge(Judge):
     def _encode(
         self, window: Window, claim: str, contexts: Sequence[str]
     ) -> Iterator[tuple[Window, Pair]]:
-        pair = self._pairs.pair(window.text, claim)
-        if len(pair.ids) <= self._length:
+        pair = self._model.pair(window.text, claim)
+        if len(pair.ids) <= self._model.length:
             yield window, pair
             return
-        halves = split_window(contexts, window, self._pairs.starts)
+        halves = split_window(contexts, window, self._model.starts)
         if not halves:
             raise self._too_long(claim, len(pair.ids))
         for half in halves:
@@ -248,7 +213,7 @@ class EntailmentJudge(Judge):
         return JudgeError(
             Cause.TRUNCATED,
             f"the claim {claim!r:.80} takes {taken} tokens, more than half of the "
-            f"{self._length} of a pair; increase length= if the model takes more",
+            f"{self._model.length} of a pair; increase length= if the model takes more",
             tries=0,
         )
 
@@ -277,16 +242,12 @@ class EntailmentJudge(Judge):
             shown[MAX_FLAGS:] = [f"{n} more"] if (n := len(shown) - MAX_FLAGS) > 0 else []
             reason = f"unsupported: {', '.join(shown)}; {reason}"
         # the model judges the window as a whole: the most similar sentence is the evidence
-        spans = window.spans
-        texts = [contexts[each.context][each.start : each.end] for each in spans]
+        texts = [contexts[number][start:end] for number, start, end, _ in window.spans]
         values = compare_texts(claim, texts) if len(texts) > 1 else (1.0,)
-        nearest = max(range(len(texts)), key=lambda n: values[n])
+        nearest = values.index(max(values))
+        number, start, end, _ = window.spans[nearest]
         evidence = Evidence(
-            context=spans[nearest].context,
-            start=spans[nearest].start,
-            end=spans[nearest].end,
-            quote=texts[nearest],
-            verified=True,
+            context=number, start=start, end=end, quote=texts[nearest], verified=True
         )
         return Verdict(
             label=label,

@@ -12,7 +12,7 @@ from importlib import import_module
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from ragstone.errors import Cause, JudgeError, UsageError
 from ragstone.judges.spec import JudgeOptions
 from ragstone.types.claim import Label
 
+VERSION = 2
+"""The version of windows and results; a change invalidates cached replies."""
+BATCH = 16
 MAX_LENGTH = 512
 """Tokens of a pair unless `length` is set, even if the model takes more: cost grows with length."""
 TEMPLATE = "ask.txt"
@@ -110,10 +113,10 @@ class ModelFiles:
         else:
             folder = Path(name).expanduser()
             if not folder.is_dir():
-                hint = f"; for the Hugging Face hub use local:{HUB}{name}"
+                is_hub = _HUB_NAME.fullmatch(name)
+                hint = f"; for the Hugging Face hub use local:{HUB}{name}" if is_hub else ""
                 raise UsageError(
-                    f"local:{name}: there is no folder {folder}; pass one with {needed}"
-                    f"{hint if _HUB_NAME.fullmatch(name) else ''}"
+                    f"local:{name}: there is no folder {folder}; pass one with {needed}{hint}"
                 )
         onnx = _find_onnx(folder, file)
         if onnx is None:
@@ -137,24 +140,17 @@ class ModelFiles:
                     )
         return cls(folder, onnx)
 
-    @property
-    def tokenizer(self) -> Path:
-        return self.folder / TOKENIZER
-
-    @property
-    def has_config(self) -> bool:
-        return (self.folder / CONFIG).is_file()
-
     @cached_property
-    def config(self) -> Mapping[str, object]:
+    def config(self) -> Mapping[str, object] | None:
         return _read(self.folder / CONFIG)
 
     @property
     def max_length(self) -> int | None:
-        positions = self.config.get("max_position_embeddings")
-        if isinstance(positions, int) and "roberta" in str(self.config.get("model_type")):
+        config, more = self.config or {}, _read(self.folder / TOKENIZER_CONFIG) or {}
+        positions = config.get("max_position_embeddings")
+        if isinstance(positions, int) and "roberta" in str(config.get("model_type")):
             positions -= 2  # its first two positions are for padding
-        limits = (positions, _read(self.folder / TOKENIZER_CONFIG).get("model_max_length"))
+        limits = (positions, more.get("model_max_length"))
         known = [limit for limit in limits if isinstance(limit, int) and 0 < limit < 1_000_000]
         return min(known, default=None)
 
@@ -199,13 +195,8 @@ def _hub_folder(name: str, file: str | None, *, download: bool) -> Path:
     patterns = ["*.json", "*.txt", *models, *(f"{each}?data*" for each in models)]
 
     def snapshot(*more: str, cached: bool = False) -> Path:
-        folder = hub.snapshot_download(
-            found["name"],
-            revision=found["revision"],
-            allow_patterns=[*patterns, *more],
-            local_files_only=cached,
-        )
-        return Path(folder)
+        wanted = {"allow_patterns": [*patterns, *more], "revision": found["revision"]}
+        return Path(hub.snapshot_download(found["name"], local_files_only=cached, **wanted))
 
     try:
         folder = snapshot(cached=True)
@@ -214,10 +205,8 @@ def _hub_folder(name: str, file: str | None, *, download: bool) -> Path:
             return folder
     except (OSError, ValueError):
         missing = ["some or all files"]
-    problem = (
-        f"local:{HUB}{found['name']}: the hub's cache on this machine is missing "
-        f"{', '.join(missing)}"
-    )
+    lacking = f"the hub's cache on this machine is missing {', '.join(missing)}"
+    problem = f"local:{HUB}{found['name']}: {lacking}"
     if hub.constants.HF_HUB_OFFLINE:
         raise UsageError(f"{problem}, and HF_HUB_OFFLINE does not allow downloading it")
     if not download:
@@ -253,9 +242,9 @@ def _alternative(folder: Path) -> str:
     return f"{has}. To make one: optimum-cli export onnx --model {name} ANOTHER_FOLDER"
 
 
-def _read(path: Path) -> Mapping[str, object]:
+def _read(path: Path) -> Mapping[str, object] | None:
     if not path.is_file():
-        return {}
+        return None
     try:
         found: object = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -275,53 +264,10 @@ Token: TypeAlias = tuple[int, int, int]
 """A token of the claim: its number among all tokens, and its characters in the claim."""
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     ids: tuple[int, ...]
     types: tuple[int, ...]
     claim: tuple[Token, ...]
-
-
-class PairEncoder:
-    """Encodes pairs with the model's tokenizer, with a `template` as one text."""
-
-    def __init__(self, tokenizer: Path, template: str | None, name: str) -> None:
-        tokenizers = library("tokenizers", name)
-        try:
-            self._tokenizer: Any = tokenizers.Tokenizer.from_file(str(tokenizer))
-        except Exception as error:  # the library has no errors of its own
-            raise UsageError(f"local:{name}: {tokenizer} is not a tokenizer: {error}") from error
-        places = ("{context}", "{claim}")
-        if template is not None and [template.count(each) for each in places] != [1, 1]:
-            raise UsageError(
-                f"local:{name}: the template must have {{context}} and {{claim}}, once each"
-            )
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        self._template = template
-        known = map(self._tokenizer.token_to_id, ("[PAD]", "<pad>", "<|pad|>"))
-        self.padding = next((number for number in known if number is not None), 0)
-
-    def starts(self, text: str) -> list[int]:
-        encoded = self._tokenizer.encode(text, add_special_tokens=False)
-        return [start for start, _ in encoded.offsets]
-
-    def pair(self, context: str, claim: str) -> Pair:
-        if self._template is None:
-            encoded = self._tokenizer.encode(context, claim)
-            places = enumerate(zip(encoded.sequence_ids, encoded.offsets, strict=True))
-            tokens = [(n, start, end) for n, (text, (start, end)) in places if text == 1]
-        else:
-            before, _, after = self._template.partition("{claim}")
-            before, after = (part.replace("{context}", context) for part in (before, after))
-            encoded = self._tokenizer.encode(f"{before}{claim}{after}")
-            begin, end = len(before), len(before) + len(claim)
-            tokens = [
-                (n, max(0, start - begin), min(stop, end) - begin)
-                for n, (start, stop) in enumerate(encoded.offsets)
-                if start < end and stop > begin and stop > start
-            ]
-        return Pair(tuple(encoded.ids), tuple(encoded.type_ids), tuple(tokens))
 
 
 Shape: TypeAlias = Literal["pair", "first", "tokens"]
@@ -359,15 +305,13 @@ class Head:
         if settings.labels:
             names = settings.labels.split("/")
         elif isinstance(by_id, dict):
-            pairs = cast("Mapping[str, object]", by_id).items()
-            numbered = {int(number): str(label) for number, label in pairs if number.isdecimal()}
-            names = [numbered[number] for number in sorted(numbered)]
+            known = cast("Mapping[str, object]", by_id)
+            names = [str(known[key]) for key in sorted(filter(str.isdecimal, known), key=int)]
         words = [re.sub(r"[\W_]+", "", each).lower() for each in names]
-        known = tuple(_LABELS[word] for word in words if word in _LABELS)
-        has_support = Label.SUPPORTED in known or len(words) == 1
-        is_constant = len(words) > 1 and len(set(known)) < 2
-        if len(known) == len(words) and has_support and not is_constant:
-            return cls(known, settings.head, settings.probabilities)
+        labels = tuple(_LABELS[word] for word in words if word in _LABELS)
+        can_tell = len(labels) == 1 or (Label.SUPPORTED in labels and len({*labels}) > 1)
+        if len(labels) == len(words) and can_tell:
+            return cls(labels, settings.head, settings.probabilities)
         found = f"its labels are {', '.join(names)}" if names else "it names no labels"
         if config is None:
             found = "there is no config.json, which would name its labels"
@@ -379,10 +323,8 @@ class Head:
         )
 
     def check(self, shape: Sequence[int], name: str) -> "Head":
-        by_rank: Mapping[int, Shape] = {2: "pair", 3: "tokens"}
-        ranks = {"pair": 2, "first": 3, "tokens": 3}
-        found = self.shape or by_rank.get(len(shape))
-        if found is None or len(shape) != ranks[found]:
+        found = self.shape or ("pair" if len(shape) == 2 else "tokens")
+        if len(shape) != (2 if found == "pair" else 3):
             raise UsageError(
                 f"local:{name}: the model's output has the shape {list(shape)}; supported shapes "
                 "are [pairs, labels], and [pairs, tokens, labels] (head=tokens, or head=first)"
@@ -406,12 +348,11 @@ class Head:
         if not self.is_probability:
             powers = np.exp(wide - wide.max(axis=-1, keepdims=True))
             wide = powers / powers.sum(axis=-1, keepdims=True)
-        places = {
-            label: [n for n, each in enumerate(self.labels) if each is label]
-            for label in (Label.SUPPORTED, Label.CONTRADICTED)
-        }
-        supported, contradicted = (wide[..., each].sum(axis=-1) for each in places.values())
-        return supported, contradicted
+
+        def total(label: Label) -> Probabilities:
+            return wide[..., [each is label for each in self.labels]].sum(axis=-1)
+
+        return total(Label.SUPPORTED), total(Label.CONTRADICTED)
 
 
 GATHER_SECONDS = 0.002
@@ -423,8 +364,7 @@ _TYPES: Mapping[str, type[np.generic]] = {"tensor(int64)": np.int64, "tensor(int
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 
-@dataclass(frozen=True)
-class PairScore:
+class PairScore(NamedTuple):
     """Two probabilities, and the characters of the claim whose tokens are unsupported."""
 
     supported: float
@@ -433,29 +373,79 @@ class PairScore:
 
 
 class LocalModel:
-    """Judges pairs. Entering it loads the model and tries it once."""
+    """Judges pairs, with a template as one text. Entering it loads the model and tries it once."""
 
-    def __init__(
-        self,
-        name: str,
-        files: ModelFiles,
-        pairs: PairEncoder,
-        head: Head,
-        settings: LocalSettings,
-        *,
-        length: int,
-    ) -> None:
-        self._length = length
-        self._min_size: Sequence[int] = (1, 1)  # pairs in a run, and tokens in a pair
-        self._name, self._files, self._pairs = name, files, pairs
-        self._head, self._settings = head, settings
+    def __init__(self, name: str, settings: LocalSettings, *, download: bool) -> None:
+        self._files = files = ModelFiles.find(name, file=settings.file, download=download)
+        self._name, self._settings = name, settings
+        longest = files.max_length
+        if settings.length and longest and settings.length > longest:
+            raise self._error(
+                f"the model takes at most {longest} tokens, not length={settings.length}"
+            )
+        self.length = settings.length or min(longest or MAX_LENGTH, MAX_LENGTH)
+        path = files.folder / (settings.template or TEMPLATE)
+        if settings.template and not path.is_file():
+            raise self._error(f"there is no file {path} for template=")
+        self._template = path.read_text(encoding="utf-8").rstrip("\n") if path.is_file() else None
+        self._head = Head.of(files.config, settings, name)
+        self._tokenizer = self._read_tokenizer(files.folder / TOKENIZER)
+        known = map(self._tokenizer.token_to_id, ("[PAD]", "<pad>", "<|pad|>"))
+        self._padding = next((number for number in known if number is not None), 0)
         self._session: Any = None
+        self._min_size: Sequence[int] = (1, 1)  # pairs in a run, and tokens in a pair
+        self._batch = settings.batch or (1 if files.has_dynamic_scales else BATCH)
         self._batches = Batches[Pair, PairScore | JudgeError](
             self._outcomes,
-            size=settings.batch or 1,
+            size=self._batch,
             gather=GATHER_SECONDS,
             length=lambda pair: len(pair.ids),
         )
+
+    @property
+    def identity(self) -> list[object]:
+        """What decides its answers, and those of a judge with these settings."""
+        settings, files = self._settings, self._files
+        identity = [files.fingerprint, settings.threshold, settings.head, self._head.labels]
+        identity += [self._template, self.length, VERSION, settings.join, settings.output]
+        return [*identity, settings.probabilities, *[self._batch] * files.has_dynamic_scales]
+
+    def _error(self, why: object) -> UsageError:
+        return UsageError(f"local:{self._name}: {why}")
+
+    def _read_tokenizer(self, path: Path) -> Any:
+        tokenizers = library("tokenizers", self._name)
+        try:
+            tokenizer = tokenizers.Tokenizer.from_file(str(path))
+        except Exception as error:  # the library has no errors of its own
+            raise self._error(f"{path} is not a tokenizer: {error}") from error
+        places = ("{context}", "{claim}")
+        if self._template is not None and [*map(self._template.count, places)] != [1, 1]:
+            raise self._error("the template must have {context} and {claim}, once each")
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
+
+    def starts(self, text: str) -> list[int]:
+        encoded = self._tokenizer.encode(text, add_special_tokens=False)
+        return [start for start, _ in encoded.offsets]
+
+    def pair(self, context: str, claim: str) -> Pair:
+        if self._template is None:
+            encoded = self._tokenizer.encode(context, claim)
+            places = enumerate(zip(encoded.sequence_ids, encoded.offsets, strict=True))
+            tokens = [(n, start, end) for n, (text, (start, end)) in places if text == 1]
+        else:
+            before, _, after = self._template.partition("{claim}")
+            before, after = (part.replace("{context}", context) for part in (before, after))
+            encoded = self._tokenizer.encode(f"{before}{claim}{after}")
+            begin, end = len(before), len(before) + len(claim)
+            tokens = [
+                (n, max(0, start - begin), min(stop, end) - begin)
+                for n, (start, stop) in enumerate(encoded.offsets)
+                if start < end and stop > begin and stop > start
+            ]
+        return Pair(tuple(encoded.ids), tuple(encoded.type_ids), tuple(tokens))
 
     async def __aenter__(self) -> Self:
         await in_thread(self._load)
@@ -479,35 +469,35 @@ class LocalModel:
         names = [each.name for each in inputs]
         unknown = [name for name in names if name not in INPUTS]
         if unknown or INPUTS[0] not in names:
-            raise UsageError(
-                f"local:{self._name}: the model expects the inputs {', '.join(unknown or names)}; "
-                f"supported are {', '.join(INPUTS)}. Models that generate text do not work here"
+            raise self._error(
+                f"the model expects the inputs {', '.join(unknown or names)}; supported are "
+                f"{', '.join(INPUTS)}. Models that generate text do not work here"
             )
-        batch, length = next(each for each in inputs if each.name == INPUTS[0]).shape
+        batch, length = inputs[names.index(INPUTS[0])].shape
         # an axis that is not fixed has a name instead of a size
         self._min_size = tuple(size if isinstance(size, int) else 1 for size in (batch, length))
-        exported = f"local:{self._name}: the model was exported for"
-        dynamic = "or export it with dynamic axes"
-        if isinstance(length, int) and self._length > length:
-            raise UsageError(f"{exported} pairs of {length} tokens: set length={length}, {dynamic}")
-        if isinstance(batch, int) and self._settings.batch != batch:
-            raise UsageError(f"{exported} batches of {batch}: set batch={batch}, {dynamic}")
+        exported = "the model was exported for"
+        fix = "or export it with dynamic axes"
+        if isinstance(length, int) and self.length > length:
+            raise self._error(f"{exported} pairs of {length} tokens: set length={length}, {fix}")
+        if isinstance(batch, int) and self._batch != batch:
+            raise self._error(f"{exported} batches of {batch}: set batch={batch}, {fix}")
         outputs = [each.name for each in session.get_outputs()]
         if self._settings.output not in outputs:  # another output may have another scale
-            raise UsageError(
-                f"local:{self._name}: the model has no output named {self._settings.output}; it "
-                f"has {', '.join(outputs)}. Set output= to one of them, and probabilities=yes if "
-                "it is probabilities (after a softmax or sigmoid) instead of logits"
+            raise self._error(
+                f"the model has no output named {self._settings.output}; it has "
+                f"{', '.join(outputs)}. Set output= to one of them, and probabilities=yes if it is "
+                "probabilities (after a softmax or sigmoid) instead of logits"
             )
         try:
-            logits = self._run([self._pairs.pair("A context.", "A claim.")])
+            logits = self._run([self.pair("A context.", "A claim.")])
         except JudgeError as error:
-            raise UsageError(f"local:{self._name}: {error}") from error
+            raise self._error(error) from error
         self._head = self._head.check(logits.shape, self._name)
         is_outside = logits.min() < -ROUNDING or logits.max() > 1 + ROUNDING
         if self._head.is_probability and is_outside:
-            raise UsageError(
-                f"local:{self._name}: probabilities=yes, but {self._settings.output} has values "
+            raise self._error(
+                f"probabilities=yes, but {self._settings.output} has values "
                 f"from {logits.min():g} to {logits.max():g}: these are logits; remove the option"
             )
 
@@ -519,18 +509,16 @@ class LocalModel:
         options.log_severity_level = 3  # errors; they are raised as well
         provider = _PROVIDERS[settings.device]
         if provider not in runtime.get_available_providers():
-            raise UsageError(
-                f"local:{self._name}: the installed onnxruntime does not support "
-                f"{settings.device}; install onnxruntime-gpu instead, or remove device="
+            raise self._error(
+                f"the installed onnxruntime does not support {settings.device}; install "
+                "onnxruntime-gpu instead, or remove device="
             )
         try:
             session = runtime.InferenceSession(str(self._files.onnx), options, providers=[provider])
         except Exception as error:  # the library's errors have no common class
-            raise UsageError(
-                f"local:{self._name}: the model cannot be loaded: {quoted(str(error))}"
-            ) from error
+            raise self._error(f"the model cannot be loaded: {quoted(str(error))}") from error
         if provider not in session.get_providers():  # it falls back to the CPU by itself
-            raise UsageError(f"local:{self._name}: {settings.device} could not be started")
+            raise self._error(f"{settings.device} could not be started")
         return session
 
     def _outcomes(self, pairs: Sequence[Pair]) -> list[PairScore | JudgeError]:
@@ -549,26 +537,25 @@ class LocalModel:
         both = zip(*self._head.probabilities(logits), strict=True)
         if self._head.shape != "tokens":
             return [PairScore(float(yes), float(no)) for yes, no in both]
-        scores: list[PairScore] = []
-        for pair, (yes, no) in zip(pairs, both, strict=True):
-            if not pair.claim:
-                scores.append(PairScore(0.0, 0.0))
-                continue
-            least = min(pair.claim, key=lambda token: float(yes[token[0]]))[0]
-            flagged: list[tuple[int, int]] = []
-            last = -2
-            for place, start, end in pair.claim:
-                if yes[place] < self._settings.threshold:
-                    begin = flagged.pop()[0] if last == place - 1 else start
-                    flagged.append((begin, end))
-                    last = place
-            scores.append(PairScore(float(yes[least]), float(no[least]), tuple(flagged)))
-        return scores
+        return [self._score_tokens(pair, *each) for pair, each in zip(pairs, both, strict=True)]
+
+    def _score_tokens(self, pair: Pair, yes: Probabilities, no: Probabilities) -> PairScore:
+        if not pair.claim:
+            return PairScore(0.0, 0.0)
+        least = min(pair.claim, key=lambda token: float(yes[token[0]]))[0]
+        flagged: list[tuple[int, int]] = []
+        last = -2
+        for place, start, end in pair.claim:
+            if yes[place] < self._settings.threshold:
+                begin = flagged.pop()[0] if last == place - 1 else start
+                flagged.append((begin, end))
+                last = place
+        return PairScore(float(yes[least]), float(no[least]), tuple(flagged))
 
     def _run(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         longest = max(self._min_size[1], *(len(pair.ids) for pair in pairs))
         size = max(self._min_size[0], len(pairs)), longest
-        ids = np.full(size, self._pairs.padding, dtype=np.int64)
+        ids = np.full(size, self._padding, dtype=np.int64)
         mask, types = np.zeros_like(ids), np.zeros_like(ids)
         for row, pair in enumerate(pairs):
             ids[row, : len(pair.ids)] = pair.ids
@@ -576,9 +563,9 @@ class LocalModel:
             types[row, : len(pair.types)] = pair.types
         positions = np.broadcast_to(np.arange(longest), ids.shape)
         known = dict(zip(INPUTS, (ids, mask, types, positions), strict=True))
+        inputs = self._session.get_inputs()
         feeds = {
-            each.name: known[each.name].astype(_TYPES.get(each.type, np.int64))
-            for each in self._session.get_inputs()
+            each.name: known[each.name].astype(_TYPES.get(each.type, np.int64)) for each in inputs
         }
         try:
             logits: NDArray[np.float32] = self._session.run([self._settings.output], feeds)[0]

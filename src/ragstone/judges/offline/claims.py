@@ -9,19 +9,7 @@ import re
 from functools import cache
 
 from ragstone._internal.sentences import split_sentences
-from ragstone.judges.offline.words import (
-    UNKNOWN,
-    Language,
-    fold,
-    guess_language,
-    lazy_pattern,
-    phrase_pattern,
-    phrases_of,
-    sentence_pattern,
-    split_forms,
-    split_words,
-    word_lists,
-)
+from ragstone.judges.offline import words
 from ragstone.types.claim import Claim
 
 MIN_LETTERS = 6
@@ -35,17 +23,17 @@ extrait fuente pasaje fragmento contesto fonti fonte bran passagen trecho""".spl
 """Every mention in ASCII has one of these."""
 _DIGIT = re.compile(r"\d")
 _INVISIBLE = re.compile(r"[\u200b\u200e\u200f\ufeff]")
-_HEADING = lazy_pattern(r"\s*(?:#{1,6}\s|```|~~~|\*\*[^*]+\*\*:?\s*\Z)")
-_QUESTION = lazy_pattern(r"[?？؟;⸮]['\"”’»)\]*_\s]*\Z")
+_HEADING = words.lazy_pattern(r"\s*(?:#{1,6}\s|```|~~~|\*\*[^*]+\*\*:?\s*\Z)")
+_QUESTION = words.lazy_pattern(r"[?？؟;⸮]['\"”’»)\]*_\s]*\Z")
 _GREEK = re.compile("[\u0370-\u03ff]")
 _TABLE_RULE = re.compile(r"[\s|:+=_*~.-]*\Z")
-_MARKER = lazy_pattern(
+_MARKER = words.lazy_pattern(
     r"\s*(?:(?:[-*+•‣◦▪●○■□➢➤·–—>|]|\(?\d{1,3}[.)、）]|[①-⑳]|\(?[a-z]\)|\[[ xX]\])\s+)*"
     r"[|\s]*"
 )
 _TRAIL = re.compile(r"[|\s]*\Z")
 _EMPHASIS = ("***", "**", "__", "*", "_")
-_YES_NO = lazy_pattern(
+_YES_NO = words.lazy_pattern(
     r"(?:yes|no|sure|certainly|of course|absolutely|ja|nein|natürlich|oui|non|bien sûr|sí|sim|não|"
     r"claro|sì|certo|nee|nej|tak|nie|да|нет|конечно|evet|hayır|ya|vâng|có|是的|当然|はい|نعم|हाँ)"
     r"\s?[,，:：–—、،-]\s?(?=\w)",
@@ -55,7 +43,7 @@ _YES_NO = lazy_pattern(
 
 def extract_claims(response: str) -> tuple[Claim, ...]:
     """Return the distinct claims in order, without list markers, emphasis and an opening `Yes,`."""
-    language = guess_language(response, split_forms(response[:4000]))
+    language = words.guess_language(response, words.split_forms(response[:4000]))
     claims: dict[str, Claim] = {}
     for sentence in split_sentences(response):
         start, end = sentence.start, sentence.end
@@ -81,14 +69,16 @@ def extract_claims(response: str) -> tuple[Claim, ...]:
 
 @cache
 def _mentions() -> re.Pattern[str]:
-    nouns, given = ("|".join(phrases_of("any", f"source_{name}")) for name in ("nouns", "given"))
+    nouns, given = (
+        "|".join(words.phrases_of("any", f"source_{name}")) for name in ("nouns", "given")
+    )
     numbers = r"\s*#?\d{1,3}(?:\s*(?:,|&|and|und|et|y|e|-|–)\s*\d{1,3})*"
     the = r"(?:(?:the|all|die|der|den|dem|des|le|la|les|el|los|las|os|as|il|i)\s)?"
     named = (
         rf"{the}(?:(?:{given})\s(?:{nouns})(?:{numbers})?|(?:{nouns})(?:{numbers}|\s(?:{given})))"
         r"|(?:the|dem|le|el|o|il)\s(?:kontext|context[eo]?|contesto)"
     )
-    phrases = "|".join(phrases_of("any", "source_mentions")).replace("NOUN", f"(?:{named})")
+    phrases = "|".join(words.phrases_of("any", "source_mentions")).replace("NOUN", f"(?:{named})")
     return re.compile(
         rf"{_CITATIONS}|(?<=[.,;!?)])[¹²³⁰⁴-⁹]+|\A[\s*_]*(?:{nouns}){numbers}[\s*_]*:"
         rf"|(?<!\w)(?:{phrases})(?:(?<=\W)|(?!\w))",
@@ -103,49 +93,49 @@ def remove_mentions(text: str) -> str:
     return _mentions().sub("", text)
 
 
-def is_chatter(sentence: str, language: Language) -> bool:
+def is_chatter(sentence: str, language: words.Language) -> bool:
     if _HEADING().match(sentence) or _TABLE_RULE.match(sentence):
         return True
     question = _QUESTION().search(sentence[-40:])
     if question and (question[0][0] != ";" or _GREEK.search(sentence)):
         return True
-    plain = _INVISIBLE.sub("", fold(sentence[:MAX_OPENING])).strip(" \t\r\n*_>-\"'“”¡¿")
+    plain = _INVISIBLE.sub("", words.fold(sentence[:MAX_OPENING])).strip(" \t\r\n*_>-\"'“”¡¿")
     courtesies, announcement, contrasts = _sentence_phrases()
     rest = plain
     while rest and (courtesy := courtesies.match(rest)):
         rest = rest[courtesy.end() :]
     if not rest or announcement.match(plain):
         return True
-    words = split_words(sentence[:MAX_OPENING])
+    spoken = words.split_words(sentence[:MAX_OPENING])
     if len(sentence) <= MAX_OPENING and not _DIGIT.search(_CITATION.sub("", sentence)):
         text = plain.translate(dict.fromkeys(map(ord, ",、،")))
-        own = guess_language(sentence, tuple(word.form for word in words))
+        own = words.guess_language(sentence, tuple(word.form for word in spoken))
         names = {language.name, own.name}
-        for name in word_lists() if UNKNOWN.name in names else names:
+        for name in words.word_lists() if words.UNKNOWN.name in names else names:
             for kind in ("openings", "refusals"):
-                pattern = sentence_pattern(name, kind)
+                pattern = words.sentence_pattern(name, kind)
                 opening = pattern.match(text) if pattern else None
                 if opening and contrasts.search(text, opening.end()) is None:
                     return True
-    if any(word.form.isdigit() for word in words) and len(words) > 1:
+    if any(word.form.isdigit() for word in spoken) and len(spoken) > 1:
         return False
-    if words and all(word.gram for word in words):
+    if spoken and all(word.gram for word in spoken):
         return sum(map(str.isalpha, sentence)) < MIN_LETTERS
     content = [
         word
-        for word in words
+        for word in spoken
         if len(word.form) > 1
         and word.form not in language.function_words
         and not word.form.isdigit()
     ]
     is_label = sentence.rstrip(" *_").endswith((":", "："))
-    return len(content) < (4 if is_label else 1) or len(words) < 2
+    return len(content) < (4 if is_label else 1) or len(spoken) < 2
 
 
 @cache
 def _sentence_phrases() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     return (
-        phrase_pattern(phrases_of("any", "courtesies"), after=r"(?:[,!.…:;）)\s]+|\Z)"),
-        phrase_pattern(phrases_of("any", "announcements"), after=r".*[:：]\Z"),
-        phrase_pattern(phrases_of("any", "contrasts")),
+        words.phrase_pattern(words.phrases_of("any", "courtesies"), after=r"(?:[,!.…:;）)\s]+|\Z)"),
+        words.phrase_pattern(words.phrases_of("any", "announcements"), after=r".*[:：]\Z"),
+        words.phrase_pattern(words.phrases_of("any", "contrasts")),
     )

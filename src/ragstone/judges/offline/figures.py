@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import islice
+from itertools import islice, product
 
 from ragstone.judges.offline.words import (
     FIGURE_WORDS,
@@ -75,12 +75,10 @@ class Figure:
         if self.is_year and other.is_year:
             return self.values == other.values
         if self.dimension != other.dimension:
-            if (self.dimension and other.dimension) or (self.dimension and other.noun):
-                return False
-            return any(
-                _is_within(one / self.factor, two / other.factor)
-                for one in self.values
-                for two in other.values
+            pairs = product(self.values, other.values)
+            is_other = self.dimension and (other.dimension or other.noun)
+            return not is_other and any(
+                _is_within(one / self.factor, two / other.factor) for one, two in pairs
             )
         below, above = self.leeway
         return any(
@@ -115,21 +113,17 @@ def find_figures(
 ) -> tuple[Figure, ...]:
     end = min(end, len(text))
     found = [*_numbers(text, language, start, end), *_spelled(text, language, start, end)]
-    found.sort(key=lambda figure: (figure.start, -figure.end))
     kept: list[Figure] = []
-    for figure in found:
+    for figure in sorted(found, key=lambda figure: (figure.start, -figure.end)):
         if not kept or figure.start >= kept[-1].end:
             kept.append(figure)
     return tuple(kept)
 
 
+_BOUNDS = {"about": (ABOUT, ABOUT), "at_least": (0, ABOUT), "at_most": (ABOUT, 0)}
 LEEWAY = {
     fold(word): leeway
-    for kind, leeway in (
-        ("about", (ABOUT, ABOUT)),
-        ("at_least", (0, ABOUT)),
-        ("at_most", (ABOUT, 0)),
-    )
+    for kind, leeway in _BOUNDS.items()
     for word in FIGURE_WORDS["bounds"][kind].split()
 }
 
@@ -183,20 +177,14 @@ def _numbers(text: str, language: Language, start: int, end: int) -> Iterator[Fi
 def read_number(digits: str) -> Mapping[float, float]:
     """Return the possible values, each with the size of its last digit: 0.1 for 2.5."""
     plain = re.sub(r"[\s'’٬\u00a0\u202f]", "", digits).replace("٫", ".")
-    points, commas = plain.count("."), plain.count(",")
-    if points and commas:
-        decimal = max(plain.rfind("."), plain.rfind(","))
-        whole, part = re.sub("[.,]", "", plain[:decimal]), plain[decimal + 1 :]
-        return {float(f"{whole}.{part}"): 10.0 ** -len(part)}
-    if points + commas > 1:
-        return {float(re.sub("[.,]", "", plain)): 1.0}
-    if points + commas == 1:
-        whole, part = re.split("[.,]", plain)
-        values = {float(f"{whole}.{part}"): 10.0 ** -len(part)}
-        if len(part) == 3 and len(whole) <= 3 and whole.strip("0"):
-            values[float(whole + part)] = 1.0
-        return values
-    return {float(plain): 1.0}
+    *before, part = re.split("[.,]", plain)
+    whole = "".join(before)
+    if not before or (len(before) > 1 and not ("." in plain and "," in plain)):
+        return {float(whole + part): 1.0}
+    values = {float(f"{whole}.{part}"): 10.0 ** -len(part)}
+    if len(before) == 1 and len(part) == 3 and len(whole) <= 3 and whole.strip("0"):
+        values[float(whole + part)] = 1.0
+    return values
 
 
 def _number(

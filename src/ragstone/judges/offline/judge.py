@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from itertools import chain
 from math import exp
 from typing import Annotated, ClassVar, NamedTuple, TypeVar
 
@@ -15,6 +16,7 @@ from ragstone._internal.sentences import split_sentences
 from ragstone._internal.text import one_line
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.base import Judge
+from ragstone.judges.offline import words
 from ragstone.judges.offline.claims import MAX_OPENING, extract_claims, remove_mentions
 from ragstone.judges.offline.figures import LEEWAY
 from ragstone.judges.offline.matching import (
@@ -29,16 +31,6 @@ from ragstone.judges.offline.matching import (
     read_claim,
 )
 from ragstone.judges.offline.structured import ReadableContexts
-from ragstone.judges.offline.words import (
-    Language,
-    fold,
-    guess_language,
-    opposites,
-    sentence_pattern,
-    split_forms,
-    stem,
-    word_lists,
-)
 from ragstone.judges.spec import JudgeOptions
 from ragstone.types.claim import Evidence, FoundAnswer, Grade, Label, Verdict
 from ragstone.types.questions import (
@@ -53,7 +45,7 @@ from ragstone.types.reply import Reply
 
 CONFLICTS = ("figure", "name", "negation", "opposite")
 NEAR = 3
-_BOUNDS = frozenset(map(stem, LEEWAY))
+_BOUNDS = frozenset(map(words.stem, LEEWAY))
 
 
 def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mapping[str, str]:
@@ -71,7 +63,7 @@ def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mappi
             if is_exact and number not in match.anywhere:
                 found["figure"] = ""
     for pieces in map(pieces_of, claim.names - match.anywhere):
-        if 2 * sum(map(index.has_piece, pieces)) <= len(pieces):
+        if 2 * sum(piece in index.marked_words for piece in pieces) <= len(pieces):
             found["name"] = ""
     mine = _negated(claim.stems, claim.language)
     for place in range(match.first, match.last + 1):
@@ -109,17 +101,16 @@ def find_contradiction(
         return None
     number, stated = match.rival
     figure = claim.figures[number]
-    here = sum([claim.terms[term] for term in claim.content if term in match.here])
     if (
         sum(each.is_like(figure) for each in index.figures(match.first)) > 1
         or any(figure.leeway + stated.leeway)
-        or 2 * here < sum([claim.terms[term] for term in claim.content])
+        or 2 * claim.weight_of(match.here & {*claim.content}) < claim.weight_of({*claim.content})
     ):
         return None
     return Contradiction(match.frame, float(figure.is_year))
 
 
-def _negated(stems: Sequence[str], language: Language) -> set[str]:
+def _negated(stems: Sequence[str], language: words.Language) -> set[str]:
     content = [n for n, each in enumerate(stems) if each not in language.function_stems]
     found: set[str] = set()
     for number, each in enumerate(stems):
@@ -134,7 +125,7 @@ def _negated(stems: Sequence[str], language: Language) -> set[str]:
 def _reversed(claim: ClaimText, match: Match, window: Sequence[str]) -> Iterator[str]:
     mine = {*claim.stems}
     for here, each in enumerate(claim.stems):
-        for other in opposites().get(each, ()) if each not in match.here else ():
+        for other in words.opposites().get(each, ()) if each not in match.here else ():
             around = {*claim.stems[max(0, here - NEAR) : here + NEAR + 1]} & {*claim.content}
             places = [n for n, word in enumerate(window) if word == other and other not in mine]
             near = {word for n in places for word in window[max(0, n - NEAR) : n + NEAR + 1]}
@@ -208,19 +199,16 @@ class OfflineJudge(Judge):
     def _value(self, question: Question[T]) -> object:
         if isinstance(question, ExtractClaims):
             return extract_claims(question.response)
-        if isinstance(question, VerifyClaims):
-            contexts = ReadableContexts.of(question.contexts)
-            found = verify_claims(question.claims, contexts.texts, self.settings)
-            return contexts.restore(found)
-        if isinstance(question, GradeContexts):
-            return grade_contexts(question.answer, ReadableContexts.of(question.contexts).texts)
         if isinstance(question, DetectAbstention):
             return abstains(question.response)
-        if isinstance(question, FindAnswer):
+        if isinstance(question, VerifyClaims | GradeContexts | FindAnswer):
             contexts = ReadableContexts.of(question.contexts)
-            answer = find_answer(question.query, contexts.texts)
-            update = {"evidence": contexts.restore_evidence(answer.evidence)}
-            return answer.model_copy(update=update)
+            if isinstance(question, GradeContexts):
+                return grade_contexts(question.answer, contexts.texts)
+            if isinstance(question, FindAnswer):
+                return contexts.restore(find_answer(question.query, contexts.texts))
+            found = verify_claims(question.claims, contexts.texts, self.settings)
+            return tuple(map(contexts.restore, found))
         raise QuestionNotSupportedError(
             f"the judge {self.name} compares words, which cannot answer {question.kind}: name "
             "another judge with --model or --judge"
@@ -237,7 +225,7 @@ def verify_claims(
 def read_claims(claims: Sequence[str]) -> Iterator[ClaimText]:
     claims = [*map(remove_mentions, claims)]
     sample = " ".join(claim[:1000] for claim in claims[:20])
-    language = guess_language(sample, split_forms(sample))
+    language = words.guess_language(sample, words.split_forms(sample))
     for claim in claims:
         yield read_claim(claim, language)
 
@@ -270,14 +258,10 @@ def _verdict(claim: ClaimText, index: ContextIndex, settings: OfflineSettings) -
 
 
 def _evidence(match: Match, index: ContextIndex) -> Evidence:
-    first, last = index.places[match.first], index.places[match.last]
-    return Evidence(
-        context=first.context,
-        start=first.start,
-        end=last.end,
-        quote=index.text(match.first, match.last),
-        verified=True,
-    )
+    number, start, _ = index.places[match.first]
+    end = index.places[match.last].end
+    quote = index.passages[number].text[start:end]
+    return Evidence(context=number, start=start, end=end, quote=quote, verified=True)
 
 
 def _missing_words(claim: ClaimText, match: Match | None) -> str:
@@ -324,19 +308,18 @@ def find_answer(query: str, contexts: Sequence[str]) -> FoundAnswer:
     """Find the context with most of the query's words, and all its figures and names."""
     (claim,) = read_claims([query])
     topical = {*claim.content, *range(len(claim.figures))}
-    total = sum([claim.terms[term] for term in topical])
+    needed = {*claim.names, *range(len(claim.figures))}
+    total = claim.weight_of(topical)
     index = ContextIndex(contexts)
     best, where = 0.0, -1
     for number, passage in enumerate(index.passages):
-        stems = {each for sentence in passage.stems for each in sentence}
-        found: set[Term] = topical & stems
+        found: set[Term] = topical & {*chain.from_iterable(passage.stems)}
         if claim.figures:
-            stated = [each for n in range(len(passage.sentences)) for each in passage.figures(n)]
-            for n, each in enumerate(claim.figures):
-                if any(map(each.is_covered_by, stated)):
-                    found.add(n)
-        needed = {*claim.names, *range(len(claim.figures))}
-        share = sum([claim.terms[term] for term in found]) / total if total else 0.0
+            sentences = (passage.figures(start, end) for _, start, end in passage.sentences)
+            stated = [*chain.from_iterable(sentences)]
+            figures = enumerate(claim.figures)
+            found |= {n for n, each in figures if any(map(each.is_covered_by, stated))}
+        share = claim.weight_of(found) / total if total else 0.0
         if share > best and needed <= found:
             best, where = share, number
     if best < ANSWERS:
@@ -350,12 +333,11 @@ def find_answer(query: str, contexts: Sequence[str]) -> FoundAnswer:
 
 
 def abstains(response: str) -> bool:
-    patterns = [sentence_pattern(language, "refusals") for language in word_lists()]
-    for sentence in split_sentences(response):
-        plain = fold(sentence.text[:MAX_OPENING]).translate(_COMMAS).strip()
-        if any(pattern and pattern.match(plain) for pattern in patterns):
-            return not extract_claims(response)
-    return False
+    patterns = [words.sentence_pattern(language, "refusals") for language in words.word_lists()]
+    sentences = (sentence.text[:MAX_OPENING] for sentence in split_sentences(response))
+    plain = [words.fold(text).translate(_COMMAS).strip() for text in sentences]
+    refusals = any(pattern.match(text) for text in plain for pattern in patterns if pattern)
+    return refusals and not extract_claims(response)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from ragstone._internal.sentences import Sentence, split_sentences
@@ -33,11 +33,10 @@ class Passage:
     stems: tuple[Sequence[str], ...]
     _figures: dict[int, Sequence[Figure]] = field(default_factory=dict[int, Sequence[Figure]])
 
-    def figures(self, number: int) -> Sequence[Figure]:
-        if number not in self._figures:
-            start, end = self.sentences[number].start, self.sentences[number].end
-            self._figures[number] = find_figures(self.text, self.language, start, end)
-        return self._figures[number]
+    def figures(self, start: int, end: int) -> Sequence[Figure]:
+        if start not in self._figures:
+            self._figures[start] = find_figures(self.text, self.language, start, end)
+        return self._figures[start]
 
 
 def _read(text: str) -> Passage:
@@ -68,27 +67,18 @@ class ContextIndex:
             for number, passage in enumerate(self.passages)
             for each in passage.sentences
         ]
-        counts = (len(passage.sentences) for passage in self.passages)
-        self._firsts = list(accumulate(counts, initial=0))
         self.stems = [stems for passage in self.passages for stems in passage.stems]
         self.postings: defaultdict[str, list[int]] = defaultdict(list)
         for place, stems in enumerate(self.stems):
             for each in set(stems):
                 self.postings[each].append(place)
 
-    def text(self, first: int, last: int) -> str:
-        begin, end = self.places[first], self.places[last]
-        return self.passages[begin.context].text[begin.start : end.end]
-
     def figures(self, place: int) -> Sequence[Figure]:
-        context = self.places[place].context
-        return self.passages[context].figures(place - self._firsts[context])
-
-    def has_piece(self, piece: str) -> bool:
-        return piece in self._marked_words
+        context, start, end = self.places[place]
+        return self.passages[context].figures(start, end)
 
     @cached_property
-    def _marked_words(self) -> str:
+    def marked_words(self) -> str:
         return f"^{'$^'.join(self.postings)}$"
 
 
@@ -124,7 +114,10 @@ class ClaimText:
     terms: Mapping[Term, float]
     content: tuple[str, ...]
     names: Set[str]
-    weight: float
+
+    def weight_of(self, terms: Set[Term]) -> float:
+        # in the claim's order: that of a set, and so the last bit of a sum, varies between runs
+        return sum([weight for term, weight in self.terms.items() if term in terms])
 
     def shown(self, term: Term) -> str:
         if isinstance(term, int):
@@ -154,20 +147,16 @@ def read_claim(text: str, language: Language) -> ClaimText:
             weight = FUNCTION_WEIGHT  # hiragana: mostly endings
         terms[each] = weight * NAME_WEIGHT if each in names else weight
     names &= terms.keys()
-    return ClaimText(
-        language, words, stems, figures, terms, tuple(content), names, sum(terms.values())
-    )
+    return ClaimText(language, words, stems, figures, terms, tuple(content), names)
 
 
 def find_names(words: Sequence[Word], language: Language) -> list[int]:
     """Return the numbers of the words, after the first, that are names by their capitals."""
+    plain = language.function_words | language.negations
     content = [
         number
         for number, word in enumerate(words)
-        if number > 0
-        and not word.gram
-        and word.form not in language.function_words
-        and word.form not in language.negations
+        if number > 0 and not word.gram and word.form not in plain
     ]
     names = [number for number in content if words[number].shown[0].isupper()]
     is_title = len(names) > max(2, TITLE * len(content))
@@ -225,13 +214,10 @@ def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
         for first in sorted(singles)
         if first + 1 in singles and index.places[first].context == index.places[first + 1].context
     ]
-    total = claim.weight
-    shares = [
-        sum([weight for term, weight in claim.terms.items() if term in here]) / total
-        for _, _, here in windows
-    ]
-    number = max(range(len(windows)), key=lambda number: (shares[number], -number))
-    (first, last, here), coverage = windows[number], shares[number]
+    total = claim.weight_of(claim.terms.keys())
+    shares = [claim.weight_of(here) / total for _, _, here in windows]
+    coverage = max(shares)
+    first, last, here = windows[shares.index(coverage)]
     rival, frame = None, 0.0
     for number, figure in enumerate(claim.figures):
         for place in range(first, last + 1):
@@ -258,5 +244,5 @@ def compute_features(claim: ClaimText, match: Match | None) -> Features:
     speaker = float(any(word.form in claim.language.first_person for word in claim.words))
     if match is None:
         return Features(first_person=speaker)
-    found = sum([weight for term, weight in claim.terms.items() if term in match.anywhere])
-    return Features(round(match.coverage, DECIMALS), round(found / claim.weight, DECIMALS), speaker)
+    anywhere = claim.weight_of(match.anywhere) / claim.weight_of(claim.terms.keys())
+    return Features(round(match.coverage, DECIMALS), round(anywhere, DECIMALS), speaker)

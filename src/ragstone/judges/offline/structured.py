@@ -9,14 +9,14 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from html import unescape
-from itertools import accumulate
-from typing import NamedTuple
+from itertools import accumulate, takewhile
+from typing import NamedTuple, TypeVar
 
-from ragstone.types.claim import Evidence, Verdict
+from ragstone.types.claim import Evidence, FoundAnswer, Verdict
 
+Found = TypeVar("Found", Verdict, FoundAnswer)
 CACHE_SIZE = 256
 MAX_KEY = 60
 _GAP = "\n\n"
@@ -47,8 +47,7 @@ Row = tuple[list[str], int, int]
 """The cells of a row of a table, and its place in the text."""
 
 
-@dataclass(frozen=True)
-class RenderedContext:
+class RenderedContext(NamedTuple):
     text: str
     segments: tuple[Segment, ...]
     starts: tuple[int, ...]
@@ -74,8 +73,7 @@ def render_structured(text: str) -> RenderedContext | None:
     return RenderedContext(_GAP.join(each.prose for each in segments), tuple(segments), starts)
 
 
-@dataclass(frozen=True)
-class ReadableContexts:
+class ReadableContexts(NamedTuple):
     texts: tuple[str, ...]
     contexts: tuple[str, ...]
 
@@ -84,22 +82,16 @@ class ReadableContexts:
         rendered = [(text, render_structured(text)) for text in contexts]
         return cls(tuple(prose.text if prose else text for text, prose in rendered), (*contexts,))
 
-    def restore(self, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
-        return tuple(
-            verdict.model_copy(update={"evidence": self.restore_evidence(verdict.evidence)})
-            for verdict in verdicts
-        )
+    def restore(self, found: Found) -> Found:
+        return found.model_copy(update={"evidence": tuple(map(self._restored, found.evidence))})
 
-    def restore_evidence(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-        restored = list(evidence)
-        for number, item in enumerate(evidence):
-            text = self.contexts[item.context]
-            prose = render_structured(text)
-            if prose and item.start is not None and item.end is not None:
-                start, end = prose.original(item.start, item.end)
-                update = {"start": start, "end": end, "quote": text[start:end]}
-                restored[number] = item.model_copy(update=update)
-        return tuple(restored)
+    def _restored(self, item: Evidence) -> Evidence:
+        text = self.contexts[item.context]
+        prose = render_structured(text)
+        if prose is None or item.start is None or item.end is None:
+            return item
+        start, end = prose.original(item.start, item.end)
+        return item.model_copy(update={"start": start, "end": end, "quote": text[start:end]})
 
 
 def _sentence(subject: str, pairs: Sequence[tuple[str, str]]) -> str:
@@ -204,23 +196,24 @@ def _of_lines(text: str, start: int, end: int) -> Iterator[Segment]:
     for line in text[start:end].splitlines(keepends=True):
         lines.append((line.rstrip(), at, at + len(line.rstrip())))
         at += len(line)
+    lines.append(("", end, end))
     number = 0
-    while number <= len(lines):
-        segments, count = _block(lines, number) if number < len(lines) else ([], 1)
-        if segments or number == len(lines):
-            piece = text[start : lines[number][1] if segments else end]
+    while number < len(lines):
+        segments, count = _block(lines, number)
+        if segments or number == len(lines) - 1:
+            piece = text[start : lines[number][1]]
             if plain := piece.strip():
                 begin = start + len(piece) - len(piece.lstrip())
                 yield Segment(plain, begin, begin + len(plain), verbatim=True)
             yield from segments
-            start = lines[number + count - 1][2] if segments else end
+            start = lines[number + count - 1][2]
         number += count
 
 
 def _block(lines: Sequence[tuple[str, int, int]], number: int) -> tuple[list[Segment], int]:
     def run(fits: Callable[[str], object]) -> Sequence[tuple[str, int, int]]:
         following = range(number, len(lines))
-        return lines[number : next((n for n in following if not fits(lines[n][0])), len(lines))]
+        return [lines[n] for n in takewhile(lambda n: fits(lines[n][0]), following)]
 
     line = lines[number][0]
     rule = lines[number + 1][0] if number + 1 < len(lines) else ""

@@ -8,7 +8,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -64,15 +64,12 @@ def is_spaced(text: str) -> bool:
 
 
 def split_words(text: str) -> tuple[Word, ...]:
-    return tuple(
-        Word(form, start, end, text[start : min(end, start + MAX_WORD)], gram)
-        for form, start, end, gram in _pieces(text)
-    )
+    return tuple(_words(text))
 
 
 def split_forms(text: str) -> list[str]:
     if not is_spaced(text):
-        return [form for form, _, _, _ in _pieces(text)]
+        return [word.form for word in _words(text)]
     if not text.isascii():
         words = _word_pattern("spaced").findall(text)
         folded = [fold(word[:MAX_WORD]).removesuffix("'s") for word in words]
@@ -85,7 +82,7 @@ def split_forms(text: str) -> list[str]:
     return [form[:MAX_WORD].removesuffix("'s") for form in forms]
 
 
-def _pieces(text: str) -> Iterator[tuple[str, int, int, bool]]:
+def _words(text: str) -> Iterator[Word]:
     kind = "ascii" if text.isascii() else "spaced" if is_spaced(text) else "mixed"
     for match in _word_pattern(kind).finditer(text):
         start, end = match.span()
@@ -93,9 +90,9 @@ def _pieces(text: str) -> Iterator[tuple[str, int, int, bool]]:
             size = 2 if match.lastgroup == "han" else 3
             for at in range(start, max(start + 1, end - size + 1)):
                 to = min(at + size, end)
-                yield fold(text[at:to]), at, to, True
-        elif form := fold(match[0][:MAX_WORD]).removesuffix("'s"):
-            yield form, start, end, False
+                yield Word(fold(text[at:to]), at, to, text[at:to], gram=True)
+        elif form := fold(shown := match[0][:MAX_WORD]).removesuffix("'s"):
+            yield Word(form, start, end, shown)
 
 
 @cache
@@ -143,10 +140,7 @@ def stem(form: str) -> str:
 def word_weights() -> Mapping[str, float]:
     """Return stem -> weight, by rarity in the training sentences; any other stem weighs 1."""
     lines = files("ragstone.judges.offline").joinpath("rarity.txt").read_text("utf-8").splitlines()
-    found: dict[str, float] = {}
-    for weight, *stems in map(str.split, lines):
-        found |= dict.fromkeys(stems, float(weight))
-    return found
+    return {each: float(weight) for weight, *stems in map(str.split, lines) for each in stems}
 
 
 def _read(file: str) -> Mapping[str, Any]:
@@ -171,27 +165,24 @@ def words_of(language: str, name: str) -> list[str]:
 
 
 @cache
-def opposites() -> Mapping[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
+def opposites() -> Mapping[str, Set[str]]:
+    found: defaultdict[str, set[str]] = defaultdict(set)
     for pair in words_of("en", "opposites"):
         one, other = map(stem, pair.split("/"))
-        found[one] = found.get(one, frozenset()) | {other}
-        found[other] = found.get(other, frozenset()) | {one}
+        found[one].add(other)
+        found[other].add(one)
     return found
 
 
 _SCRIPTS = {
-    "ja": "\u3040-\u30ff",
-    "ko": "\uac00-\ud7af",
-    "zh": "\u3400-\u9fff",
-    "th": "\u0e00-\u0e7f",
-    "vi": "\u01a1\u01b0\u1ea0-\u1ef9",
+    "ja": ("\u3040-\u30ff", 0.05),
+    "ko": ("\uac00-\ud7af", 0.4),
+    "zh": ("\u3400-\u9fff", 0.4),
+    "th": ("\u0e00-\u0e7f", 0.4),
+    "vi": ("\u01a1\u01b0\u1ea0-\u1ef9", 0.05),
 }
-"""Language -> the characters by which its texts are recognized, in the order of the tests."""
-_SHARED_SCRIPT = frozenset(("ja", "vi"))
-"""Written partly in characters that other languages use too."""
-_SCRIPT_PATTERNS = {name: lazy_pattern(f"[{letters}]") for name, letters in _SCRIPTS.items()}
-_ANY_SCRIPT = lazy_pattern(f"[{''.join(_SCRIPTS.values())}]")
+"""Language -> its own characters, and their least share of a text; in the order of the tests."""
+_ANY_SCRIPT = lazy_pattern(f"[{''.join(own for own, _ in _SCRIPTS.values())}]")
 _LETTERS = re.compile(r"[^\W\d_]")
 _ESCAPE = re.compile(r"(\\.)")
 SAMPLE = 4000
@@ -254,9 +245,8 @@ def guess_language(text: str, forms: Sequence[str]) -> Language:
     start = text[:SAMPLE]
     if not start.isascii() and _ANY_SCRIPT().search(start):
         letters = len(_LETTERS.findall(start))
-        for name, pattern in _SCRIPT_PATTERNS.items():
-            share = 0.05 if name in _SHARED_SCRIPT else 0.4
-            if len(pattern().findall(start)) > share * letters:
+        for name, (own, share) in _SCRIPTS.items():
+            if len(re.findall(f"[{own}]", start)) > share * letters:
                 return language_of(name)
     few = forms[: SAMPLE // 8]
     languages, places = _function_words()
