@@ -9,7 +9,6 @@ from functools import lru_cache
 from itertools import chain, islice
 
 from ragstone._internal.text import listing
-from ragstone.datasets.table import Record
 from ragstone.errors import Problem, UnknownNameError, UsageError, nearest
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -176,54 +175,3 @@ def unused_columns(
         f"column {name!r} is not used; did you mean {known}? Use {spelling(field, name)}"
         for field, (name, known) in sorted(misspelt(tags, missing).items())
     )
-
-
-class Layouts:
-    """The layout of each row: of the header, or, with `own`, of the row's own names with values."""
-
-    def __init__(
-        self,
-        columns: tuple[str, ...],
-        chosen: Mapping[str, str],
-        *,
-        own: bool,
-        read_as: str,
-        queries: bool,
-    ) -> None:
-        self.queries = queries
-        self._columns = columns
-        self._valid = frozenset(columns)
-        self._chosen = chosen
-        self._own = own
-        self._read_as = f" (the file is read as {read_as})" if read_as else ""
-        self._layouts: dict[tuple[str, ...], Layout] = {}
-        self._ambiguous: dict[tuple[str, tuple[str, ...]], int] = {}
-        whole = Layout.of(columns, chosen)
-        self.query = whole.fields.get("query", next(iter(whole.ambiguous.get("query", ())), None))
-
-    def of(self, record: Record) -> Layout:
-        names = self._columns
-        if self._own:
-            given = record.values
-            names = tuple(name for name in given if given[name] is not None and name in self._valid)
-        if (layout := self._layouts.get(names)) is None:
-            layout = self._layouts[names] = Layout.of(names, self._chosen)
-        for match in layout.ambiguous.items():
-            self._ambiguous.setdefault(match, record.row)
-        return layout
-
-    def without_query(self, record: Record) -> str:
-        names = [repr(name) for name, value in record.values.items() if value is not None]
-        if not self._own or self.query in record.values or not names:
-            return "there is no query"
-        return f"there is no query; the row has {', '.join(names[:8])}{self._read_as}"
-
-    def problems(self, spelling: Spelling, near: str) -> list[Problem]:
-        found = [
-            ambiguous(field, names, spelling=spelling, row=row if self._own else None)
-            for (field, names), row in self._ambiguous.items()
-            if self.queries or field != "query"
-        ]
-        if self.queries and not self.query:
-            found.insert(0, no_query(self._columns, near, spelling=spelling))
-        return found
