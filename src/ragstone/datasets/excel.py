@@ -58,8 +58,7 @@ class Archive:
             with self._zip.open(unlimited) as part:
                 while chunk := part.read(2**20):
                     size += len(chunk)
-                    total += len(chunk)
-                    if total > LARGEST or size > unpacked_limit(info.compress_size):
+                    if total + size > LARGEST or size > unpacked_limit(info.compress_size):
                         raise file.refused(
                             f"its part {info.filename} unpacks to over {(size - 1) >> 20} MiB "
                             f"from {info.compress_size:,} bytes",
@@ -67,6 +66,7 @@ class Archive:
                         )
             if size != info.file_size:
                 raise BadZipFile(f"{info.filename} does not have its declared size")
+            total += size
 
     def sheet_parts(self) -> Mapping[str, str]:
         """Return sheet name -> the name of its part, or raise one of BROKEN."""
@@ -80,12 +80,9 @@ class Archive:
         return sheets
 
     def text_parts(self) -> list[str]:
-        related = {
-            target.lower()
-            for kind, _, target in self._relations(self._book())
-            if kind.endswith("/sharedStrings")
-        }
-        return sorted((related | {"xl/sharedstrings.xml"}) & self._parts.keys())
+        relations = self._relations(self._book())
+        named = [target.lower() for kind, _, target in relations if kind.endswith("/sharedStrings")]
+        return sorted({*named, "xl/sharedstrings.xml"} & self._parts.keys())
 
     def read(self, part: str) -> bytes:
         return self._zip.read(self._parts[part.lower()])
@@ -107,7 +104,6 @@ class Archive:
 def _parse(
     xml: bytes,
     start: Callable[[str, dict[str, str]], None],
-    *,
     text: Callable[[str], None] | None = None,
     end: Callable[[str], None] | None = None,
 ) -> None:
@@ -156,38 +152,35 @@ class SheetScan:
     merged: list[str] = field(default_factory=list[str])
     hidden: set[int] = field(default_factory=set[int])
     _row = _column = -1
-    _type = "n"
-    _formula = _valued = False
-    _text = ""
+    _type = _text = ""
+    _parts: dict[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def of(cls, xml: bytes) -> "SheetScan":
         """Scan a sheet, or raise an ExpatError if it is not valid."""
         scan = cls()
-        _parse(xml, scan._start, text=scan._characters, end=scan._end)
+        _parse(xml, scan._start, scan._characters, scan._end)
         return scan
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        name = tag.rpartition(":")[2]
-        if name == "c":
-            self._type, self._formula, self._text = attributes.get("t", "n"), False, ""
-            self._valued = False
-            if address := attributes.get("r"):
-                self._row, self._column = _place(address)
-            else:
-                self._column += 1
-        elif name == "row":
-            self._row = int(attributes.get("r", self._row + 2)) - 1
-            self._column = -1
-            if attributes.get("hidden") in ("1", "true"):
-                self.hidden.add(self._row)
-        elif name == "mergeCell":
-            self.merged.append(attributes.get("ref", ""))
-        elif name == "f":
-            self._formula = self._valued = True
-        elif name in ("v", "is"):
-            self._valued = True
-            self._text = ""
+        match tag.rpartition(":")[2]:
+            case "row":
+                self._row = int(attributes.get("r", self._row + 2)) - 1
+                self._column = -1
+                if attributes.get("hidden") in ("1", "true"):
+                    self.hidden.add(self._row)
+            case "c":
+                self._type, self._parts = attributes.get("t", "n"), {}
+                if address := attributes.get("r"):
+                    self._row, self._column = _place(address)
+                else:
+                    self._column += 1
+            case "f" | "v" | "is" as name:
+                self._parts[name] = self._text = ""
+            case "mergeCell":
+                self.merged.append(attributes.get("ref", ""))
+            case _:
+                pass
 
     def _characters(self, text: str) -> None:
         if len(self._text) < _LOOKED_AT:
@@ -195,15 +188,16 @@ class SheetScan:
 
     def _end(self, tag: str) -> None:
         name = tag.rpartition(":")[2]
-        if name == "f":
-            self._text = ""
-        elif name == "c" and self._valued:
+        if name in self._parts:
+            self._parts[name] = self._text.strip()
+        elif name == "c" and self._parts:
+            value = self._parts.get("v", "")
             if self._type == "e":
-                self.errors[self._row, self._column] = f"the error {self._text.strip()}"
-            elif self._formula and self._type == "n" and not self._text.strip():
+                self.errors[self._row, self._column] = f"the error {value}"
+            elif "f" in self._parts and self._type == "n" and not value:
                 self.errors[self._row, self._column] = UNCALCULATED
             elif self._type == "s":
-                self.shared[self._text.strip()] += 1
+                self.shared[value] += 1
             self.rows = max(self.rows, self._row + 1)
             self.columns = max(self.columns, self._column + 1)
 
@@ -241,7 +235,6 @@ def read(file: File, *, sheet: str | None = None) -> Table:
         fix = "open it in Excel and save it again as .xlsx"
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise file.refused(f"the workbook cannot be read: {why}", fix) from error
-    notes = (f"sheet {name!r}; ignored: {', '.join(map(repr, others))}",) if others else ()
     rows = [[_value(cell) for cell in row] for row in cells]
     for (row, column), error in scan.errors.items():  # which calamine returns as blanks
         rows += [[] for _ in range(len(rows), row + 1)]
@@ -253,8 +246,9 @@ def read(file: File, *, sheet: str | None = None) -> Table:
         table = Table.headed(list(enumerate(rows, 1)), sheet=name)
     except ValueError as error:
         raise file.refused(f"sheet {name!r}: {error}") from error
+    notes = [f"sheet {name!r}; ignored: {', '.join(map(repr, others))}"] if others else []
     if hidden := scan.hidden.intersection(filled):
-        notes = (*notes, f"hidden or filtered rows are read too: {len(hidden)}")
+        notes.append(f"hidden or filtered rows are read too: {len(hidden)}")
     return replace(table, notes=(*notes, *table.notes), others=others)
 
 
@@ -285,22 +279,26 @@ def _refuse_size(scan: SheetScan, archive: Archive, file: File, sheet: str) -> N
             "delete the cells far below or right of the table",
         )
     for part in archive.text_parts():
-        lengths: list[int] = []
-
-        def start(tag: str, _: dict[str, str], lengths: list[int] = lengths) -> None:
-            if tag.rpartition(":")[2] == "si":
-                lengths.append(0)
-
-        def count(text: str, lengths: list[int] = lengths) -> None:
-            if lengths:
-                lengths[-1] += len(text)
-
-        _parse(archive.read(part), start, text=count)
+        lengths = _text_lengths(archive.read(part))
         if sum(lengths[int(text)] * times for text, times in scan.shared.items()) > LARGEST:
             raise file.refused(
                 f"the cells of sheet {sheet!r} contain more than {LARGEST:,} characters",
                 "use .csv or .jsonl for texts that large",
             )
+
+
+def _text_lengths(xml: bytes) -> list[int]:
+    lengths = [0]  # of what is before the first text
+
+    def start(tag: str, _: dict[str, str]) -> None:
+        if tag.rpartition(":")[2] == "si":
+            lengths.append(0)
+
+    def count(text: str) -> None:
+        lengths[-1] += len(text)
+
+    _parse(xml, start, count)
+    return lengths[1:]
 
 
 def _choose_sheet(
