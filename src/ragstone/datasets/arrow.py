@@ -14,7 +14,6 @@ from ragstone._internal.files import read_parts, unpacked_limit
 from ragstone.datasets.frames import column_errors, text_size
 from ragstone.datasets.table import IN_MEMORY, Block, File, FileRows, Record, Row, Table
 from ragstone.errors import InputError, UsageError
-from ragstone.types.row import LazySequence
 
 if TYPE_CHECKING:
     from polars import DataFrame, LazyFrame
@@ -212,7 +211,7 @@ class ColumnRows(FileRows):
         self._stream = path, known
         return known.slice(first, rows)
 
-    def _parts(self, block: Block) -> "_Columns":
+    def _parts(self, block: Block) -> "tuple[DataFrame, int]":
         path = self._files[block.file]
         try:
             seen = self._stat()
@@ -231,7 +230,7 @@ class ColumnRows(FileRows):
             if self._stat() != self._seen:
                 raise self.changed() from error
             raise
-        return _Columns(frame, block.line)
+        return frame, block.line
 
     def _stat(self) -> list[tuple[int, int]]:
         stats = [path.stat() for path in self._files]
@@ -244,21 +243,9 @@ class ColumnRows(FileRows):
                 checksum = crc32(part, checksum)
         return checksum
 
-    def _row(self, part: Record) -> Record:
-        return part
+    def _row(self, parts: "tuple[DataFrame, int]", place: int) -> Record:
+        frame, line = parts
+        return Record(line + place, frame.row(place, named=True))
 
     def __getstate__(self) -> dict[str, object]:
         return {**super().__getstate__(), "_stream": None}
-
-
-class _Columns(LazySequence[Record]):
-    """The rows of a frame, each made when it is read; the first one has a number."""
-
-    def __init__(self, frame: "DataFrame", number: int) -> None:
-        self._frame, self._number = frame, number
-
-    def __len__(self) -> int:
-        return self._frame.height
-
-    def at(self, place: int) -> Record:
-        return Record(self._number + place, self._frame.row(place, named=True))

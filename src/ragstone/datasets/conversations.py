@@ -1,6 +1,6 @@
 """Parts of other tools' values: the turns of a chat, texts with ids, and parts of objects."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -159,7 +159,7 @@ def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
     chosen = {FIELD_OF.get(plain_name(name), name): column for name, column in chosen.items()}
     rows, layouts = table.rows, dict[tuple[str, ...], Layout]()
 
-    def found_in(record: Record) -> tuple[Layout, str | None]:
+    def found_in(record: Record) -> tuple[Layout, str] | None:
         names = tuple(name for name, value in record.values.items() if value is not None)
         if (layout := layouts.get(names)) is None:
             layout = layouts[names] = Layout.of(names, chosen)
@@ -169,17 +169,15 @@ def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
             is_list = not isinstance(value, str) or value.lstrip()[:1] in ("[", "{")
             if is_list and messages_in(value) is not None:
                 return layout, column
-        return layout, None
+        return None
 
     first = islice(records_in(rows), _LOOKED_AT if isinstance(rows, FileRows) else None)
-    if not any(found_in(record)[1] for record in first):
+    if not any(map(found_in, first)):
         return table
     split: list[Row] = []
     for number, row in enumerate(rows, 1):
-        if isinstance(row, Record):
-            layout, column = found_in(row)
-            parts = (row,) if column is None else _turn_rows(row, number, layout, column, chosen)
-            split += parts
+        if isinstance(row, Record) and (found := found_in(row)):
+            split += _turn_rows(row, number, *found, chosen)
         else:
             split.append(row)
     return replace(table, rows=split, columns=None, names=None)
@@ -187,52 +185,49 @@ def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
 
 def _turn_rows(
     record: Record, number: int, layout: Layout, column: str, chosen: Mapping[str, str]
-) -> Iterator[Row]:
+) -> Sequence[Row]:
     values, fields = record.values, layout.fields
     names = {**fields, **chosen}
     given = values.get(fields.get("id", ""))
     name = str(number if given is None else given)
 
-    def problem(seen: str, fix: str) -> Problem:
-        return Problem(seen, fix, row=record.row, column=column, sample_id=name)
+    def problem(seen: str, fix: str = "") -> Sequence[Problem]:
+        return [Problem(seen, fix, row=record.row, column=column, sample_id=name)]
 
     try:
         cell = normalize_cell(given)
         name = name if cell is None else sample_id(cell)
         turns = turns_in(messages_in(values[column]) or ())
     except ValueError as error:
-        yield problem(str(error), "")
-        return
+        return problem(str(error))
     if not turns:
-        yield problem("the conversation has no user message", "delete the row")
-        return
+        return problem("the conversation has no user message", "delete the row")
     if others := [each for each in layout.conversations if each != column]:
-        yield problem(f"the row has two conversations, {column!r} and {others[0]!r}", "remove one")
-        return
+        return problem(f"the row has two conversations, {column!r} and {others[0]!r}", "remove one")
     of_row = {of: c for of, c in fields.items() if of not in ("id", "tags") and c != column}
     of_row |= {of: names[0] for of, names in layout.ambiguous.items() if of != "tags"}
     last = {**turns[-1].fields, "response": turns[-1].response}
     for of, other in of_row.items():
         if of in ("query", "history"):
             fix = f"rename {column!r} to history if it is the conversation before the query"
-            yield problem(f"the row has a conversation and {other!r}", fix)
-            return
+            return problem(f"the row has a conversation and {other!r}", fix)
         if (len(turns) > 1 and turns[-1].response is not None) or last.get(of) is not None:
             seen = f"{other!r} is a column, and the conversation has {len(turns)} turns"
-            yield problem(seen, f"write {of} into the message that it belongs to")
-            return
+            return problem(seen, f"write {of} into the message that it belongs to")
     left = {fields.get("id"), column, *of_row.values()}
     rest = {
         key: value
         for key, value in values.items()
         if key not in left and value is not None and str(value).strip()
     }
+    rows: list[Row] = []
     for place, turn in enumerate(turns, 1):
         whole = {of: values[c] for of, c in of_row.items()} if place == len(turns) else {}
         own = {"id": f"{name}/{place}", "query": turn.query, "response": turn.response}
         made = {**own, "history": [*turn.history], **turn.fields, **whole}
         named = {names.get(of, of): value for of, value in made.items() if value is not None}
-        yield Record(record.row, {CONVERSATION: name, **rest, **named})
+        rows.append(Record(record.row, {CONVERSATION: name, **rest, **named}))
+    return rows
 
 
 def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:

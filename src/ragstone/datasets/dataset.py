@@ -475,7 +475,7 @@ def draw_rows(table: Table, number: int, seed: int) -> Table:
         if uniform() * (count - place) < number - len(places):
             places.append(place)
     if isinstance(rows, FileRows):
-        drawn = rows.chosen(array("q", map(rows.places.__getitem__, places)), rows.tail)
+        drawn = rows.chosen(array("q", map(rows.places.__getitem__, places)))
     else:
         drawn = [rows[place] for place in places]
     numbers = table.numbers or range(1, count + 1)

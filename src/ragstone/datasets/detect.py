@@ -306,7 +306,7 @@ def _with_shape(
     nested = len(rows) - len(outer)
     if isinstance(rows, FileRows):
         left_over = outer[: len(outer) - (rows.tail is not None)]
-        made = (rows.chosen(left_over, rows.tail) if nested else rows).mapped(as_sample)
+        made = (rows.chosen(left_over) if nested else rows).mapped(as_sample)
     else:
         kept = (rows[place] for place in outer)
         made = [as_sample(row) if isinstance(row, Record) else row for row in kept]

@@ -382,7 +382,7 @@ class FileRows(LazySequence[Row]):
     def __init__(self, path: Path, *, limit: int | None) -> None:
         self.path = path
         self.tail: Problem | None = None
-        self._read: tuple[Block, Sequence[Any]] | None = None
+        self._read: tuple[Block, Any] | None = None
         self.blocks: Sequence[Block] = tuple(self._scan(limit))
         self.places: Sequence[int] = range(sum(block.rows for block in self.blocks))
         self._maps: tuple[Callable[[Record], Record], ...] = ()
@@ -392,12 +392,12 @@ class FileRows(LazySequence[Row]):
         """Yield the blocks of the file, with `limit` rows at most; sets `tail`."""
 
     @abstractmethod
-    def _parts(self, block: Block) -> Sequence[Any]:
-        """Read a block, as one value for each row; raise `changed` if it has changed."""
+    def _parts(self, block: Block) -> Any:
+        """Read a block; raise `changed` if it has changed."""
 
     @abstractmethod
-    def _row(self, part: Any) -> Row:
-        """Return the row of such a value."""
+    def _row(self, parts: Any, place: int) -> Row:
+        """Return the row at a place of a block that was read."""
 
     @property
     def is_small(self) -> bool:
@@ -410,9 +410,9 @@ class FileRows(LazySequence[Row]):
     def in_memory(self) -> list[Row]:
         return list(self)
 
-    def chosen(self, places: Sequence[int], tail: Problem | None = None) -> Self:
+    def chosen(self, places: Sequence[int]) -> Self:
         made = copy(self)
-        made.tail, made.places = tail, places
+        made.places = places
         if places:
             first, last = self._block_of(places[0]), self._block_of(places[-1])
             made.blocks = self.blocks[first : last + 1]
@@ -441,18 +441,13 @@ class FileRows(LazySequence[Row]):
             return self.tail
         place = self.places[place]
         if self._read is None or not 0 <= place - self._read[0].place < self._read[0].rows:
-            self.parts(self.blocks[self._block_of(place)])
-            assert self._read
+            block = self.blocks[self._block_of(place)]
+            self._read = block, self._parts(block)
         block, parts = self._read
-        row = self._row(parts[place - block.place])
+        row = self._row(parts, place - block.place)
         for function in self._maps:
             row = function(row) if isinstance(row, Record) else row
         return row
-
-    def parts(self, block: Block) -> Sequence[Any]:
-        if self._read is None or self._read[0].place != block.place:
-            self._read = block, self._parts(block)
-        return self._read[1]
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_read": None}

@@ -125,9 +125,9 @@ class CsvRows(FileRows):
             found = list(_cells(text, self._delimiter, block.line))
         return [row for row in found if not isinstance(row, Problem)]
 
-    def _row(self, part: Cells) -> Record | Problem:
+    def _row(self, parts: Sequence[Cells], place: int) -> Record | Problem:
         fix = "name the column, or put a cell that contains the delimiter in quotes"
-        return record_under(self._names, part, fix)
+        return record_under(self._names, parts[place], fix)
 
 
 class _Lines(Iterator[str]):
@@ -194,10 +194,6 @@ OTHERS = ("test_cases", "goldens", "responses", "results", "resourceSpans")
 """Names in other tools' files, used if there is none of the above."""
 
 
-Listed = tuple[list[object], tuple[str, ...], Mapping[str, object]]
-"""The list of rows in a file, a note on what is beside it, and the file's `metadata`."""
-
-
 def read_json(file: File, _limit: int | None = None) -> Table:
     text = file.text()
     try:
@@ -253,7 +249,7 @@ class JsonLines(FileRows):
     def _problem(
         self, lines: Sequence[bytes], given: Sequence[int], *, first: bool
     ) -> Problem | None:
-        if first and given and isinstance(self._row((0, lines[given[0]])), Problem):
+        if first and given and isinstance(self._row([(0, lines[given[0]])], 0), Problem):
             whole = self.path.read_bytes().removeprefix(MARK)
             if (found := _over_lines(whole)) is not None:
                 return found
@@ -271,8 +267,8 @@ class JsonLines(FileRows):
         lines = enumerate(self.bytes_of(block).split(b"\n"), block.line)
         return [(number, line) for number, line in lines if line.strip()]
 
-    def _row(self, part: tuple[int, bytes]) -> Record | Problem:
-        number, line = part
+    def _row(self, parts: Sequence[tuple[int, bytes]], place: int) -> Record | Problem:
+        number, line = parts[place]
         try:
             return Record.of(number, parsed_json(line.decode("utf-8")))
         except UnicodeDecodeError as error:
@@ -285,7 +281,10 @@ class JsonLines(FileRows):
             return Problem(f"cannot read this JSON: {error}", row=number)
 
 
-def _rows_in(value: object, file: File) -> Listed:
+def _rows_in(
+    value: object, file: File
+) -> tuple[list[object], tuple[str, ...], Mapping[str, object]]:
+    """Return the list of rows, a note on what is beside it, and the file's `metadata`."""
     if isinstance(value, list):
         return cast("list[object]", value), (), {}
     expected = (
