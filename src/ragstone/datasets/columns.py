@@ -51,6 +51,12 @@ FIELD_OF = by_name(ALIASES)
 """Plain name -> Sample field."""
 PART_OF = by_name(CONTEXT_ALIASES)
 """Plain name -> part of a Context."""
+
+
+def field_of(name: str) -> str | None:
+    return FIELD_OF.get(plain_name(name))
+
+
 _WORDS = frozenset(("content", "result"))
 """Words that are one letter away from a field's name, but usual for other columns."""
 _TURNS = frozenset(map(plain_name, CONVERSATIONS))
@@ -80,7 +86,7 @@ class Layout:
     def of(cls, columns: Sequence[str], chosen: Mapping[str, str]) -> "Layout":
         matches: dict[str, list[str]] = {}
         for column in columns:
-            if (field := FIELD_OF.get(plain_name(column))) and field not in chosen:
+            if (field := field_of(column)) and field not in chosen:
                 matches.setdefault(field, []).append(column)
         fields = {field: column for field, column in chosen.items() if column in columns}
         fields |= {field: names[0] for field, names in matches.items() if len(names) == 1}
@@ -94,17 +100,13 @@ class Layout:
         )
 
 
-def resolve_fields(mapped: Iterable[str]) -> frozenset[str]:
-    return frozenset(field for name in mapped if (field := FIELD_OF.get(plain_name(name))))
-
-
 def resolve_columns(
     mapped: Mapping[str, str], columns: Sequence[str], *, spelling: Spelling
 ) -> dict[str, str]:
     """Return Sample field -> column of a user's mapping, which may use aliases of fields."""
     found: dict[str, str] = {}
     for name, column in mapped.items():
-        if (field := FIELD_OF.get(plain_name(name))) is None:
+        if (field := field_of(name)) is None:
             raise UnknownNameError("field", name, ALIASES)
         if field in found:
             raise UsageError(f"{spelling(name, column)}: {field} is already mapped to a column")

@@ -4,11 +4,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import cast
 
 from ragstone._internal.text import count
-from ragstone.datasets.columns import ALIASES, FIELD_OF, PART_OF, Layout, plain_name
-from ragstone.datasets.table import FileRows, Record, Row, Table, Unreadable, records_in
+from ragstone.datasets.columns import ALIASES, PART_OF, Layout, field_of, plain_name
+from ragstone.datasets.table import (
+    FileRows,
+    Record,
+    Row,
+    Table,
+    Unreadable,
+    is_list,
+    is_object,
+    records_in,
+)
 from ragstone.datasets.values import (
     Plain,
     normalize_cell,
@@ -91,7 +99,7 @@ def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
 def _fields(message: Mapping[str, object]) -> dict[str, object]:
     names: dict[str, str] = {}
     for name, value in message.items():
-        of = FIELD_OF.get(plain_name(str(name)))
+        of = field_of(str(name))
         if of not in IN_MESSAGES or value is None:
             continue
         if of in names:
@@ -156,7 +164,7 @@ def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
     Fields of a whole row are those of its only turn, or of a last question without an answer;
     otherwise it is not clear to which turn they belong.
     """
-    chosen = {FIELD_OF.get(plain_name(name), name): column for name, column in chosen.items()}
+    chosen = {field_of(name) or name: column for name, column in chosen.items()}
     rows, layouts = table.rows, dict[tuple[str, ...], Layout]()
 
     def found_in(record: Record) -> tuple[Layout, str] | None:
@@ -232,21 +240,18 @@ def _turn_rows(
 
 def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:
     found: object = spelled(value)
-    if isinstance(found, dict):
-        parts = cast("Mapping[str, object]", found)
-        found = next((parts[name] for name in _LISTS if name in parts), [parts])
-    if not isinstance(found, list) or not found:
+    if is_object(found):
+        found = next((found[name] for name in _LISTS if name in found), [found])
+    if not is_list(found) or not found:
         return None
-    items = cast("list[object]", found)
-    messages = [cast("Mapping[str, object]", item) for item in items if isinstance(item, Mapping)]
-    whole = len(messages) == len(items) and all(map(_role, messages))
-    return messages if whole else None
+    messages = [item for item in found if is_object(item) and _role(item)]
+    return messages if len(messages) == len(found) else None
 
 
 def _role(message: Mapping[str, object]) -> str:
     """Return a message's role in lower case; other objects have a type, too, but no known role."""
     inner = message.get("kwargs", message.get("message"))
-    named = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else message
+    named = inner if is_object(inner) else message
     if not any(name in named for name in _TEXTS):
         return ""
     if isinstance(role := named.get("role"), str):
@@ -258,16 +263,12 @@ def _role(message: Mapping[str, object]) -> str:
 def _text(value: object, depth: int = 0) -> str:
     if isinstance(value, str):
         return value
-    if depth > _DEEPEST:
-        return ""
-    if isinstance(value, Mapping):
-        parts = cast("Mapping[str, object]", value)
-        kind = parts.get("type")
-        if depth and isinstance(kind, str) and kind.casefold() not in _PLAIN | _KNOWN:
-            return ""
-        return next((text for n in _TEXTS if (text := _text(parts.get(n), depth + 1))), "")
-    if isinstance(value, list):
-        return "".join(_text(part, depth + 1) for part in cast("list[object]", value))
+    if depth <= _DEEPEST and is_list(value):
+        return "".join(_text(part, depth + 1) for part in value)
+    if depth <= _DEEPEST and is_object(value):
+        kind = value.get("type")
+        if not depth or not isinstance(kind, str) or kind.casefold() in _PLAIN | _KNOWN:
+            return next((text for n in _TEXTS if (text := _text(value.get(n), depth + 1))), "")
     return ""
 
 
@@ -303,22 +304,19 @@ def pair_texts(
     documents: list[object] = []
     for at, text in enumerate(texts):
         more = {part: found[at] for part, found in lists.items()}
-        if not isinstance(text, Mapping):
-            documents.append({"text": text, **more})
-            continue
-        own = cast("Mapping[str, object]", text)
-        has = {PART_OF.get(plain_name(str(name))) for name in own if own[name] is not None}
+        own = text if is_object(text) else {"text": text}
+        has = {PART_OF.get(plain_name(str(n))) for n, value in own.items() if value is not None}
         documents.append({**own, **{part: more[part] for part in more if part not in has}})
     return rest | {place: documents}
 
 
 def _ids_or_scores(value: object, part: str) -> list[object] | None:
-    found = value
+    found: object = value
     if isinstance(value, str):
         found = spelled_ids(value) if value.strip() else None
     if found is None:
         return None
-    items = list(cast("list[object]", found)) if isinstance(found, list) else [found]
+    items = [*found] if is_list(found) else [found]
     if any(isinstance(item, dict | list) for item in items):
         raise ValueError("expected a list of ids or scores")
     if part == "score":

@@ -415,7 +415,7 @@ def _dataset_of(
     queries: bool = True,
 ) -> Dataset:
     found = shape_records(table, limit, named=columns.values())
-    mapped = naming.resolve_fields(columns)
+    mapped = set(map(naming.field_of, columns))
     detected = {field: column for field, column in found.columns.items() if field not in mapped}
     chosen = {**detected, **columns}
     table = split_conversations(found.table, chosen)

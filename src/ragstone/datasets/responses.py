@@ -5,11 +5,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TypeGuard, cast
 
 from ragstone._internal.text import quoted
-from ragstone.datasets.columns import FIELD_OF, plain_name
-from ragstone.datasets.table import Record, Row, records_in
+from ragstone.datasets.columns import field_of, plain_name
+from ragstone.datasets.table import Record, Row, is_list, is_object, records_in
 from ragstone.errors import Cause
 from ragstone.types.reply import Failure
 from ragstone.types.sample import Sample
@@ -55,9 +54,8 @@ def failed_fields(error: str | None) -> Mapping[str, str]:
 
 
 def error_message(value: object) -> str | None:
-    if isinstance(value, Mapping):
-        parts = cast("Mapping[object, object]", value)
-        value = next((parts[name] for name in _TEXTS if parts.get(name)), str(parts or ""))
+    if is_object(value):
+        value = next((value[name] for name in _TEXTS if value.get(name)), str(value or ""))
     if value is None or str(value).strip().casefold() in _NOTHING:
         return None
     return "no reason given" if value is True else quoted(str(value).strip().splitlines()[0])
@@ -138,10 +136,6 @@ def record_of(
     return {**row, "response": response}
 
 
-def field_of(name: str) -> str | None:
-    return FIELD_OF.get(plain_name(name))
-
-
 Values = Mapping[str, object]
 
 ON_CONTEXTS = ("context-", "not-context-")
@@ -166,11 +160,10 @@ def results(tests: Iterable[Record]) -> list[Record]:
 def _record(test: Values) -> Values:
     response, prompt, provider = (_part(test, name) for name in ("response", "prompt", "provider"))
     components = _part(test, "gradingResult").get("componentResults")
-    items = cast("Sequence[object]", components) if isinstance(components, list) else ()
     assertions = [
         (str(assertion.get("type")), assertion, item)
-        for item in items
-        if _is_object(item) and (assertion := _part(item, "assertion"))
+        for item in (components if is_list(components) else ())
+        if is_object(item) and (assertion := _part(item, "assertion"))
     ]
 
     # promptfoo scored what the assertions used, which may differ from the variables: a transform
@@ -232,8 +225,4 @@ def _at(test: Values, of: str) -> int:
 
 def _part(of: Values, name: str) -> Values:
     found = of.get(name)
-    return found if _is_object(found) else {}
-
-
-def _is_object(value: object) -> TypeGuard[Values]:
-    return isinstance(value, Mapping)
+    return found if is_object(found) else {}

@@ -30,6 +30,8 @@ from ragstone.datasets.table import (
     filled_unnamed,
     header_names,
     is_blank,
+    is_list,
+    is_object,
     record_under,
     type_in_words,
     unnamed_note,
@@ -285,31 +287,29 @@ def _rows_in(
     value: object, file: File
 ) -> tuple[list[object], tuple[str, ...], Mapping[str, object]]:
     """Return the list of rows, a note on what is beside it, and the file's `metadata`."""
-    if isinstance(value, list):
-        return cast("list[object]", value), (), {}
+    if is_list(value):
+        return value, (), {}
     expected = (
         f"write a list of objects, or an object with one under {', '.join(ENVELOPES)} (other "
         f"tools' files: {', '.join(OTHERS)})"
     )
-    if not isinstance(value, Mapping):
+    if not is_object(value):
         raise file.refused(f"the file contains {type_in_words(value)}, not a list", expected)
-    parts = cast("Mapping[object, object]", value)
-    names = [name for name in ENVELOPES if isinstance(parts.get(name), list | Unreadable)]
-    names = names or [name for name in OTHERS if isinstance(parts.get(name), list | Unreadable)]
-    if not names and isinstance(inner := parts.get("results"), Mapping):  # as promptfoo nests them
-        return _rows_in(cast("object", inner), file)
+    names = [name for name in ENVELOPES if isinstance(value.get(name), list | Unreadable)]
+    names = names or [name for name in OTHERS if isinstance(value.get(name), list | Unreadable)]
+    if not names and is_object(inner := value.get("results")):  # as promptfoo nests them
+        return _rows_in(inner, file)
     if len(names) != 1:
-        seen = f", only {', '.join(map(repr, list(parts)[:12]))}" if parts else ""
+        seen = f", only {', '.join(map(repr, list(value)[:12]))}" if value else ""
         what = f"lists under {' and '.join(names)}" if names else f"no list of rows{seen}"
         raise file.refused(f"the top-level object has {what}", expected)
-    rows = parts[names[0]]
+    rows = value[names[0]]
     if isinstance(rows, Unreadable):
         raise file.refused(rows.seen, expected)
-    metadata = parts.get("metadata")
-    beside = cast("Mapping[str, object]", metadata if isinstance(metadata, Mapping) else {})
-    others = ", ".join(str(name) for name in parts if name != names[0])
+    metadata = value.get("metadata")
+    others = ", ".join(str(name) for name in value if name != names[0])
     notes = (f"ignored keys: {others}",) if others else ()
-    return cast("list[object]", rows), notes, beside
+    return cast("list[object]", rows), notes, metadata if is_object(metadata) else {}
 
 
 def _over_lines(content: bytes) -> Problem | None:
