@@ -136,20 +136,6 @@ class Table:
             records.append(record)
         return cls(records)
 
-    @classmethod
-    def headed(cls, rows: Sequence[Cells], *, sheet: str | None = None) -> "Table":
-        """Make a table of cells; the first row that is not blank is the header."""
-        header, *below = [row for row in rows if not is_blank(row[1])] or [(0, ())]
-        names = header_names(header[1], below[0] if below else None)
-        used = {place for row in below for place in filled_unnamed(names, row[1])}
-        fix = "name the column, or clear the cell"
-        return cls(
-            [record_under(names, row, fix) for row in below],
-            tuple(filter(None, names)),
-            sheet=sheet,
-            notes=unnamed_note(used),
-        )
-
 
 def header_names(header: Sequence[object], below: Cells | None) -> list[str]:
     """Return the names in a header, `""` where a column has none, or raise a ValueError."""

@@ -51,54 +51,43 @@ def read_csv(file: File, limit: int | None = None) -> Table:
     """Read a CSV or TSV file (RFC 4180); its delimiter gives the most known names in the header."""
     file.check_text()
     try:
-        at = len(MARK) if file.start.startswith(MARK) else 0
-        with closing(_Lines(file.path, at)) as lines, _long_cells():
-            begin = "".join(islice(lines, 1))
-            if separator := _SEPARATOR.fullmatch(begin):
-                delimiter, line, start = separator[1], 2, lines.at
-            else:
-                line, start = 1, lines.at - len(begin.encode())
-                while len(begin) < _HEADER and (more := next(lines, "")):
-                    begin += more
-                delimiter = "\t"
-                if file.suffix != ".tsv":
-                    delimiter = max(",;\t|", key=lambda each: _known_names(begin[:_HEADER], each))
-        with closing(_Lines(file.path, start)) as lines, _long_cells():
-            found = _cells(lines, delimiter, line)
-            header: Cells | Problem = next(found, (0, ()))
-            start, line = lines.at, line + lines.count
-            below = next(found, None)
-        if isinstance(header, Problem):
-            return Table([header], unit="line")
-        if not header[1]:
-            file.checked()
-        names = header_names(header[1], None if isinstance(below, Problem) else below)
-        rows = CsvRows(file.path, names, delimiter, start=start, line=line, limit=limit)
+        rows = CsvRows(file, limit=limit)
     except UnicodeError:
         file.text()  # raises an error with the line
         raise
     except ValueError as error:
         raise file.refused(str(error)) from error
-    columns, notes = tuple(filter(None, names)), unnamed_note(rows.unnamed)
+    columns, notes = tuple(filter(None, rows.names)), unnamed_note(rows.unnamed)
     return Table(rows, columns, unit="line", notes=notes, end=limit and rows.end, names=columns)
 
 
 class CsvRows(FileRows):
     """The rows of a CSV file below its header; `unnamed` are columns with values, but no name."""
 
-    def __init__(
-        self,
-        path: Path,
-        names: Sequence[str],
-        delimiter: str,
-        *,
-        start: int,
-        line: int,
-        limit: int | None,
-    ) -> None:
-        self._names, self._delimiter, self._start, self._line = names, delimiter, start, line
+    def __init__(self, file: File, *, limit: int | None) -> None:
+        at = len(MARK) if file.start.startswith(MARK) else 0
+        with closing(_Lines(file.path, at)) as lines, _long_cells():
+            begin = "".join(islice(lines, 1))
+            if separator := _SEPARATOR.fullmatch(begin):
+                self._delimiter, line, start = separator[1], 2, lines.at
+            else:
+                line, start = 1, lines.at - len(begin.encode())
+                while len(begin) < _HEADER and (more := next(lines, "")):
+                    begin += more
+                known = ",;\t|" if file.suffix != ".tsv" else "\t"
+                self._delimiter = max(known, key=lambda each: _known_names(begin[:_HEADER], each))
+        with closing(_Lines(file.path, start)) as lines, _long_cells():
+            found = _cells(lines, self._delimiter, line)
+            header: Cells | Problem = next(found, (0, ()))
+            self._start, self._line = lines.at, line + lines.count
+            below = next(found, None)
+        if isinstance(header, Problem):
+            raise file.refused(header.seen, header.fix, line=header.row)
+        if not header[1]:
+            file.checked()
+        self.names = header_names(header[1], None if isinstance(below, Problem) else below)
         self.unnamed = set[int]()
-        super().__init__(path, limit=limit)
+        super().__init__(file.path, limit=limit)
 
     def _scan(self, limit: int | None) -> Iterator[Block]:
         with closing(_Lines(self.path, self._start)) as lines, _long_cells():
@@ -110,7 +99,7 @@ class CsvRows(FileRows):
                     self.tail = found
                     break
                 rows += 1
-                self.unnamed.update(filled_unnamed(self._names, found[1]))
+                self.unnamed.update(filled_unnamed(self.names, found[1]))
                 end, below, checksum = lines.at, self._line + lines.count, lines.checksum
                 full = limit is not None and place + rows == limit
                 if full or end - start >= self.size:
@@ -129,7 +118,7 @@ class CsvRows(FileRows):
 
     def _row(self, parts: Sequence[Cells], place: int) -> Record | Problem:
         fix = "name the column, or put a cell that contains the delimiter in quotes"
-        return record_under(self._names, parts[place], fix)
+        return record_under(self.names, parts[place], fix)
 
 
 class _Lines(Iterator[str]):
