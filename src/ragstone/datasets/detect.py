@@ -7,15 +7,8 @@ from functools import partial
 from itertools import chain
 from typing import TypeGuard
 
+from ragstone.datasets import conversations
 from ragstone.datasets.columns import ALIASES, plain_name
-from ragstone.datasets.conversations import (
-    ROLES,
-    history_before,
-    messages_in,
-    one_turn,
-    open_parts,
-    pair_texts,
-)
 from ragstone.datasets.responses import ANY, NOTE, error_in, failed_fields, repetitions, results
 from ragstone.datasets.table import FileRows, Record, Row, Table, records_in
 from ragstone.datasets.traces import traces
@@ -260,7 +253,7 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
     plain = set(map(plain_name, names))
     parts = tuple(name for name in named if plain_name(name) not in plain)
     if parts:
-        open_them = partial(open_parts, named=parts)
+        open_them = partial(conversations.open_parts, named=parts)
         if isinstance(some, FileRows):
             some = some.mapped(open_them)
         else:
@@ -371,17 +364,17 @@ class _AsSample:
         out = set(map(plain_name, out)) - set(map(plain_name, picked.values()))
         values = {name: v for name, v in values.items() if plain_name(name) not in out}
         if shape.paired and "contexts" in picked:
-            values = pair_texts(values, picked["contexts"], parts=shape.paired)
+            values = conversations.pair_texts(values, picked["contexts"], parts=shape.paired)
         for joined in shape.joined:
             text = values.get(column := picked.get(joined, ""))
             if _is_joined(text):
                 values[column] = [piece for part in text.split("|") if (piece := part.strip())]
-        for role in ROLES.keys() & picked.keys() if shape.chat else ():
+        for role in conversations.ROLES.keys() & picked.keys() if shape.chat else ():
             given = values.get(column := picked[role])
-            if role == "query" and (before := history_before(given)):
+            if role == "query" and (before := conversations.history_before(given)):
                 values["history"] = before
             if column in values:
-                values[column] = one_turn(given, role)
+                values[column] = conversations.one_turn(given, role)
         if self.ranking:
             values = {"ranking" if n == self.ranking else n: v for n, v in values.items()}
         error = error_in(record, shape.errors, shape.causes)
@@ -397,7 +390,7 @@ def _open_objects(record: Record, shape: Shape) -> Record:
     values: dict[str, object] = {}
     for name, value in record.values.items():
         parts = object_in(value) if plain_name(name) in names else None
-        if parts is None or (shape.chat and messages_in(parts) is not None):
+        if parts is None or (shape.chat and conversations.messages_in(parts) is not None):
             values[name] = value
         else:
             values |= {f"{name}.{part}": inner for part, inner in parts.items()}

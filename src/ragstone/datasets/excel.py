@@ -17,19 +17,8 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
 from ragstone._internal.files import unpacked_limit
-from ragstone.datasets.table import (
-    OLE,
-    ZIP,
-    File,
-    Merged,
-    Table,
-    Unreadable,
-    filled_unnamed,
-    header_names,
-    is_blank,
-    record_under,
-    unnamed_note,
-)
+from ragstone.datasets import table
+from ragstone.datasets.table import OLE, ZIP, File, Merged, Table, Unreadable
 from ragstone.datasets.values import EXACT
 from ragstone.errors import UsageError, nearest
 
@@ -252,19 +241,21 @@ def read(file: File, *, sheet: str | None = None) -> Table:
         rows += [[] for _ in range(len(rows), row + 1)]
         rows[row] += [None] * (column + 1 - len(rows[row]))
         rows[row][column] = Unreadable(error)
-    filled = [number for number, row in enumerate(rows) if not is_blank(row)]
+    filled = [number for number, row in enumerate(rows) if not table.is_blank(row)]
     _mark_merged(rows, scan.merged, filled)
     header, *below = [(number + 1, rows[number]) for number in filled] or [(0, [])]
     try:
-        names = header_names(header[1], below[0] if below else None)
+        names = table.header_names(header[1], below[0] if below else None)
     except ValueError as error:
         raise file.refused(f"sheet {name!r}: {error}") from error
     notes = [f"sheet {name!r}; ignored: {', '.join(map(repr, others))}"] if others else []
     if hidden := scan.hidden.intersection(filled):
         notes.append(f"hidden or filtered rows are read too: {len(hidden)}")
-    notes += unnamed_note({place for row in below for place in filled_unnamed(names, row[1])})
+    notes += table.unnamed_note(
+        {place for row in below for place in table.filled_unnamed(names, row[1])}
+    )
     fix = "name the column, or clear the cell"
-    records = [record_under(names, row, fix) for row in below]
+    records = [table.record_under(names, row, fix) for row in below]
     columns = tuple(filter(None, names))
     return Table(records, columns, sheet=name, others=others, notes=tuple(notes))
 

@@ -14,28 +14,9 @@ from zlib import crc32
 from yaml.nodes import MappingNode, SequenceNode
 
 from ragstone._internal.yaml import load_yaml
+from ragstone.datasets import table
 from ragstone.datasets.columns import FIELD_OF, plain_name
-from ragstone.datasets.table import (
-    MARK,
-    Block,
-    Cells,
-    File,
-    FileRows,
-    Record,
-    Table,
-    Unreadable,
-    broken_byte,
-    encoding_fix,
-    encoding_problem,
-    filled_unnamed,
-    header_names,
-    is_blank,
-    is_list,
-    is_object,
-    record_under,
-    type_in_words,
-    unnamed_note,
-)
+from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unreadable, is_object
 from ragstone.datasets.values import parsed_json
 from ragstone.errors import Problem
 
@@ -57,7 +38,7 @@ def read_csv(file: File, limit: int | None = None) -> Table:
         raise
     except ValueError as error:
         raise file.refused(str(error)) from error
-    columns, notes = tuple(filter(None, rows.names)), unnamed_note(rows.unnamed)
+    columns, notes = tuple(filter(None, rows.names)), table.unnamed_note(rows.unnamed)
     return Table(rows, columns, unit="line", notes=notes, end=limit and rows.end, names=columns)
 
 
@@ -65,7 +46,7 @@ class CsvRows(FileRows):
     """The rows of a CSV file below its header; `unnamed` are columns with values, but no name."""
 
     def __init__(self, file: File, *, limit: int | None) -> None:
-        at = len(MARK) if file.start.startswith(MARK) else 0
+        at = len(table.MARK) if file.start.startswith(table.MARK) else 0
         with closing(_Lines(file.path, at)) as lines, _long_cells():
             begin = "".join(islice(lines, 1))
             if separator := _SEPARATOR.fullmatch(begin):
@@ -78,14 +59,14 @@ class CsvRows(FileRows):
                 self._delimiter = max(known, key=lambda each: _known_names(begin[:_HEADER], each))
         with closing(_Lines(file.path, start)) as lines, _long_cells():
             found = _cells(lines, self._delimiter, line)
-            header: Cells | Problem = next(found, (0, ()))
+            header: table.Cells | Problem = next(found, (0, ()))
             self._start, self._line = lines.at, line + lines.count
             below = next(found, None)
         if isinstance(header, Problem):
             raise file.refused(header.seen, header.fix, line=header.row)
         if not header[1]:
             file.checked()
-        self.names = header_names(header[1], None if isinstance(below, Problem) else below)
+        self.names = table.header_names(header[1], None if isinstance(below, Problem) else below)
         self.unnamed = set[int]()
         super().__init__(file.path, limit=limit)
 
@@ -99,7 +80,7 @@ class CsvRows(FileRows):
                     self.tail = found
                     break
                 rows += 1
-                self.unnamed.update(filled_unnamed(self.names, found[1]))
+                self.unnamed.update(table.filled_unnamed(self.names, found[1]))
                 end, below, checksum = lines.at, self._line + lines.count, lines.checksum
                 full = limit is not None and place + rows == limit
                 if full or end - start >= self.size:
@@ -110,15 +91,15 @@ class CsvRows(FileRows):
             if rows:
                 yield Block(place, rows, line, start, end, checksum)
 
-    def _parts(self, block: Block) -> Sequence[Cells]:
+    def _parts(self, block: Block) -> Sequence[table.Cells]:
         text = StringIO(self.bytes_of(block).decode(), newline="")
         with _long_cells():
             found = list(_cells(text, self._delimiter, block.line))
         return [row for row in found if not isinstance(row, Problem)]
 
-    def _row(self, parts: Sequence[Cells], place: int) -> Record | Problem:
+    def _row(self, parts: Sequence[table.Cells], place: int) -> Record | Problem:
         fix = "name the column, or put a cell that contains the delimiter in quotes"
-        return record_under(self.names, parts[place], fix)
+        return table.record_under(self.names, parts[place], fix)
 
 
 class _Lines(Iterator[str]):
@@ -153,14 +134,14 @@ def _long_cells() -> Generator[None, None, None]:
         csv.field_size_limit(usual)
 
 
-def _cells(lines: Iterable[str], delimiter: str, line: int) -> Iterator[Cells | Problem]:
+def _cells(lines: Iterable[str], delimiter: str, line: int) -> Iterator[table.Cells | Problem]:
     # Strict, because otherwise a quote that is never closed silently takes the rest of the file.
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     begins = line
     try:
         for texts in reader:
             cells = [cell if cell.strip() else None for cell in texts]
-            if not is_blank(cells):
+            if not table.is_blank(cells):
                 yield begins, cells
             begins = reader.line_num + line
     except csv.Error as error:
@@ -217,7 +198,7 @@ class JsonLines(FileRows):
     def _scan(self, limit: int | None) -> Iterator[Block]:
         place, line = 0, 1
         with self.path.open("rb") as file:
-            start = len(MARK) if file.read(len(MARK)) == MARK else 0
+            start = len(table.MARK) if file.read(len(table.MARK)) == table.MARK else 0
             file.seek(start)
             while self.tail is None and (limit is None or place < limit):
                 if not (content := file.read(self.size) + file.readline()):
@@ -241,7 +222,7 @@ class JsonLines(FileRows):
         self, lines: Sequence[bytes], given: Sequence[int], *, first: bool
     ) -> Problem | None:
         if first and given and isinstance(self._row([(0, lines[given[0]])], 0), Problem):
-            whole = self.path.read_bytes().removeprefix(MARK)
+            whole = self.path.read_bytes().removeprefix(table.MARK)
             if (found := _over_lines(whole)) is not None:
                 return found
         try:
@@ -249,7 +230,7 @@ class JsonLines(FileRows):
         except UnicodeDecodeError:
             if not self._checked:
                 self._checked = True
-                return encoding_problem(self.path.read_bytes().removeprefix(MARK))
+                return table.encoding_problem(self.path.read_bytes().removeprefix(table.MARK))
         return None
 
     _checked = False
@@ -263,7 +244,7 @@ class JsonLines(FileRows):
         try:
             return Record.of(number, parsed_json(line.decode("utf-8")))
         except UnicodeDecodeError as error:
-            return Problem(broken_byte(line, error), encoding_fix(line), row=number)
+            return Problem(table.broken_byte(line, error), table.encoding_fix(line), row=number)
         except json.JSONDecodeError as error:
             comma = error.doc[error.pos :].strip() == ","
             fix = "remove the comma after the object" if comma else ""
@@ -276,14 +257,14 @@ def _rows_in(
     value: object, file: File
 ) -> tuple[list[object], tuple[str, ...], Mapping[str, object]]:
     """Return the list of rows, a note on what is beside it, and the file's `metadata`."""
-    if is_list(value):
+    if table.is_list(value):
         return value, (), {}
     expected = (
         f"write a list of objects, or an object with one under {', '.join(ENVELOPES)} (other "
         f"tools' files: {', '.join(OTHERS)})"
     )
     if not is_object(value):
-        raise file.refused(f"the file contains {type_in_words(value)}, not a list", expected)
+        raise file.refused(f"the file contains {table.type_in_words(value)}, not a list", expected)
     names = [name for name in ENVELOPES if isinstance(value.get(name), list | Unreadable)]
     names = names or [name for name in OTHERS if isinstance(value.get(name), list | Unreadable)]
     if not names and is_object(inner := value.get("results")):  # as promptfoo nests them
