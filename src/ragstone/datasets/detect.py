@@ -1,7 +1,7 @@
 """Records as another tool wrote them to records whose columns are fields of a Sample."""
 
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -234,10 +234,8 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
     unless they are saved responses or parts of traces.
     """
     rows, some = table.rows, table.rows
-    if not isinstance(rows, FileRows):
+    if not isinstance(rows, FileRows) or rows.is_small:
         some = rows[:limit]
-    elif rows.is_small:
-        some = list(rows)
     names = table.names or dict.fromkeys(
         chain.from_iterable(each.values for each in records_in(some))
     )
@@ -279,22 +277,27 @@ def _with_shape(
     removed = dict[str, None]()
     for place, row in enumerate(rows):
         if isinstance(row, Record):
-            if within & _filled(row).keys():
+            if within & _filled(row.values).keys():
                 continue
             opened = _open_objects(row, shape)
-            there |= {plain_name(name): name for name in opened.values}
+            there |= {plain_name(name): name for name in opened}
             filled.update(_filled(opened))
-            removed |= dict.fromkeys(opened.values)
-            joined.update(
-                name for name, value in opened.values.items() if shape.joined and _is_joined(value)
-            )
+            removed |= dict.fromkeys(opened)
+            if shape.joined:
+                joined.update(name for name, value in opened.items() if _is_joined(value))
         outer.append(place)
-    candidates, picked = _pick_columns(shape, there, filled)
-    mapped_by_user = frozenset(map(plain_name, named))
+
+    # Of the possible columns of a field, the first one with a value is used.
+    candidates = _columns_there(shape, there)
+    picked = {
+        target: there[next((name for name in known if name in filled), known[0])]
+        for target, known in candidates.items()
+    }
     renamed = None
     if shape.name == RESPONSES and table.beside.get("mode") == "search":
         renamed = picked.get("contexts")  # no answer was generated from them: they are a ranking
-    as_sample = _AsSample(shape, candidates, picked, mapped_by_user, renamed)
+    by_user = frozenset(map(plain_name, named))
+    as_sample = _AsSample(shape, candidates, picked, by_user, renamed)
 
     nested = len(rows) - len(outer)
     if isinstance(rows, FileRows):
@@ -305,31 +308,22 @@ def _with_shape(
         made = [as_sample(row) if isinstance(row, Record) else row for row in kept]
     left = dict.fromkeys(chain.from_iterable(row.values for row in records_in(made)))
 
-    notes = (f"read as {shape.name}",)
+    notes = [f"read as {shape.name}"]
     if shape.name == RESPONSES:
-        notes = (*notes, *repetitions(rows))
+        notes += repetitions(rows)
     else:
-        split = [picked[name] for name in shape.joined if name in picked and picked[name] in joined]
-        notes = (
-            *table.notes,
-            *notes,
-            *([f"split at |: {', '.join(split)}"] if split else []),
-            *([f"nested rows, ignored: {nested}"] if nested else []),
-        )
+        notes = [*table.notes, *notes]
+        if split := [picked[of] for of in shape.joined if of in picked and picked[of] in joined]:
+            notes.append(f"split at |: {', '.join(split)}")
+        if nested:
+            notes.append(f"nested rows, ignored: {nested}")
     columns = table.columns and tuple(
         name for name in table.columns if name in left or name not in removed
     )
-    return ShapedRecords(
-        replace(
-            table,
-            rows=made,
-            columns=None if shape.opened else columns,
-            names=tuple(left),
-            notes=notes,
-        ),
-        {name: column for name, column in picked.items() if column in left},
-        shape,
-    )
+    columns = None if shape.opened else columns
+    table = replace(table, rows=made, columns=columns, names=tuple(left), notes=tuple(notes))
+    used = {name: column for name, column in picked.items() if column in left}
+    return ShapedRecords(table, used, shape)
 
 
 @dataclass(frozen=True)
@@ -344,8 +338,8 @@ class _AsSample:
 
     def __call__(self, record: Record) -> Record:
         shape, picked = self.shape, self.picked
-        opened = _open_objects(record, shape)
-        values, own = dict(opened.values), _filled(opened)
+        values = _open_objects(record, shape)
+        own = _filled(values)
 
         # A field is moved to its column if this record has it in another one.
         taken = {*self.named, *map(plain_name, picked.values())}
@@ -353,15 +347,12 @@ class _AsSample:
             name = plain_name(picked[target])
             if name in self.named or values.get(picked[target]) is not None:
                 continue
-            free = (own[other] for other in known if other in own)
-            best = next(
-                (o for o in free if plain_name(o) == name or plain_name(o) not in taken), None
-            )
-            if best is not None:
+            usable = (own[o] for o in known if o in own and (o == name or o not in taken))
+            if (best := next(usable, None)) is not None:
                 values[picked[target]] = values.pop(best)
 
         out = {*shape.left_out, *(name for name, sign in shape.errors.items() if sign == ANY)}
-        out = set(map(plain_name, out)) - set(map(plain_name, picked.values()))
+        out = {*map(plain_name, out)} - {*map(plain_name, picked.values())}
         values = {name: v for name, v in values.items() if plain_name(name) not in out}
         if shape.paired and "contexts" in picked:
             values = conversations.pair_texts(values, picked["contexts"], parts=shape.paired)
@@ -381,11 +372,11 @@ class _AsSample:
         return Record(record.row, values, failed_fields(error))
 
 
-def _filled(record: Record) -> dict[str, str]:
-    return {plain_name(name): name for name, v in record.values.items() if v is not None}
+def _filled(values: Mapping[str, object]) -> dict[str, str]:
+    return {plain_name(name): name for name, value in values.items() if value is not None}
 
 
-def _open_objects(record: Record, shape: Shape) -> Record:
+def _open_objects(record: Record, shape: Shape) -> dict[str, object]:
     names = set(map(plain_name, shape.opened))
     values: dict[str, object] = {}
     for name, value in record.values.items():
@@ -394,32 +385,23 @@ def _open_objects(record: Record, shape: Shape) -> Record:
             values[name] = value
         else:
             values |= {f"{name}.{part}": inner for part, inner in parts.items()}
-    return Record(record.row, values)
+    return values
 
 
-def _pick_columns(
-    shape: Shape, there: Mapping[str, str], filled: Collection[str]
-) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Return field -> the plain names of its possible columns, and field -> the column used.
-
-    That is the first one with a value; if none has one, the first.
-    """
+def _columns_there(shape: Shape, there: Iterable[str]) -> dict[str, list[str]]:
+    """Return field -> the plain names of its possible columns, if any of them is there."""
     candidates: dict[str, list[str]] = {}
     for target, columns in shape.columns.items():
         known: list[str] = []
-        for column in columns:
+        for column in map(plain_name, columns):
             if column.endswith(ONLY):  # `inputs.*` is the only part of `inputs`
-                prefix = plain_name(column.removesuffix("*"))
-                parts = [name for name in there if name.startswith(prefix)]
+                parts = [name for name in there if name.startswith(column.removesuffix("*"))]
                 known += parts if len(parts) == 1 else []
-            elif plain_name(column) in there:
-                known.append(plain_name(column))
+            elif column in there:
+                known.append(column)
         if known:
             candidates[target] = known
-    return candidates, {
-        target: there[next((name for name in known if name in filled), known[0])]
-        for target, known in candidates.items()
-    }
+    return candidates
 
 
 def _is_joined(value: object) -> TypeGuard[str]:

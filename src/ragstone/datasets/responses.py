@@ -85,10 +85,8 @@ def failed_calls(
     """
     if not errors:
         return {}
-    returned = set[str]()
-    for index, sample in enumerate(samples):
-        if index not in errors:
-            returned.update(name for name in FIELDS if getattr(sample, name) is not None)
+    answered = (sample for index, sample in enumerate(samples) if index not in errors)
+    returned = {n for each in answered for n in FIELDS if getattr(each, n) is not None}
     usual = asked or returned or MODES["chat"]
     failures: dict[int, Failures] = {}
     for index, error in errors.items():
@@ -127,10 +125,8 @@ def record_of(
     fields = {*columns, *map(field_of, row)}
     if "query" not in fields:
         row["query"] = prompt
-    if "contexts" not in fields:
-        row |= {
-            name: value for name, value in (given or {}).items() if field_of(name) == "contexts"
-        }
+    if "contexts" not in fields and given:
+        row |= {name: value for name, value in given.items() if field_of(name) == "contexts"}
     if response is not None and not isinstance(response, str):
         response = json.dumps(response, ensure_ascii=False)
     return {**row, "response": response}
