@@ -143,13 +143,13 @@ class ColumnRows(FileRows):
     """Columns may unpack to a million times their file, so blocks grow while all of them fit."""
 
     def __init__(self, file: File, *, limit: int | None) -> None:
-        self._file, self._files = file, file.parts or (file.path,)
+        self._files = file.parts or (file.path,)
         self._seen, self._checksum = self._stat(), self._sum()
         self._limit = unpacked_limit(sum(size for size, _ in self._seen))
         self._stream: tuple[Path, DataFrame] | None = None
         self._size = 0
         self.names: dict[str, None] = {}
-        super().__init__(file.path, limit=limit)
+        super().__init__(file, limit=limit)
         self._size += ROW * len(self.places)
 
     @property
@@ -161,37 +161,33 @@ class ColumnRows(FileRows):
             raise self._too_large(LARGEST)
         return super().in_memory()
 
-    def unlimited(self) -> "ColumnRows":
-        return ColumnRows(self._file, limit=None)
-
     def _too_large(self, most: int) -> InputError:
         seen = f"its columns need more than {most:,} bytes"
-        return self._file.refused(seen, "split it into several files, or use .jsonl")
+        return self.file.refused(seen, "split it into several files, or use .jsonl")
 
     def _scan(self, limit: int | None) -> Iterator[Block]:
         place = unpacked = 0
         for number, path in enumerate(self._files):
             with column_errors(path.name):
                 unpacked += 0 if _is_stream(path) else unpacked_size(path)
-            if unpacked > self._limit:
-                raise self._too_large(self._limit)
-            first, rows, more = 0, FIRST, True
-            while more:
-                wanted = rows if limit is None else min(rows, limit - place)
-                with column_errors(path.name):
+                if unpacked > self._limit:
+                    raise self._too_large(self._limit)
+                first, rows, more = 0, FIRST, True
+                while more:
+                    wanted = rows if limit is None else min(rows, limit - place)
                     frame = self._frame(path, first, wanted)
                     size = text_size(frame, value=VALUE)
-                self._size += size
-                if self._size > self._limit:
-                    raise self._too_large(self._limit)
-                self.names |= dict.fromkeys(frame.columns)
-                if frame.height:
-                    yield Block(place, frame.height, place + 1, 0, 0, 0, number, first)
-                place, first = place + frame.height, first + frame.height
-                if place == limit:
-                    return
-                more = frame.height == wanted
-                rows = min(4 * rows, max(1, rows * AT_ONCE // max(size, 1)))
+                    self._size += size
+                    if self._size > self._limit:
+                        raise self._too_large(self._limit)
+                    self.names |= dict.fromkeys(frame.columns)
+                    if frame.height:
+                        yield Block(place, frame.height, place + 1, 0, 0, 0, number, first)
+                    place, first = place + frame.height, first + frame.height
+                    if place == limit:
+                        return
+                    more = frame.height == wanted
+                    rows = min(4 * rows, max(1, rows * AT_ONCE // max(size, 1)))
 
     def _frame(self, path: Path, first: int, rows: int) -> "DataFrame":
         import polars  # an extra, and slow to import

@@ -278,7 +278,7 @@ class File:
     def content(self) -> bytes:
         return self.path.read_bytes()
 
-    @cached_property
+    @property
     def start(self) -> bytes:
         with self.path.open("rb") as file:
             return file.read(_LOOKED_AT)
@@ -373,8 +373,8 @@ class FileRows(LazySequence[Row]):
 
     size = 2**18
 
-    def __init__(self, path: Path, *, limit: int | None) -> None:
-        self.path = path
+    def __init__(self, file: File, *, limit: int | None) -> None:
+        self.file, self.path = file, file.path
         self.tail: Problem | None = None
         self._read: tuple[Block, Any] | None = None
         self.blocks: Sequence[Block] = tuple(self._scan(limit))
@@ -418,11 +418,7 @@ class FileRows(LazySequence[Row]):
         return made
 
     def unlimited(self) -> Self:
-        made = copy(self)
-        made._read = None
-        made.blocks = tuple(made._scan(None))
-        made.places = range(sum(block.rows for block in made.blocks))
-        return made
+        return type(self)(self.file, limit=None)
 
     def _block_of(self, place: int) -> int:
         return bisect_right(self.blocks, place, key=lambda block: block.place) - 1
@@ -454,6 +450,6 @@ class FileRows(LazySequence[Row]):
 
     def changed(self) -> UsageError:
         return UsageError(
-            f"{self.path.name} changed while it was read; run the command again with a file that "
+            f"{self.file.name} changed while it was read; run the command again with a file that "
             "no program writes to"
         )

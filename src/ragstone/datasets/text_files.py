@@ -68,7 +68,7 @@ class CsvRows(FileRows):
             file.checked()
         self.names = table.header_names(header[1], None if isinstance(below, Problem) else below)
         self.unnamed = set[int]()
-        super().__init__(file.path, limit=limit)
+        super().__init__(file, limit=limit)
 
     def _scan(self, limit: int | None) -> Iterator[Block]:
         with closing(_Lines(self.path, self._start)) as lines, _long_cells():
@@ -186,7 +186,7 @@ def read_json(file: File, _limit: int | None = None) -> Table:
 
 def read_json_lines(file: File, limit: int | None = None) -> Table:
     file.check_text()
-    rows = JsonLines(file.path, limit=limit)
+    rows = JsonLines(file, limit=limit)
     if not rows:
         file.checked()
     return Table(rows, unit="line", end=limit and rows.end)
