@@ -100,26 +100,22 @@ def _fields(message: Mapping[str, object]) -> dict[str, object]:
     names: dict[str, str] = {}
     for name, value in message.items():
         of = field_of(str(name))
-        if of not in IN_MESSAGES or value is None:
-            continue
-        if of in names:
+        if of in IN_MESSAGES and value is not None and names.setdefault(of, name) != name:
             raise ValueError(f"a message has {names[of]!r} and {name!r}, both {of}; remove one")
-        names[of] = name
     return {of: message[name] for of, name in names.items()}
 
 
 def _add_fields(turn: Turn, found: Sequence[Mapping[str, object]]) -> None:
     for of, value in chain.from_iterable(each.items() for each in found):
         known = turn.fields.setdefault(of, value)
-        if known == value:
-            continue
-        if of != "contexts":
+        if known != value and of != "contexts":
             raise ValueError(f"two messages of one turn have {of}; write it into one of them")
-        texts, more = (
-            each if isinstance(each := spelled(given), list) else [given] if given else []
-            for given in (known, value)
-        )
-        turn.fields[of] = [*texts, *(text for text in more if text not in texts)]
+        if known != value:
+            texts, more = (
+                each if isinstance(each := spelled(given), list) else [given] if given else []
+                for given in (known, value)
+            )
+            turn.fields[of] = [*texts, *(text for text in more if text not in texts)]
 
 
 def history(value: Plain) -> list[Mapping[str, str]]:

@@ -159,10 +159,9 @@ def _record(trace: str, spans: Sequence[Span]) -> Record:
     ordered = sorted(spans, key=lambda span: len(span.above))
     searches = [span for span in ordered if span.kind in _SEARCHES]
     texts = (span.attributes.get(name) for span in spans for name in _QUERIES)
-    asked = _outermost(
-        (span for span in ordered if span.kind not in (*_MODELS, *_STEPS)), _query_of
-    )
-    prompts = _outermost((span for span in ordered if span.kind in _MODELS), _query_of)
+    models = [span for span in ordered if span.kind in _MODELS]
+    others = [span for span in ordered if span.kind not in (*_MODELS, *_STEPS)]
+    asked, prompts = _outermost(others, _query_of), _outermost(models, _query_of)
     query = (
         _one(query for _, query in asked)
         or next((text for text in texts if isinstance(text, str) and text.strip()), None)
@@ -248,10 +247,8 @@ def _first(spans: Iterable[Span], field: str) -> object:
 
 def _documents(span: Span) -> list[dict[str, object]] | None:
     attributes = span.attributes
-    name = next(
-        (n for n in _DOCUMENTS if any(k == n or k.startswith(f"{n}.") for k in attributes)), None
-    )
-    if name is None:
+    used = (n for n in _DOCUMENTS if any(f"{key}.".startswith(f"{n}.") for key in attributes))
+    if (name := next(used, None)) is None:
         return None
     if isinstance(found := spelled(attributes.get(name)), list):
         return [_document(item) for item in found]
