@@ -69,30 +69,23 @@ class Archive:
                 raise BadZipFile(f"{info.filename} does not have its declared size")
             total += size
 
-    def sheet_parts(self) -> Mapping[str, str]:
-        """Return sheet name -> the name of its part, or raise one of BROKEN."""
-        book = self._book()
-        targets = {key: target for _, key, target in self._relations(book)}
-        sheets: dict[str, str] = {}
-        for attributes in _elements(self.read(book), "sheet"):
-            key = next((v for k, v in attributes.items() if k.rpartition(":")[2] == "id"), None)
-            if key in targets:
-                sheets[attributes["name"]] = targets[key]
-        return sheets
-
-    def text_parts(self) -> list[str]:
-        relations = self._relations(self._book())
-        named = [target.lower() for kind, _, target in relations if kind.endswith("/sharedStrings")]
-        return sorted({*named, "xl/sharedstrings.xml"} & self._parts.keys())
-
-    def read(self, part: str) -> bytes:
-        return self._zip.read(self._parts[part.lower()])
-
-    def _book(self) -> str:
+    def sheets(self) -> tuple[Mapping[str, str], Sequence[str]]:
+        """Return sheet name -> its part, and the parts of shared texts, or raise one of BROKEN."""
         books = [part for kind, _, part in self._relations("") if kind.endswith("/officeDocument")]
         if len(books) != 1:
             raise BadZipFile("it does not name its workbook part")
-        return books[0]
+        relations = self._relations(books[0])
+        targets = {key: target for _, key, target in relations}
+        sheets: dict[str, str] = {}
+        for attributes in _elements(self.read(books[0]), "sheet"):
+            key = next((v for k, v in attributes.items() if k.rpartition(":")[2] == "id"), None)
+            if key in targets:
+                sheets[attributes["name"]] = targets[key]
+        texts = [target.lower() for kind, _, target in relations if kind.endswith("/sharedStrings")]
+        return sheets, sorted({*texts, "xl/sharedstrings.xml"} & self._parts.keys())
+
+    def read(self, part: str) -> bytes:
+        return self._zip.read(self._parts[part.lower()])
 
     def _relations(self, part: str) -> list[tuple[str, str, str]]:
         folder, name = dirname(part), part.rpartition("/")[2]
@@ -229,8 +222,9 @@ def read(file: File, *, sheet: str | None = None) -> Table:
         archive = Archive(file)
         with CalamineWorkbook.from_filelike(BytesIO(file.content)) as workbook:
             name, others = _choose_sheet(workbook, sheet, file)
-            scan = SheetScan.of(archive.read(archive.sheet_parts()[name]))
-            _refuse_size(scan, archive, file, name)
+            sheets, texts = archive.sheets()
+            scan = SheetScan.of(archive.read(sheets[name]))
+            _refuse_size(scan, map(archive.read, texts), file, name)
             cells = workbook.get_sheet_by_name(name).to_python(skip_empty_area=False)
     except (CalamineError, *BROKEN) as error:
         fix = "open it in Excel and save it again as .xlsx"
@@ -280,14 +274,13 @@ def _mark_merged(rows: Sequence[list[object]], areas: Iterable[str], filled: Seq
                     rows[number][column] = merged
 
 
-def _refuse_size(scan: SheetScan, archive: Archive, file: File, sheet: str) -> None:
+def _refuse_size(scan: SheetScan, texts: Iterable[bytes], file: File, sheet: str) -> None:
     if scan.rows * scan.columns > _AREA:
         raise file.refused(
             f"sheet {sheet!r} spans {scan.rows:,} rows and {scan.columns:,} columns",
             "delete the cells far below or right of the table",
         )
-    for part in archive.text_parts():
-        lengths = _text_lengths(archive.read(part))
+    for lengths in map(_text_lengths, texts):
         if sum(lengths[int(text)] * times for text, times in scan.shared.items()) > LARGEST:
             raise file.refused(
                 f"the cells of sheet {sheet!r} contain more than {LARGEST:,} characters",

@@ -73,10 +73,7 @@ def error_in(record: Record, signs: Mapping[str, str], causes: Sequence[str]) ->
 
 
 def failed_calls(
-    samples: Sequence[Sample],
-    errors: Mapping[int, Mapping[str, str]],
-    *,
-    asked: Sequence[str] = (),
+    samples: Sequence[Sample], errors: Mapping[int, Mapping[str, str]], *, asked: Sequence[str] = ()
 ) -> Mapping[int, Failures]:
     """Return index of a sample -> its failures: the fields that it is missing, and why.
 
