@@ -273,8 +273,8 @@ def pair_texts(
 ) -> dict[str, object]:
     """Join the texts of a column with their ids and scores; ids without texts become a ranking."""
     there = {plain_name(name): name for name in values}
-    known = {part: there.get(plain_name(name), column) for part, name in parts.items()}
-    columns = {part: name for part, name in known.items() if name != column}
+    plain = {part: plain_name(name) for part, name in parts.items()}
+    columns = {part: there[name] for part, name in plain.items() if name in there}
     rest = {name: value for name, value in values.items() if name not in columns.values()}
     lists: dict[str, list[object]] = {}
     for part, name in columns.items():
@@ -307,12 +307,11 @@ def pair_texts(
 
 
 def _ids_or_scores(value: object, part: str) -> list[object] | None:
-    found: object = value
     if isinstance(value, str):
-        found = spelled_ids(value) if value.strip() else None
-    if found is None:
+        value = spelled_ids(value) if value.strip() else None
+    if value is None:
         return None
-    items = [*found] if is_list(found) else [found]
+    items = [*value] if is_list(value) else [value]
     if any(isinstance(item, dict | list) for item in items):
         raise ValueError("expected a list of ids or scores")
     if part == "score":

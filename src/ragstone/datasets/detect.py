@@ -35,7 +35,7 @@ class Shape:
         chat: whether a query or a response may be in a list of messages.
         left_out: columns that are not part of the sample.
         errors: column that shows a failed call -> its value for failure in lower case, or ANY.
-        causes: columns with the reason of a failed call.
+        cause: the column with the reason of a failed call.
         within: columns with the parent of a row; rows with a parent are not samples.
     """
 
@@ -48,7 +48,7 @@ class Shape:
     chat: bool = False
     left_out: tuple[str, ...] = ()
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
-    causes: tuple[str, ...] = ()
+    cause: str = "error"
     within: tuple[str, ...] = ()
 
     def missing(self, names: Iterable[str]) -> list[str]:
@@ -76,7 +76,6 @@ SHAPES = (
         needs=(("query",), ("scores",), ("blame",), ("usage",)),
         left_out=("scores", "blame", "usage", "latency_ms", "notes"),
         errors={"error": ANY},
-        causes=("error",),
     ),
     Shape(
         RESPONSES,
@@ -89,7 +88,6 @@ SHAPES = (
         paired={"id": "retrieved_ids", "score": "retrieved_scores"},
         left_out=("query_index",),
         errors={"error": ANY},
-        causes=("error",),
     ),
     Shape(
         "ragas samples",
@@ -149,7 +147,6 @@ SHAPES = (
         opened=("inputs", "outputs"),
         chat=True,
         errors={"error": ANY, "status": "error"},
-        causes=("error",),
         within=("parent_run_id",),
     ),
     Shape(
@@ -180,7 +177,7 @@ SHAPES = (
         opened=("input", "output", "expectedOutput"),
         chat=True,
         errors={"level": "error"},
-        causes=("statusMessage",),
+        cause="statusMessage",
         within=("parentObservationId",),
     ),
     Shape(
@@ -368,7 +365,7 @@ class _AsSample:
                 values[column] = conversations.one_turn(given, role)
         if self.ranking:
             values = {"ranking" if n == self.ranking else n: v for n, v in values.items()}
-        error = error_in(record, shape.errors, shape.causes)
+        error = error_in(record, shape.errors, shape.cause)
         return Record(record.row, values, failed_fields(error))
 
 

@@ -152,7 +152,6 @@ WRITERS: Mapping[str, Callable[[Sequence[Sample], Path], None]] = {
     ".csv": _write_csv,
     ".xlsx": _write_workbook,
 }
-"""Suffix -> writer."""
 
 
 def _cells(samples: Sequence[Sample], headings: Mapping[str, str]) -> Iterable[Sequence[Cell]]:

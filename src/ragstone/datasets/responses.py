@@ -61,14 +61,13 @@ def error_message(value: object) -> str | None:
     return "no reason given" if value is True else quoted(str(value).strip().splitlines()[0])
 
 
-def error_in(record: Record, signs: Mapping[str, str], causes: Sequence[str]) -> str | None:
+def error_in(record: Record, signs: Mapping[str, str], cause: str) -> str | None:
     """Return the error of a record's call; `signs` is column -> its value for failure, or ANY."""
     given = {plain_name(n): value for n, value in record.values.items() if value is not None}
     for column, sign in signs.items():
         value = given.get(plain_name(column))
         if error_message(value) is not None and sign in (ANY, str(value).casefold()):
-            messages = (error_message(given.get(plain_name(name))) for name in causes)
-            return next(filter(None, messages), f"{column} is {value}")
+            return error_message(given.get(plain_name(cause))) or f"{column} is {value}"
     return None
 
 

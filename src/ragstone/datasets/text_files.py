@@ -50,14 +50,14 @@ class CsvRows(FileRows):
         with closing(_Lines(file.path, at)) as lines, _long_cells():
             begin = "".join(islice(lines, 1))
             if separator := _SEPARATOR.fullmatch(begin):
-                self._delimiter, line, start = separator[1], 2, lines.at
+                self._delimiter, line, at = separator[1], 2, lines.at
             else:
-                line, start = 1, lines.at - len(begin.encode())
+                line = 1
                 while len(begin) < _HEADER and (more := next(lines, "")):
                     begin += more
                 known = ",;\t|" if file.suffix != ".tsv" else "\t"
                 self._delimiter = max(known, key=lambda each: _known_names(begin[:_HEADER], each))
-        with closing(_Lines(file.path, start)) as lines, _long_cells():
+        with closing(_Lines(file.path, at)) as lines, _long_cells():
             found = _cells(lines, self._delimiter, line)
             header: table.Cells | Problem = next(found, (0, ()))
             self._start, self._line = lines.at, line + lines.count
@@ -285,11 +285,6 @@ def _rows_in(
 def _over_lines(content: bytes) -> Problem | None:
     text = content.lstrip()
     row = content.count(b"\n", 0, len(content) - len(text)) + 1
-    try:
-        json.loads(text.partition(b"\n")[0])
-        return None
-    except (ValueError, RecursionError):
-        pass
     try:
         whole = text.decode()
         _, end = json.JSONDecoder().raw_decode(whole)
