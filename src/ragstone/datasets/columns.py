@@ -132,13 +132,11 @@ def ambiguous(
 def no_query(columns: Sequence[str], hint: str = "", *, spelling: Spelling) -> Problem:
     seen = listing(columns) or "none"
     names = ("query", *ALIASES["query"])
-    near = next((found for name in names if (found := nearest(name, columns))), None)
-    fix = f"map one with {spelling('query', 'COLUMN')}"
-    if near:
-        fix = f"did you mean {spelling('query', near)}?"
-    return Problem(
-        f"no query column found; the columns are {seen}", f"{fix}; {hint}" if hint else fix
-    )
+    near = next(filter(None, (nearest(name, columns) for name in names)), None)
+    spelt = spelling("query", near or "COLUMN")
+    fix = f"did you mean {spelt}?" if near else f"map one with {spelt}"
+    fixes = "; ".join(filter(None, (fix, hint)))
+    return Problem(f"no query column found; the columns are {seen}", fixes)
 
 
 def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, tuple[str, str]]:

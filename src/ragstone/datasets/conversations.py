@@ -27,6 +27,7 @@ from ragstone.datasets.values import (
 )
 from ragstone.errors import Problem
 
+_ENDS = ("", "message", "messagechunk")
 _ANSWERING = frozenset("assistant ai aimessage aimessagechunk model bot chatbot".split())
 ROLES: Mapping[str, frozenset[str]] = {
     "query": frozenset(("user", "human", "humanmessage", "humanmessagechunk")),
@@ -34,11 +35,8 @@ ROLES: Mapping[str, frozenset[str]] = {
     "reference": _ANSWERING,
 }
 """Sample field -> roles of its author in a list of messages."""
-_OTHERS = (
-    "system tool function systemmessage toolmessage functionmessage systemmessagechunk "
-    "toolmessagechunk functionmessagechunk developer"
-)
-_KNOWN = frozenset((*chain.from_iterable(ROLES.values()), *_OTHERS.split()))
+_OTHERS = (f"{role}{end}" for role in ("system", "tool", "function") for end in _ENDS)
+_KNOWN = frozenset((*chain.from_iterable(ROLES.values()), *_OTHERS, "developer"))
 """All roles in a list of messages, as named by OpenAI, LangChain, Gemini and Cohere."""
 _PLAIN = frozenset(("text", "input_text", "output_text"))
 """Types of a message's parts with its text; others are thoughts or images."""

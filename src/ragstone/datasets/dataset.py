@@ -419,7 +419,7 @@ def _dataset_of(
     detected = {field: column for field, column in found.columns.items() if field not in mapped}
     chosen = {**detected, **columns}
     table = split_conversations(found.table, chosen)
-    if limit is not None and table is not found.table:
+    if table is not found.table:
         table = replace(table, rows=table.rows[:limit])
     if sample is not None:
         table = draw_rows(table, sample, seed)

@@ -75,19 +75,16 @@ class CsvRows(FileRows):
             place = rows = 0
             start, line = self._start, self._line
             end = checksum = 0
-            for found in _cells(lines, self._delimiter, line):
+            for found in islice(_cells(lines, self._delimiter, line), limit):
                 if isinstance(found, Problem):
                     self.tail = found
                     break
                 rows += 1
                 self.unnamed.update(table.filled_unnamed(self.names, found[1]))
                 end, below, checksum = lines.at, self._line + lines.count, lines.checksum
-                full = limit is not None and place + rows == limit
-                if full or end - start >= self.size:
+                if end - start >= self.size:
                     yield Block(place, rows, line, start, end, checksum)
                     place, rows, start, line, lines.checksum = place + rows, 0, end, below, 0
-                if full:
-                    return
             if rows:
                 yield Block(place, rows, line, start, end, checksum)
 
