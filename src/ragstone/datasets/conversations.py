@@ -6,25 +6,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
 from ragstone._internal.text import count
+from ragstone.datasets import values as cells
 from ragstone.datasets.columns import ALIASES, PART_OF, Layout, field_of, plain_name
-from ragstone.datasets.table import (
-    FileRows,
-    Record,
-    Row,
-    Table,
-    Unreadable,
-    is_list,
-    is_object,
-    records_in,
-)
-from ragstone.datasets.values import (
-    Plain,
-    normalize_cell,
-    object_in,
-    sample_id,
-    spelled,
-    spelled_ids,
-)
+from ragstone.datasets.table import FileRows, Record, Row, Table, Unreadable, records_in
 from ragstone.errors import Problem
 
 _ENDS = ("", "message", "messagechunk")
@@ -35,7 +19,7 @@ ROLES: Mapping[str, frozenset[str]] = {
     "reference": _ANSWERING,
 }
 """Sample field -> roles of its author in a list of messages."""
-_OTHERS = (f"{role}{end}" for role in ("system", "tool", "function") for end in _ENDS)
+_OTHERS = [f"{role}{end}" for role in ("system", "tool", "function") for end in _ENDS]
 _KNOWN = frozenset((*chain.from_iterable(ROLES.values()), *_OTHERS, "developer"))
 """All roles in a list of messages, as named by OpenAI, LangChain, Gemini and Cohere."""
 _PLAIN = frozenset(("text", "input_text", "output_text"))
@@ -110,16 +94,16 @@ def _add_fields(turn: Turn, found: Sequence[Mapping[str, object]]) -> None:
             raise ValueError(f"two messages of one turn have {of}; write it into one of them")
         if known != value:
             texts, more = (
-                each if isinstance(each := spelled(given), list) else [given] if given else []
+                each if isinstance(each := cells.spelled(given), list) else [given] if given else []
                 for given in (known, value)
             )
             turn.fields[of] = [*texts, *(text for text in more if text not in texts)]
 
 
-def history(value: Plain) -> list[Mapping[str, str]]:
+def history(value: cells.Plain) -> list[Mapping[str, str]]:
     """Return the messages of users and assistants, each with its role and content, in order."""
     messages = messages_in(value)
-    if messages is None and spelled(value) != []:
+    if messages is None and cells.spelled(value) != []:
         raise ValueError("expected a list of messages, each with role and content")
     turns = turns_in([*(messages or ()), {"role": "user", "content": "-"}])
     return [*turns[-1].history]
@@ -197,8 +181,8 @@ def _turn_rows(
         return [Problem(seen, fix, row=record.row, column=column, sample_id=name)]
 
     try:
-        cell = normalize_cell(given)
-        name = name if cell is None else sample_id(cell)
+        cell = cells.normalize_cell(given)
+        name = name if cell is None else cells.sample_id(cell)
         turns = turns_in(messages_in(values[column]) or ())
     except ValueError as error:
         return problem(str(error))
@@ -233,19 +217,19 @@ def _turn_rows(
 
 
 def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:
-    found: object = spelled(value)
-    if is_object(found):
+    found: object = cells.spelled(value)
+    if cells.is_object(found):
         found = next((found[name] for name in _LISTS if name in found), [found])
-    if not is_list(found) or not found:
+    if not cells.is_list(found) or not found:
         return None
-    messages = [item for item in found if is_object(item) and _role(item)]
+    messages = [item for item in found if cells.is_object(item) and _role(item)]
     return messages if len(messages) == len(found) else None
 
 
 def _role(message: Mapping[str, object]) -> str:
     """Return a message's role in lower case; other objects have a type, too, but no known role."""
     inner = message.get("kwargs", message.get("message"))
-    named = inner if is_object(inner) else message
+    named = inner if cells.is_object(inner) else message
     if not any(name in named for name in _TEXTS):
         return ""
     if isinstance(role := named.get("role"), str):
@@ -257,9 +241,9 @@ def _role(message: Mapping[str, object]) -> str:
 def _text(value: object, depth: int = 0) -> str:
     if isinstance(value, str):
         return value
-    if depth <= _DEEPEST and is_list(value):
+    if depth <= _DEEPEST and cells.is_list(value):
         return "".join(_text(part, depth + 1) for part in value)
-    if depth <= _DEEPEST and is_object(value):
+    if depth <= _DEEPEST and cells.is_object(value):
         kind = value.get("type")
         if not depth or not isinstance(kind, str) or kind.casefold() in _PLAIN | _KNOWN:
             return next((text for n in _TEXTS if (text := _text(value.get(n), depth + 1))), "")
@@ -282,7 +266,7 @@ def pair_texts(
         except ValueError as error:
             return rest | {column: Unreadable(f"{name}: {error}")}
     given, place = values.get(column), column
-    parsed = spelled(given)
+    parsed = cells.spelled(given)
     if isinstance(parsed, list):
         texts = parsed
     elif isinstance(given, str) and not given.lstrip().startswith("["):
@@ -298,7 +282,7 @@ def pair_texts(
     documents: list[object] = []
     for at, text in enumerate(texts):
         more = {part: found[at] for part, found in lists.items()}
-        own = text if is_object(text) else {"text": text}
+        own = text if cells.is_object(text) else {"text": text}
         has = {PART_OF.get(plain_name(str(n))) for n, value in own.items() if value is not None}
         documents.append({**own, **{part: more[part] for part in more if part not in has}})
     return rest | {place: documents}
@@ -306,10 +290,10 @@ def pair_texts(
 
 def _ids_or_scores(value: object, part: str) -> list[object] | None:
     if isinstance(value, str):
-        value = spelled_ids(value) if value.strip() else None
+        value = cells.spelled_ids(value) if value.strip() else None
     if value is None:
         return None
-    items = [*value] if is_list(value) else [value]
+    items = [*value] if cells.is_list(value) else [value]
     if any(isinstance(item, dict | list) for item in items):
         raise ValueError("expected a list of ids or scores")
     if part == "score":
@@ -339,7 +323,7 @@ def open_parts(record: Record, *, named: Sequence[str]) -> Record:
 
 
 def _without(value: object, name: str) -> tuple[Mapping[object, object], object] | None:
-    parts = object_in(value) or {}
+    parts = cells.object_in(value) or {}
     head, dot, inner = name.partition(".")
     for key, part in parts.items():
         if plain_name(str(key)) == plain_name(name):

@@ -8,7 +8,8 @@ from itertools import chain
 
 from ragstone._internal.text import quoted
 from ragstone.datasets.columns import field_of, plain_name
-from ragstone.datasets.table import Record, Row, is_list, is_object, records_in
+from ragstone.datasets.table import Record, Row, records_in
+from ragstone.datasets.values import is_list, is_object
 from ragstone.errors import Cause
 from ragstone.types.reply import Failure
 from ragstone.types.sample import Sample

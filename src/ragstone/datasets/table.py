@@ -14,7 +14,7 @@ from functools import cached_property
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeGuard, cast
+from typing import Any, NamedTuple, Self, cast
 from zlib import crc32
 
 from ragstone._internal.files import read_parts
@@ -36,14 +36,6 @@ class Unreadable:
 
 class Merged(Unreadable):
     """A blank part of merged cells; in a tag's column it is a missing value."""
-
-
-def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
-    return isinstance(value, Mapping)
-
-
-def is_list(value: object) -> TypeGuard[list[object]]:
-    return isinstance(value, list)
 
 
 def type_in_words(value: object) -> str:

@@ -16,8 +16,8 @@ from yaml.nodes import MappingNode, SequenceNode
 from ragstone._internal.yaml import load_yaml
 from ragstone.datasets import table
 from ragstone.datasets.columns import FIELD_OF, plain_name
-from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unreadable, is_object
-from ragstone.datasets.values import parsed_json
+from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unreadable
+from ragstone.datasets.values import is_list, is_object, parsed_json
 from ragstone.errors import Problem
 
 _SEPARATOR = re.compile(r"sep=(.)\r?\n")
@@ -254,7 +254,7 @@ def _rows_in(
     value: object, file: File
 ) -> tuple[list[object], tuple[str, ...], Mapping[str, object]]:
     """Return the list of rows, a note on what is beside it, and the file's `metadata`."""
-    if table.is_list(value):
+    if is_list(value):
         return value, (), {}
     expected = (
         f"write a list of objects, or an object with one under {', '.join(ENVELOPES)} (other "

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from ragstone.datasets.conversations import history_before, messages_in, one_turn
 from ragstone.datasets.responses import error_message, failed_fields
-from ragstone.datasets.table import Record, Unreadable, is_list, is_object
-from ragstone.datasets.values import SEVERAL_TURNS, object_in, spelled
+from ragstone.datasets.table import Record, Unreadable
+from ragstone.datasets.values import SEVERAL_TURNS, is_list, is_object, object_in, spelled
 from ragstone.errors import Problem
 
 T = TypeVar("T")
