@@ -101,7 +101,6 @@ def _add_fields(turn: Turn, found: Sequence[Mapping[str, object]]) -> None:
 
 
 def history(value: cells.Plain) -> list[Mapping[str, str]]:
-    """Return the messages of users and assistants, each with its role and content, in order."""
     messages = messages_in(value)
     if messages is None and cells.spelled(value) != []:
         raise ValueError("expected a list of messages, each with role and content")

@@ -251,8 +251,6 @@ def _read(rows: Iterable[TableRow], numbers: Iterable[int], layouts: Layouts) ->
 
 
 class _Row:
-    """Reads one record as a Sample, and collects its problems."""
-
     def __init__(self, record: Record, layouts: Layouts) -> None:
         self.problems: list[Problem] = []
         self._record = record
@@ -294,9 +292,8 @@ class _Row:
     def _tags(self) -> dict[str, cells.Scalar]:
         tags: dict[str, cells.Scalar] = {}
         for column in self._layout.tags:
-            if isinstance(self._record.values.get(column), Merged):
-                continue
-            if (value := self._read(column, cells.tag)) is not None:
+            merged = isinstance(self._record.values.get(column), Merged)
+            if not merged and (value := self._read(column, cells.tag)) is not None:
                 tags[column] = value
         if (column := self._layout.fields.get("tags")) is not None:
             more = self._read(column, lambda value: cells.tags(value, column)) or {}
