@@ -14,6 +14,7 @@ from functools import cached_property
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple, Self, cast
 from zlib import crc32
 
@@ -39,15 +40,8 @@ class Merged(Unreadable):
 
 
 def type_in_words(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case str():
-            return "text"
-        case int() | float():
-            return "a number"
-        case _:
-            return "a list" if isinstance(value, list) else type(value).__name__
+    words = {NoneType: "null", str: "text", int | float: "a number", list: "a list"}
+    return next((words[kind] for kind in words if isinstance(value, kind)), type(value).__name__)
 
 
 @dataclass(frozen=True)
@@ -61,9 +55,8 @@ class Record:
     @classmethod
     def of(cls, row: int, item: object) -> "Record | Problem":
         if not isinstance(item, Mapping):
-            return Problem(
-                f"expected a mapping of field names to values, got {type_in_words(item)}", row=row
-            )
+            seen = f"expected a mapping of field names to values, got {type_in_words(item)}"
+            return Problem(seen, row=row)
         values = cast("Mapping[object, object]", item)
         if odd := [key for key in values if not isinstance(key, str)]:
             return Problem(f"the field name {odd[0]!r} is not text", "put it in quotes", row=row)
