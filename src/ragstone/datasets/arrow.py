@@ -8,9 +8,8 @@ from io import SEEK_END
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from zlib import crc32
 
-from ragstone._internal.files import read_parts, unpacked_limit
+from ragstone._internal.files import unpacked_limit
 from ragstone.datasets.frames import column_errors, text_size
 from ragstone.datasets.table import IN_MEMORY, Block, File, FileRows, Record, Row, Table
 from ragstone.errors import InputError, UsageError
@@ -144,7 +143,7 @@ class ColumnRows(FileRows):
 
     def __init__(self, file: File, *, limit: int | None) -> None:
         self._files = file.parts or (file.path,)
-        self._seen, self._checksum = self._stat(), self._sum()
+        self._seen, self._fingerprint = self._stat(), file.fingerprint()
         self._limit = unpacked_limit(sum(size for size, _ in self._seen))
         self._stream: tuple[Path, DataFrame] | None = None
         self._size = 0
@@ -214,7 +213,7 @@ class ColumnRows(FileRows):
         except OSError as error:
             raise self.changed() from error
         if seen != self._seen:
-            if self._sum() != self._checksum:
+            if self.file.fingerprint() != self._fingerprint:
                 raise self.changed()
             self._seen = seen
         try:
@@ -231,13 +230,6 @@ class ColumnRows(FileRows):
     def _stat(self) -> list[tuple[int, int]]:
         stats = [path.stat() for path in self._files]
         return [(each.st_size, each.st_mtime_ns) for each in stats]
-
-    def _sum(self) -> int:
-        checksum = 0
-        for path in self._files:
-            for part in read_parts(path, 0, path.stat().st_size):
-                checksum = crc32(part, checksum)
-        return checksum
 
     def _row(self, parts: "tuple[DataFrame, int]", place: int) -> Record:
         frame, line = parts
