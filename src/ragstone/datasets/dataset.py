@@ -45,8 +45,6 @@ READERS: Mapping[str, Callable[[cells.Plain], object]] = {
     "relevance": cells.relevance,
 }
 """Sample field -> the function that reads its value; `tags` are in several columns."""
-IDS = frozenset(("id", "ranking", "relevance"))
-"""Fields whose values are ids."""
 NO_QUERY = "(not read)"
 """The query of rows that are read for other fields."""
 
@@ -264,11 +262,10 @@ class _Row:
             column = self._layout.fields.get(name)
             if column is None or (name == "query" and not self._layouts.queries):
                 continue
-            if (value := self._read(column, reader, ids=name in IDS)) is None:
-                continue
-            fields[name] = value
-            if name == "id":
-                self.id = str(value)
+            ids = name in ("id", "ranking", "relevance")
+            if (value := self._read(column, reader, ids=ids)) is not None:
+                fields[name] = value
+                self.id = str(value) if name == "id" else self.id
         for column in self._layout.conversations:
             if self._read(column, lambda turns: turns) not in (None, "", [], {}):
                 self._wrong(column, cells.UNSPLIT)

@@ -57,16 +57,13 @@ def rows_of(data: object) -> Iterable[Mapping[str, object]] | None:
     return polars.DataFrame(cast("Any", data)).to_dicts()
 
 
-_MADE_WITH: Mapping[str, Sequence[str]] = {"polars": ("polars",), "pandas": ("pyarrow",)}
-"""Library -> the libraries with which its frames can be made."""
-
-
 def frame_of(
     columns: Mapping[str, Sequence[object]], types: Mapping[str, type], *, like: object
 ) -> Frame:
     """Return columns of texts and floats in the library of `like`; otherwise PyArrow or polars."""
     library = type(like).__module__.partition(".")[0]
-    names = _MADE_WITH.get(library, ("pyarrow", "polars"))
+    made_with = {"polars": ("polars",), "pandas": ("pyarrow",)}
+    names = made_with.get(library, ("pyarrow", "polars"))
     for name in names:
         if find_spec(name):
             made = frame_in(name, columns, types)

@@ -101,10 +101,6 @@ def failed_calls(
     return failures
 
 
-REPLACED = ("id", "response")
-"""Fields that variables do not set: the response is the provider's."""
-
-
 def record_of(
     variables: Mapping[str, object],
     response: object,
@@ -115,10 +111,12 @@ def record_of(
 ) -> dict[str, object]:
     """Return a test as a row of data; variables are read like the columns of a data file.
 
-    Without a variable for the query, the prompt is the query; without one for the contexts, they
-    are those in `given`, the provider's metadata.
+    They do not set the id, nor the response, which is the provider's. Without a variable for the
+    query, the prompt is the query; without one for the contexts, they are those in `given`, the
+    provider's metadata.
     """
-    row = {name: value for name, value in variables.items() if field_of(name) not in REPLACED}
+    own = ("id", "response")
+    row = {name: value for name, value in variables.items() if field_of(name) not in own}
     fields = {*columns, *map(field_of, row)}
     if "query" not in fields:
         row["query"] = prompt
@@ -130,15 +128,6 @@ def record_of(
 
 
 Values = Mapping[str, object]
-
-ON_CONTEXTS = ("context-", "not-context-")
-"""Prefixes of the types of assertion whose metadata has the contexts."""
-RECALL = "context-recall"
-"""The type of assertion whose value is the expected answer."""
-PREFIX = "promptfoo"
-"""Prefix of the tags with promptfoo's own results."""
-ASSERTED = 1
-"""The `failureReason` if an assertion failed, and not the call."""
 NOTE = "read from each test: vars, prompt, response, and promptfoo's scores as tags"
 
 
@@ -164,12 +153,12 @@ def _record(test: Values) -> Values:
     contexts = (
         _part(item, "metadata").get("context")
         for kind, _, item in assertions
-        if kind.startswith(ON_CONTEXTS)
+        if kind.startswith(("context-", "not-context-"))
     )
     references = (
         _part(item, "metadata").get("renderedAssertionValue", assertion.get("value"))
         for kind, assertion, item in assertions
-        if kind == RECALL
+        if kind == "context-recall"
     )
     variables = dict(_part(test, "vars"))
     used = {"contexts": next(filter(None, contexts), None), "reference": next(references, None)}
@@ -197,7 +186,7 @@ def _record(test: Values) -> Values:
         times[kind] += 1
         tags.setdefault(kind if times[kind] == 1 else f"{kind}_{times[kind]}", item.get("score"))
     number = f"{_at(test, 'test') + 1}.{_at(test, 'prompt') + 1}"
-    return {**record, "id": number, **{f"{PREFIX}_{name}": tags[name] for name in tags}}
+    return {**record, "id": number, **{f"promptfoo_{name}": tags[name] for name in tags}}
 
 
 def _error(test: Values) -> str | None:
@@ -206,7 +195,7 @@ def _error(test: Values) -> str | None:
         return error
     output = response.get("output")
     unanswered = output is None or (output == "" and not _part(test, "gradingResult"))
-    if not unanswered or test.get("failureReason") == ASSERTED:
+    if not unanswered or test.get("failureReason") == 1:  # an assertion failed, not the call
         return None
     return error_message(test.get("error"))
 
