@@ -10,7 +10,7 @@ from typing import TypeGuard
 from ragstone.datasets import conversations
 from ragstone.datasets.columns import ALIASES, plain_name
 from ragstone.datasets.responses import ANY, NOTE, error_in, failed_fields, repetitions, results
-from ragstone.datasets.table import FileRows, Record, Row, Table, records_in
+from ragstone.datasets.table import FileRows, Record, Row, Table, mapped, records_in
 from ragstone.datasets.traces import traces
 from ragstone.datasets.values import object_in, spelled
 
@@ -248,11 +248,7 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
     plain = set(map(plain_name, names))
     parts = tuple(name for name in named if plain_name(name) not in plain)
     if parts:
-        open_them = partial(conversations.open_parts, named=parts)
-        if isinstance(some, FileRows):
-            some = some.mapped(open_them)
-        else:
-            some = [open_them(row) if isinstance(row, Record) else row for row in some]
+        some = mapped(some, partial(conversations.open_parts, named=parts))
         parts = tuple(n for n in parts if any(n in row.values for row in records_in(some)))
     columns = table.columns and (*table.columns, *parts)
     if shape is None:
@@ -297,12 +293,12 @@ def _with_shape(
     as_sample = _AsSample(shape, candidates, picked, by_user, renamed)
 
     nested = len(rows) - len(outer)
-    if isinstance(rows, FileRows):
-        left_over = outer[: len(outer) - (rows.tail is not None)]
-        made = (rows.chosen(left_over) if nested else rows).mapped(as_sample)
-    else:
-        kept = (rows[place] for place in outer)
-        made = [as_sample(row) if isinstance(row, Record) else row for row in kept]
+    kept = rows
+    if nested and isinstance(rows, FileRows):
+        kept = rows.chosen(outer[: len(outer) - (rows.tail is not None)])
+    elif nested:
+        kept = [rows[place] for place in outer]
+    made = mapped(kept, as_sample)
     left = dict.fromkeys(chain.from_iterable(row.values for row in records_in(made)))
 
     notes = [f"read as {shape.name}"]

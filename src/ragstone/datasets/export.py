@@ -138,10 +138,8 @@ def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
         for column, cell in enumerate(cells):
             if isinstance(cell, str) and cell:
                 sheet.write_string(row, column, cell, None if row else bold)
-            elif isinstance(cell, bool):
-                sheet.write_boolean(row, column, cell)
             elif isinstance(cell, int | float):
-                sheet.write_number(row, column, cell)
+                sheet.write(row, column, cell)
     book.close()
     path.write_bytes(content.getvalue())
 

@@ -364,7 +364,7 @@ class FileRows(LazySequence[Row]):
         self._read: tuple[Block, Any] | None = None
         self.blocks: Sequence[Block] = tuple(self._scan(limit))
         self.places: Sequence[int] = range(sum(block.rows for block in self.blocks))
-        self._maps: tuple[Callable[[Record], Record], ...] = ()
+        self.maps: tuple[Callable[[Record], Record], ...] = ()
 
     @abstractmethod
     def _scan(self, limit: int | None) -> Iterator[Block]:
@@ -397,11 +397,6 @@ class FileRows(LazySequence[Row]):
             made.blocks = self.blocks[first : last + 1]
         return made
 
-    def mapped(self, function: Callable[[Record], Record]) -> Self:
-        made = copy(self)
-        made._maps = (*self._maps, function)
-        return made
-
     def unlimited(self) -> Self:
         return type(self)(self.file, limit=None)
 
@@ -420,7 +415,7 @@ class FileRows(LazySequence[Row]):
             self._read = block, self._parts(block)
         block, parts = self._read
         row = self._row(parts, place - block.place)
-        for function in self._maps:
+        for function in self.maps:
             row = function(row) if isinstance(row, Record) else row
         return row
 
@@ -438,3 +433,12 @@ class FileRows(LazySequence[Row]):
             f"{self.file.name} changed while it was read; run the command again with a file that "
             "no program writes to"
         )
+
+
+def mapped(rows: Sequence[Row], function: Callable[[Record], Record]) -> Sequence[Row]:
+    """Change the records among rows; those of a file are changed when they are read."""
+    if not isinstance(rows, FileRows):
+        return [function(row) if isinstance(row, Record) else row for row in rows]
+    made = copy(rows)
+    made.maps = (*rows.maps, function)
+    return made
