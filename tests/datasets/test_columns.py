@@ -286,13 +286,13 @@ def test_a_search_file_has_a_ranking_and_shows_why_it_has_no_response(tmp_path: 
     made = json.loads((FILES / "saved-responses.json").read_text(encoding="utf-8"))
     made["metadata"]["mode"] = "search"
     made["responses"][0] |= {"response": None, "retrieved_ids": [5], "retrieved_scores": [0.5]}
-    path = tmp_path / "responses.json"
+    path = tmp_path / "responses{1}.json"
     path.write_text(json.dumps(made), encoding="utf-8")
     loaded = load(path)
     assert loaded.samples[0].ranking == (Context(text=HEIGHT, id="5", score=0.5),)
     assert loaded.samples[0].contexts is None
     assert loaded.absent == {
-        field: f"responses.json was collected with --mode search, so no row has {field}; "
+        field: f"responses{{1}}.json was collected with --mode search, so no row has {field}; "
         "collect with --mode chat"
         for field in ("response", "contexts")
     }

@@ -336,7 +336,7 @@ def test_a_part_packed_otherwise_is_refused(write: Write):
 def test_a_package_without_a_workbook_is_refused(write: Write):
     relations = b"<Relationships/>"
     with pytest.raises(BROKEN, match="does not name its workbook part"):
-        opened(write("a.xlsx", zipped({"_rels/.rels": relations}))).sheet_parts()
+        opened(write("a.xlsx", zipped({"_rels/.rels": relations}))).sheets()
 
 
 def scan(rows: str) -> SheetScan:

@@ -15,16 +15,7 @@ if TYPE_CHECKING:
         shards,
     )
 
-__all__ = [
-    "LOADERS",
-    "WORKBOOKS",
-    "Dataset",
-    "Shard",
-    "load",
-    "read_table",
-    "samples_of",
-    "shards",
-]
+__all__ = ["LOADERS", "WORKBOOKS", "Dataset", "Shard", "load", "read_table", "samples_of", "shards"]
 
 
 def __getattr__(name: str) -> object:

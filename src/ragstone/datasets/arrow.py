@@ -8,13 +8,11 @@ from io import SEEK_END
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from zlib import crc32
 
-from ragstone._internal.files import read_parts, unpacked_limit
+from ragstone._internal.files import unpacked_limit
 from ragstone.datasets.frames import column_errors, text_size
 from ragstone.datasets.table import IN_MEMORY, Block, File, FileRows, Record, Row, Table
 from ragstone.errors import InputError, UsageError
-from ragstone.types.row import LazySequence
 
 if TYPE_CHECKING:
     from polars import DataFrame, LazyFrame
@@ -144,13 +142,13 @@ class ColumnRows(FileRows):
     """Columns may unpack to a million times their file, so blocks grow while all of them fit."""
 
     def __init__(self, file: File, *, limit: int | None) -> None:
-        self._file, self._files = file, file.parts or (file.path,)
-        self._seen, self._checksum = self._stat(), self._sum()
+        self._files = file.parts or (file.path,)
+        self._seen, self._fingerprint = self._stat(), file.fingerprint()
         self._limit = unpacked_limit(sum(size for size, _ in self._seen))
         self._stream: tuple[Path, DataFrame] | None = None
         self._size = 0
         self.names: dict[str, None] = {}
-        super().__init__(file.path, limit=limit)
+        super().__init__(file, limit=limit)
         self._size += ROW * len(self.places)
 
     @property
@@ -162,37 +160,33 @@ class ColumnRows(FileRows):
             raise self._too_large(LARGEST)
         return super().in_memory()
 
-    def unlimited(self) -> "ColumnRows":
-        return ColumnRows(self._file, limit=None)
-
     def _too_large(self, most: int) -> InputError:
         seen = f"its columns need more than {most:,} bytes"
-        return self._file.refused(seen, "split it into several files, or use .jsonl")
+        return self.file.refused(seen, "split it into several files, or use .jsonl")
 
     def _scan(self, limit: int | None) -> Iterator[Block]:
         place = unpacked = 0
         for number, path in enumerate(self._files):
             with column_errors(path.name):
                 unpacked += 0 if _is_stream(path) else unpacked_size(path)
-            if unpacked > self._limit:
-                raise self._too_large(self._limit)
-            first, rows, more = 0, FIRST, True
-            while more:
-                wanted = rows if limit is None else min(rows, limit - place)
-                with column_errors(path.name):
+                if unpacked > self._limit:
+                    raise self._too_large(self._limit)
+                first, rows, more = 0, FIRST, True
+                while more:
+                    wanted = rows if limit is None else min(rows, limit - place)
                     frame = self._frame(path, first, wanted)
                     size = text_size(frame, value=VALUE)
-                self._size += size
-                if self._size > self._limit:
-                    raise self._too_large(self._limit)
-                self.names |= dict.fromkeys(frame.columns)
-                if frame.height:
-                    yield Block(place, frame.height, place + 1, 0, 0, 0, number, first)
-                place, first = place + frame.height, first + frame.height
-                if place == limit:
-                    return
-                more = frame.height == wanted
-                rows = min(4 * rows, max(1, rows * AT_ONCE // max(size, 1)))
+                    self._size += size
+                    if self._size > self._limit:
+                        raise self._too_large(self._limit)
+                    self.names |= dict.fromkeys(frame.columns)
+                    if frame.height:
+                        yield Block(place, frame.height, place + 1, 0, 0, 0, number, first)
+                    place, first = place + frame.height, first + frame.height
+                    if place == limit:
+                        return
+                    more = frame.height == wanted
+                    rows = min(4 * rows, max(1, rows * AT_ONCE // max(size, 1)))
 
     def _frame(self, path: Path, first: int, rows: int) -> "DataFrame":
         import polars  # an extra, and slow to import
@@ -212,14 +206,14 @@ class ColumnRows(FileRows):
         self._stream = path, known
         return known.slice(first, rows)
 
-    def _parts(self, block: Block) -> "_Columns":
+    def _parts(self, block: Block) -> "tuple[DataFrame, int]":
         path = self._files[block.file]
         try:
             seen = self._stat()
         except OSError as error:
             raise self.changed() from error
         if seen != self._seen:
-            if self._sum() != self._checksum:
+            if self.file.fingerprint() != self._fingerprint:
                 raise self.changed()
             self._seen = seen
         try:
@@ -231,34 +225,15 @@ class ColumnRows(FileRows):
             if self._stat() != self._seen:
                 raise self.changed() from error
             raise
-        return _Columns(frame, block.line)
+        return frame, block.line
 
     def _stat(self) -> list[tuple[int, int]]:
         stats = [path.stat() for path in self._files]
         return [(each.st_size, each.st_mtime_ns) for each in stats]
 
-    def _sum(self) -> int:
-        checksum = 0
-        for path in self._files:
-            for part in read_parts(path, 0, path.stat().st_size):
-                checksum = crc32(part, checksum)
-        return checksum
-
-    def _row(self, part: Record) -> Record:
-        return part
+    def _row(self, parts: "tuple[DataFrame, int]", place: int) -> Record:
+        frame, line = parts
+        return Record(line + place, frame.row(place, named=True))
 
     def __getstate__(self) -> dict[str, object]:
         return {**super().__getstate__(), "_stream": None}
-
-
-class _Columns(LazySequence[Record]):
-    """The rows of a frame, each made when it is read; the first one has a number."""
-
-    def __init__(self, frame: "DataFrame", number: int) -> None:
-        self._frame, self._number = frame, number
-
-    def __len__(self) -> int:
-        return self._frame.height
-
-    def at(self, place: int) -> Record:
-        return Record(self._number + place, self._frame.row(place, named=True))

@@ -9,7 +9,6 @@ from functools import lru_cache
 from itertools import chain, islice
 
 from ragstone._internal.text import listing
-from ragstone.datasets.table import Record
 from ragstone.errors import Problem, UnknownNameError, UsageError, nearest
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -52,6 +51,12 @@ FIELD_OF = by_name(ALIASES)
 """Plain name -> Sample field."""
 PART_OF = by_name(CONTEXT_ALIASES)
 """Plain name -> part of a Context."""
+
+
+def field_of(name: str) -> str | None:
+    return FIELD_OF.get(plain_name(name))
+
+
 _WORDS = frozenset(("content", "result"))
 """Words that are one letter away from a field's name, but usual for other columns."""
 _TURNS = frozenset(map(plain_name, CONVERSATIONS))
@@ -81,7 +86,7 @@ class Layout:
     def of(cls, columns: Sequence[str], chosen: Mapping[str, str]) -> "Layout":
         matches: dict[str, list[str]] = {}
         for column in columns:
-            if (field := FIELD_OF.get(plain_name(column))) and field not in chosen:
+            if (field := field_of(column)) and field not in chosen:
                 matches.setdefault(field, []).append(column)
         fields = {field: column for field, column in chosen.items() if column in columns}
         fields |= {field: names[0] for field, names in matches.items() if len(names) == 1}
@@ -95,17 +100,13 @@ class Layout:
         )
 
 
-def resolve_fields(mapped: Iterable[str]) -> frozenset[str]:
-    return frozenset(field for name in mapped if (field := FIELD_OF.get(plain_name(name))))
-
-
 def resolve_columns(
     mapped: Mapping[str, str], columns: Sequence[str], *, spelling: Spelling
 ) -> dict[str, str]:
     """Return Sample field -> column of a user's mapping, which may use aliases of fields."""
     found: dict[str, str] = {}
     for name, column in mapped.items():
-        if (field := FIELD_OF.get(plain_name(name))) is None:
+        if (field := field_of(name)) is None:
             raise UnknownNameError("field", name, ALIASES)
         if field in found:
             raise UsageError(f"{spelling(name, column)}: {field} is already mapped to a column")
@@ -131,13 +132,11 @@ def ambiguous(
 def no_query(columns: Sequence[str], hint: str = "", *, spelling: Spelling) -> Problem:
     seen = listing(columns) or "none"
     names = ("query", *ALIASES["query"])
-    near = next((found for name in names if (found := nearest(name, columns))), None)
-    fix = f"map one with {spelling('query', 'COLUMN')}"
-    if near:
-        fix = f"did you mean {spelling('query', near)}?"
-    return Problem(
-        f"no query column found; the columns are {seen}", f"{fix}; {hint}" if hint else fix
-    )
+    near = next(filter(None, (nearest(name, columns) for name in names)), None)
+    spelt = spelling("query", near or "COLUMN")
+    fix = f"did you mean {spelt}?" if near else f"map one with {spelt}"
+    fixes = "; ".join(filter(None, (fix, hint)))
+    return Problem(f"no query column found; the columns are {seen}", fixes)
 
 
 def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -176,54 +175,3 @@ def unused_columns(
         f"column {name!r} is not used; did you mean {known}? Use {spelling(field, name)}"
         for field, (name, known) in sorted(misspelt(tags, missing).items())
     )
-
-
-class Layouts:
-    """The layout of each row: of the header, or, with `own`, of the row's own names with values."""
-
-    def __init__(
-        self,
-        columns: tuple[str, ...],
-        chosen: Mapping[str, str],
-        *,
-        own: bool,
-        read_as: str,
-        queries: bool,
-    ) -> None:
-        self.queries = queries
-        self._columns = columns
-        self._valid = frozenset(columns)
-        self._chosen = chosen
-        self._own = own
-        self._read_as = f" (the file is read as {read_as})" if read_as else ""
-        self._layouts: dict[tuple[str, ...], Layout] = {}
-        self._ambiguous: dict[tuple[str, tuple[str, ...]], int] = {}
-        whole = Layout.of(columns, chosen)
-        self.query = whole.fields.get("query", next(iter(whole.ambiguous.get("query", ())), None))
-
-    def of(self, record: Record) -> Layout:
-        names = self._columns
-        if self._own:
-            given = record.values
-            names = tuple(name for name in given if given[name] is not None and name in self._valid)
-        if (layout := self._layouts.get(names)) is None:
-            layout = self._layouts[names] = Layout.of(names, self._chosen)
-        for match in layout.ambiguous.items():
-            self._ambiguous.setdefault(match, record.row)
-        return layout
-
-    def without_query(self, record: Record) -> str:
-        names = [repr(name) for name, value in record.values.items() if value is not None]
-        if not self._own or self.query in record.values or not names:
-            return "there is no query"
-        return f"there is no query; the row has {', '.join(names[:8])}{self._read_as}"
-
-    def problems(self, spelling: Spelling, near: str) -> list[Problem]:
-        found = [
-            ambiguous(field, names, spelling=spelling, row=row if self._own else None)
-            for (field, names), row in self._ambiguous.items()
-            if self.queries or field != "query"
-        ]
-        if self.queries and not self.query:
-            found.insert(0, no_query(self._columns, near, spelling=spelling))
-        return found

@@ -1,24 +1,17 @@
 """Parts of other tools' values: the turns of a chat, texts with ids, and parts of objects."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import cast
 
 from ragstone._internal.text import count
-from ragstone.datasets.columns import ALIASES, FIELD_OF, PART_OF, Layout, plain_name
+from ragstone.datasets import values as cells
+from ragstone.datasets.columns import ALIASES, PART_OF, Layout, field_of, plain_name
 from ragstone.datasets.table import FileRows, Record, Row, Table, Unreadable, records_in
-from ragstone.datasets.values import (
-    Plain,
-    normalize_cell,
-    object_in,
-    sample_id,
-    spelled,
-    spelled_ids,
-)
 from ragstone.errors import Problem
 
+_ENDS = ("", "message", "messagechunk")
 _ANSWERING = frozenset("assistant ai aimessage aimessagechunk model bot chatbot".split())
 ROLES: Mapping[str, frozenset[str]] = {
     "query": frozenset(("user", "human", "humanmessage", "humanmessagechunk")),
@@ -26,11 +19,8 @@ ROLES: Mapping[str, frozenset[str]] = {
     "reference": _ANSWERING,
 }
 """Sample field -> roles of its author in a list of messages."""
-_OTHERS = (
-    "system tool function systemmessage toolmessage functionmessage systemmessagechunk "
-    "toolmessagechunk functionmessagechunk developer"
-)
-_KNOWN = frozenset((*chain.from_iterable(ROLES.values()), *_OTHERS.split()))
+_OTHERS = [f"{role}{end}" for role in ("system", "tool", "function") for end in _ENDS]
+_KNOWN = frozenset((*chain.from_iterable(ROLES.values()), *_OTHERS, "developer"))
 """All roles in a list of messages, as named by OpenAI, LangChain, Gemini and Cohere."""
 _PLAIN = frozenset(("text", "input_text", "output_text"))
 """Types of a message's parts with its text; others are thoughts or images."""
@@ -91,33 +81,28 @@ def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
 def _fields(message: Mapping[str, object]) -> dict[str, object]:
     names: dict[str, str] = {}
     for name, value in message.items():
-        of = FIELD_OF.get(plain_name(str(name)))
-        if of not in IN_MESSAGES or value is None:
-            continue
-        if of in names:
+        of = field_of(str(name))
+        if of in IN_MESSAGES and value is not None and names.setdefault(of, name) != name:
             raise ValueError(f"a message has {names[of]!r} and {name!r}, both {of}; remove one")
-        names[of] = name
     return {of: message[name] for of, name in names.items()}
 
 
 def _add_fields(turn: Turn, found: Sequence[Mapping[str, object]]) -> None:
     for of, value in chain.from_iterable(each.items() for each in found):
         known = turn.fields.setdefault(of, value)
-        if known == value:
-            continue
-        if of != "contexts":
+        if known != value and of != "contexts":
             raise ValueError(f"two messages of one turn have {of}; write it into one of them")
-        texts, more = (
-            each if isinstance(each := spelled(given), list) else [given] if given else []
-            for given in (known, value)
-        )
-        turn.fields[of] = [*texts, *(text for text in more if text not in texts)]
+        if known != value:
+            texts, more = (
+                each if isinstance(each := cells.spelled(given), list) else [given] if given else []
+                for given in (known, value)
+            )
+            turn.fields[of] = [*texts, *(text for text in more if text not in texts)]
 
 
-def history(value: Plain) -> list[Mapping[str, str]]:
-    """Return the messages of users and assistants, each with its role and content, in order."""
+def history(value: cells.Plain) -> list[Mapping[str, str]]:
     messages = messages_in(value)
-    if messages is None and spelled(value) != []:
+    if messages is None and cells.spelled(value) != []:
         raise ValueError("expected a list of messages, each with role and content")
     turns = turns_in([*(messages or ()), {"role": "user", "content": "-"}])
     return [*turns[-1].history]
@@ -156,10 +141,10 @@ def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
     Fields of a whole row are those of its only turn, or of a last question without an answer;
     otherwise it is not clear to which turn they belong.
     """
-    chosen = {FIELD_OF.get(plain_name(name), name): column for name, column in chosen.items()}
+    chosen = {field_of(name) or name: column for name, column in chosen.items()}
     rows, layouts = table.rows, dict[tuple[str, ...], Layout]()
 
-    def found_in(record: Record) -> tuple[Layout, str | None]:
+    def found_in(record: Record) -> tuple[Layout, str] | None:
         names = tuple(name for name, value in record.values.items() if value is not None)
         if (layout := layouts.get(names)) is None:
             layout = layouts[names] = Layout.of(names, chosen)
@@ -169,17 +154,15 @@ def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
             is_list = not isinstance(value, str) or value.lstrip()[:1] in ("[", "{")
             if is_list and messages_in(value) is not None:
                 return layout, column
-        return layout, None
+        return None
 
     first = islice(records_in(rows), _LOOKED_AT if isinstance(rows, FileRows) else None)
-    if not any(found_in(record)[1] for record in first):
+    if not any(map(found_in, first)):
         return table
     split: list[Row] = []
     for number, row in enumerate(rows, 1):
-        if isinstance(row, Record):
-            layout, column = found_in(row)
-            parts = (row,) if column is None else _turn_rows(row, number, layout, column, chosen)
-            split += parts
+        if isinstance(row, Record) and (found := found_in(row)):
+            split += _turn_rows(row, number, *found, chosen)
         else:
             split.append(row)
     return replace(table, rows=split, columns=None, names=None)
@@ -187,71 +170,65 @@ def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
 
 def _turn_rows(
     record: Record, number: int, layout: Layout, column: str, chosen: Mapping[str, str]
-) -> Iterator[Row]:
+) -> Sequence[Row]:
     values, fields = record.values, layout.fields
     names = {**fields, **chosen}
     given = values.get(fields.get("id", ""))
     name = str(number if given is None else given)
 
-    def problem(seen: str, fix: str) -> Problem:
-        return Problem(seen, fix, row=record.row, column=column, sample_id=name)
+    def problem(seen: str, fix: str = "") -> Sequence[Problem]:
+        return [Problem(seen, fix, row=record.row, column=column, sample_id=name)]
 
     try:
-        cell = normalize_cell(given)
-        name = name if cell is None else sample_id(cell)
+        cell = cells.normalize_cell(given)
+        name = name if cell is None else cells.sample_id(cell)
         turns = turns_in(messages_in(values[column]) or ())
     except ValueError as error:
-        yield problem(str(error), "")
-        return
+        return problem(str(error))
     if not turns:
-        yield problem("the conversation has no user message", "delete the row")
-        return
+        return problem("the conversation has no user message", "delete the row")
     if others := [each for each in layout.conversations if each != column]:
-        yield problem(f"the row has two conversations, {column!r} and {others[0]!r}", "remove one")
-        return
+        return problem(f"the row has two conversations, {column!r} and {others[0]!r}", "remove one")
     of_row = {of: c for of, c in fields.items() if of not in ("id", "tags") and c != column}
     of_row |= {of: names[0] for of, names in layout.ambiguous.items() if of != "tags"}
     last = {**turns[-1].fields, "response": turns[-1].response}
     for of, other in of_row.items():
         if of in ("query", "history"):
             fix = f"rename {column!r} to history if it is the conversation before the query"
-            yield problem(f"the row has a conversation and {other!r}", fix)
-            return
+            return problem(f"the row has a conversation and {other!r}", fix)
         if (len(turns) > 1 and turns[-1].response is not None) or last.get(of) is not None:
             seen = f"{other!r} is a column, and the conversation has {len(turns)} turns"
-            yield problem(seen, f"write {of} into the message that it belongs to")
-            return
+            return problem(seen, f"write {of} into the message that it belongs to")
     left = {fields.get("id"), column, *of_row.values()}
     rest = {
         key: value
         for key, value in values.items()
         if key not in left and value is not None and str(value).strip()
     }
+    rows: list[Row] = []
     for place, turn in enumerate(turns, 1):
         whole = {of: values[c] for of, c in of_row.items()} if place == len(turns) else {}
         own = {"id": f"{name}/{place}", "query": turn.query, "response": turn.response}
         made = {**own, "history": [*turn.history], **turn.fields, **whole}
         named = {names.get(of, of): value for of, value in made.items() if value is not None}
-        yield Record(record.row, {CONVERSATION: name, **rest, **named})
+        rows.append(Record(record.row, {CONVERSATION: name, **rest, **named}))
+    return rows
 
 
 def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:
-    found: object = spelled(value)
-    if isinstance(found, dict):
-        parts = cast("Mapping[str, object]", found)
-        found = next((parts[name] for name in _LISTS if name in parts), [parts])
-    if not isinstance(found, list) or not found:
+    found: object = cells.spelled(value)
+    if cells.is_object(found):
+        found = next((found[name] for name in _LISTS if name in found), [found])
+    if not cells.is_list(found) or not found:
         return None
-    items = cast("list[object]", found)
-    messages = [cast("Mapping[str, object]", item) for item in items if isinstance(item, Mapping)]
-    whole = len(messages) == len(items) and all(map(_role, messages))
-    return messages if whole else None
+    messages = [item for item in found if cells.is_object(item) and _role(item)]
+    return messages if len(messages) == len(found) else None
 
 
 def _role(message: Mapping[str, object]) -> str:
     """Return a message's role in lower case; other objects have a type, too, but no known role."""
     inner = message.get("kwargs", message.get("message"))
-    named = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else message
+    named = inner if cells.is_object(inner) else message
     if not any(name in named for name in _TEXTS):
         return ""
     if isinstance(role := named.get("role"), str):
@@ -263,16 +240,12 @@ def _role(message: Mapping[str, object]) -> str:
 def _text(value: object, depth: int = 0) -> str:
     if isinstance(value, str):
         return value
-    if depth > _DEEPEST:
-        return ""
-    if isinstance(value, Mapping):
-        parts = cast("Mapping[str, object]", value)
-        kind = parts.get("type")
-        if depth and isinstance(kind, str) and kind.casefold() not in _PLAIN | _KNOWN:
-            return ""
-        return next((text for n in _TEXTS if (text := _text(parts.get(n), depth + 1))), "")
-    if isinstance(value, list):
-        return "".join(_text(part, depth + 1) for part in cast("list[object]", value))
+    if depth <= _DEEPEST and cells.is_list(value):
+        return "".join(_text(part, depth + 1) for part in value)
+    if depth <= _DEEPEST and cells.is_object(value):
+        kind = value.get("type")
+        if not depth or not isinstance(kind, str) or kind.casefold() in _PLAIN | _KNOWN:
+            return next((text for n in _TEXTS if (text := _text(value.get(n), depth + 1))), "")
     return ""
 
 
@@ -281,8 +254,8 @@ def pair_texts(
 ) -> dict[str, object]:
     """Join the texts of a column with their ids and scores; ids without texts become a ranking."""
     there = {plain_name(name): name for name in values}
-    known = {part: there.get(plain_name(name), column) for part, name in parts.items()}
-    columns = {part: name for part, name in known.items() if name != column}
+    plain = {part: plain_name(name) for part, name in parts.items()}
+    columns = {part: there[name] for part, name in plain.items() if name in there}
     rest = {name: value for name, value in values.items() if name not in columns.values()}
     lists: dict[str, list[object]] = {}
     for part, name in columns.items():
@@ -292,7 +265,7 @@ def pair_texts(
         except ValueError as error:
             return rest | {column: Unreadable(f"{name}: {error}")}
     given, place = values.get(column), column
-    parsed = spelled(given)
+    parsed = cells.spelled(given)
     if isinstance(parsed, list):
         texts = parsed
     elif isinstance(given, str) and not given.lstrip().startswith("["):
@@ -308,22 +281,18 @@ def pair_texts(
     documents: list[object] = []
     for at, text in enumerate(texts):
         more = {part: found[at] for part, found in lists.items()}
-        if not isinstance(text, Mapping):
-            documents.append({"text": text, **more})
-            continue
-        own = cast("Mapping[str, object]", text)
-        has = {PART_OF.get(plain_name(str(name))) for name in own if own[name] is not None}
+        own = text if cells.is_object(text) else {"text": text}
+        has = {PART_OF.get(plain_name(str(n))) for n, value in own.items() if value is not None}
         documents.append({**own, **{part: more[part] for part in more if part not in has}})
     return rest | {place: documents}
 
 
 def _ids_or_scores(value: object, part: str) -> list[object] | None:
-    found = value
     if isinstance(value, str):
-        found = spelled_ids(value) if value.strip() else None
-    if found is None:
+        value = cells.spelled_ids(value) if value.strip() else None
+    if value is None:
         return None
-    items = list(cast("list[object]", found)) if isinstance(found, list) else [found]
+    items = [*value] if cells.is_list(value) else [value]
     if any(isinstance(item, dict | list) for item in items):
         raise ValueError("expected a list of ids or scores")
     if part == "score":
@@ -353,7 +322,7 @@ def open_parts(record: Record, *, named: Sequence[str]) -> Record:
 
 
 def _without(value: object, name: str) -> tuple[Mapping[object, object], object] | None:
-    parts = object_in(value) or {}
+    parts = cells.object_in(value) or {}
     head, dot, inner = name.partition(".")
     for key, part in parts.items():
         if plain_name(str(key)) == plain_name(name):

@@ -11,36 +11,24 @@ from operator import eq
 from os import PathLike
 from pathlib import Path
 from random import Random
-from typing import TypeVar, cast, overload
+from typing import TypeVar, cast
 
 import numpy as np
 
 from ragstone.datasets import arrow as columnar
+from ragstone.datasets import columns as naming
 from ragstone.datasets import excel, text_files
 from ragstone.datasets import values as cells
-from ragstone.datasets.columns import (
-    Layouts,
-    Spelling,
-    argument,
-    flag,
-    resolve_columns,
-    resolve_fields,
-    unused_columns,
-)
+from ragstone.datasets.columns import Layout, Spelling
 from ragstone.datasets.conversations import history, split_conversations
 from ragstone.datasets.detect import RESPONSES, shape_records
 from ragstone.datasets.frames import Model
-from ragstone.datasets.responses import (
-    MODES,
-    Failures,
-    absences,
-    failed_calls,
-)
+from ragstone.datasets.responses import MODES, Failures, absences, failed_calls
 from ragstone.datasets.table import File, FileRows, Merged, Record, Table, records_in
 from ragstone.datasets.table import Row as TableRow
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.types.config import Source
-from ragstone.types.row import Row
+from ragstone.types.row import LazySequence, Row
 from ragstone.types.sample import Sample
 
 T = TypeVar("T")
@@ -57,14 +45,8 @@ READERS: Mapping[str, Callable[[cells.Plain], object]] = {
     "relevance": cells.relevance,
 }
 """Sample field -> the function that reads its value; `tags` are in several columns."""
-
 NO_QUERY = "(not read)"
 """The query of rows that are read for other fields."""
-
-_Found = tuple[Sample | None, int, str | None, Sequence[Problem]]
-"""The sample of a row if it is valid, its place, its id if it can be read, and its problems."""
-IDS = frozenset(("id", "ranking", "relevance"))
-"""Fields whose values are ids."""
 
 
 @dataclass(frozen=True)
@@ -83,34 +65,94 @@ class Contents:
         return cls(frozenset(fields), tuple(tags))
 
 
-class FileSamples(Sequence[Sample]):
-    """Valid samples of a file, read when they are needed; `missing` is index -> fields left out."""
+class Layouts:
+    """The layout of each row: of the header, or of the row's own names if there is none."""
 
     def __init__(
         self,
-        rows: FileRows,
-        layouts: Layouts,
-        numbers: Sequence[int],
-        contents: Contents,
+        table: Table,
+        mapped: Mapping[str, str],
+        *,
+        spelling: Spelling,
+        read_as: str,
+        queries: bool,
     ) -> None:
-        self._rows, self._layouts, self._numbers = rows, layouts, numbers
-        self.missing: Mapping[int, Collection[str]] = {}
-        self.contents = contents
+        self.queries = queries
+        self._spelling = spelling
+        self._read_as = f" (the file is read as {read_as})" if read_as else ""
+        self._own = table.columns is None
+        self._has_records = any(isinstance(row, Record) for row in table.rows)
+        names: Iterable[str] | None = table.names if table.columns is None else table.columns
+        if names is None:
+            names = dict.fromkeys(chain.from_iterable(r.values for r in records_in(table.rows)))
+        self._invalid: list[Problem] = []
+        valid: list[str] = []
+        for name in names if self._has_records else ():
+            try:
+                cells.normalize_cell(name)
+                valid.append(name)
+            except ValueError as error:
+                self._invalid.append(Problem(f"the column {name!a}: {error}"))
+        self._columns, self._valid = tuple(valid), frozenset(valid)
+        self._chosen = (
+            naming.resolve_columns(mapped, valid, spelling=spelling) if self._has_records else {}
+        )
+        self._layouts: dict[tuple[str, ...], Layout] = {}
+        self._ambiguous: dict[tuple[str, tuple[str, ...]], int] = {}
+        whole = Layout.of(valid, self._chosen)
+        self.query = whole.fields.get("query", next(iter(whole.ambiguous.get("query", ())), None))
 
-    @property
-    def path(self) -> Path:
-        return self._rows.path
+    def of(self, record: Record) -> Layout:
+        names = self._columns
+        if self._own:
+            given = record.values
+            names = tuple(name for name in given if given[name] is not None and name in self._valid)
+        if (layout := self._layouts.get(names)) is None:
+            layout = self._layouts[names] = Layout.of(names, self._chosen)
+        for match in layout.ambiguous.items():
+            self._ambiguous.setdefault(match, record.row)
+        return layout
+
+    def without_query(self, record: Record) -> str:
+        names = [repr(name) for name, value in record.values.items() if value is not None]
+        if not self._own or self.query in record.values or not names:
+            return "there is no query"
+        return f"there is no query; the row has {', '.join(names[:8])}{self._read_as}"
+
+    def problems(self, near: str) -> list[Problem]:
+        """Return what is wrong with the names of columns, in the rows that were read until now."""
+        if self._invalid or not self._has_records:
+            return self._invalid
+        found = [
+            naming.ambiguous(field, names, spelling=self._spelling, row=row if self._own else None)
+            for (field, names), row in self._ambiguous.items()
+            if self.queries or field != "query"
+        ]
+        if self.queries and not self.query:
+            found.insert(0, naming.no_query(self._columns, near, spelling=self._spelling))
+        return found
+
+
+class FileSamples(LazySequence[Sample]):
+    """Valid samples of a file, read when they are needed; `missing` is index -> fields left out."""
+
+    def __init__(
+        self, rows: FileRows, layouts: Layouts, numbers: Sequence[int], contents: Contents
+    ) -> None:
+        self.rows, self._layouts, self._numbers = rows, layouts, numbers
+        self.contents = contents
+        self.missing: Mapping[int, Collection[str]] = {}
 
     def part(self, start: int, stop: int) -> "FileSamples":
         part = copy(self)
-        part._rows = self._rows.chosen(self._rows.places[start:stop])
+        part.rows = self.rows.chosen(self.rows.places[start:stop])
         part._numbers = self._numbers[start:stop]
         places = self.missing.keys() & range(start, stop)
         part.missing = {place - start: self.missing[place] for place in places}
         return part
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, tuple | FileSamples):
@@ -118,38 +160,17 @@ class FileSamples(Sequence[Sample]):
         others = cast("Sequence[Sample]", other)
         return len(self) == len(others) and all(map(eq, self, others))
 
-    def __hash__(self) -> int:
-        raise TypeError("samples of a file have no hash")
-
-    @overload
-    def __getitem__(self, index: int) -> Sample: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Sample, ...]: ...
-    def __getitem__(self, index: int | slice) -> Sample | tuple[Sample, ...]:
-        if isinstance(index, slice):
-            return tuple(self[each] for each in range(*index.indices(len(self))))
-        row = self._rows[index]
+    def at(self, place: int) -> Sample:
+        row = self.rows.at(place)
         if isinstance(row, Record):
-            sample = _Row(row, self._layouts).sample(str(self._numbers[index]))
+            sample = _Row(row, self._layouts).sample(str(self._numbers[place]))
             if sample is not None:
-                missing = self.missing.get(index if index >= 0 else len(self) + index)
-                return sample.model_copy(update=dict.fromkeys(missing)) if missing else sample
-        raise self._rows.changed()
+                return _without(sample, self.missing.get(place, ()))
+        raise self.rows.changed()
 
 
-def without_fields(
-    samples: Sequence[Sample], missing: Mapping[int, Collection[str]]
-) -> Sequence[Sample]:
-    if not missing:
-        return samples
-    if isinstance(samples, FileSamples):
-        samples = copy(samples)
-        samples.missing = missing
-        return samples
-    made = list(samples)
-    for index, fields in missing.items():
-        made[index] = made[index].model_copy(update=dict.fromkeys(fields))
-    return tuple(made)
+def _without(sample: Sample, fields: Collection[str]) -> Sample:
+    return sample.model_copy(update=dict.fromkeys(fields)) if fields else sample
 
 
 def samples_in(
@@ -167,17 +188,9 @@ def samples_in(
     Every row is read, to find all problems; samples of FileRows are read again when needed. `near`
     is a hint if no query column is found, and `read_as` the detected format.
     """
-    other = table.other_sheets
     rows = table.rows
     numbers = table.numbers or range(1, len(rows) + 1)
-    problems: list[Problem] = []
-    if not rows:
-        fix = "add at least one row with a query"
-        problems.append(Problem("there are no rows", f"{fix}, or {other}" if other else fix))
-
-    are_valid, layouts = _layouts(
-        table, problems, columns=columns, spelling=spelling, read_as=read_as, queries=queries
-    )
+    layouts = Layouts(table, columns, spelling=spelling, read_as=read_as, queries=queries)
 
     # Ids are stored as hashes; if two are equal, the rows are read again to compare the ids.
     hashes, stored, in_rows = array("q"), list[Sample](), list[Problem]()
@@ -194,15 +207,20 @@ def samples_in(
 
     contents = Contents.of(valid_samples())
     in_rows += _repeated_ids(hashes, _read(rows, numbers, layouts), table.unit)
-    if are_valid:
-        problems += layouts.problems(spelling, near or other)
-    problems += in_rows
+    problems = [*layouts.problems(near or table.other_sheets), *in_rows]
+    if not rows:
+        fixes = filter(None, ("add at least one row with a query", table.other_sheets))
+        problems = [Problem("there are no rows", ", or ".join(fixes))]
     if problems:
         placed = [replace(problem, sheet=table.sheet, unit=table.unit) for problem in problems]
         raise InputError(file, sorted(placed, key=lambda problem: problem.row or 0))
     if isinstance(rows, FileRows):
         return FileSamples(rows, layouts, numbers, contents), contents
     return tuple(stored), contents
+
+
+_Found = tuple[Sample | None, int, str | None, Sequence[Problem]]
+"""The sample of a row if it is valid, its place, its id if it can be read, and its problems."""
 
 
 def _repeated_ids(hashes: "array[int]", found: Iterable[_Found], unit: str) -> Iterator[Problem]:
@@ -215,34 +233,6 @@ def _repeated_ids(hashes: "array[int]", found: Iterable[_Found], unit: str) -> I
             yield Problem(seen, "give each row its own id", row=place, sample_id=name)
         elif name is not None and hash(name) in repeated:
             first[name] = place
-
-
-def _layouts(
-    table: Table,
-    problems: list[Problem],
-    *,
-    columns: Mapping[str, str],
-    spelling: Spelling,
-    read_as: str,
-    queries: bool,
-) -> tuple[bool, Layouts]:
-    """Return whether all columns have valid names, and how they are read; adds what is wrong."""
-    records = any(isinstance(row, Record) for row in table.rows)
-    named = table.columns if table.columns is not None else table.names
-    if named is None:  # each record has its own names
-        given = (row.values for row in table.rows if isinstance(row, Record))
-        named = tuple(dict.fromkeys(chain.from_iterable(given)))
-    valid: list[str] = []
-    for name in named if records else ():
-        try:
-            cells.normalize_cell(name)
-            valid.append(name)
-        except ValueError as error:
-            problems.append(Problem(f"the column {name!a}: {error}"))
-    chosen = resolve_columns(columns, valid, spelling=spelling) if records else {}
-    own = table.columns is None
-    layouts = Layouts(tuple(valid), chosen, own=own, read_as=read_as, queries=queries)
-    return records and len(valid) == len(named), layouts
 
 
 def _read(rows: Iterable[TableRow], numbers: Iterable[int], layouts: Layouts) -> Iterator[_Found]:
@@ -259,8 +249,6 @@ def _read(rows: Iterable[TableRow], numbers: Iterable[int], layouts: Layouts) ->
 
 
 class _Row:
-    """Reads one record as a Sample, and collects its problems."""
-
     def __init__(self, record: Record, layouts: Layouts) -> None:
         self.problems: list[Problem] = []
         self._record = record
@@ -274,11 +262,10 @@ class _Row:
             column = self._layout.fields.get(name)
             if column is None or (name == "query" and not self._layouts.queries):
                 continue
-            if (value := self._read(column, reader, ids=name in IDS)) is None:
-                continue
-            fields[name] = value
-            if name == "id":
-                self.id = str(value)
+            ids = name in ("id", "ranking", "relevance")
+            if (value := self._read(column, reader, ids=ids)) is not None:
+                fields[name] = value
+                self.id = str(value) if name == "id" else self.id
         for column in self._layout.conversations:
             if self._read(column, lambda turns: turns) not in (None, "", [], {}):
                 self._wrong(column, cells.UNSPLIT)
@@ -302,9 +289,8 @@ class _Row:
     def _tags(self) -> dict[str, cells.Scalar]:
         tags: dict[str, cells.Scalar] = {}
         for column in self._layout.tags:
-            if isinstance(self._record.values.get(column), Merged):
-                continue
-            if (value := self._read(column, cells.tag)) is not None:
+            merged = isinstance(self._record.values.get(column), Merged)
+            if not merged and (value := self._read(column, cells.tag)) is not None:
                 tags[column] = value
         if (column := self._layout.fields.get("tags")) is not None:
             more = self._read(column, lambda value: cells.tags(value, column)) or {}
@@ -403,7 +389,7 @@ def load(
         limit=limit,
         sample=sample,
         seed=seed,
-        spelling=flag,
+        spelling=naming.flag,
         queries=queries,
     )
     fingerprint = None if table.end == 0 else file.fingerprint(table.end)
@@ -423,36 +409,43 @@ def _dataset_of(
     queries: bool = True,
 ) -> Dataset:
     found = shape_records(table, limit, named=columns.values())
-    mapped = resolve_fields(columns)
+    mapped = set(map(naming.field_of, columns))
     detected = {field: column for field, column in found.columns.items() if field not in mapped}
-    table = split_conversations(found.table, {**detected, **columns})
-    if limit is not None and table is not found.table:
+    chosen = {**detected, **columns}
+    table = split_conversations(found.table, chosen)
+    if table is not found.table:
         table = replace(table, rows=table.rows[:limit])
     if sample is not None:
         table = draw_rows(table, sample, seed)
+    read_as = found.shape.name if found.shape else ""
     samples, contents = samples_in(
         table,
         name,
-        columns={**detected, **columns},
+        columns=chosen,
         spelling=spelling,
-        near=found.near if spelling is flag else "",
-        read_as=found.shape.name if found.shape else "",
+        near=found.near if spelling is naming.flag else "",
+        read_as=read_as,
         queries=queries,
     )
 
     # Failed calls that the data records.
-    saved = found.shape is not None and found.shape.name == RESPONSES
+    saved = read_as == RESPONSES
     mode = table.beside.get("mode")
     asked = MODES["search" if mode == "search" else "chat"] if saved else ()
-    failures: Mapping[int, Failures] = {}
+    made, failures = samples, dict[int, Failures]()
     if found.shape is not None:
         records = enumerate(records_in(table.rows))
         errors = {index: row.errors for index, row in records if row.errors}
         failures = failed_calls(samples, errors, asked=asked)
-    made = without_fields(samples, failures)
-    unused = unused_columns(contents.fields, contents.tags, spelling=spelling)
+    unused = naming.unused_columns(contents.fields, contents.tags, spelling=spelling)
     notes = (*table.notes, *unused)
     if failures:
+        if isinstance(samples, FileSamples):
+            made = copy(samples)
+            made.missing = failures
+        else:
+            numbered = enumerate(samples)
+            made = tuple(_without(sample, failures.get(index, ())) for index, sample in numbered)
         ignored = sum(samples[index].response != made[index].response for index in failures)
         also = f"; {ignored} of them had a response, which is ignored" if ignored else ""
         notes = (*notes, f"failed calls recorded in the data: {len(failures)}{also}")
@@ -476,7 +469,7 @@ def draw_rows(table: Table, number: int, seed: int) -> Table:
         if uniform() * (count - place) < number - len(places):
             places.append(place)
     if isinstance(rows, FileRows):
-        drawn = rows.chosen(array("q", map(rows.places.__getitem__, places)), rows.tail)
+        drawn = rows.chosen(array("q", map(rows.places.__getitem__, places)))
     else:
         drawn = [rows[place] for place in places]
     numbers = table.numbers or range(1, count + 1)
@@ -555,7 +548,7 @@ def shards(dataset: Dataset, *, rows: int) -> Iterator[Shard]:
         stop = min(first + rows, len(samples))
         failed = {place: failures[place] for place in range(first, stop) if place in failures}
         if isinstance(samples, FileSamples):
-            yield Shard(number, first, samples.part(first, stop), failed, samples.path)
+            yield Shard(number, first, samples.part(first, stop), failed, samples.rows.path)
         else:
             yield Shard(number, first, tuple(samples[first:stop]), failed)
 
@@ -582,7 +575,7 @@ def samples_of(
         limit=limit,
         sample=sample,
         seed=seed,
-        spelling=argument,
+        spelling=naming.argument,
     )
 
 

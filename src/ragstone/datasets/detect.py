@@ -1,23 +1,16 @@
 """Records as another tool wrote them to records whose columns are fields of a Sample."""
 
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import TypeGuard
 
+from ragstone.datasets import conversations
 from ragstone.datasets.columns import ALIASES, plain_name
-from ragstone.datasets.conversations import (
-    ROLES,
-    history_before,
-    messages_in,
-    one_turn,
-    open_parts,
-    pair_texts,
-)
 from ragstone.datasets.responses import ANY, NOTE, error_in, failed_fields, repetitions, results
-from ragstone.datasets.table import FileRows, Record, Row, Table, records_in
+from ragstone.datasets.table import FileRows, Record, Row, Table, mapped, records_in
 from ragstone.datasets.traces import traces
 from ragstone.datasets.values import object_in, spelled
 
@@ -42,7 +35,7 @@ class Shape:
         chat: whether a query or a response may be in a list of messages.
         left_out: columns that are not part of the sample.
         errors: column that shows a failed call -> its value for failure in lower case, or ANY.
-        causes: columns with the reason of a failed call.
+        cause: the column with the reason of a failed call.
         within: columns with the parent of a row; rows with a parent are not samples.
     """
 
@@ -55,7 +48,7 @@ class Shape:
     chat: bool = False
     left_out: tuple[str, ...] = ()
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
-    causes: tuple[str, ...] = ()
+    cause: str = "error"
     within: tuple[str, ...] = ()
 
     def missing(self, names: Iterable[str]) -> list[str]:
@@ -83,7 +76,6 @@ SHAPES = (
         needs=(("query",), ("scores",), ("blame",), ("usage",)),
         left_out=("scores", "blame", "usage", "latency_ms", "notes"),
         errors={"error": ANY},
-        causes=("error",),
     ),
     Shape(
         RESPONSES,
@@ -96,7 +88,6 @@ SHAPES = (
         paired={"id": "retrieved_ids", "score": "retrieved_scores"},
         left_out=("query_index",),
         errors={"error": ANY},
-        causes=("error",),
     ),
     Shape(
         "ragas samples",
@@ -156,7 +147,6 @@ SHAPES = (
         opened=("inputs", "outputs"),
         chat=True,
         errors={"error": ANY, "status": "error"},
-        causes=("error",),
         within=("parent_run_id",),
     ),
     Shape(
@@ -187,7 +177,7 @@ SHAPES = (
         opened=("input", "output", "expectedOutput"),
         chat=True,
         errors={"level": "error"},
-        causes=("statusMessage",),
+        cause="statusMessage",
         within=("parentObservationId",),
     ),
     Shape(
@@ -241,10 +231,8 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
     unless they are saved responses or parts of traces.
     """
     rows, some = table.rows, table.rows
-    if not isinstance(rows, FileRows):
+    if not isinstance(rows, FileRows) or rows.is_small:
         some = rows[:limit]
-    elif rows.is_small:
-        some = list(rows)
     names = table.names or dict.fromkeys(
         chain.from_iterable(each.values for each in records_in(some))
     )
@@ -260,11 +248,7 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
     plain = set(map(plain_name, names))
     parts = tuple(name for name in named if plain_name(name) not in plain)
     if parts:
-        open_them = partial(open_parts, named=parts)
-        if isinstance(some, FileRows):
-            some = some.mapped(open_them)
-        else:
-            some = [open_them(row) if isinstance(row, Record) else row for row in some]
+        some = mapped(some, partial(conversations.open_parts, named=parts))
         parts = tuple(n for n in parts if any(n in row.values for row in records_in(some)))
     columns = table.columns and (*table.columns, *parts)
     if shape is None:
@@ -286,57 +270,53 @@ def _with_shape(
     removed = dict[str, None]()
     for place, row in enumerate(rows):
         if isinstance(row, Record):
-            if within & _filled(row).keys():
+            if within & _filled(row.values).keys():
                 continue
             opened = _open_objects(row, shape)
-            there |= {plain_name(name): name for name in opened.values}
+            there |= {plain_name(name): name for name in opened}
             filled.update(_filled(opened))
-            removed |= dict.fromkeys(opened.values)
-            joined.update(
-                name for name, value in opened.values.items() if shape.joined and _is_joined(value)
-            )
+            removed |= dict.fromkeys(opened)
+            if shape.joined:
+                joined.update(name for name, value in opened.items() if _is_joined(value))
         outer.append(place)
-    candidates, picked = _pick_columns(shape, there, filled)
-    mapped_by_user = frozenset(map(plain_name, named))
+
+    # Of the possible columns of a field, the first one with a value is used.
+    candidates = _columns_there(shape, there)
+    picked = {
+        target: there[next((name for name in known if name in filled), known[0])]
+        for target, known in candidates.items()
+    }
     renamed = None
     if shape.name == RESPONSES and table.beside.get("mode") == "search":
         renamed = picked.get("contexts")  # no answer was generated from them: they are a ranking
-    as_sample = _AsSample(shape, candidates, picked, mapped_by_user, renamed)
+    by_user = frozenset(map(plain_name, named))
+    as_sample = _AsSample(shape, candidates, picked, by_user, renamed)
 
     nested = len(rows) - len(outer)
-    if isinstance(rows, FileRows):
-        left_over = outer[: len(outer) - (rows.tail is not None)]
-        made = (rows.chosen(left_over, rows.tail) if nested else rows).mapped(as_sample)
-    else:
-        kept = (rows[place] for place in outer)
-        made = [as_sample(row) if isinstance(row, Record) else row for row in kept]
+    kept = rows
+    if nested and isinstance(rows, FileRows):
+        kept = rows.chosen(outer[: len(outer) - (rows.tail is not None)])
+    elif nested:
+        kept = [rows[place] for place in outer]
+    made = mapped(kept, as_sample)
     left = dict.fromkeys(chain.from_iterable(row.values for row in records_in(made)))
 
-    notes = (f"read as {shape.name}",)
+    notes = [f"read as {shape.name}"]
     if shape.name == RESPONSES:
-        notes = (*notes, *repetitions(rows))
+        notes += repetitions(rows)
     else:
-        split = [picked[name] for name in shape.joined if name in picked and picked[name] in joined]
-        notes = (
-            *table.notes,
-            *notes,
-            *([f"split at |: {', '.join(split)}"] if split else []),
-            *([f"nested rows, ignored: {nested}"] if nested else []),
-        )
+        notes = [*table.notes, *notes]
+        if split := [picked[of] for of in shape.joined if of in picked and picked[of] in joined]:
+            notes.append(f"split at |: {', '.join(split)}")
+        if nested:
+            notes.append(f"nested rows, ignored: {nested}")
     columns = table.columns and tuple(
         name for name in table.columns if name in left or name not in removed
     )
-    return ShapedRecords(
-        replace(
-            table,
-            rows=made,
-            columns=None if shape.opened else columns,
-            names=tuple(left),
-            notes=notes,
-        ),
-        {name: column for name, column in picked.items() if column in left},
-        shape,
-    )
+    columns = None if shape.opened else columns
+    table = replace(table, rows=made, columns=columns, names=tuple(left), notes=tuple(notes))
+    used = {name: column for name, column in picked.items() if column in left}
+    return ShapedRecords(table, used, shape)
 
 
 @dataclass(frozen=True)
@@ -351,8 +331,8 @@ class _AsSample:
 
     def __call__(self, record: Record) -> Record:
         shape, picked = self.shape, self.picked
-        opened = _open_objects(record, shape)
-        values, own = dict(opened.values), _filled(opened)
+        values = _open_objects(record, shape)
+        own = _filled(values)
 
         # A field is moved to its column if this record has it in another one.
         taken = {*self.named, *map(plain_name, picked.values())}
@@ -360,73 +340,61 @@ class _AsSample:
             name = plain_name(picked[target])
             if name in self.named or values.get(picked[target]) is not None:
                 continue
-            free = (own[other] for other in known if other in own)
-            best = next(
-                (o for o in free if plain_name(o) == name or plain_name(o) not in taken), None
-            )
-            if best is not None:
+            usable = (own[o] for o in known if o in own and (o == name or o not in taken))
+            if (best := next(usable, None)) is not None:
                 values[picked[target]] = values.pop(best)
 
         out = {*shape.left_out, *(name for name, sign in shape.errors.items() if sign == ANY)}
-        out = set(map(plain_name, out)) - set(map(plain_name, picked.values()))
+        out = {*map(plain_name, out)} - {*map(plain_name, picked.values())}
         values = {name: v for name, v in values.items() if plain_name(name) not in out}
         if shape.paired and "contexts" in picked:
-            values = pair_texts(values, picked["contexts"], parts=shape.paired)
+            values = conversations.pair_texts(values, picked["contexts"], parts=shape.paired)
         for joined in shape.joined:
             text = values.get(column := picked.get(joined, ""))
             if _is_joined(text):
                 values[column] = [piece for part in text.split("|") if (piece := part.strip())]
-        for role in ROLES.keys() & picked.keys() if shape.chat else ():
+        for role in conversations.ROLES.keys() & picked.keys() if shape.chat else ():
             given = values.get(column := picked[role])
-            if role == "query" and (before := history_before(given)):
+            if role == "query" and (before := conversations.history_before(given)):
                 values["history"] = before
             if column in values:
-                values[column] = one_turn(given, role)
+                values[column] = conversations.one_turn(given, role)
         if self.ranking:
             values = {"ranking" if n == self.ranking else n: v for n, v in values.items()}
-        error = error_in(record, shape.errors, shape.causes)
+        error = error_in(record, shape.errors, shape.cause)
         return Record(record.row, values, failed_fields(error))
 
 
-def _filled(record: Record) -> dict[str, str]:
-    return {plain_name(name): name for name, v in record.values.items() if v is not None}
+def _filled(values: Mapping[str, object]) -> dict[str, str]:
+    return {plain_name(name): name for name, value in values.items() if value is not None}
 
 
-def _open_objects(record: Record, shape: Shape) -> Record:
+def _open_objects(record: Record, shape: Shape) -> dict[str, object]:
     names = set(map(plain_name, shape.opened))
     values: dict[str, object] = {}
     for name, value in record.values.items():
         parts = object_in(value) if plain_name(name) in names else None
-        if parts is None or (shape.chat and messages_in(parts) is not None):
+        if parts is None or (shape.chat and conversations.messages_in(parts) is not None):
             values[name] = value
         else:
             values |= {f"{name}.{part}": inner for part, inner in parts.items()}
-    return Record(record.row, values)
+    return values
 
 
-def _pick_columns(
-    shape: Shape, there: Mapping[str, str], filled: Collection[str]
-) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Return field -> the plain names of its possible columns, and field -> the column used.
-
-    That is the first one with a value; if none has one, the first.
-    """
+def _columns_there(shape: Shape, there: Iterable[str]) -> dict[str, list[str]]:
+    """Return field -> the plain names of its possible columns, if any of them is there."""
     candidates: dict[str, list[str]] = {}
     for target, columns in shape.columns.items():
         known: list[str] = []
-        for column in columns:
+        for column in map(plain_name, columns):
             if column.endswith(ONLY):  # `inputs.*` is the only part of `inputs`
-                prefix = plain_name(column.removesuffix("*"))
-                parts = [name for name in there if name.startswith(prefix)]
+                parts = [name for name in there if name.startswith(column.removesuffix("*"))]
                 known += parts if len(parts) == 1 else []
-            elif plain_name(column) in there:
-                known.append(plain_name(column))
+            elif column in there:
+                known.append(column)
         if known:
             candidates[target] = known
-    return candidates, {
-        target: there[next((name for name in known if name in filled), known[0])]
-        for target, known in candidates.items()
-    }
+    return candidates
 
 
 def _is_joined(value: object) -> TypeGuard[str]:

@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from io import BytesIO
 from posixpath import dirname, join, normpath
@@ -17,6 +17,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
 from ragstone._internal.files import unpacked_limit
+from ragstone.datasets import table
 from ragstone.datasets.table import OLE, ZIP, File, Merged, Table, Unreadable
 from ragstone.datasets.values import EXACT
 from ragstone.errors import UsageError, nearest
@@ -58,8 +59,7 @@ class Archive:
             with self._zip.open(unlimited) as part:
                 while chunk := part.read(2**20):
                     size += len(chunk)
-                    total += len(chunk)
-                    if total > LARGEST or size > unpacked_limit(info.compress_size):
+                    if total + size > LARGEST or size > unpacked_limit(info.compress_size):
                         raise file.refused(
                             f"its part {info.filename} unpacks to over {(size - 1) >> 20} MiB "
                             f"from {info.compress_size:,} bytes",
@@ -67,34 +67,25 @@ class Archive:
                         )
             if size != info.file_size:
                 raise BadZipFile(f"{info.filename} does not have its declared size")
+            total += size
 
-    def sheet_parts(self) -> Mapping[str, str]:
-        """Return sheet name -> the name of its part, or raise one of BROKEN."""
-        book = self._book()
-        targets = {key: target for _, key, target in self._relations(book)}
-        sheets: dict[str, str] = {}
-        for attributes in _elements(self.read(book), "sheet"):
-            key = next((v for k, v in attributes.items() if k.rpartition(":")[2] == "id"), None)
-            if key in targets:
-                sheets[attributes["name"]] = targets[key]
-        return sheets
-
-    def text_parts(self) -> list[str]:
-        related = {
-            target.lower()
-            for kind, _, target in self._relations(self._book())
-            if kind.endswith("/sharedStrings")
-        }
-        return sorted((related | {"xl/sharedstrings.xml"}) & self._parts.keys())
-
-    def read(self, part: str) -> bytes:
-        return self._zip.read(self._parts[part.lower()])
-
-    def _book(self) -> str:
+    def sheets(self) -> tuple[Mapping[str, str], Sequence[str]]:
+        """Return sheet name -> its part, and the parts of shared texts, or raise one of BROKEN."""
         books = [part for kind, _, part in self._relations("") if kind.endswith("/officeDocument")]
         if len(books) != 1:
             raise BadZipFile("it does not name its workbook part")
-        return books[0]
+        relations = self._relations(books[0])
+        targets = {key: target for _, key, target in relations}
+        sheets: dict[str, str] = {}
+        for attributes in _elements(self.read(books[0]), "sheet"):
+            key = next((v for k, v in attributes.items() if k.rpartition(":")[2] == "id"), None)
+            if key in targets:
+                sheets[attributes["name"]] = targets[key]
+        texts = [target.lower() for kind, _, target in relations if kind.endswith("/sharedStrings")]
+        return sheets, sorted({*texts, "xl/sharedstrings.xml"} & self._parts.keys())
+
+    def read(self, part: str) -> bytes:
+        return self._zip.read(self._parts[part.lower()])
 
     def _relations(self, part: str) -> list[tuple[str, str, str]]:
         folder, name = dirname(part), part.rpartition("/")[2]
@@ -107,7 +98,6 @@ class Archive:
 def _parse(
     xml: bytes,
     start: Callable[[str, dict[str, str]], None],
-    *,
     text: Callable[[str], None] | None = None,
     end: Callable[[str], None] | None = None,
 ) -> None:
@@ -156,38 +146,35 @@ class SheetScan:
     merged: list[str] = field(default_factory=list[str])
     hidden: set[int] = field(default_factory=set[int])
     _row = _column = -1
-    _type = "n"
-    _formula = _valued = False
-    _text = ""
+    _type = _text = ""
+    _parts: dict[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def of(cls, xml: bytes) -> "SheetScan":
         """Scan a sheet, or raise an ExpatError if it is not valid."""
         scan = cls()
-        _parse(xml, scan._start, text=scan._characters, end=scan._end)
+        _parse(xml, scan._start, scan._characters, scan._end)
         return scan
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        name = tag.rpartition(":")[2]
-        if name == "c":
-            self._type, self._formula, self._text = attributes.get("t", "n"), False, ""
-            self._valued = False
-            if address := attributes.get("r"):
-                self._row, self._column = _place(address)
-            else:
-                self._column += 1
-        elif name == "row":
-            self._row = int(attributes.get("r", self._row + 2)) - 1
-            self._column = -1
-            if attributes.get("hidden") in ("1", "true"):
-                self.hidden.add(self._row)
-        elif name == "mergeCell":
-            self.merged.append(attributes.get("ref", ""))
-        elif name == "f":
-            self._formula = self._valued = True
-        elif name in ("v", "is"):
-            self._valued = True
-            self._text = ""
+        match tag.rpartition(":")[2]:
+            case "row":
+                self._row = int(attributes.get("r", self._row + 2)) - 1
+                self._column = -1
+                if attributes.get("hidden") in ("1", "true"):
+                    self.hidden.add(self._row)
+            case "c":
+                self._type, self._parts = attributes.get("t", "n"), {}
+                if address := attributes.get("r"):
+                    self._row, self._column = _place(address)
+                else:
+                    self._column += 1
+            case "f" | "v" | "is" as name:
+                self._parts[name] = self._text = ""
+            case "mergeCell":
+                self.merged.append(attributes.get("ref", ""))
+            case _:
+                pass
 
     def _characters(self, text: str) -> None:
         if len(self._text) < _LOOKED_AT:
@@ -195,15 +182,16 @@ class SheetScan:
 
     def _end(self, tag: str) -> None:
         name = tag.rpartition(":")[2]
-        if name == "f":
-            self._text = ""
-        elif name == "c" and self._valued:
+        if name in self._parts:
+            self._parts[name] = self._text.strip()
+        elif name == "c" and self._parts:
+            value = self._parts.get("v", "")
             if self._type == "e":
-                self.errors[self._row, self._column] = f"the error {self._text.strip()}"
-            elif self._formula and self._type == "n" and not self._text.strip():
+                self.errors[self._row, self._column] = f"the error {value}"
+            elif "f" in self._parts and self._type == "n" and not value:
                 self.errors[self._row, self._column] = UNCALCULATED
             elif self._type == "s":
-                self.shared[self._text.strip()] += 1
+                self.shared[value] += 1
             self.rows = max(self.rows, self._row + 1)
             self.columns = max(self.columns, self._column + 1)
 
@@ -234,28 +222,36 @@ def read(file: File, *, sheet: str | None = None) -> Table:
         archive = Archive(file)
         with CalamineWorkbook.from_filelike(BytesIO(file.content)) as workbook:
             name, others = _choose_sheet(workbook, sheet, file)
-            scan = SheetScan.of(archive.read(archive.sheet_parts()[name]))
-            _refuse_size(scan, archive, file, name)
+            sheets, texts = archive.sheets()
+            scan = SheetScan.of(archive.read(sheets[name]))
+            _refuse_size(scan, map(archive.read, texts), file, name)
             cells = workbook.get_sheet_by_name(name).to_python(skip_empty_area=False)
     except (CalamineError, *BROKEN) as error:
         fix = "open it in Excel and save it again as .xlsx"
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise file.refused(f"the workbook cannot be read: {why}", fix) from error
-    notes = (f"sheet {name!r}; ignored: {', '.join(map(repr, others))}",) if others else ()
     rows = [[_value(cell) for cell in row] for row in cells]
     for (row, column), error in scan.errors.items():  # which calamine returns as blanks
         rows += [[] for _ in range(len(rows), row + 1)]
         rows[row] += [None] * (column + 1 - len(rows[row]))
         rows[row][column] = Unreadable(error)
-    filled = [number for number, row in enumerate(rows) if any(cell is not None for cell in row)]
+    filled = [number for number, row in enumerate(rows) if not table.is_blank(row)]
     _mark_merged(rows, scan.merged, filled)
+    header, *below = [(number + 1, rows[number]) for number in filled] or [(0, [])]
     try:
-        table = Table.headed(list(enumerate(rows, 1)), sheet=name)
+        names = table.header_names(header[1], below[0] if below else None)
     except ValueError as error:
         raise file.refused(f"sheet {name!r}: {error}") from error
+    notes = [f"sheet {name!r}; ignored: {', '.join(map(repr, others))}"] if others else []
     if hidden := scan.hidden.intersection(filled):
-        notes = (*notes, f"hidden or filtered rows are read too: {len(hidden)}")
-    return replace(table, notes=(*notes, *table.notes), others=others)
+        notes.append(f"hidden or filtered rows are read too: {len(hidden)}")
+    notes += table.unnamed_note(
+        {place for row in below for place in table.filled_unnamed(names, row[1])}
+    )
+    fix = "name the column, or clear the cell"
+    records = [table.record_under(names, row, fix) for row in below]
+    columns = tuple(filter(None, names))
+    return Table(records, columns, sheet=name, others=others, notes=tuple(notes))
 
 
 def _mark_merged(rows: Sequence[list[object]], areas: Iterable[str], filled: Sequence[int]) -> None:
@@ -278,29 +274,32 @@ def _mark_merged(rows: Sequence[list[object]], areas: Iterable[str], filled: Seq
                     rows[number][column] = merged
 
 
-def _refuse_size(scan: SheetScan, archive: Archive, file: File, sheet: str) -> None:
+def _refuse_size(scan: SheetScan, texts: Iterable[bytes], file: File, sheet: str) -> None:
     if scan.rows * scan.columns > _AREA:
         raise file.refused(
             f"sheet {sheet!r} spans {scan.rows:,} rows and {scan.columns:,} columns",
             "delete the cells far below or right of the table",
         )
-    for part in archive.text_parts():
-        lengths: list[int] = []
-
-        def start(tag: str, _: dict[str, str], lengths: list[int] = lengths) -> None:
-            if tag.rpartition(":")[2] == "si":
-                lengths.append(0)
-
-        def count(text: str, lengths: list[int] = lengths) -> None:
-            if lengths:
-                lengths[-1] += len(text)
-
-        _parse(archive.read(part), start, text=count)
+    for lengths in map(_text_lengths, texts):
         if sum(lengths[int(text)] * times for text, times in scan.shared.items()) > LARGEST:
             raise file.refused(
                 f"the cells of sheet {sheet!r} contain more than {LARGEST:,} characters",
                 "use .csv or .jsonl for texts that large",
             )
+
+
+def _text_lengths(xml: bytes) -> list[int]:
+    lengths = [0]  # of what is before the first text
+
+    def start(tag: str, _: dict[str, str]) -> None:
+        if tag.rpartition(":")[2] == "si":
+            lengths.append(0)
+
+    def count(text: str) -> None:
+        lengths[-1] += len(text)
+
+    _parse(xml, start, count)
+    return lengths[1:]
 
 
 def _choose_sheet(

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from ragstone._internal.text import count
 from ragstone.datasets.columns import CONVERSATIONS, FIELD_OF, plain_name
 from ragstone.datasets.detect import SHAPES
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.types.sample import Context, Sample
+from ragstone.types.sample import Sample
 
 Cell = str | int | float | bool | None
 HEADINGS: Mapping[str, str] = {
@@ -24,8 +25,13 @@ HEADINGS: Mapping[str, str] = {
     "reference": "Ground_truth_answer",
 }
 """Sample field -> its column in a workbook, as in `rag_evaluation`."""
-_ORDER = ("query", "relevance", "reference")
+_BEFORE = ("query", "relevance", "reference")
 _AFTER = ("id", "history", "response", "contexts", "ranking", "reference_claims")
+_RECORD = (
+    "id", "query", "history", "response", "reference", "reference_claims", "contexts", "ranking",
+    "relevance",
+)  # fmt: skip
+"""The fields of a JSON object, in order; `tags` are last, if there are any."""
 LONGEST = 32_767
 """UTF-16 units in an Excel cell; longer texts would be cut."""
 MOST = 1_048_575
@@ -53,19 +59,11 @@ def texts_in(samples: Sequence[Sample]) -> Iterable[str]:
 
 
 def losses(given: Sequence[Sample], stored: Sequence[Sample]) -> tuple[str, ...]:
-    changed: dict[str, list[tuple[str, object, object]]] = {
-        name: [] for name in Sample.model_fields
-    }
-    for one, two in zip(given, stored, strict=True):
-        for field, changes in changed.items():
-            before, after = getattr(one, field), getattr(two, field)
-            same = before == after
-            if same and field == "tags":  # in tags, 1 is not True or 1.0
-                same = all(type(one.tags[name]) is type(two.tags[name]) for name in one.tags)
-            if not same:
-                changes.append((one.id, before, after))
     found: list[str] = []
-    for field, changes in changed.items():
+    for field in Sample.model_fields:
+        pairs = zip(given, stored, strict=True)
+        values = [(one.id, getattr(one, field), getattr(two, field)) for one, two in pairs]
+        changes = [change for change in values if not _is_kept(field, *change[1:])]
         if not changes:
             continue
         name, before, after = changes[0]
@@ -79,25 +77,16 @@ def losses(given: Sequence[Sample], stored: Sequence[Sample]) -> tuple[str, ...]
     return tuple(found)
 
 
+def _is_kept(field: str, before: Any, after: Any) -> bool:
+    if field != "tags" or before != after:
+        return before == after
+    return all(type(before[name]) is type(after[name]) for name in before)  # 1 is not True or 1.0
+
+
 def _record(sample: Sample) -> dict[str, object]:
-    record: dict[str, object] = {"id": sample.id, "query": sample.query}
-    if sample.history is not None:
-        record["history"] = [each.model_dump() for each in sample.history]
-    for field in ("response", "reference", "reference_claims"):
-        if (value := getattr(sample, field)) is not None:
-            record[field] = value  # a tuple is a list in JSON
-    for field in ("contexts", "ranking"):
-        documents: Sequence[Context] | None = getattr(sample, field)
-        if documents is not None:
-            record[field] = [
-                {"text": each.text, **each.model_dump(include={"id", "score"}, exclude_none=True)}
-                for each in documents
-            ]
-    if sample.relevance is not None:
-        record["relevance"] = dict(sample.relevance)
-    if sample.tags:
-        record["tags"] = dict(sample.tags)
-    return record
+    given = sample.model_dump(exclude_none=True)
+    record: dict[str, object] = {field: given[field] for field in _RECORD if field in given}
+    return {**record, "tags": dict(sample.tags)} if sample.tags else record
 
 
 def _json(value: object) -> str:
@@ -125,15 +114,18 @@ def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
             f"an Excel sheet has at most {MOST:,} rows, not {len(samples):,}; use .jsonl"
         )
     rows = list(_cells(samples, HEADINGS))
-    problems: list[Problem] = []
-    for number, (cells, sample) in enumerate(zip(rows[1:], samples, strict=True), 2):
-        for name, cell in zip(rows[0], cells, strict=True):
-            size = len(cell.encode("utf-16-le")) // 2 if isinstance(cell, str) else 0
-            if size > LONGEST:
-                seen = f"{size:,} characters, but an Excel cell has at most {LONGEST:,}"
-                problems.append(
-                    Problem(seen, "use .jsonl", row=number, column=str(name), sample_id=sample.id)
-                )
+    problems = [
+        Problem(
+            f"{size:,} characters, but an Excel cell has at most {LONGEST:,}",
+            "use .jsonl",
+            row=number,
+            column=str(name),
+            sample_id=sample.id,
+        )
+        for number, (cells, sample) in enumerate(zip(rows[1:], samples, strict=True), 2)
+        for name, cell in zip(rows[0], cells, strict=True)
+        if isinstance(cell, str) and (size := len(cell.encode("utf-16-le")) // 2) > LONGEST
+    ]
     if problems:
         raise InputError("the workbook", problems)
     import xlsxwriter  # slow to import
@@ -146,10 +138,8 @@ def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
         for column, cell in enumerate(cells):
             if isinstance(cell, str) and cell:
                 sheet.write_string(row, column, cell, None if row else bold)
-            elif isinstance(cell, bool):
-                sheet.write_boolean(row, column, cell)
             elif isinstance(cell, int | float):
-                sheet.write_number(row, column, cell)
+                sheet.write(row, column, cell)
     book.close()
     path.write_bytes(content.getvalue())
 
@@ -160,19 +150,16 @@ WRITERS: Mapping[str, Callable[[Sequence[Sample], Path], None]] = {
     ".csv": _write_csv,
     ".xlsx": _write_workbook,
 }
-"""Suffix -> writer."""
 
 
 def _cells(samples: Sequence[Sample], headings: Mapping[str, str]) -> Iterable[Sequence[Cell]]:
-    fields = {
+    fields = [
         field
-        for field in (*_ORDER, *_AFTER)
+        for field in (*_BEFORE, *_AFTER)
         if any(getattr(sample, field) is not None for sample in samples)
-    }
+    ]
     if all(sample.id == str(number) for number, sample in enumerate(samples, 1)):
-        fields.discard("id")  # which is the default when the file is read
-    before = [field for field in _ORDER if field in fields]
-    after = [field for field in _AFTER if field in fields]
+        fields = [field for field in fields if field != "id"]  # the default when the file is read
     tags = list(dict.fromkeys(chain.from_iterable(sample.tags for sample in samples)))
     stripped = Counter(tag.strip() for tag in tags)
     # A tag gets a column if its name would be read back as the same tag.
@@ -182,17 +169,16 @@ def _cells(samples: Sequence[Sample], headings: Mapping[str, str]) -> Iterable[S
         if tag and tag == tag.strip() and stripped[tag] == 1 and plain_name(tag) not in _TAKEN
     ]
     more = [tag for tag in tags if tag not in named]
-    header = [headings.get(field, field) for field in before]
-    yield [*header, *named, *after, *(["tags"] if more else [])]
+    before = [field for field in fields if field in _BEFORE]
+    after = [field for field in fields if field not in _BEFORE]
+    header = [*before, *named, *after, *(["tags"] if more else [])]
+    yield [headings.get(name, name) for name in header]
     for sample in samples:
-        others = {tag: sample.tags[tag] for tag in more if tag in sample.tags}
-        rest = [_json(others) if others else None] if more else []
-        own = [sample.tags.get(tag) for tag in named]
         record = _record(sample)
+        record["tags"] = {tag: sample.tags[tag] for tag in more if tag in sample.tags} or None
         if sample.relevance is not None and all(grade == 1 for grade in sample.relevance.values()):
             record["relevance"] = list(sample.relevance)
-        cells = [
-            value if isinstance(value := record.get(field), str) or value is None else _json(value)
-            for field in (*before, *after)
-        ]
-        yield [*cells[: len(before)], *own, *cells[len(before) :], *rest]
+        cells: dict[str, Cell] = {tag: sample.tags.get(tag) for tag in named}
+        for name, value in record.items():
+            cells[name] = value if isinstance(value, str) or value is None else _json(value)
+        yield [cells.get(name) for name in header]

@@ -57,16 +57,13 @@ def rows_of(data: object) -> Iterable[Mapping[str, object]] | None:
     return polars.DataFrame(cast("Any", data)).to_dicts()
 
 
-_MADE_WITH: Mapping[str, Sequence[str]] = {"polars": ("polars",), "pandas": ("pyarrow",)}
-"""Library -> the libraries with which its frames can be made."""
-
-
 def frame_of(
     columns: Mapping[str, Sequence[object]], types: Mapping[str, type], *, like: object
 ) -> Frame:
     """Return columns of texts and floats in the library of `like`; otherwise PyArrow or polars."""
     library = type(like).__module__.partition(".")[0]
-    names = _MADE_WITH.get(library, ("pyarrow", "polars"))
+    made_with = {"polars": ("polars",), "pandas": ("pyarrow",)}
+    names = made_with.get(library, ("pyarrow", "polars"))
     for name in names:
         if find_spec(name):
             made = frame_in(name, columns, types)
@@ -76,10 +73,9 @@ def frame_of(
 
 _KINDS: Mapping[str, Mapping[type, str]] = {
     "pandas": {str: "string", int: "Int64", float: "Float64", bool: "boolean"},
-    "polars": {str: "String", int: "Int64", float: "Float64", bool: "Boolean"},
     "pyarrow": {str: "string", int: "int64", float: "float64", bool: "bool_"},
 }
-"""Library -> its type of a column; those of pandas have nulls, which are not NaN."""
+"""Library -> its type of a column; polars takes Python's, and those of pandas have nulls."""
 
 
 def frame_in(
@@ -88,10 +84,10 @@ def frame_in(
     """Return columns as a frame of `pandas` or `polars`, or a table of `pyarrow`; None is null."""
     if find_spec(library) is None:
         raise UsageError(f"this needs {library}, which is not installed: pip install {library}")
-    made, kinds = cast("Any", import_module(library)), _KINDS[library]
+    made: Any = import_module(library)
     if library == "polars":
-        schema = {name: getattr(made, kinds[kind]) for name, kind in types.items()}
-        return made.DataFrame(columns, schema=schema)
+        return made.DataFrame(columns, schema=types)
+    kinds = _KINDS[library]
     if library == "pandas":
         return made.DataFrame(
             {name: made.array(columns[name], dtype=kinds[kind]) for name, kind in types.items()}

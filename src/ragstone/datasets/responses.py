@@ -5,11 +5,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TypeGuard, cast
 
 from ragstone._internal.text import quoted
-from ragstone.datasets.columns import FIELD_OF, plain_name
+from ragstone.datasets.columns import field_of, plain_name
 from ragstone.datasets.table import Record, Row, records_in
+from ragstone.datasets.values import is_list, is_object
 from ragstone.errors import Cause
 from ragstone.types.reply import Failure
 from ragstone.types.sample import Sample
@@ -31,8 +31,8 @@ def repetitions(rows: Iterable[Row]) -> tuple[str, ...]:
 def absences(mode: object, file: str) -> Mapping[str, str]:
     if mode != "search":
         return {}
-    why = f"{file} was collected with --mode search, so no row has {{}}; collect with --mode chat"
-    return {field: why.format(field) for field in MODES["chat"]}
+    seen = f"{file} was collected with --mode search, so no row has"
+    return {field: f"{seen} {field}; collect with --mode chat" for field in MODES["chat"]}
 
 
 FIELDS = tuple(chain.from_iterable(MODES.values()))
@@ -55,30 +55,25 @@ def failed_fields(error: str | None) -> Mapping[str, str]:
 
 
 def error_message(value: object) -> str | None:
-    if isinstance(value, Mapping):
-        parts = cast("Mapping[object, object]", value)
-        value = next((parts[name] for name in _TEXTS if parts.get(name)), str(parts or ""))
+    if is_object(value):
+        value = next((value[name] for name in _TEXTS if value.get(name)), str(value or ""))
     if value is None or str(value).strip().casefold() in _NOTHING:
         return None
     return "no reason given" if value is True else quoted(str(value).strip().splitlines()[0])
 
 
-def error_in(record: Record, signs: Mapping[str, str], causes: Sequence[str]) -> str | None:
+def error_in(record: Record, signs: Mapping[str, str], cause: str) -> str | None:
     """Return the error of a record's call; `signs` is column -> its value for failure, or ANY."""
     given = {plain_name(n): value for n, value in record.values.items() if value is not None}
     for column, sign in signs.items():
         value = given.get(plain_name(column))
         if error_message(value) is not None and sign in (ANY, str(value).casefold()):
-            messages = (error_message(given.get(plain_name(name))) for name in causes)
-            return next(filter(None, messages), f"{column} is {value}")
+            return error_message(given.get(plain_name(cause))) or f"{column} is {value}"
     return None
 
 
 def failed_calls(
-    samples: Sequence[Sample],
-    errors: Mapping[int, Mapping[str, str]],
-    *,
-    asked: Sequence[str] = (),
+    samples: Sequence[Sample], errors: Mapping[int, Mapping[str, str]], *, asked: Sequence[str] = ()
 ) -> Mapping[int, Failures]:
     """Return index of a sample -> its failures: the fields that it is missing, and why.
 
@@ -87,10 +82,8 @@ def failed_calls(
     """
     if not errors:
         return {}
-    returned = set[str]()
-    for index, sample in enumerate(samples):
-        if index not in errors:
-            returned.update(name for name in FIELDS if getattr(sample, name) is not None)
+    answered = (sample for index, sample in enumerate(samples) if index not in errors)
+    returned = {n for each in answered for n in FIELDS if getattr(each, n) is not None}
     usual = asked or returned or MODES["chat"]
     failures: dict[int, Failures] = {}
     for index, error in errors.items():
@@ -108,10 +101,6 @@ def failed_calls(
     return failures
 
 
-REPLACED = ("id", "response")
-"""Fields that variables do not set: the response is the provider's."""
-
-
 def record_of(
     variables: Mapping[str, object],
     response: object,
@@ -122,36 +111,23 @@ def record_of(
 ) -> dict[str, object]:
     """Return a test as a row of data; variables are read like the columns of a data file.
 
-    Without a variable for the query, the prompt is the query; without one for the contexts, they
-    are those in `given`, the provider's metadata.
+    They do not set the id, nor the response, which is the provider's. Without a variable for the
+    query, the prompt is the query; without one for the contexts, they are those in `given`, the
+    provider's metadata.
     """
-    row = {name: value for name, value in variables.items() if field_of(name) not in REPLACED}
+    own = ("id", "response")
+    row = {name: value for name, value in variables.items() if field_of(name) not in own}
     fields = {*columns, *map(field_of, row)}
     if "query" not in fields:
         row["query"] = prompt
-    if "contexts" not in fields:
-        row |= {
-            name: value for name, value in (given or {}).items() if field_of(name) == "contexts"
-        }
+    if "contexts" not in fields and given:
+        row |= {name: value for name, value in given.items() if field_of(name) == "contexts"}
     if response is not None and not isinstance(response, str):
         response = json.dumps(response, ensure_ascii=False)
     return {**row, "response": response}
 
 
-def field_of(name: str) -> str | None:
-    return FIELD_OF.get(plain_name(name))
-
-
 Values = Mapping[str, object]
-
-ON_CONTEXTS = ("context-", "not-context-")
-"""Prefixes of the types of assertion whose metadata has the contexts."""
-RECALL = "context-recall"
-"""The type of assertion whose value is the expected answer."""
-PREFIX = "promptfoo"
-"""Prefix of the tags with promptfoo's own results."""
-ASSERTED = 1
-"""The `failureReason` if an assertion failed, and not the call."""
 NOTE = "read from each test: vars, prompt, response, and promptfoo's scores as tags"
 
 
@@ -166,11 +142,10 @@ def results(tests: Iterable[Record]) -> list[Record]:
 def _record(test: Values) -> Values:
     response, prompt, provider = (_part(test, name) for name in ("response", "prompt", "provider"))
     components = _part(test, "gradingResult").get("componentResults")
-    items = cast("Sequence[object]", components) if isinstance(components, list) else ()
     assertions = [
         (str(assertion.get("type")), assertion, item)
-        for item in items
-        if _is_object(item) and (assertion := _part(item, "assertion"))
+        for item in (components if is_list(components) else ())
+        if is_object(item) and (assertion := _part(item, "assertion"))
     ]
 
     # promptfoo scored what the assertions used, which may differ from the variables: a transform
@@ -178,12 +153,12 @@ def _record(test: Values) -> Values:
     contexts = (
         _part(item, "metadata").get("context")
         for kind, _, item in assertions
-        if kind.startswith(ON_CONTEXTS)
+        if kind.startswith(("context-", "not-context-"))
     )
     references = (
         _part(item, "metadata").get("renderedAssertionValue", assertion.get("value"))
         for kind, assertion, item in assertions
-        if kind == RECALL
+        if kind == "context-recall"
     )
     variables = dict(_part(test, "vars"))
     used = {"contexts": next(filter(None, contexts), None), "reference": next(references, None)}
@@ -211,7 +186,7 @@ def _record(test: Values) -> Values:
         times[kind] += 1
         tags.setdefault(kind if times[kind] == 1 else f"{kind}_{times[kind]}", item.get("score"))
     number = f"{_at(test, 'test') + 1}.{_at(test, 'prompt') + 1}"
-    return {**record, "id": number, **{f"{PREFIX}_{name}": tags[name] for name in tags}}
+    return {**record, "id": number, **{f"promptfoo_{name}": tags[name] for name in tags}}
 
 
 def _error(test: Values) -> str | None:
@@ -220,7 +195,7 @@ def _error(test: Values) -> str | None:
         return error
     output = response.get("output")
     unanswered = output is None or (output == "" and not _part(test, "gradingResult"))
-    if not unanswered or test.get("failureReason") == ASSERTED:
+    if not unanswered or test.get("failureReason") == 1:  # an assertion failed, not the call
         return None
     return error_message(test.get("error"))
 
@@ -232,8 +207,4 @@ def _at(test: Values, of: str) -> int:
 
 def _part(of: Values, name: str) -> Values:
     found = of.get(name)
-    return found if _is_object(found) else {}
-
-
-def _is_object(value: object) -> TypeGuard[Values]:
-    return isinstance(value, Mapping)
+    return found if is_object(found) else {}

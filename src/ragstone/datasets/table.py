@@ -14,6 +14,7 @@ from functools import cached_property
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple, Self, cast
 from zlib import crc32
 
@@ -39,15 +40,8 @@ class Merged(Unreadable):
 
 
 def type_in_words(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case str():
-            return "text"
-        case int() | float():
-            return "a number"
-        case _:
-            return "a list" if isinstance(value, list) else type(value).__name__
+    words = {NoneType: "null", str: "text", int | float: "a number", list: "a list"}
+    return next((words[kind] for kind in words if isinstance(value, kind)), type(value).__name__)
 
 
 @dataclass(frozen=True)
@@ -61,9 +55,8 @@ class Record:
     @classmethod
     def of(cls, row: int, item: object) -> "Record | Problem":
         if not isinstance(item, Mapping):
-            return Problem(
-                f"expected a mapping of field names to values, got {type_in_words(item)}", row=row
-            )
+            seen = f"expected a mapping of field names to values, got {type_in_words(item)}"
+            return Problem(seen, row=row)
         values = cast("Mapping[object, object]", item)
         if odd := [key for key in values if not isinstance(key, str)]:
             return Problem(f"the field name {odd[0]!r} is not text", "put it in quotes", row=row)
@@ -127,20 +120,6 @@ class Table:
                 record = Record(number, {name: native(v) for name, v in record.values.items()})
             records.append(record)
         return cls(records)
-
-    @classmethod
-    def headed(cls, rows: Sequence[Cells], *, sheet: str | None = None) -> "Table":
-        """Make a table of cells; the first row that is not blank is the header."""
-        header, *below = [row for row in rows if not is_blank(row[1])] or [(0, ())]
-        names = header_names(header[1], below[0] if below else None)
-        used = {place for row in below for place in filled_unnamed(names, row[1])}
-        fix = "name the column, or clear the cell"
-        return cls(
-            [record_under(names, row, fix) for row in below],
-            tuple(filter(None, names)),
-            sheet=sheet,
-            notes=unnamed_note(used),
-        )
 
 
 def header_names(header: Sequence[object], below: Cells | None) -> list[str]:
@@ -284,7 +263,7 @@ class File:
     def content(self) -> bytes:
         return self.path.read_bytes()
 
-    @cached_property
+    @property
     def start(self) -> bytes:
         with self.path.open("rb") as file:
             return file.read(_LOOKED_AT)
@@ -379,25 +358,25 @@ class FileRows(LazySequence[Row]):
 
     size = 2**18
 
-    def __init__(self, path: Path, *, limit: int | None) -> None:
-        self.path = path
+    def __init__(self, file: File, *, limit: int | None) -> None:
+        self.file, self.path = file, file.path
         self.tail: Problem | None = None
-        self._read: tuple[Block, Sequence[Any]] | None = None
+        self._read: tuple[Block, Any] | None = None
         self.blocks: Sequence[Block] = tuple(self._scan(limit))
         self.places: Sequence[int] = range(sum(block.rows for block in self.blocks))
-        self._maps: tuple[Callable[[Record], Record], ...] = ()
+        self.maps: tuple[Callable[[Record], Record], ...] = ()
 
     @abstractmethod
     def _scan(self, limit: int | None) -> Iterator[Block]:
         """Yield the blocks of the file, with `limit` rows at most; sets `tail`."""
 
     @abstractmethod
-    def _parts(self, block: Block) -> Sequence[Any]:
-        """Read a block, as one value for each row; raise `changed` if it has changed."""
+    def _parts(self, block: Block) -> Any:
+        """Read a block; raise `changed` if it has changed."""
 
     @abstractmethod
-    def _row(self, part: Any) -> Row:
-        """Return the row of such a value."""
+    def _row(self, parts: Any, place: int) -> Row:
+        """Return the row at a place of a block that was read."""
 
     @property
     def is_small(self) -> bool:
@@ -410,25 +389,16 @@ class FileRows(LazySequence[Row]):
     def in_memory(self) -> list[Row]:
         return list(self)
 
-    def chosen(self, places: Sequence[int], tail: Problem | None = None) -> Self:
+    def chosen(self, places: Sequence[int]) -> Self:
         made = copy(self)
-        made.tail, made.places = tail, places
+        made.places = places
         if places:
             first, last = self._block_of(places[0]), self._block_of(places[-1])
             made.blocks = self.blocks[first : last + 1]
         return made
 
-    def mapped(self, function: Callable[[Record], Record]) -> Self:
-        made = copy(self)
-        made._maps = (*self._maps, function)
-        return made
-
     def unlimited(self) -> Self:
-        made = copy(self)
-        made._read = None
-        made.blocks = tuple(made._scan(None))
-        made.places = range(sum(block.rows for block in made.blocks))
-        return made
+        return type(self)(self.file, limit=None)
 
     def _block_of(self, place: int) -> int:
         return bisect_right(self.blocks, place, key=lambda block: block.place) - 1
@@ -441,18 +411,13 @@ class FileRows(LazySequence[Row]):
             return self.tail
         place = self.places[place]
         if self._read is None or not 0 <= place - self._read[0].place < self._read[0].rows:
-            self.parts(self.blocks[self._block_of(place)])
-            assert self._read
+            block = self.blocks[self._block_of(place)]
+            self._read = block, self._parts(block)
         block, parts = self._read
-        row = self._row(parts[place - block.place])
-        for function in self._maps:
+        row = self._row(parts, place - block.place)
+        for function in self.maps:
             row = function(row) if isinstance(row, Record) else row
         return row
-
-    def parts(self, block: Block) -> Sequence[Any]:
-        if self._read is None or self._read[0].place != block.place:
-            self._read = block, self._parts(block)
-        return self._read[1]
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_read": None}
@@ -465,6 +430,15 @@ class FileRows(LazySequence[Row]):
 
     def changed(self) -> UsageError:
         return UsageError(
-            f"{self.path.name} changed while it was read; run the command again with a file that "
+            f"{self.file.name} changed while it was read; run the command again with a file that "
             "no program writes to"
         )
+
+
+def mapped(rows: Sequence[Row], function: Callable[[Record], Record]) -> Sequence[Row]:
+    """Change the records among rows; those of a file are changed when they are read."""
+    if not isinstance(rows, FileRows):
+        return [function(row) if isinstance(row, Record) else row for row in rows]
+    made = copy(rows)
+    made.maps = (*rows.maps, function)
+    return made

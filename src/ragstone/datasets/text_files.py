@@ -14,27 +14,10 @@ from zlib import crc32
 from yaml.nodes import MappingNode, SequenceNode
 
 from ragstone._internal.yaml import load_yaml
+from ragstone.datasets import table
 from ragstone.datasets.columns import FIELD_OF, plain_name
-from ragstone.datasets.table import (
-    MARK,
-    Block,
-    Cells,
-    File,
-    FileRows,
-    Record,
-    Table,
-    Unreadable,
-    broken_byte,
-    encoding_fix,
-    encoding_problem,
-    filled_unnamed,
-    header_names,
-    is_blank,
-    record_under,
-    type_in_words,
-    unnamed_note,
-)
-from ragstone.datasets.values import parsed_json
+from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unreadable
+from ragstone.datasets.values import is_list, is_object, parsed_json
 from ragstone.errors import Problem
 
 _SEPARATOR = re.compile(r"sep=(.)\r?\n")
@@ -49,85 +32,71 @@ def read_csv(file: File, limit: int | None = None) -> Table:
     """Read a CSV or TSV file (RFC 4180); its delimiter gives the most known names in the header."""
     file.check_text()
     try:
-        at = len(MARK) if file.start.startswith(MARK) else 0
-        with closing(_Lines(file.path, at)) as lines, _long_cells():
-            begin = "".join(islice(lines, 1))
-            if separator := _SEPARATOR.fullmatch(begin):
-                delimiter, line, start = separator[1], 2, lines.at
-            else:
-                line, start = 1, lines.at - len(begin.encode())
-                while len(begin) < _HEADER and (more := next(lines, "")):
-                    begin += more
-                delimiter = "\t"
-                if file.suffix != ".tsv":
-                    delimiter = max(",;\t|", key=lambda each: _known_names(begin[:_HEADER], each))
-        with closing(_Lines(file.path, start)) as lines, _long_cells():
-            found = _cells(lines, delimiter, line)
-            header: Cells | Problem = next(found, (0, ()))
-            start, line = lines.at, line + lines.count
-            below = next(found, None)
-        if isinstance(header, Problem):
-            return Table([header], unit="line")
-        if not header[1]:
-            file.checked()
-        names = header_names(header[1], None if isinstance(below, Problem) else below)
-        rows = CsvRows(file.path, names, delimiter, start=start, line=line, limit=limit)
+        rows = CsvRows(file, limit=limit)
     except UnicodeError:
         file.text()  # raises an error with the line
         raise
     except ValueError as error:
         raise file.refused(str(error)) from error
-    columns, notes = tuple(filter(None, names)), unnamed_note(rows.unnamed)
+    columns, notes = tuple(filter(None, rows.names)), table.unnamed_note(rows.unnamed)
     return Table(rows, columns, unit="line", notes=notes, end=limit and rows.end, names=columns)
 
 
 class CsvRows(FileRows):
     """The rows of a CSV file below its header; `unnamed` are columns with values, but no name."""
 
-    def __init__(
-        self,
-        path: Path,
-        names: Sequence[str],
-        delimiter: str,
-        *,
-        start: int,
-        line: int,
-        limit: int | None,
-    ) -> None:
-        self._names, self._delimiter, self._start, self._line = names, delimiter, start, line
+    def __init__(self, file: File, *, limit: int | None) -> None:
+        at = len(table.MARK) if file.start.startswith(table.MARK) else 0
+        with closing(_Lines(file.path, at)) as lines, _long_cells():
+            begin = "".join(islice(lines, 1))
+            if separator := _SEPARATOR.fullmatch(begin):
+                self._delimiter, line, at = separator[1], 2, lines.at
+            else:
+                line = 1
+                while len(begin) < _HEADER and (more := next(lines, "")):
+                    begin += more
+                known = ",;\t|" if file.suffix != ".tsv" else "\t"
+                self._delimiter = max(known, key=lambda each: _known_names(begin[:_HEADER], each))
+        with closing(_Lines(file.path, at)) as lines, _long_cells():
+            found = _cells(lines, self._delimiter, line)
+            header: table.Cells | Problem = next(found, (0, ()))
+            self._start, self._line = lines.at, line + lines.count
+            below = next(found, None)
+        if isinstance(header, Problem):
+            raise file.refused(header.seen, header.fix, line=header.row)
+        if not header[1]:
+            file.checked()
+        self.names = table.header_names(header[1], None if isinstance(below, Problem) else below)
         self.unnamed = set[int]()
-        super().__init__(path, limit=limit)
+        super().__init__(file, limit=limit)
 
     def _scan(self, limit: int | None) -> Iterator[Block]:
         with closing(_Lines(self.path, self._start)) as lines, _long_cells():
             place = rows = 0
             start, line = self._start, self._line
             end = checksum = 0
-            for found in _cells(lines, self._delimiter, line):
+            for found in islice(_cells(lines, self._delimiter, line), limit):
                 if isinstance(found, Problem):
                     self.tail = found
                     break
                 rows += 1
-                self.unnamed.update(filled_unnamed(self._names, found[1]))
+                self.unnamed.update(table.filled_unnamed(self.names, found[1]))
                 end, below, checksum = lines.at, self._line + lines.count, lines.checksum
-                full = limit is not None and place + rows == limit
-                if full or end - start >= self.size:
+                if end - start >= self.size:
                     yield Block(place, rows, line, start, end, checksum)
                     place, rows, start, line, lines.checksum = place + rows, 0, end, below, 0
-                if full:
-                    return
             if rows:
                 yield Block(place, rows, line, start, end, checksum)
 
-    def _parts(self, block: Block) -> Sequence[Cells]:
+    def _parts(self, block: Block) -> Sequence[table.Cells]:
         text = StringIO(self.bytes_of(block).decode(), newline="")
         with _long_cells():
             found = list(_cells(text, self._delimiter, block.line))
         return [row for row in found if not isinstance(row, Problem)]
 
-    def _row(self, part: Cells) -> Record | Problem:
+    def _row(self, parts: Sequence[table.Cells], place: int) -> Record | Problem:
         fix = "name the column, or put a cell that contains the delimiter in quotes"
-        return record_under(self._names, part, fix)
+        return table.record_under(self.names, parts[place], fix)
 
 
 class _Lines(Iterator[str]):
@@ -162,14 +131,14 @@ def _long_cells() -> Generator[None, None, None]:
         csv.field_size_limit(usual)
 
 
-def _cells(lines: Iterable[str], delimiter: str, line: int) -> Iterator[Cells | Problem]:
+def _cells(lines: Iterable[str], delimiter: str, line: int) -> Iterator[table.Cells | Problem]:
     # Strict, because otherwise a quote that is never closed silently takes the rest of the file.
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     begins = line
     try:
         for texts in reader:
             cells = [cell if cell.strip() else None for cell in texts]
-            if not is_blank(cells):
+            if not table.is_blank(cells):
                 yield begins, cells
             begins = reader.line_num + line
     except csv.Error as error:
@@ -194,10 +163,6 @@ OTHERS = ("test_cases", "goldens", "responses", "results", "resourceSpans")
 """Names in other tools' files, used if there is none of the above."""
 
 
-Listed = tuple[list[object], tuple[str, ...], Mapping[str, object]]
-"""The list of rows in a file, a note on what is beside it, and the file's `metadata`."""
-
-
 def read_json(file: File, _limit: int | None = None) -> Table:
     text = file.text()
     try:
@@ -218,7 +183,7 @@ def read_json(file: File, _limit: int | None = None) -> Table:
 
 def read_json_lines(file: File, limit: int | None = None) -> Table:
     file.check_text()
-    rows = JsonLines(file.path, limit=limit)
+    rows = JsonLines(file, limit=limit)
     if not rows:
         file.checked()
     return Table(rows, unit="line", end=limit and rows.end)
@@ -230,7 +195,7 @@ class JsonLines(FileRows):
     def _scan(self, limit: int | None) -> Iterator[Block]:
         place, line = 0, 1
         with self.path.open("rb") as file:
-            start = len(MARK) if file.read(len(MARK)) == MARK else 0
+            start = len(table.MARK) if file.read(len(table.MARK)) == table.MARK else 0
             file.seek(start)
             while self.tail is None and (limit is None or place < limit):
                 if not (content := file.read(self.size) + file.readline()):
@@ -253,8 +218,8 @@ class JsonLines(FileRows):
     def _problem(
         self, lines: Sequence[bytes], given: Sequence[int], *, first: bool
     ) -> Problem | None:
-        if first and given and isinstance(self._row((0, lines[given[0]])), Problem):
-            whole = self.path.read_bytes().removeprefix(MARK)
+        if first and given and isinstance(self._row([(0, lines[given[0]])], 0), Problem):
+            whole = self.path.read_bytes().removeprefix(table.MARK)
             if (found := _over_lines(whole)) is not None:
                 return found
         try:
@@ -262,7 +227,7 @@ class JsonLines(FileRows):
         except UnicodeDecodeError:
             if not self._checked:
                 self._checked = True
-                return encoding_problem(self.path.read_bytes().removeprefix(MARK))
+                return table.encoding_problem(self.path.read_bytes().removeprefix(table.MARK))
         return None
 
     _checked = False
@@ -271,12 +236,12 @@ class JsonLines(FileRows):
         lines = enumerate(self.bytes_of(block).split(b"\n"), block.line)
         return [(number, line) for number, line in lines if line.strip()]
 
-    def _row(self, part: tuple[int, bytes]) -> Record | Problem:
-        number, line = part
+    def _row(self, parts: Sequence[tuple[int, bytes]], place: int) -> Record | Problem:
+        number, line = parts[place]
         try:
             return Record.of(number, parsed_json(line.decode("utf-8")))
         except UnicodeDecodeError as error:
-            return Problem(broken_byte(line, error), encoding_fix(line), row=number)
+            return Problem(table.broken_byte(line, error), table.encoding_fix(line), row=number)
         except json.JSONDecodeError as error:
             comma = error.doc[error.pos :].strip() == ","
             fix = "remove the comma after the object" if comma else ""
@@ -285,42 +250,38 @@ class JsonLines(FileRows):
             return Problem(f"cannot read this JSON: {error}", row=number)
 
 
-def _rows_in(value: object, file: File) -> Listed:
-    if isinstance(value, list):
-        return cast("list[object]", value), (), {}
+def _rows_in(
+    value: object, file: File
+) -> tuple[list[object], tuple[str, ...], Mapping[str, object]]:
+    """Return the list of rows, a note on what is beside it, and the file's `metadata`."""
+    if is_list(value):
+        return value, (), {}
     expected = (
         f"write a list of objects, or an object with one under {', '.join(ENVELOPES)} (other "
         f"tools' files: {', '.join(OTHERS)})"
     )
-    if not isinstance(value, Mapping):
-        raise file.refused(f"the file contains {type_in_words(value)}, not a list", expected)
-    parts = cast("Mapping[object, object]", value)
-    names = [name for name in ENVELOPES if isinstance(parts.get(name), list | Unreadable)]
-    names = names or [name for name in OTHERS if isinstance(parts.get(name), list | Unreadable)]
-    if not names and isinstance(inner := parts.get("results"), Mapping):  # as promptfoo nests them
-        return _rows_in(cast("object", inner), file)
+    if not is_object(value):
+        raise file.refused(f"the file contains {table.type_in_words(value)}, not a list", expected)
+    names = [name for name in ENVELOPES if isinstance(value.get(name), list | Unreadable)]
+    names = names or [name for name in OTHERS if isinstance(value.get(name), list | Unreadable)]
+    if not names and is_object(inner := value.get("results")):  # as promptfoo nests them
+        return _rows_in(inner, file)
     if len(names) != 1:
-        seen = f", only {', '.join(map(repr, list(parts)[:12]))}" if parts else ""
+        seen = f", only {', '.join(map(repr, list(value)[:12]))}" if value else ""
         what = f"lists under {' and '.join(names)}" if names else f"no list of rows{seen}"
         raise file.refused(f"the top-level object has {what}", expected)
-    rows = parts[names[0]]
+    rows = value[names[0]]
     if isinstance(rows, Unreadable):
         raise file.refused(rows.seen, expected)
-    metadata = parts.get("metadata")
-    beside = cast("Mapping[str, object]", metadata if isinstance(metadata, Mapping) else {})
-    others = ", ".join(str(name) for name in parts if name != names[0])
+    metadata = value.get("metadata")
+    others = ", ".join(str(name) for name in value if name != names[0])
     notes = (f"ignored keys: {others}",) if others else ()
-    return cast("list[object]", rows), notes, beside
+    return cast("list[object]", rows), notes, metadata if is_object(metadata) else {}
 
 
 def _over_lines(content: bytes) -> Problem | None:
     text = content.lstrip()
     row = content.count(b"\n", 0, len(content) - len(text)) + 1
-    try:
-        json.loads(text.partition(b"\n")[0])
-        return None
-    except (ValueError, RecursionError):
-        pass
     try:
         whole = text.decode()
         _, end = json.JSONDecoder().raw_decode(whole)

@@ -5,19 +5,17 @@ Attributes follow OpenTelemetry's GenAI conventions or OpenInference's.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from ragstone.datasets.conversations import history_before, messages_in, one_turn
 from ragstone.datasets.responses import error_message, failed_fields
 from ragstone.datasets.table import Record, Unreadable
-from ragstone.datasets.values import SEVERAL_TURNS, object_in, spelled
+from ragstone.datasets.values import SEVERAL_TURNS, is_list, is_object, object_in, spelled
 from ragstone.errors import Problem
 
 T = TypeVar("T")
 Values = Mapping[str, object]
 _DEEPEST = 50
-_STATE = ("status", "events")
-"""The parts of an exported span with its outcome."""
 _CODES = ("status_code", "status.status_code", "status.code")
 _ERRORS = ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR", "2")
 """The codes of errors, in capitals."""
@@ -55,11 +53,11 @@ def spans_in(record: Record) -> Iterator[Span]:
                 str(span.get("traceId", "")),
                 str(span.get("spanId") or f"{record.row}.{place}"),
                 str(span["parentSpanId"]) if span.get("parentSpanId") else None,
-                {str(key): value for key, value in _pairs(span.get("attributes"), 0)},
-                _error(dict(_flat("", {k: span[k] for k in _STATE if k in span}, 0))),
+                dict(_pairs(span.get("attributes"))),
+                _error(dict(_flat(span))),
             )
         return
-    flat = dict(_flat("", values, 0))
+    flat = dict(_flat(values))
     parent = flat.get("parent_id", flat.get("parent_span_id"))
     prefix = "attributes."
     attributes = {n.removeprefix(prefix): v for n, v in flat.items() if n.startswith(prefix)}
@@ -78,9 +76,10 @@ def spans_in(record: Record) -> Iterator[Span]:
 def _error(flat: Values) -> str | None:
     if not any(str(flat.get(name)).upper() in _ERRORS for name in _CODES):
         return None
-    events = [dict(_flat("", event, 0)) for event in _objects(flat.get("events"))]
-    for event in events:
-        event |= _pairs(event.get("attributes"), 0)
+    events = [
+        {**dict(_flat(event)), **dict(_pairs(event.get("attributes")))}
+        for event in _objects(flat.get("events"))
+    ]
     names = ("exception.message", "exception.type")
     thrown = [
         event.get(f"attributes.{name}", event.get(name)) for event in events for name in names
@@ -90,37 +89,34 @@ def _error(flat: Values) -> str | None:
 
 
 def _objects(value: object) -> list[Values]:
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("Values", item) for item in items if isinstance(item, Mapping)]
+    return [item for item in value if is_object(item)] if is_list(value) else []
 
 
-def _pairs(attributes: object, depth: int) -> Iterator[tuple[str, object]]:
+def _pairs(attributes: object, depth: int = 0) -> Iterator[tuple[str, object]]:
     for pair in _objects(attributes):
         yield str(pair.get("key")), _value(pair.get("value"), depth)
 
 
 def _value(value: object, depth: int) -> object:
-    if not isinstance(value, Mapping) or depth > _DEEPEST:
+    if not is_object(value) or depth > _DEEPEST:
         return None
-    kind, content = next(iter(cast("Values", value).items()), ("", None))
-    parts = cast("Values", content if isinstance(content, Mapping) else {})
+    kind, content = next(iter(value.items()), ("", None))
+    inner = content.get("values") if is_object(content) else None
     match kind:
         case "arrayValue":
-            items = parts.get("values")
-            items = cast("list[object]", items) if isinstance(items, list) else []
-            return [_value(item, depth + 1) for item in items]
+            return [_value(item, depth + 1) for item in inner] if is_list(inner) else []
         case "kvlistValue":
-            return dict(_pairs(parts.get("values"), depth + 1))
+            return dict(_pairs(inner, depth + 1))
         case "intValue" if isinstance(content, str) and content.isdecimal():
             return int(content)
         case _:
-            return cast("object", content)
+            return content
 
 
-def _flat(before: str, value: object, depth: int) -> Iterator[tuple[str, object]]:
-    if isinstance(value, Mapping) and value and depth <= _DEEPEST:
-        for name, part in cast("Values", value).items():
-            yield from _flat(f"{before}.{name}" if before else str(name), part, depth + 1)
+def _flat(value: object, before: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
+    if is_object(value) and value and depth <= _DEEPEST:
+        for name, part in value.items():
+            yield from _flat(part, f"{before}.{name}" if before else str(name), depth + 1)
     elif value is not None:
         yield before, value
 
@@ -163,14 +159,13 @@ def _record(trace: str, spans: Sequence[Span]) -> Record:
     ordered = sorted(spans, key=lambda span: len(span.above))
     searches = [span for span in ordered if span.kind in _SEARCHES]
     texts = (span.attributes.get(name) for span in spans for name in _QUERIES)
-    asked = _outermost(
-        (span for span in ordered if span.kind not in (*_MODELS, *_STEPS)), _query_of
-    )
-    prompts = _outermost((span for span in ordered if span.kind in _MODELS), _query_of)
+    models = [span for span in ordered if span.kind in _MODELS]
+    others = [span for span in ordered if span.kind not in (*_MODELS, *_STEPS)]
+    asked, prompts = _outermost(others, _query_of), _outermost(models, _query_of)
     query = (
         _one(query for _, query in asked)
         or next((text for text in texts if isinstance(text, str) and text.strip()), None)
-        or _first(searches, _INPUTS, "query")
+        or _first(searches, "query")
         or _one(query for _, query in prompts)
     )
     deepest = max((len(span.above) for span, _ in asked), default=len(spans))
@@ -180,7 +175,7 @@ def _record(trace: str, spans: Sequence[Span]) -> Record:
         if span.kind not in _STEPS
         and (span.kind in _MODELS or len(span.above) <= deepest or _query_of(span) == query)
     ]
-    response = _first(answering, _OUTPUTS, "response")
+    response = _first(answering, "response")
     values: dict[str, object] = {"id": trace, "query": query, "response": response}
     chats = (span.attributes.get(name) for span in ordered for name in _INPUTS)
     before = (history_before(chat) for chat in chats if one_turn(chat, "query") == query)
@@ -202,7 +197,7 @@ def _record(trace: str, spans: Sequence[Span]) -> Record:
     erred = [span.error for span in ordered if span.error is not None]
     roots = [span for span in ordered if not span.above and span.kind not in _STEPS]
     failed = [span.error for span in roots if span.error is not None]
-    if any(span.error is None and _first([span], _OUTPUTS, "response") for span in roots):
+    if any(span.error is None and _first([span], "response") for span in roots):
         failed = []
     searched = next((span.error for span in searches if span.error is not None), None)
     errors: Mapping[str, str] = {}
@@ -233,11 +228,11 @@ def _one(queries: Iterable[object]) -> object:
 
 
 def _query_of(span: Span) -> object:
-    return _first([span], _INPUTS, "query")
+    return _first([span], "query")
 
 
-def _first(spans: Iterable[Span], names: Sequence[str], field: str) -> object:
-    inside = _ASKED if field == "query" else _ANSWERED
+def _first(spans: Iterable[Span], field: str) -> object:
+    names, inside = (_INPUTS, _ASKED) if field == "query" else (_OUTPUTS, _ANSWERED)
     for value in (span.attributes.get(name) for span in spans for name in names):
         if messages_in(value) is not None:
             found = one_turn(value, field)
@@ -252,10 +247,8 @@ def _first(spans: Iterable[Span], names: Sequence[str], field: str) -> object:
 
 def _documents(span: Span) -> list[dict[str, object]] | None:
     attributes = span.attributes
-    name = next(
-        (n for n in _DOCUMENTS if any(k == n or k.startswith(f"{n}.") for k in attributes)), None
-    )
-    if name is None:
+    used = (n for n in _DOCUMENTS if any(f"{key}.".startswith(f"{n}.") for key in attributes))
+    if (name := next(used, None)) is None:
         return None
     if isinstance(found := spelled(attributes.get(name)), list):
         return [_document(item) for item in found]
@@ -268,11 +261,10 @@ def _documents(span: Span) -> list[dict[str, object]] | None:
 
 
 def _document(item: object) -> dict[str, object]:
-    if not isinstance(item, Mapping):
+    if not is_object(item):
         return {"text": item}
-    parts = cast("Values", item)
-    inner = parts.get("document")
-    parts = cast("Values", inner) if isinstance(inner, Mapping) else parts
+    inner = item.get("document")
+    parts = inner if is_object(inner) else item
     plain = {name.removeprefix("document."): value for name, value in parts.items()}
     text = next((plain[name] for name in ("content", "text") if plain.get(name) is not None), None)
     found = {"text": text, "id": plain.get("id"), "score": plain.get("score")}

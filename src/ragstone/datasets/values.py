@@ -15,7 +15,7 @@ from decimal import Decimal
 from io import StringIO
 from itertools import pairwise
 from tokenize import COMMENT, NL, STRING, TokenError, generate_tokens
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeGuard, cast
 from unicodedata import normalize
 from uuid import UUID
 
@@ -41,6 +41,14 @@ _DEEPEST = 50
 """How deep lists and objects may be nested; real data sets have fewer than ten levels."""
 _BITS = 1023
 """Most bits of a whole number; larger ones cannot be floats, such as grades."""
+
+
+def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(value, Mapping)
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
 
 
 def parsed_json(text: str) -> object:
@@ -342,22 +350,20 @@ def _document(item: Plain | None, number: int, *, ranked: bool) -> Context:
     if not isinstance(item, dict):
         raise ValueError(f"item {number} is {kind(item)}, not {needed}")
     given = {plain_name(str(name)): part for name, part in item.items() if part is not None}
-    parts: dict[str, Plain] = {}
-    for name, part in PART_OF.items():  # our own names have precedence
-        if name in given:
-            parts.setdefault(part, given[name])
+    names = reversed([*PART_OF.items()])  # our own names have precedence
+    parts = {part: given[name] for name, part in names if name in given}
     if "text" not in parts and not (ranked and "id" in parts):
         missing = "neither id nor text" if ranked else "no text"
-        names = ", ".join(repr(name) for name in list(item)[:8]) or "no names"
-        raise ValueError(f"item {number} has {missing}; it has {names}")
+        there = ", ".join(repr(name) for name in list(item)[:8]) or "no names"
+        raise ValueError(f"item {number} has {missing}; it has {there}")
     score = parts.get("score")
     try:
-        if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
+        if isinstance(score, bool | str | list | dict):
             raise ValueError(f"the score is {kind(score)}, not a number")
         return Context(
             text=text(parts.get("text", "")),
             id=document_id(exact(parts["id"])) if "id" in parts else None,
-            score=None if score is None else float(score),
+            score=score,
         )
     except ValueError as error:
         raise ValueError(f"item {number}: {error}") from error
