@@ -475,7 +475,8 @@ class CircuitBreaker:
         self._failed = 0 if cause is None else self._failed + 1 if cause is self._cause else 1
         self._cause = cause
         if self._failed >= self._limit:
-            self.stop(f"{self._failed} consecutive rows failed ({cause}): {quoted(message or '')}")
+            why = f"{self._failed} consecutive rows failed ({cause})"
+            self.reason = f"{why}: {quoted(message or '')}"
 
     def is_open(self, row: Row) -> bool:
         """Count a scored row, and return whether to stop after it.
@@ -493,7 +494,7 @@ class CircuitBreaker:
         if self._fail_fast and failed:
             name, score = next(iter(failed.items()))
             why = f"{name} failed for sample {row.sample.id} ({score.cause})"
-            self.stop(f"{why}: {quoted(score.reason or '')} (--fail-fast)")
+            self.reason = f"{why}: {quoted(score.reason or '')} (--fail-fast)"
             return True
         asking = self._asking or made.keys()
         if asked := [score for name, score in made.items() if name in asking]:
@@ -501,9 +502,6 @@ class CircuitBreaker:
             # the cause of a score that did not fail is None
             self.add({score.cause for score in asked}, next(reasons, None))
         return self.reason is not None
-
-    def stop(self, reason: str) -> None:
-        self.reason = reason
 
 
 SMALL = 0.0001  # dollars; the smallest cost that is shown exactly

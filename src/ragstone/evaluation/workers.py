@@ -21,15 +21,7 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
@@ -102,14 +94,14 @@ class WorkerSetup:
 
     plan: Plan
     metrics: tuple[str, ...]
-    plugins: tuple[str, ...] = ()
-    judge: bytes | None = None
+    plugins: tuple[str, ...]
+    judge: bytes | None
+    secrets: Mapping[str, bool]
     transcript: bool = True
     calls_target: bool = False
     counts: bool = True
     folder: str | None = None
     log_level: int = field(default_factory=_log.getEffectiveLevel)
-    secrets: Mapping[str, bool] | None = None
     number: int = 0
     id: str = field(default_factory=lambda: uuid4().hex)
     version: str = field(default_factory=partial(version, "ragstone"))
@@ -120,11 +112,8 @@ class WorkerSetup:
     ) -> Self:
         plugins = dict.fromkeys(filter(None, (plugin_of(type(metric)) for metric in metrics)))
         number = plan.workers
-        shares: Mapping[str, float | None] = {
-            "concurrency": math.ceil(plan.concurrency / number),
-            "rpm": plan.rpm and plan.rpm / number,
-            "tpm": plan.tpm and plan.tpm / number,
-        }
+        shares = {name: limit / number for name in ("rpm", "tpm") if (limit := getattr(plan, name))}
+        shares["concurrency"] = math.ceil(plan.concurrency / number)
         try:
             pickled = judge and pickle.dumps(judge)
         except Exception as error:
@@ -143,7 +132,7 @@ class WorkerSetup:
         )
 
 
-@dataclass(frozen=True)
+@dataclass
 class ScoredShard:
     """The rows of a shard as the store writes them, in the order they finished.
 
@@ -154,15 +143,23 @@ class ScoredShard:
         wait: seconds until another call may start.
     """
 
-    records: Sequence[Record]
     counted: RowCounts
-    failed: Sequence[bool]
+    transcript: bool
+    counts: bool = True
+    records: list[Record] = field(default_factory=list[Record])
+    failed: list[bool] = field(default_factory=list[bool])
     stopped: str | None = None
     logs: Sequence[logging.LogRecord] = ()
     retries: int = 0
     spent: Spent = (0, 0.0)
     too_little: str | None = None
     wait: float = 0.0
+
+    def add(self, row: Row, texts: Texts | None = None) -> None:
+        self.records.append(Record.of(row, transcript=self.transcript, texts=texts))
+        self.failed.append(row.has_failed)
+        if self.counts:
+            self.counted.add(row)
 
 
 class ShardScorer:
@@ -173,7 +170,7 @@ class ShardScorer:
             raise UsageError(
                 f"a worker has ragstone {here}, the run {setup.version}; install the same"
             )
-        remember_secrets(setup.secrets or {})
+        remember_secrets(setup.secrets)
         for plugin in setup.plugins:
             load_plugin(plugin)
         self.setup, plan = setup, setup.plan
@@ -205,17 +202,13 @@ class ShardScorer:
                 self._opened = True
         breaker = CircuitBreaker(plan, self.metrics, calls_target=self.setup.calls_target)
         counted = RowCounts(self.metrics, cluster=plan.cluster)
-        records: list[Record] = []
-        failed: list[bool] = []
+        shard = ScoredShard(counted, self.setup.transcript, self.setup.counts)
 
         def add(row: Row) -> bool:
             cut = any(score.cause is Cause.BUDGET for score in row.scores.values())
             if cut and self._always_costs:
                 return False
-            records.append(Record.of(row, transcript=self.setup.transcript))
-            if self.setup.counts:
-                counted.add(row)
-            failed.append(row.has_failed)
+            shard.add(row)
             return True
 
         budget.calls, budget.cost = spent
@@ -228,16 +221,10 @@ class ShardScorer:
                     for other in finished.waiting():
                         add(other)
                     break
-        return ScoredShard(
-            records,
-            counted,
-            failed,
-            breaker.reason,
-            retries=RETRIES.count - retries,
-            spent=(budget.calls, budget.cost),
-            too_little=budget.spent,
-            wait=budget.wait,
-        )
+        shard.stopped, shard.retries = breaker.reason, RETRIES.count - retries
+        shard.spent, shard.too_little = (budget.calls, budget.cost), budget.spent
+        shard.wait = budget.wait
+        return shard
 
     def close(self) -> None:
         if self._opened:
@@ -308,7 +295,8 @@ def score_shard(
         scored = scorer_of(setup).score(rows, spent)
     except Exception as error:  # noqa: BLE001 - raised again in the main process
         return portable(error)
-    return replace(scored, logs=[_logs.get() for _ in range(_logs.qsize())])
+    scored.logs = [_logs.get() for _ in range(_logs.qsize())]
+    return scored
 
 
 def portable(error: Exception) -> Exception:
@@ -383,18 +371,16 @@ class WorkerPool:
         self, setup: WorkerSetup, executor: Executor | None, kind: str, *, budget: Budget
     ) -> None:
         self._setup, self._plan, self._budget, self._kind = setup, setup.plan, budget, kind
-        self._start: Callable[[], Executor] = (
-            WorkerProcess if executor is None else lambda: executor
-        )
         self._metrics = [*map(get, setup.metrics)]
         self._always_costs = each_row_costs(self._plan, self._metrics, setup.calls_target)
-        number, calls, cost = self._plan.workers, self._plan.max_calls, self._plan.max_cost
+        number, calls, cost = self._plan.workers, self._plan.max_calls or 0, self._plan.max_cost
         self._workers: list[_Worker] = []
         for n in range(number):
-            share = Budget(calls, cost)
-            share.calls = (calls or 0) - (calls or 0) // number - (n < (calls or 0) % number)
+            share = Budget(self._plan.max_calls, cost)
+            share.calls = calls - calls // number - (n < calls % number)
             share.cost = (cost or 0.0) * (1 - 1 / number)
-            self._workers.append(_Worker(self._start(), replace(setup, number=n), share))
+            own_setup = replace(setup, number=n)
+            self._workers.append(_Worker(executor or WorkerProcess(), own_setup, share))
         self._running: dict[asyncio.Task[ScoredShard | None], _Worker] = {}
         self._again: deque[Sequence[Row]] = deque()
         self._finished: deque[ScoredShard] = deque()
@@ -402,11 +388,6 @@ class WorkerPool:
         self._size, self._deaths, self._stopping = FIRST, 0, False
 
     async def __aenter__(self) -> Self:
-        try:
-            await self._begin()
-        except BaseException:
-            await self.__aexit__()
-            raise
         return self
 
     async def _begin(self) -> None:
@@ -423,9 +404,7 @@ class WorkerPool:
             )
         await asyncio.gather(*started, return_exceptions=True)
         for future, worker in started.items():
-            try:
-                problem = await future
-            except Exception as error:
+            if error := future.exception():
                 hint = "each machine needs the same version of ragstone, with its extras"
                 if isinstance(worker.executor, WorkerProcess):
                     hint = "in a script, call evaluate() below `if __name__ == '__main__':`"
@@ -433,6 +412,7 @@ class WorkerPool:
                 raise WorkerError(
                     f"a {self._kind} ended before it was ready ({why}); {hint}"
                 ) from error
+            problem = future.result()
             if isinstance(problem, UsageError):
                 raise WorkerError(
                     f"a {self._kind} cannot be set up: {problem}. Your own metrics and judges must "
@@ -468,6 +448,7 @@ class WorkerPool:
     async def results(
         self, rows: Iterable[Row] | AsyncIterable[Row]
     ) -> AsyncGenerator[ScoredShard, None]:
+        await self._begin()
         shards = self._shards(rows)
         upcoming: asyncio.Task[Sequence[Row] | None] | None
         upcoming = asyncio.create_task(anext(shards, None))
@@ -591,12 +572,13 @@ class WorkerPool:
             )
             score = Score.failed(Cause.JUDGE_ERROR, f"{died} each time it scored this row")
             row = replace(shard[0], scores=dict.fromkeys(self._setup.metrics, score))
-            counted = RowCounts(self._metrics, cluster=self._plan.cluster)
-            counted.add(row)
             breaker = CircuitBreaker(self._plan, self._metrics)
-            stopped = breaker.reason if breaker.is_open(row) else None
-            record = Record.of(row, transcript=self._setup.transcript)
-            return ScoredShard([record], counted, [True], stopped)
+            breaker.is_open(row)
+            cluster, transcript = self._plan.cluster, self._setup.transcript
+            scored = ScoredShard(RowCounts(self._metrics, cluster=cluster), transcript)
+            scored.add(row)
+            scored.stopped = breaker.reason
+            return scored
         _log.warning("%s; %s are scored again", died, rows)
         self._suspects |= {row.index for row in shard}
         half = (len(shard) + 1) // 2
@@ -608,7 +590,7 @@ class WorkerPool:
         if not isinstance(worker.executor, WorkerProcess):
             return one_line(str(error), 300) or type(error).__name__
         why = await in_thread(worker.executor.cause_of_death)
-        worker.executor = self._start()
+        worker.executor = WorkerProcess()
         return why
 
 
@@ -673,17 +655,10 @@ class ScoredFiles:
         """
         rows = self._rows(samples, tuple(map(str, metrics)), is_done)
         while some := list(islice(rows, BATCH)):
-            counted = RowCounts(metrics, cluster=cluster)
-            for row, _ in some:
-                counted.add(row)
-            yield ScoredShard(
-                [
-                    Record.of(row, transcript=transcript, texts=texts if transcript else None)
-                    for row, texts in some
-                ],
-                counted,
-                [row.has_failed for row, _ in some],
-            )
+            shard = ScoredShard(RowCounts(metrics, cluster=cluster), transcript)
+            for row, texts in some:
+                shard.add(row, texts if transcript else None)
+            yield shard
 
     def _rows(
         self, samples: Sequence[Sample], metrics: Sequence[str], is_done: bytearray
@@ -707,14 +682,11 @@ class ScoredFiles:
                 place = by_id.get(name, -1)
             sample = samples[place] if place >= 0 else None
             # an engine may change the types of tags
-            if row.sample != sample and (
-                sample is None or row.sample.model_copy(update={"tags": sample.tags}) != sample
-            ):
-                what = "is not in the data" if sample is None else "differs from the data"
+            if not sample or row.sample.model_copy(update={"tags": sample.tags}) != sample:
+                what = "differs from the data" if sample else "is not in the data"
                 raise UsageError(
                     f"{file}: row {name!r} {what}; name the data that was scored, or score it again"
                 )
-            assert sample is not None
             if is_done[place]:
                 continue
             is_done[place] = True
