@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import (
     AsyncIterable,
     Callable,
-    Collection,
     Coroutine,
     Iterable,
     Iterator,
@@ -19,8 +18,7 @@ from functools import partial, reduce
 from itertools import islice
 from operator import add
 from time import perf_counter, time
-from types import MappingProxyType
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from ragstone._internal.concurrency import Results, gather, run_sync, worker_pool
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
@@ -50,10 +48,8 @@ from ragstone.types.questions import ExtractClaims, Question, T, TextSimilarity
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
 from ragstone.types.reply import NOTHING_SPENT, Exchange, Failure, JudgeFailureError, Reply, Usage
 from ragstone.types.row import Row
-from ragstone.types.sample import SUBSTITUTE_FIELDS, Context, Sample, describe_field
+from ragstone.types.sample import NO_TAGS, SUBSTITUTE_FIELDS, Context, Sample, describe_field
 from ragstone.types.score import Score, State
-
-NO_TAGS: Mapping[str, object] = MappingProxyType({})
 
 
 class Transcript:
@@ -67,7 +63,6 @@ class Transcript:
         named = ((name, tags.get(name)) for name in sorted(judge.tags))
         self._tags = tuple((name, "" if tag is None else str(tag)) for name, tag in named)
         self._asked: dict[str, asyncio.Task[Exchange]] = {}
-        self._askers = Counter[str]()
 
     async def ask(self, question: Question[T]) -> T:
         return (await self.reply(question)).value
@@ -81,20 +76,11 @@ class Transcript:
             raise JudgeFailureError(outcome)
         return cast("Reply[T]", outcome)
 
-    def join(self, question: Question[T]) -> None:
-        self._askers[question.key] += 1
-
     async def _exchange(self, key: str, question: Question[T]) -> Exchange:
         started_at, start = time(), perf_counter()
         asked = question.varied(tags=self._tags) if self._tags else question
         outcome = await outcome_of(self._judge, asked)
-        return Exchange(
-            key=key,
-            kind=question.kind,
-            outcome=outcome,
-            latency_ms=(perf_counter() - start) * 1000,
-            started_at=started_at,
-        )
+        return Exchange(key, question.kind, outcome, (perf_counter() - start) * 1000, started_at)
 
     async def close(self) -> None:
         left = [task for task in self._asked.values() if task.cancel()]  # False if it has ended
@@ -103,12 +89,7 @@ class Transcript:
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
         done = [task for task in self._asked.values() if task.done() and not task.cancelled()]
-        finished = [task.result() for task in done if task.exception() is None]
-        return tuple(replace(each, askers=max(1, self._askers[each.key])) for each in finished)
-
-    @property
-    def usage(self) -> Usage:
-        return reduce(add, (exchange.outcome.usage for exchange in self.exchanges), Usage())
+        return tuple(task.result() for task in done if task.exception() is None)
 
 
 class MetricAsker:
@@ -124,9 +105,7 @@ class MetricAsker:
         self.no_claims = False
 
     async def __call__(self, question: Question[T]) -> T:
-        if question.key not in self.keys:
-            self.keys.add(question.key)
-            self._transcript.join(question)
+        self.keys.add(question.key)
         reply = await self._transcript.reply(question)
         self.notes |= dict.fromkeys(reply.notes)
         if isinstance(question, ExtractClaims) and not reply.value:
@@ -297,7 +276,10 @@ async def _judge_row(
         scores = await gather(_score(metric, row, ask) for metric, ask in pairs)
     finally:
         await transcript.close()
-    exchanges = recorded or transcript.exchanges
+    askers_of = Counter(key for ask in askers for key in ask.keys)
+    exchanges = recorded or tuple(
+        replace(each, askers=askers_of[each.key]) for each in transcript.exchanges
+    )
     scored = dict(row.scores)
     for metric, ask, score in zip(metrics, askers, scores, strict=True):
         asked = [each for each in exchanges if each.key in ask.keys]
@@ -465,7 +447,7 @@ class CircuitBreaker:
         self._cause: Cause | None = None
         self._failed = 0
 
-    def add(self, causes: Collection[Cause | None], message: str | None) -> None:
+    def add(self, causes: set[Cause | None], message: str | None) -> None:
         """Count a row with one cause, of SERVICE_CAUSES; another row ends the count.
 
         None is the cause of a success.
@@ -528,19 +510,12 @@ class Estimate:
 
     @classmethod
     def between(cls, one: Usage, other: Usage) -> Self:
-        def ends(name: str) -> tuple[int, int]:
-            low, high = sorted((getattr(one, name), getattr(other, name)))
-            return low, high
-
-        costs = [cost for cost in (one.cost_usd, other.cost_usd) if cost is not None]
-        return cls(
-            calls=ends("calls"),
-            prompt_tokens=ends("prompt_tokens"),
-            completion_tokens=ends("completion_tokens"),
-            cost_usd=(min(costs), max(costs)) if len(costs) == 2 else None,
-            local_calls=ends("local_calls"),
-            local_tokens=ends("local_tokens"),
-        )
+        names = "calls prompt_tokens completion_tokens cost_usd local_calls local_tokens".split()
+        pairs = {name: (getattr(one, name), getattr(other, name)) for name in names}
+        ends: dict[str, Any] = {
+            name: None if None in pair else tuple(sorted(pair)) for name, pair in pairs.items()
+        }
+        return cls(**ends)
 
     def __str__(self) -> str:
         kinds = (self.local_calls, " to a local model (free)"), (self.calls, f", {self.cost}")
@@ -572,7 +547,7 @@ def _price(dollars: float) -> str:
 
 def estimate_calls(
     plan: Plan,
-    kinds: Collection[str],
+    kinds: Sequence[str],
     work: Callable[[Judge, Guess], Coroutine[object, object, Usage]],
 ) -> Estimate:
     """Estimate what `work` costs, which asks a judge questions of these kinds.
@@ -607,23 +582,29 @@ def estimate_rows(
     With `asks_target`, missing responses and contexts will come from the target.
     """
     places = range(len(samples)) if places is None else places
-    unknown = 0
+    numbers = range(1, ASSUMED_SENTENCES + 1)
+    assumed = {
+        "response": " ".join(
+            f"The system states fact {n} of what was asked here." for n in numbers
+        ),
+        "contexts": (Context(text="context " * ASSUMED_WORDS),) * max(plan.cutoffs),
+    }
+    unknown = set[int]()
 
-    def rows() -> Iterator[Row]:
-        nonlocal unknown
-        unknown = 0
-        for place in places:
-            row = Row(place, samples[place])
-            filled = _fill(row, max(plan.cutoffs)) if asks_target else row
-            unknown += filled is not row
-            yield filled
+    def row_of(place: int) -> Row:
+        sample = samples[place]
+        missing = {name: each for name, each in assumed.items() if getattr(sample, name) is None}
+        if missing and asks_target:
+            unknown.add(place)
+            sample = Sample.model_validate({**dict(sample), **missing})
+        return Row(place, sample)
 
     asking = [metric for metric in metrics if metric.question_kinds]
 
     async def usage(guess: Guess) -> tuple[Usage, float]:
         judge = around(make_judge(plan, guess=guess))
         total, saved = Usage(), 0.0
-        async with score_rows(rows(), asking, judge, concurrency=1) as scored:
+        async with score_rows(map(row_of, places), asking, judge, concurrency=1) as scored:
             async for row in scored:
                 total += row.usage
                 for exchange in row.exchanges:  # embeddings are never sent in batches
@@ -636,7 +617,7 @@ def estimate_rows(
     if plan.cache and most.prompt_tokens + most.local_tokens > 0:
         notes.append("cached replies are not requested again")
     if unknown:
-        which = "1 row has" if unknown == 1 else f"{unknown:,} rows have"
+        which = "1 row has" if len(unknown) == 1 else f"{len(unknown):,} rows have"
         notes.append(
             f"{which} no response or no contexts yet; {ASSUMED_SENTENCES} sentences and contexts "
             f"of {ASSUMED_WORDS} words are assumed"
@@ -649,15 +630,3 @@ def estimate_rows(
         notes=tuple(notes),
         batch_cost_usd=(cheap, dear) if batches else None,
     )
-
-
-def _fill(row: Row, k: int) -> Row:
-    sample = row.sample
-    if sample.response is not None and sample.contexts is not None:
-        return row
-    numbers = range(1, ASSUMED_SENTENCES + 1)
-    response = " ".join(f"The system states fact {n} of what was asked here." for n in numbers)
-    contexts = (Context(text="context " * ASSUMED_WORDS),) * k
-    assumed = {"response": response, "contexts": contexts}
-    missing = {name: value for name, value in assumed.items() if getattr(sample, name) is None}
-    return Row(row.index, Sample.model_validate({**dict(sample), **missing}))
