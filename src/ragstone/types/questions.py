@@ -4,7 +4,8 @@ import hashlib
 import json
 from abc import ABC
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from types import GenericAlias
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -43,16 +44,14 @@ class Question(FrozenModel, ABC, Generic[T]):
     """
 
     kind: ClassVar[str]
-    replies: ClassVar[TypeAdapter[Any]]
     one_each: ClassVar[tuple[str, str] | None] = None
     """What a reply has one entry each for: the field, and the name of the entries."""
 
     tags: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def __class_getitem__(cls, typevar_values: object) -> type[Self]:
-        del typevar_values
-        return cls
+    def __class_getitem__(cls, reply_type: object) -> Any:
+        return GenericAlias(cls, reply_type)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
@@ -71,8 +70,10 @@ class Question(FrozenModel, ABC, Generic[T]):
         return type(self).model_validate(fields | update)
 
     @classmethod
+    @cache
     def adapter(cls) -> TypeAdapter[T]:
-        return cls.replies
+        (base,) = cast("Any", cls).__orig_bases__
+        return TypeAdapter(base.__args__[0])
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[T]:
         try:
@@ -92,6 +93,7 @@ class Question(FrozenModel, ABC, Generic[T]):
 
 
 _KINDS: dict[str, type[Question[object]]] = {}
+TEXTS: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[str, ...])
 
 
 def adapter_of(kind: str) -> TypeAdapter[object]:
@@ -112,7 +114,6 @@ class GradeContexts(Question[tuple[Grade, ...]]):
     answer: str
     contexts: tuple[str, ...]
 
-    replies: ClassVar = TypeAdapter(tuple[Grade, ...])
     one_each = ("contexts", "grades")
 
 
@@ -124,7 +125,6 @@ class GradeSentences(Question[tuple[Grade, ...]]):
     query: str
     sentences: tuple[str, ...]
 
-    replies: ClassVar = TypeAdapter(tuple[Grade, ...])
     one_each = ("sentences", "grades")
 
 
@@ -135,8 +135,6 @@ class GenerateQueries(Question[GeneratedQueries]):
 
     response: str
     count: Annotated[int, Field(ge=1)]
-
-    replies: ClassVar = TypeAdapter(GeneratedQueries)
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[GeneratedQueries]:
         reply = super().reply(value, usage)
@@ -154,10 +152,8 @@ class DetectAbstention(Question[bool]):
     query: str
     response: str
 
-    replies: ClassVar = TypeAdapter(bool)
 
-
-class TextSimilarity(Question[tuple[float, ...]]):
+class TextSimilarity(Question[tuple[Cosine, ...]]):
     """How similar in meaning is this text to each of the others? Cosines of embeddings."""
 
     kind: ClassVar[str] = "text_similarity"
@@ -165,7 +161,6 @@ class TextSimilarity(Question[tuple[float, ...]]):
     text: str
     others: tuple[str, ...]
 
-    replies: ClassVar = TypeAdapter(tuple[Cosine, ...])
     one_each = ("others", "cosines")
 
 
@@ -181,8 +176,6 @@ class RateResponse(Question[Rating]):
     contexts: tuple[str, ...] | None = None
     reference: str | None = None
 
-    replies: ClassVar = TypeAdapter(Rating)
-
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[Rating]:
         reply = super().reply(value, usage)
         scale = [level for level, _ in self.levels]
@@ -190,9 +183,6 @@ class RateResponse(Question[Rating]):
             text = f"{self.kind}: the level {reply.value.level} is not in {scale}"
             raise JudgeError(Cause.MALFORMED, text)
         return reply
-
-
-TEXTS: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[str, ...])
 
 
 class ExtractClaims(Question[tuple[Claim, ...]]):
@@ -203,8 +193,6 @@ class ExtractClaims(Question[tuple[Claim, ...]]):
     query: str
     response: str
     by: Literal["judge", "sentences"] = "judge"
-
-    replies: ClassVar = TypeAdapter(tuple[Claim, ...])
 
 
 class VerifyClaims(Question[tuple[Verdict, ...]]):
@@ -217,7 +205,6 @@ class VerifyClaims(Question[tuple[Verdict, ...]]):
     partial: bool = False
     batch_size: Annotated[int, Field(ge=1)] = BATCH
 
-    replies: ClassVar = TypeAdapter(tuple[Verdict, ...])
     one_each = ("claims", "verdicts")
 
 
@@ -229,8 +216,6 @@ class ExtractTruths(Question[tuple[str, ...]]):
     context: str
     limit: Annotated[int, Field(ge=1)] | None = None
 
-    replies: ClassVar = TEXTS
-
 
 class Explain(Question[str]):
     """What do these verdicts mean for the response, in one or two sentences?"""
@@ -241,8 +226,6 @@ class Explain(Question[str]):
     labels: tuple[Label, ...]
     reasons: tuple[str, ...]
 
-    replies: ClassVar = TypeAdapter(str)
-
 
 class FindAnswer(Question[FoundAnswer]):
     """Do these contexts answer the query? Together or one alone, but completely."""
@@ -251,8 +234,6 @@ class FindAnswer(Question[FoundAnswer]):
 
     query: str
     contexts: tuple[str, ...]
-
-    replies: ClassVar = TypeAdapter(FoundAnswer)
 
 
 class WriteQuestions(Question[tuple[DraftQuestion, ...]]):
@@ -270,5 +251,3 @@ class WriteQuestions(Question[tuple[DraftQuestion, ...]]):
     brief: str = ""
     language: str = ""
     avoid: tuple[str, ...] = ()
-
-    replies: ClassVar = TypeAdapter(tuple[DraftQuestion, ...])
