@@ -267,13 +267,6 @@ def judge_of(
     return tracing.judge(named)
 
 
-def check_unlimited(plan: Plan, what: str) -> None:
-    """Raise a UsageError if the plan has limits, which would hold for each process by itself."""
-    limits = ("max_calls", "max_cost", "rpm", "tpm")
-    if limited := [f"--{name.replace('_', '-')}" for name in limits if getattr(plan, name)]:
-        raise UsageError(f"{' and '.join(limited)} cannot be combined with {what} yet")
-
-
 def _worker_setup(
     options: Options, plan: Plan, judge: Judge, metrics: Sequence[Metric], *, calls_target: bool
 ) -> workers.WorkerSetup | None:
@@ -356,7 +349,7 @@ async def evaluate_async(data: Data, **options: Unpack[PublicOptions]) -> Run:
 
 
 def estimate(data: Data, **options: Unpack[PublicOptions]) -> scoring.Estimate:
-    """scoring.Estimate the judge usage of `evaluate` with the same options; no calls are made.
+    """Estimate the judge usage of `evaluate` with the same options; no calls are made.
 
     The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
     and no reply has to be requested again.

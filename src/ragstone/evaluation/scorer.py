@@ -1,6 +1,7 @@
 """Scorer: scores tables of rows in any process, for engines such as Ray Data, Dask and Spark."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -60,7 +61,9 @@ class Scorer:
                 )
             plan = runner.plan_of(options)
             plan = plan.model_copy(update={"judge": plan.judge})  # no other is chosen by itself
-            runner.check_unlimited(plan, "a Scorer")
+            limits = ("max_calls", "max_cost", "rpm", "tpm")  # would hold for each process
+            if limited := [f"--{each.replace('_', '-')}" for each in limits if getattr(plan, each)]:
+                raise UsageError(f"{' and '.join(limited)} cannot be combined with a Scorer yet")
             metrics = select(plan.metrics, **plan.parameters)
             judge = runner.judge_of(options, plan, Budget(), metrics=metrics)
             own = judge if isinstance(options.get("judge"), Judge) else None
@@ -102,7 +105,9 @@ class Scorer:
                 self._check_ids(read)
                 columns = self._setup.plan.columns
                 samples, _ = samples_in(read, _TABLE, columns=columns, spelling=argument)
-            return frame_of(self._score(_as_rows(samples)), self.columns, like=table)
+            return frame_of(
+                self._score(tuple(map(Row, count(), samples))), self.columns, like=table
+            )
 
     def write(self, shard: Shard, folder: str | Path) -> Path:
         """Score a shard and write its scores to a file in the folder, unless it is there already.
@@ -140,7 +145,7 @@ class Scorer:
     def rows(self, samples: Sequence[Sample]) -> list[Row]:
         """Return samples with their scores, in the same order. Threads may call it side by side."""
         with python_names():
-            records = self._records(_as_rows(samples))
+            records = self._records(tuple(map(Row, count(), samples)))
             return [decode_row(record.encoded) for record in records]
 
     def _records(self, rows: Sequence[Row]) -> list[Record]:
@@ -167,7 +172,3 @@ class Scorer:
             for name, cell in line.items():
                 cells[name].append(cell)
         return cells
-
-
-def _as_rows(samples: Sequence[Sample]) -> Sequence[Row]:
-    return tuple(map(Row, range(len(samples)), samples))

@@ -381,7 +381,7 @@ class WorkerPool:
             share.cost = (cost or 0.0) * (1 - 1 / number)
             own_setup = replace(setup, number=n)
             self._workers.append(_Worker(executor or WorkerProcess(), own_setup, share))
-        self._running: dict[asyncio.Task[ScoredShard | None], _Worker] = {}
+        self._running: dict[asyncio.Task[None], _Worker] = {}
         self._again: deque[Sequence[Row]] = deque()
         self._finished: deque[ScoredShard] = deque()
         self._suspects: set[int] = set()  # rows of shards whose workers died
@@ -450,31 +450,30 @@ class WorkerPool:
     ) -> AsyncGenerator[ScoredShard, None]:
         await self._begin()
         shards = self._shards(rows)
-        upcoming: asyncio.Task[Sequence[Row] | None] | None
-        upcoming = asyncio.create_task(anext(shards, None))
+        upcoming = asyncio.create_task(anext(shards, None))  # None is the end
         try:
             while True:
-                while self._again and self._idle:
-                    self._submit(self._again.popleft())
-                if upcoming and upcoming.done() and self._idle:
-                    shard, upcoming = upcoming.result(), None
-                    if shard is not None:
-                        self._submit(shard)
+                for worker in self._idle:
+                    if self._again:
+                        shard = self._again.popleft()
+                    elif upcoming.done() and (shard := upcoming.result()):
                         upcoming = asyncio.create_task(anext(shards, None))
-                        await asyncio.sleep(0)  # the worker gets the shard before others are stored
+                    else:
+                        break
+                    self._running[asyncio.create_task(self._score(worker, shard))] = worker
+                await asyncio.sleep(0)  # the workers get their shards before others are stored
                 while self._finished:
                     yield self._finished.popleft()
                 waiting: set[asyncio.Task[Any]] = {*self._running}
-                if upcoming and self._idle:
+                if self._idle and not (upcoming.done() and upcoming.result() is None):
                     waiting.add(upcoming)
                 if not waiting:
                     break
                 await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 self._collect()
         finally:
-            if upcoming:
-                upcoming.cancel()
-                await asyncio.gather(upcoming, return_exceptions=True)
+            upcoming.cancel()
+            await asyncio.gather(upcoming, return_exceptions=True)
             await shards.aclose()
         for worker in self._workers:
             if worker.budget.spent:
@@ -493,15 +492,10 @@ class WorkerPool:
         idle = [worker for worker in self._workers if worker not in self._running.values()]
         return [each for each in idle if not (self._always_costs and each.budget.spent)]
 
-    def _submit(self, shard: Sequence[Row]) -> None:
-        worker = self._idle[0]
-        self._running[asyncio.create_task(self._score(worker, shard))] = worker
-
     def _collect(self) -> None:
         for task in [task for task in self._running if task.done()]:
             del self._running[task]
-            if scored := task.result():
-                self._finished.append(scored)
+            task.result()
 
     async def _shards(
         self, rows: Iterable[Row] | AsyncIterable[Row]
@@ -516,20 +510,18 @@ class WorkerPool:
         if shard:
             yield shard
 
-    async def _score(self, worker: _Worker, shard: Sequence[Row]) -> ScoredShard | None:
-        """Return the scored shard; None if its worker died and it is to be scored again."""
+    async def _score(self, worker: _Worker, shard: Sequence[Row]) -> None:
         await asyncio.sleep(worker.ready_at - monotonic())
         start, spent = monotonic(), (worker.budget.calls, worker.budget.cost)
         try:
             future = worker.executor.submit(score_shard, worker.setup, shard, spent)
             scored = await asyncio.wrap_future(future)
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
+        except (Exception, asyncio.CancelledError) as error:  # what a death raises, depending
+            task = asyncio.current_task()  # on the executor, which may also cancel the future
             if self._stopping or (task and task.cancelling()):
                 raise
-            return await self._lose(worker, shard, error)  # the executor cancelled it
-        except Exception as error:  # noqa: BLE001 - what a death raises depends on the executor
-            return await self._lose(worker, shard, error)
+            await self._lose(worker, shard, error)
+            return
         if isinstance(scored, Exception):
             raise scored
         self._deaths = 0
@@ -543,19 +535,15 @@ class WorkerPool:
         left = [row for row in shard if row.index not in done]
         if left and not scored.stopped:  # the share of this worker is spent
             self._again.append(left)
-        return scored
+        self._finished.append(scored)
 
     def _charge(self, worker: _Worker, calls: int, cost: float) -> None:
         self._budget.calls += calls - worker.budget.calls
         self._budget.cost += cost - worker.budget.cost
         worker.budget.calls, worker.budget.cost = calls, cost
 
-    async def _lose(
-        self, worker: _Worker, shard: Sequence[Row], error: BaseException
-    ) -> ScoredShard | None:
+    async def _lose(self, worker: _Worker, shard: Sequence[Row], error: BaseException) -> None:
         """Replace a dead worker. Its shard is cut in two; a single row fails the second time."""
-        if self._stopping:
-            return None
         why = await self._replace(worker, error)
         calls, cost = self._plan.max_calls, self._plan.max_cost
         self._charge(worker, calls or worker.budget.calls, cost or worker.budget.cost)
@@ -578,12 +566,12 @@ class WorkerPool:
             scored = ScoredShard(RowCounts(self._metrics, cluster=cluster), transcript)
             scored.add(row)
             scored.stopped = breaker.reason
-            return scored
+            self._finished.append(scored)
+            return
         _log.warning("%s; %s are scored again", died, rows)
         self._suspects |= {row.index for row in shard}
         half = (len(shard) + 1) // 2
         self._again.extend(filter(None, (shard[:half], shard[half:])))
-        return None
 
     async def _replace(self, worker: _Worker, error: BaseException) -> str:
         """Give the worker a living executor; return why it died."""

@@ -101,12 +101,8 @@ class Sample(FrozenModel):
 
     def value_or_substitute(self, field: str) -> object:
         """Return the value of a field, or of its substitute if it is missing."""
-        own = getattr(self, field)
-        return (
-            getattr(self, SUBSTITUTE_FIELDS[field])
-            if own is None and field in SUBSTITUTE_FIELDS
-            else own
-        )
+        own, other = getattr(self, field), SUBSTITUTE_FIELDS.get(field)
+        return getattr(self, other) if own is None and other else own
 
     @property
     def ranked(self) -> tuple[Context, ...] | None:
