@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from itertools import islice, zip_longest
 
 from ragstone._internal.concurrency import in_thread, run_sync
 from ragstone._internal.fields import metric_name
 from ragstone.errors import QuestionNotSupportedError, RagstoneError, UnknownNameError, UsageError
 from ragstone.evaluation.preflight import resolve_gates
-from ragstone.evaluation.recorder import Recorder
+from ragstone.evaluation.recorder import VERSION, Recorder
 from ragstone.evaluation.scoring import BATCH, diagnose, rescore_row, score_retrieval_in_batches
 from ragstone.metrics import GROUPS, Metric, get, select
 from ragstone.metrics.claim_checks import ClaimMetric
@@ -222,7 +221,7 @@ def _rescore(
     )
     update: dict[str, object] = {
         "run_id": new_run_id(now),
-        "version": version("ragstone"),
+        "version": VERSION,
         "started_at": now,
         "plan": plan.model_copy(update={"gates": resolve_gates(plan, metrics)}),
         "source": was.source.model_copy(update={"notes": (*was.source.notes, note)}),

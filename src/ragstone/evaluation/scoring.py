@@ -3,15 +3,7 @@
 import asyncio
 import math
 from collections import Counter
-from collections.abc import (
-    AsyncIterable,
-    Callable,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -30,15 +22,8 @@ from ragstone.judges.factory import LEAST, MOST, Guess, make_judge
 from ragstone.judges.llm.batches import DISCOUNT
 from ragstone.judges.llm.model import RowScorer
 from ragstone.judges.offline.claims import extract_claims
+from ragstone.metrics import claim_checks
 from ragstone.metrics.base import Metric
-from ragstone.metrics.claim_checks import (
-    REFERENCE_IN_CONTEXTS,
-    REFERENCE_IN_RESPONSE,
-    RESPONSE_IN_CONTEXTS,
-    Check,
-    ClaimMetric,
-    ClaimVerifier,
-)
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.http import parse_field
@@ -48,7 +33,7 @@ from ragstone.types.questions import ExtractClaims, Question, T, TextSimilarity
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
 from ragstone.types.reply import NOTHING_SPENT, Exchange, Failure, JudgeFailureError, Reply, Usage
 from ragstone.types.row import Row
-from ragstone.types.sample import NO_TAGS, SUBSTITUTE_FIELDS, Context, Sample, describe_field
+from ragstone.types.sample import NO_TAGS, SUBSTITUTE_FIELDS, Context, Sample, Tags, describe_field
 from ragstone.types.score import Score, State
 
 
@@ -58,7 +43,7 @@ class Transcript:
     The judge sees those tags of the sample that its prompts name.
     """
 
-    def __init__(self, judge: Judge, tags: Mapping[str, object] = NO_TAGS) -> None:
+    def __init__(self, judge: Judge, tags: Tags = NO_TAGS) -> None:
         self._judge = judge
         named = ((name, tags.get(name)) for name in sorted(judge.tags))
         self._tags = tuple((name, "" if tag is None else str(tag)) for name, tag in named)
@@ -123,19 +108,19 @@ async def diagnose(row: Row, metrics: Sequence[Metric]) -> tuple[DiagnosedClaim,
     The two verdicts on a reference claim come from metrics with the same question settings, and
     all verdicts from the scores, otherwise from the transcript. No calls are made.
     """
-    by_settings: dict[tuple[object, ...], list[ClaimVerifier]] = {}
+    by_settings: dict[tuple[object, ...], list[claim_checks.ClaimVerifier]] = {}
     for metric in metrics:
-        if isinstance(metric, ClaimVerifier):
+        if isinstance(metric, claim_checks.ClaimVerifier):
             by_settings.setdefault(metric.question_settings, []).append(metric)
     if not by_settings:
         return row.blamed
     response: tuple[JudgedClaim, ...] = ()
     reference: list[tuple[JudgedClaim, JudgedClaim]] = []
     for group in by_settings.values():
-        response = response or await _verdicts(RESPONSE_IN_CONTEXTS, row, group)
+        response = response or await _verdicts(claim_checks.RESPONSE_IN_CONTEXTS, row, group)
         if not reference:
-            in_response = await _verdicts(REFERENCE_IN_RESPONSE, row, group)
-            in_contexts = await _verdicts(REFERENCE_IN_CONTEXTS, row, group)
+            in_response = await _verdicts(claim_checks.REFERENCE_IN_RESPONSE, row, group)
+            in_contexts = await _verdicts(claim_checks.REFERENCE_IN_CONTEXTS, row, group)
             if in_response and in_contexts:
                 reference = list(zip(in_response, in_contexts, strict=True))
     found = [
@@ -152,10 +137,10 @@ async def diagnose(row: Row, metrics: Sequence[Metric]) -> tuple[DiagnosedClaim,
 
 
 async def _verdicts(
-    check: Check, row: Row, metrics: Sequence[ClaimVerifier]
+    check: claim_checks.Check, row: Row, metrics: Sequence[claim_checks.ClaimVerifier]
 ) -> tuple[JudgedClaim, ...]:
     for metric in metrics:
-        if isinstance(metric, ClaimMetric) and metric.check == check:
+        if isinstance(metric, claim_checks.ClaimMetric) and metric.check == check:
             score = row.scores[str(metric)]
             if score.claims and not score.fallback:
                 return score.claims

@@ -18,16 +18,13 @@ import os
 import pickle
 import signal
 import sys
-import threading
 import traceback
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import count, islice, takewhile
 from logging.handlers import QueueHandler
@@ -35,7 +32,7 @@ from multiprocessing import connection, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread
 from time import monotonic
 from types import MappingProxyType
 from typing import Any, Self, TextIO, cast
@@ -51,7 +48,7 @@ from ragstone._internal.secrets import known_secrets, remember_secrets
 from ragstone._internal.text import format_validation_errors, one_line, public_url, quoted
 from ragstone.datasets.frames import column_errors, frame_of
 from ragstone.errors import Cause, UsageError
-from ragstone.evaluation.recorder import RowCounts
+from ragstone.evaluation.recorder import VERSION, RowCounts
 from ragstone.evaluation.scoring import BATCH, CircuitBreaker, score_retrieval, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
@@ -104,7 +101,7 @@ class WorkerSetup:
     log_level: int = field(default_factory=_log.getEffectiveLevel)
     number: int = 0
     id: str = field(default_factory=lambda: uuid4().hex)
-    version: str = field(default_factory=partial(version, "ragstone"))
+    version: str = VERSION
 
     @classmethod
     def of(
@@ -166,9 +163,9 @@ class ShardScorer:
     """Scores shards in this process; the judge and its connections stay open."""
 
     def __init__(self, setup: WorkerSetup) -> None:
-        if setup.version != (here := version("ragstone")):
+        if setup.version != VERSION:
             raise UsageError(
-                f"a worker has ragstone {here}, the run {setup.version}; install the same"
+                f"a worker has ragstone {VERSION}, the run {setup.version}; install the same"
             )
         remember_secrets(setup.secrets)
         for plugin in setup.plugins:
@@ -782,7 +779,7 @@ class _WithoutRay:
         self._stdout = stdout
 
     def __getattr__(self, name: str) -> Any:
-        is_ray = threading.current_thread().name.startswith("ray_")
+        is_ray = current_thread().name.startswith("ray_")
         return getattr(sys.stderr if is_ray else self._stdout, name)
 
 

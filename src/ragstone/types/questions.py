@@ -13,17 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from ragstone._internal.fields import FrozenModel
 from ragstone._internal.text import count, format_validation_errors
 from ragstone.errors import Cause, JudgeError, UnknownNameError
-from ragstone.types.claim import (
-    BATCH,
-    Claim,
-    DraftQuestion,
-    FoundAnswer,
-    GeneratedQueries,
-    Grade,
-    Label,
-    Rating,
-    Verdict,
-)
+from ragstone.types import claim
 from ragstone.types.reply import (
     NOTHING_SPENT,
     Failure,
@@ -86,7 +76,7 @@ class Question(FrozenModel, ABC, Generic[T]):
             entries, due = cast("Sequence[object]", reply.value), len(getattr(self, of))
             if len(entries) != due:
                 seen = f"got {count(len(entries), name[:-1])} for {count(due, of[:-1])}"
-                given = (each for each in entries if isinstance(each, Verdict))
+                given = (each for each in entries if isinstance(each, claim.Verdict))
                 returned = tuple(PartialVerdict(None, each.label, each) for each in given)
                 raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, seen, returned, usage=usage))
         return reply
@@ -105,7 +95,7 @@ def adapter_of(kind: str) -> TypeAdapter[object]:
 Cosine = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
 
 
-class GradeContexts(Question[tuple[Grade, ...]]):
+class GradeContexts(Question[tuple[claim.Grade, ...]]):
     """Is each of these contexts useful for arriving at this answer to the query?"""
 
     kind: ClassVar[str] = "grade_contexts"
@@ -117,7 +107,7 @@ class GradeContexts(Question[tuple[Grade, ...]]):
     one_each = ("contexts", "grades")
 
 
-class GradeSentences(Question[tuple[Grade, ...]]):
+class GradeSentences(Question[tuple[claim.Grade, ...]]):
     """Is each of these sentences relevant to the query? No answer is given."""
 
     kind: ClassVar[str] = "grade_sentences"
@@ -128,7 +118,7 @@ class GradeSentences(Question[tuple[Grade, ...]]):
     one_each = ("sentences", "grades")
 
 
-class GenerateQueries(Question[GeneratedQueries]):
+class GenerateQueries(Question[claim.GeneratedQueries]):
     """Which queries does this response answer? `count` of them, each worded differently."""
 
     kind: ClassVar[str] = "generate_queries"
@@ -136,7 +126,7 @@ class GenerateQueries(Question[GeneratedQueries]):
     response: str
     count: Annotated[int, Field(ge=1)]
 
-    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[GeneratedQueries]:
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[claim.GeneratedQueries]:
         reply = super().reply(value, usage)
         if (came := len(reply.value.queries)) != self.count and not reply.value.noncommittal:
             seen = f"got {came} queries instead of {self.count}"
@@ -164,7 +154,7 @@ class TextSimilarity(Question[tuple[Cosine, ...]]):
     one_each = ("others", "cosines")
 
 
-class RateResponse(Question[Rating]):
+class RateResponse(Question[claim.Rating]):
     """Which of these levels, (number, meaning), does this response reach, by the criteria?"""
 
     kind: ClassVar[str] = "rate_response"
@@ -176,7 +166,7 @@ class RateResponse(Question[Rating]):
     contexts: tuple[str, ...] | None = None
     reference: str | None = None
 
-    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[Rating]:
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[claim.Rating]:
         reply = super().reply(value, usage)
         scale = [level for level, _ in self.levels]
         if reply.value.level not in scale:
@@ -185,7 +175,7 @@ class RateResponse(Question[Rating]):
         return reply
 
 
-class ExtractClaims(Question[tuple[Claim, ...]]):
+class ExtractClaims(Question[tuple[claim.Claim, ...]]):
     """Which claims does this text make? With `by="sentences"`, its declarative sentences."""
 
     kind: ClassVar[str] = "extract_claims"
@@ -195,7 +185,7 @@ class ExtractClaims(Question[tuple[Claim, ...]]):
     by: Literal["judge", "sentences"] = "judge"
 
 
-class VerifyClaims(Question[tuple[Verdict, ...]]):
+class VerifyClaims(Question[tuple[claim.Verdict, ...]]):
     """What do these contexts say about each claim? A model reads `batch_size` claims at once."""
 
     kind: ClassVar[str] = "verify_claims"
@@ -203,7 +193,7 @@ class VerifyClaims(Question[tuple[Verdict, ...]]):
     claims: tuple[str, ...]
     contexts: tuple[str, ...]
     partial: bool = False
-    batch_size: Annotated[int, Field(ge=1)] = BATCH
+    batch_size: Annotated[int, Field(ge=1)] = claim.BATCH
 
     one_each = ("claims", "verdicts")
 
@@ -223,11 +213,11 @@ class Explain(Question[str]):
     kind: ClassVar[str] = "explain"
 
     claims: tuple[str, ...]
-    labels: tuple[Label, ...]
+    labels: tuple[claim.Label, ...]
     reasons: tuple[str, ...]
 
 
-class FindAnswer(Question[FoundAnswer]):
+class FindAnswer(Question[claim.FoundAnswer]):
     """Do these contexts answer the query? Together or one alone, but completely."""
 
     kind: ClassVar[str] = "find_answer"
@@ -236,7 +226,7 @@ class FindAnswer(Question[FoundAnswer]):
     contexts: tuple[str, ...]
 
 
-class WriteQuestions(Question[tuple[DraftQuestion, ...]]):
+class WriteQuestions(Question[tuple[claim.DraftQuestion, ...]]):
     """Which test questions can be asked about these passages? At most `count` of them.
 
     `single` needs one passage, `multi` and `compare` need all of them, and `unanswerable` is on
