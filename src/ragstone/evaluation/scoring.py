@@ -335,10 +335,7 @@ REPLACED = (
 def ask_target(
     rows: Iterable[Row], target: Target, *, wanted: frozenset[str], every: bool, concurrency: int
 ) -> AbstractAsyncContextManager[Results[Row]]:
-    """Ask the target for fields: those of all rows with `every`, otherwise missing ones.
-
-    Rows come in the order they finish.
-    """
+    """Ask for missing fields, with `every` for those of all rows; rows come as they finish."""
 
     async def ask(row: Row) -> Row:
         present = {field for field in FIELDS if getattr(row.sample, field) is not None}
@@ -433,10 +430,7 @@ class CircuitBreaker:
         self._failed = 0
 
     def add(self, causes: set[Cause | None], message: str | None) -> None:
-        """Count a row with one cause, of SERVICE_CAUSES; another row ends the count.
-
-        None is the cause of a success.
-        """
+        """Count a row with one cause, of SERVICE_CAUSES; others, and successes (None), end it."""
         cause = next(iter(causes)) if len(causes) == 1 else None
         cause = cause if cause in SERVICE_CAUSES else None
         self._failed = 0 if cause is None else self._failed + 1 if cause is self._cause else 1
@@ -535,10 +529,7 @@ def estimate_calls(
     kinds: Sequence[str],
     work: Callable[[Judge, Guess], Coroutine[object, object, Usage]],
 ) -> Estimate:
-    """Estimate what `work` costs, which asks a judge questions of these kinds.
-
-    It is done twice, with the fewest claims and the shortest replies, and with the most.
-    """
+    """Estimate what work that asks these kinds costs, by doing it with the least and the most."""
 
     def usage(guess: Guess) -> Usage:
         judge = make_judge(plan, asked=[kinds], guess=guess)

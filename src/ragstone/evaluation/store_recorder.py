@@ -23,10 +23,7 @@ _SETUP_CHANGES = {
 
 
 class StoreRecorder(Recorder):
-    """Saves finished rows in a store, with little memory, and can resume a run.
-
-    With `closes`, `run` closes the store; its rows remain readable.
-    """
+    """Saves finished rows in a store, and can resume a run. If it `closes`, `run` closes it."""
 
     def __init__(
         self,

@@ -344,17 +344,12 @@ def _begin_process() -> None:
 
 @dataclass(eq=False)
 class _Worker:
-    """Scores one shard at a time, with a share of the limits.
-
-    Attributes:
-        budget: what counts as spent: by this share, and all the other shares.
-        ready_at: when its next call may start.
-    """
+    """Scores one shard at a time, with a share of the limits."""
 
     executor: Executor
     setup: WorkerSetup
-    budget: Budget
-    ready_at: float = 0.0
+    budget: Budget  # what counts as spent: by this share, and all the other shares
+    ready_at: float = 0.0  # when its next call may start
 
 
 class WorkerPool:
