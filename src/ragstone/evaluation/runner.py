@@ -310,13 +310,10 @@ def _target_of(
 def _recorder_of(
     options: Options, manifest: Manifest, metrics: Sequence[Metric]
 ) -> tuple[Recorder, Sequence[str]]:
-    place = options.get("store")
-    if place is not None and place is not False:
+    if options.get("store") not in (None, False):
         from ragstone.evaluation.store_recorder import open_recorder  # it loads SQLAlchemy
 
-        names = StoreOptions.__annotations__.keys() & options.keys()
-        storing = cast("StoreOptions", {name: options[name] for name in names})
-        return open_recorder(manifest, metrics, **storing)
+        return open_recorder(manifest, metrics, options)
     if "resume" in options:
         raise UsageError("resume= needs the store that contains the run; set store=")
     return Recorder(manifest, metrics), ()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
-from typing import Any, Self, Unpack
+from typing import Any, Self
 
 from ragstone._internal.text import count, one_line
 from ragstone.evaluation.recorder import Recorder, RowCounts, RunChangedError, StoreOptions
@@ -125,7 +125,7 @@ class StoreRecorder(Recorder):
 
 
 def open_recorder(
-    manifest: Manifest, metrics: Sequence[Metric], **options: Unpack[StoreOptions]
+    manifest: Manifest, metrics: Sequence[Metric], options: StoreOptions
 ) -> tuple[Recorder, tuple[str, ...]]:
     place = options.get("store")
     try:

@@ -112,7 +112,10 @@ class Rating(FrozenModel):
 
 
 class GeneratedQueries(FrozenModel):
-    """Queries that a response could answer, and whether it is evasive, as in "it depends"."""
+    """Queries that a response could answer.
+
+    `noncommittal` is True if the response is evasive: "I don't know", "it depends".
+    """
 
     queries: tuple[str, ...]
     noncommittal: bool

@@ -43,11 +43,14 @@ class Question(FrozenModel, ABC, Generic[T]):
     def __class_getitem__(cls, reply_type: object) -> Any:
         return GenericAlias(cls, reply_type)
 
-    @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
-        super().__pydantic_init_subclass__(**kwargs)
-        if kind := cls.__dict__.get("kind"):
-            _KINDS[kind] = cast("type[Question[object]]", cls)
+    def __init_subclass__(
+        cls, *, kind: str = "", one_each: tuple[str, str] | None = None, **options: Any
+    ) -> None:
+        super().__init_subclass__(**options)
+        if kind:
+            cls.kind, cls.one_each = kind, one_each
+        if "kind" in vars(cls):
+            _KINDS[cls.kind] = cast("type[Question[object]]", cls)
 
     @cached_property
     def key(self) -> str:
@@ -95,33 +98,27 @@ def adapter_of(kind: str) -> TypeAdapter[object]:
 Cosine = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
 
 
-class GradeContexts(Question[tuple[claim.Grade, ...]]):
+class GradeContexts(
+    Question[tuple[claim.Grade, ...]], kind="grade_contexts", one_each=("contexts", "grades")
+):
     """Is each of these contexts useful for arriving at this answer to the query?"""
-
-    kind: ClassVar[str] = "grade_contexts"
 
     query: str
     answer: str
     contexts: tuple[str, ...]
 
-    one_each = ("contexts", "grades")
 
-
-class GradeSentences(Question[tuple[claim.Grade, ...]]):
+class GradeSentences(
+    Question[tuple[claim.Grade, ...]], kind="grade_sentences", one_each=("sentences", "grades")
+):
     """Is each of these sentences relevant to the query? No answer is given."""
-
-    kind: ClassVar[str] = "grade_sentences"
 
     query: str
     sentences: tuple[str, ...]
 
-    one_each = ("sentences", "grades")
 
-
-class GenerateQueries(Question[claim.GeneratedQueries]):
+class GenerateQueries(Question[claim.GeneratedQueries], kind="generate_queries"):
     """Which queries does this response answer? `count` of them, each worded differently."""
-
-    kind: ClassVar[str] = "generate_queries"
 
     response: str
     count: Annotated[int, Field(ge=1)]
@@ -134,30 +131,24 @@ class GenerateQueries(Question[claim.GeneratedQueries]):
         return reply
 
 
-class DetectAbstention(Question[bool]):
+class DetectAbstention(Question[bool], kind="detect_abstention"):
     """Does this response decline to answer, or state that it does not know?"""
-
-    kind: ClassVar[str] = "detect_abstention"
 
     query: str
     response: str
 
 
-class TextSimilarity(Question[tuple[Cosine, ...]]):
+class TextSimilarity(
+    Question[tuple[Cosine, ...]], kind="text_similarity", one_each=("others", "cosines")
+):
     """How similar in meaning is this text to each of the others? Cosines of embeddings."""
-
-    kind: ClassVar[str] = "text_similarity"
 
     text: str
     others: tuple[str, ...]
 
-    one_each = ("others", "cosines")
 
-
-class RateResponse(Question[claim.Rating]):
+class RateResponse(Question[claim.Rating], kind="rate_response"):
     """Which of these levels, (number, meaning), does this response reach, by the criteria?"""
-
-    kind: ClassVar[str] = "rate_response"
 
     criteria: str
     levels: tuple[tuple[int, str], ...]
@@ -175,65 +166,53 @@ class RateResponse(Question[claim.Rating]):
         return reply
 
 
-class ExtractClaims(Question[tuple[claim.Claim, ...]]):
+class ExtractClaims(Question[tuple[claim.Claim, ...]], kind="extract_claims"):
     """Which claims does this text make? With `by="sentences"`, its declarative sentences."""
-
-    kind: ClassVar[str] = "extract_claims"
 
     query: str
     response: str
     by: Literal["judge", "sentences"] = "judge"
 
 
-class VerifyClaims(Question[tuple[claim.Verdict, ...]]):
+class VerifyClaims(
+    Question[tuple[claim.Verdict, ...]], kind="verify_claims", one_each=("claims", "verdicts")
+):
     """What do these contexts say about each claim? A model reads `batch_size` claims at once."""
-
-    kind: ClassVar[str] = "verify_claims"
 
     claims: tuple[str, ...]
     contexts: tuple[str, ...]
     partial: bool = False
     batch_size: Annotated[int, Field(ge=1)] = claim.BATCH
 
-    one_each = ("claims", "verdicts")
 
-
-class ExtractTruths(Question[tuple[str, ...]]):
+class ExtractTruths(Question[tuple[str, ...]], kind="extract_truths"):
     """Which facts does this context state? The `limit` most important ones; None is all."""
-
-    kind: ClassVar[str] = "extract_truths"
 
     context: str
     limit: Annotated[int, Field(ge=1)] | None = None
 
 
-class Explain(Question[str]):
+class Explain(Question[str], kind="explain"):
     """What do these verdicts mean for the response, in one or two sentences?"""
-
-    kind: ClassVar[str] = "explain"
 
     claims: tuple[str, ...]
     labels: tuple[claim.Label, ...]
     reasons: tuple[str, ...]
 
 
-class FindAnswer(Question[claim.FoundAnswer]):
+class FindAnswer(Question[claim.FoundAnswer], kind="find_answer"):
     """Do these contexts answer the query? Together or one alone, but completely."""
-
-    kind: ClassVar[str] = "find_answer"
 
     query: str
     contexts: tuple[str, ...]
 
 
-class WriteQuestions(Question[tuple[claim.DraftQuestion, ...]]):
+class WriteQuestions(Question[tuple[claim.DraftQuestion, ...]], kind="write_questions"):
     """Which test questions can be asked about these passages? At most `count` of them.
 
     `single` needs one passage, `multi` and `compare` need all of them, and `unanswerable` is on
     their subject, but they do not answer it. `brief` describes who asks, in the user's own words.
     """
-
-    kind: ClassVar[str] = "write_questions"
 
     passages: tuple[str, ...]
     type: Literal["single", "multi", "compare", "unanswerable"]
