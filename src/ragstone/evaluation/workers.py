@@ -423,19 +423,19 @@ class WorkerPool:
             if isinstance(worker.executor, WorkerProcess):
                 worker.executor.kill()
         # judges are closed where they are
-        ends = [asyncio.create_task(in_thread(process.shutdown)) for process in own]
-        closed: list[asyncio.Future[None]] = []
+        ends: list[asyncio.Future[None]] = []
+        ends += [asyncio.create_task(in_thread(process.shutdown)) for process in own]
         with suppress(Exception):  # an executor of others may be broken
             for other in [] if own else executors:
                 future = other.submit(close_scorers, self._setup.id)
-                closed.append(asyncio.wrap_future(future))
-        if ends or closed:
-            await asyncio.wait([*ends, *closed], timeout=GRACE)
+                ends.append(asyncio.wrap_future(future))
+        if ends:
+            await asyncio.wait(ends, timeout=GRACE)
         for process in own:
             process.kill()
-        for future in closed:
-            future.cancel()
-        await asyncio.gather(*ends, *closed, *self._running, return_exceptions=True)
+        for end in [] if own else ends:
+            end.cancel()
+        await asyncio.gather(*ends, *self._running, return_exceptions=True)
 
     async def results(
         self, rows: Iterable[Row] | AsyncIterable[Row]
