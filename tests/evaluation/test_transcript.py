@@ -112,10 +112,9 @@ async def test_latency_is_in_milliseconds() -> None:
 
 async def test_usage_counts_each_exchange_once() -> None:
     transcript = Transcript(ScriptedJudge(ANSWERS))
-    assert transcript.usage == Usage()
     for question in (ONE, SAME, OTHER):
         await transcript.ask(question)
-    assert transcript.usage == Usage(calls=2)
+    assert [each.outcome.usage for each in transcript.exchanges] == [Usage(calls=1)] * 2
 
 
 async def test_closing_cancels_what_is_under_way_and_waits() -> None:
@@ -127,7 +126,7 @@ async def test_closing_cancels_what_is_under_way_and_waits() -> None:
     assert (judge.begun, judge.cancelled) == (2, 2)
     told = await asyncio.gather(*asking, return_exceptions=True)
     assert all(isinstance(error, asyncio.CancelledError) for error in told)
-    assert (transcript.exchanges, transcript.usage) == ((), Usage())
+    assert transcript.exchanges == ()
 
 
 async def test_closing_keeps_what_came_back() -> None:

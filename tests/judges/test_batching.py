@@ -10,9 +10,8 @@ from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.batching import MOST, SplitJudge, estimated_tokens, join_outcomes
 from ragstone.judges.cache import CachedJudge
-from ragstone.types.claim import Evidence, FoundAnswer, Grade, Label, Rating, Verdict
+from ragstone.types.claim import BATCH, Evidence, FoundAnswer, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
-    BATCH,
     ExtractClaims,
     FindAnswer,
     GradeContexts,

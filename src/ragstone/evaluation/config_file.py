@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
@@ -98,40 +98,37 @@ def read_config(path: str | Path) -> Config:
     path = Path(path)
     problems: list[Problem] = []
     firsts: dict[str, YamlValue] = {}
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     for entry in read_yaml_values(path):
         if isinstance(entry, Problem):
             problems.append(entry)
             continue
         name = OTHER_KEYS.get(entry.key, entry.key)
         first = firsts.setdefault(name, entry)
+        seen = fix = ""
         if entry.key not in KEYS:
-            near = nearest(entry.key, KEYS)
+            seen, near = f"unknown setting {entry.key!r:.80}", nearest(entry.key, KEYS)
             fix = f"did you mean {near!r}?" if near else f"known settings: {', '.join(KEYS)}"
             if entry.key.lower().endswith(("key", "token")):
                 fix = "set API keys in the environment only, such as OPENAI_API_KEY"
-            problems.append(
-                Problem(f"unknown setting {entry.key!r:.80}", fix, row=entry.row, unit="line")
-            )
         elif first is not entry:
             alias = "" if first.key == entry.key else f", as {first.key}"
-            text = f"{entry.key} is already set on line {first.row}{alias}"
-            problems.append(Problem(text, "remove one", row=entry.row, unit="line"))
+            seen, fix = f"{entry.key} is already set on line {first.row}{alias}", "remove one"
         else:
             try:
                 values[name] = _value(name, entry, path.parent)
             except ValueError as error:
-                problems.append(Problem(f"{entry}: {error}", row=entry.row, unit="line"))
+                seen = f"{entry}: {error}"
+        if seen:
+            problems.append(Problem(seen, fix, row=entry.row, unit="line"))
     if problems:
         raise InputError(str(path), problems)
-    gates = tuple(gate for name in FLAGS for gate in cast("Sequence[Gate]", values.get(name, ())))
+    gates: tuple[Gate, ...] = tuple(gate for name in FLAGS for gate in values.get(name, ()))
     settings = {name: value for name, value in values.items() if name in Plan.model_fields}
     return Config(
         settings=MappingProxyType(settings | ({"gates": gates} if gates else {})),
-        preset=cast("str | None", values.get("preset")),
-        data=cast("str | None", values.get("data")),
-        plugins=cast("tuple[str, ...]", values.get("plugin", ())),
-        store=cast("str | None", values.get("store")),
+        plugins=values.get("plugin", ()),
+        **{name: values.get(name) for name in ("preset", "data", "store")},
     )
 
 
@@ -168,24 +165,17 @@ def _value(name: str, entry: "YamlValue", folder: Path) -> object:
     return _resolve(name, value, folder) if value is not None else None
 
 
-def _resolve(name: str, value: object, folder: Path) -> object:
-    match name, value:
-        case ("data" | "store" | "reply_cache", str()) if name == "data" or "://" not in value:
-            return str(folder / value)
-        case ("target", str()) if "://" not in value and _TARGET_FILE.search(value):
-            return str(folder / value)
-        case ("prompts", Mapping()):
-            return {kind: str(folder / str(file)) for kind, file in cast("Names", value).items()}
-        case ("plugin", tuple()):
-            names = cast("tuple[str, ...]", value)
-            return tuple(
-                str(folder / each) if each.lower().endswith(FILES) else each for each in names
-            )
-        case (("fail_under" | "fail_over" | "min_coverage"), Mapping()):
-            op, of = FLAGS[name]
-            limits = cast("Mapping[str, float]", value).items()
-            return tuple(
-                Gate(metric=metric, op=op, of=of, threshold=limit) for metric, limit in limits
-            )
-        case _:
-            return value
+def _resolve(name: str, value: Any, folder: Path) -> object:
+    if name == "data" or (name in ("store", "reply_cache") and "://" not in value):
+        return str(folder / value)
+    if name == "target" and "://" not in value and _TARGET_FILE.search(value):
+        return str(folder / value)
+    if name == "prompts":
+        return {kind: str(folder / file) for kind, file in value.items()}
+    if name == "plugin":
+        return tuple(str(folder / each) if each.lower().endswith(FILES) else each for each in value)
+    if name in FLAGS:
+        op, of = FLAGS[name]
+        limits = value.items()
+        return tuple(Gate(metric=name, op=op, of=of, threshold=limit) for name, limit in limits)
+    return value

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from ragstone._internal.text import join_by_reason
 from ragstone.datasets.columns import ALIASES, flag, misspelt
 from ragstone.errors import UsageError
+from ragstone.judges.base import Judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.spec import BATCH_PROVIDERS, cascaded, is_model, single_names, split_names
 from ragstone.metrics import GROUPS, select
 from ragstone.metrics.base import Metric
 from ragstone.results.calibration import load_calibration
-from ragstone.targets.base import FIELDS
+from ragstone.targets.base import FIELDS, Target
 from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
 from ragstone.types.questions import TextSimilarity
@@ -26,9 +27,6 @@ from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
 
 if TYPE_CHECKING:
     from ragstone.datasets import Dataset
-    from ragstone.judges.base import Judge
-    from ragstone.targets.base import Target
-
 
 LLM = "openai:gpt-4o-mini"
 """The judge if nothing sets one, and a metric requested by name needs an LLM."""
@@ -81,8 +79,8 @@ class Preflight:
         metrics: Sequence[Metric],
         dataset: "Dataset",
         *,
-        judge: "Judge",
-        target: "Target | None",
+        judge: Judge,
+        target: Target | None,
         every: bool,
     ) -> "Preflight":
         """Compare the needs of metrics with the rows, the judge and the target.
@@ -141,8 +139,8 @@ def runnable(
     metrics: Sequence[Metric],
     dataset: "Dataset",
     *,
-    judge: "Judge",
-    target: "Target | None",
+    judge: Judge,
+    target: Target | None,
     every: bool,
 ) -> list[Metric]:
     ready = Preflight.compare(metrics, dataset, judge=judge, target=target, every=every)
@@ -160,7 +158,7 @@ def _with_stand_ins(fields: frozenset[str]) -> frozenset[str]:
 
 
 def _obstacle(
-    metric: Metric, judge: "Judge", available: frozenset[str], absent: Mapping[str, str]
+    metric: Metric, judge: Judge, available: frozenset[str], absent: Mapping[str, str]
 ) -> str | None:
     if extras := [extra for name, extra in metric.packages.items() if find_spec(name) is None]:
         return f"needs an extra: pip install '{extras[0]}'"
@@ -205,7 +203,7 @@ def idle_settings(
     plan: Plan,
     *,
     metrics: Sequence[Metric],
-    target: "Target | None",
+    target: Target | None,
     own_judge: bool = False,
 ) -> list[str]:
     """Return notices about limits without a paid judge, and a threshold that no target obeys."""

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypedDict
 
-from pydantic_core import PydanticSerializationError
+from pydantic import TypeAdapter
 
 from ragstone._internal.plugins import FILES
 from ragstone._internal.text import public_url
@@ -21,7 +21,7 @@ from ragstone.results.judge_test import load_test
 from ragstone.results.metric_summary import ScoreColumn
 from ragstone.results.run import Run, new_run_id
 from ragstone.results.run_summary import RunSummaryBuilder
-from ragstone.store.codec import EncodedRows, Record
+from ragstone.store.codec import EncodedRows, Record, to_text
 from ragstone.targets.base import Target
 from ragstone.types.config import JudgePlan, Manifest, Plan
 from ragstone.types.questions import TextSimilarity, VerifyClaims
@@ -178,13 +178,6 @@ def _file_hash(file: str) -> str:
     return sha256(path.read_bytes()).hexdigest() if file and path.is_file() else ""
 
 
-def _serialize(sample: Sample) -> str:
-    try:
-        return sample.model_dump_json()
-    except PydanticSerializationError:  # a lone surrogate has no UTF-8
-        return json.dumps(sample.model_dump(mode="json"))
-
-
 def _hash(texts: Iterable[str]) -> str:
     digest = sha256()
     for text in texts:
@@ -203,7 +196,7 @@ def make_manifest(
 ) -> Manifest:
     """Return the record of a run; limits, budgets and gates are not part of its identity."""
     started_at = datetime.now(UTC)
-    source, setup = dataset.source, JudgeSetup(plan, judge)
+    source, setup, as_sample = dataset.source, JudgeSetup(plan, judge), TypeAdapter(Sample)
     kinds_of = {str(metric): metric.question_kinds for metric in ready.metrics}
     kinds = {kind for several in kinds_of.values() for kind in several}
     named = plan.target or plan.fallback_target or ""
@@ -211,7 +204,8 @@ def make_manifest(
     target_setup = [f"{plan.target is not None} {named}", _file_hash(target_file)]
     identity = {
         "data": source.name,
-        "data fingerprint": source.fingerprint or _hash(map(_serialize, dataset.samples)),
+        "data fingerprint": source.fingerprint
+        or _hash(to_text(as_sample, each) for each in dataset.samples),
         "rows": str(source.rows),
         "sample": source.sample or "",
         "metrics": ", ".join(kinds_of),

@@ -4,19 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from itertools import islice, zip_longest
 
 from ragstone._internal.concurrency import in_thread, run_sync
 from ragstone._internal.fields import metric_name
-from ragstone.errors import (
-    QuestionNotSupportedError,
-    RagstoneError,
-    UnknownNameError,
-    UsageError,
-)
+from ragstone.errors import QuestionNotSupportedError, RagstoneError, UnknownNameError, UsageError
 from ragstone.evaluation.preflight import resolve_gates
-from ragstone.evaluation.recorder import Recorder
+from ragstone.evaluation.recorder import VERSION, Recorder
 from ragstone.evaluation.scoring import BATCH, diagnose, rescore_row, score_retrieval_in_batches
 from ragstone.metrics import GROUPS, Metric, get, select
 from ragstone.metrics.claim_checks import ClaimMetric
@@ -31,7 +25,6 @@ from ragstone.types.row import TEST_FAILED, LazyRows, Row
 from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
 from ragstone.types.score import MetricInfo, Score
 
-OnRow = Callable[[Row, int], None]
 PolicyScores = Mapping[str, Mapping[str, Score]]  # metric -> policy -> the score under it
 
 
@@ -62,7 +55,7 @@ class RescoredRows(LazyRows):
         self._ranking = [metric for metric in metrics if isinstance(metric, RankingMetric)]
         self._asking = [metric for metric in metrics if not isinstance(metric, RankingMetric)]
         self._needs_judge = any(metric.question_kinds for metric in metrics)
-        self._order = list(map(str, metrics))
+        self._order = [*map(str, metrics)]
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -86,8 +79,7 @@ class RescoredRows(LazyRows):
         return run_sync(score)
 
     async def _judge(self, row: Row) -> Row:
-        outcomes = [exchange.outcome for exchange in row.exchanges]
-        if self._needs_judge and any(isinstance(o, Reply) and o.value is None for o in outcomes):
+        if self._needs_judge and not _has_transcript(row):
             raise TranscriptMissingError(self._run_id)
         try:
             again = await rescore_row(row, self._asking)
@@ -107,13 +99,18 @@ class RescoredRows(LazyRows):
         return replace(again, scores=scores, notes=notes, blamed=blamed)
 
 
+def _has_transcript(row: Row) -> bool:
+    outcomes = (exchange.outcome for exchange in row.exchanges)
+    return not any(isinstance(each, Reply) and each.value is None for each in outcomes)
+
+
 def rescore(
     run: Run,
     metrics: Sequence[str | Metric] = (),
     *,
     policies: Sequence[str] = (),
     gates: Sequence[Gate] = (),
-    on_row: OnRow | None = None,
+    on_row: Callable[[Row, int], None] | None = None,
 ) -> Run:
     """Score a run again from its stored judge replies; no calls are made.
 
@@ -136,28 +133,26 @@ def rescore(
                 f"run {run.manifest.run_id} has a metric that is not loaded: {error}; load custom "
                 "metrics with --plugin, or name the metrics to use"
             ) from error
-        selected = [
-            variant
-            for metric in own
-            for variant in (
-                [replace(metric, policy=policy) for policy in known]
-                if known and isinstance(metric, ClaimMetric)
-                else [metric]
-            )
-        ]
+        selected = list[Metric]()
+        for metric in own:
+            if known and isinstance(metric, ClaimMetric):
+                selected += [replace(metric, policy=policy) for policy in known]
+            else:
+                selected.append(metric)
     if known and not any(isinstance(metric, ClaimMetric) for metric in selected):
         names = ", ".join(map(str, selected))
         raise UsageError(f"policies apply only to metrics that judge claims, not to: {names}")
     chosen = list({str(metric): metric for metric in selected}.values())
     by_name = [
-        name for name in metrics if isinstance(name, Metric) or metric_name(name) not in GROUPS
+        each for each in metrics if isinstance(each, Metric) or metric_name(each) not in GROUPS
     ]
     required = set(map(str, _select(run, by_name, policies) if metrics else chosen))
     not_run = {} if metrics else dict(run.manifest.not_run)
     while True:
-        manifest = _manifest(run, chosen, policies=policies, gates=gates, not_run=not_run)
         try:
-            return _rescore(run, chosen, manifest=manifest, on_row=on_row)
+            return _rescore(
+                run, chosen, policies=policies, gates=gates, not_run=not_run, on_row=on_row
+            )
         except CannotRescoreError as error:
             not_run |= error.why
             chosen = [metric for metric in chosen if str(metric) not in not_run]
@@ -206,11 +201,38 @@ def _select(run: Run, metrics: Sequence[str | Metric], policies: Sequence[str]) 
 
 
 def _rescore(
-    run: Run, metrics: Sequence[Metric], *, manifest: Manifest, on_row: OnRow | None
+    run: Run,
+    metrics: Sequence[Metric],
+    *,
+    policies: Sequence[str],
+    gates: Sequence[Gate],
+    not_run: Mapping[str, str],
+    on_row: Callable[[Row, int], None] | None,
 ) -> Run:
     """Score all rows once, to find metrics that cannot be scored."""
-    rows = RescoredRows(run.rows, metrics, run_id=run.manifest.run_id)
-    recorder = Recorder(manifest, metrics)
+    was, now = run.manifest, datetime.now(UTC)
+    note = f"rescored from run {was.run_id} without calls; usage and times are those of that run"
+    plan = was.plan.model_copy(
+        update={
+            "metrics": tuple(metric.spelled for metric in metrics),
+            "policy": policies[0] if len(policies) == 1 else was.plan.policy,
+            "gates": tuple(gates),
+        }
+    )
+    update: dict[str, object] = {
+        "run_id": new_run_id(now),
+        "version": VERSION,
+        "started_at": now,
+        "plan": plan.model_copy(update={"gates": resolve_gates(plan, metrics)}),
+        "source": was.source.model_copy(update={"notes": (*was.source.notes, note)}),
+        "not_run": not_run,
+        "identity": {**was.identity, "metrics": ", ".join(map(str, metrics)), ORIGIN: was.run_id},
+    }
+    if not any(metric.question_kinds for metric in metrics):
+        update |= dict.fromkeys(("judge", "judge_note", "judge_test"))
+    recorder = Recorder(Manifest.model_validate({**dict(was), **update}), metrics)
+
+    rows = RescoredRows(run.rows, metrics, run_id=was.run_id)
     known = {info.name for info in run.metrics.values()}
     new = [metric for metric in metrics if metric.name not in known]
     unmet = {need for metric in new for need in metric.needs}
@@ -230,43 +252,8 @@ def _rescore(
             for metric in new
             if (needs := [need for need in metric.needs if need in unmet])
         }
-        raise CannotRescoreError(why, place=f"run {run.manifest.run_id}")
+        raise CannotRescoreError(why, place=f"run {was.run_id}")
     return replace(recorder.run(partial=run.partial, stopped=run.stopped), rows=rows)
-
-
-def _manifest(
-    run: Run,
-    metrics: Sequence[Metric],
-    *,
-    policies: Sequence[str],
-    gates: Sequence[Gate],
-    not_run: Mapping[str, str],
-) -> Manifest:
-    was, now = run.manifest, datetime.now(UTC)
-    note = f"rescored from run {was.run_id} without calls; usage and times are those of that run"
-    plan = was.plan.model_copy(
-        update={
-            "metrics": tuple(metric.spelled for metric in metrics),
-            "policy": policies[0] if len(policies) == 1 else was.plan.policy,
-            "gates": tuple(gates),
-        }
-    )
-    update: dict[str, object] = {
-        "run_id": new_run_id(now),
-        "version": version("ragstone"),
-        "started_at": now,
-        "plan": plan.model_copy(update={"gates": resolve_gates(plan, metrics)}),
-        "source": was.source.model_copy(update={"notes": (*was.source.notes, note)}),
-        "not_run": not_run,
-        "identity": {
-            **was.identity,
-            "metrics": ", ".join(map(str, metrics)),
-            ORIGIN: was.run_id,
-        },
-    }
-    if not any(metric.question_kinds for metric in metrics):
-        update |= {"judge": None, "judge_note": None, "judge_test": None}
-    return Manifest.model_validate({**dict(was), **update})
 
 
 def policy_scores(rows: Sequence[Row], metrics: Mapping[str, MetricInfo]) -> list[PolicyScores]:
@@ -282,8 +269,7 @@ def policy_scores(rows: Sequence[Row], metrics: Mapping[str, MetricInfo]) -> lis
     every = [metric for policies in variants.values() for metric in policies.values()]
 
     async def score(row: Row) -> PolicyScores:
-        outcomes = [exchange.outcome for exchange in row.exchanges]
-        if any(isinstance(outcome, Reply) and outcome.value is None for outcome in outcomes):
+        if not variants or not _has_transcript(row):
             return {}
         try:
             again = await rescore_row(row, every)
@@ -297,4 +283,4 @@ def policy_scores(rows: Sequence[Row], metrics: Mapping[str, MetricInfo]) -> lis
     async def score_all() -> list[PolicyScores]:
         return [await score(row) for row in rows]
 
-    return run_sync(score_all) if variants else [{} for _ in rows]
+    return run_sync(score_all)

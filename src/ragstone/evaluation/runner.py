@@ -2,15 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import (
-    AsyncIterable,
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
@@ -26,35 +18,9 @@ from ragstone._internal.rate_limit import RETRIES, Budget
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.frames import Frame, Model, TestCases, rows_of
 from ragstone.errors import BatchPendingError, TargetError, UnknownNameError, UsageError
+from ragstone.evaluation import preflight, scoring, workers
 from ragstone.evaluation.config_file import Config, model_names, read_config, settings_of
-from ragstone.evaluation.preflight import (
-    Preflight,
-    check_judge_settings,
-    idle_settings,
-    in_batches,
-    lacks_fields,
-    llm_reason,
-    with_llm,
-)
 from ragstone.evaluation.recorder import Recorder, StoreOptions, make_manifest, settings_key
-from ragstone.evaluation.scoring import (
-    BATCH,
-    CircuitBreaker,
-    Estimate,
-    ask_target,
-    estimate_rows,
-    score_retrieval_in_batches,
-    score_rows,
-)
-from ragstone.evaluation.workers import (
-    RayExecutor,
-    ScoredFiles,
-    ScoredShard,
-    WorkerPool,
-    WorkerSetup,
-    check_ray,
-    each_row_costs,
-)
 from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.factory import LEAST, REPLIES, make_judge
 from ragstone.judges.llm.batches import BatchRun
@@ -74,6 +40,9 @@ from ragstone.types.sample import Sample
 Data = str | Path | Dataset | Frame | TestCases | Iterable[Sample | Model | Mapping[str, object]]
 """A file, the result of `load`, a data frame, a data set of ragas or deepeval, or rows: samples,
 mappings of their fields, or Pydantic models."""
+
+
+Rows = Iterable[Row] | AsyncIterable[Row]
 
 
 class ScoringOptions(TypedDict, total=False):
@@ -162,8 +131,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
         "columns": ((Mapping,), "a mapping of field to column"),
         **dict.fromkeys(FLAGS, ((Mapping,), "a mapping such as {'faithfulness': 0.8}")),
         "plan": ((Plan,), "a Plan"),
-        **dict.fromkeys(("on_row", "on_progress"), ((Callable,), "a function")),
-        "on_notice": ((Callable,), "a function"),
+        **dict.fromkeys(("on_row", "on_progress", "on_notice"), ((Callable,), "a function")),
         "explicit": ((Mapping,), "a mapping of setting to option"),
         "tracing": ((Tracing,), "a Tracing"),
         "executor": ((Executor,), "a concurrent.futures.Executor"),
@@ -299,21 +267,14 @@ def judge_of(
     return tracing.judge(named)
 
 
-def check_unlimited(plan: Plan, what: str) -> None:
-    """Raise a UsageError if the plan has limits, which would hold for each process by itself."""
-    limits = ("max_calls", "max_cost", "rpm", "tpm")
-    if limited := [f"--{name.replace('_', '-')}" for name in limits if getattr(plan, name)]:
-        raise UsageError(f"{' and '.join(limited)} cannot be combined with {what} yet")
-
-
 def _worker_setup(
     options: Options, plan: Plan, judge: Judge, metrics: Sequence[Metric], *, calls_target: bool
-) -> WorkerSetup | None:
+) -> workers.WorkerSetup | None:
     if "executor" in options:
         if "workers" not in plan.model_fields_set:
             raise UsageError("set --workers for an executor: how many parts it scores at once")
     elif plan.engine == "ray":
-        check_ray(plan)
+        workers.check_ray(plan)
     elif plan.workers == 1:
         return None
     if not any(metric.question_kinds for metric in metrics):
@@ -322,7 +283,9 @@ def _worker_setup(
         raise UsageError("--otel traces a single process; remove it, or --workers")
     own = None if isinstance(options.get("judge", plan.judge), str) else judge
     folder = None if "executor" in options else str(Path.cwd())
-    return WorkerSetup.of(plan, metrics, judge=own, calls_target=calls_target, folder=folder)
+    return workers.WorkerSetup.of(
+        plan, metrics, judge=own, calls_target=calls_target, folder=folder
+    )
 
 
 def _target_of(
@@ -337,7 +300,7 @@ def _target_of(
     if target is None and not dataset.collected:  # collected responses are complete
         target = plan.fallback_target
     if target is not None and not isinstance(target, Target):
-        if not every and not lacks_fields(metrics, dataset):
+        if not every and not preflight.lacks_fields(metrics, dataset):
             return None, False
         depth = max([*plan.cutoffs, *(getattr(metric, "k", 0) for metric in metrics)])
         target = get_target(target, plan, k=depth)
@@ -347,13 +310,10 @@ def _target_of(
 def _recorder_of(
     options: Options, manifest: Manifest, metrics: Sequence[Metric]
 ) -> tuple[Recorder, Sequence[str]]:
-    place = options.get("store")
-    if place is not None and place is not False:
+    if options.get("store") not in (None, False):
         from ragstone.evaluation.store_recorder import open_recorder  # it loads SQLAlchemy
 
-        names = StoreOptions.__annotations__.keys() & options.keys()
-        storing = cast("StoreOptions", {name: options[name] for name in names})
-        return open_recorder(manifest, metrics, **storing)
+        return open_recorder(manifest, metrics, options)
     if "resume" in options:
         raise UsageError("resume= needs the store that contains the run; set store=")
     return Recorder(manifest, metrics), ()
@@ -385,7 +345,7 @@ async def evaluate_async(data: Data, **options: Unpack[PublicOptions]) -> Run:
         return await Evaluation.prepare(data, **options).run_async()
 
 
-def estimate(data: Data, **options: Unpack[PublicOptions]) -> Estimate:
+def estimate(data: Data, **options: Unpack[PublicOptions]) -> scoring.Estimate:
     """Estimate the judge usage of `evaluate` with the same options; no calls are made.
 
     The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
@@ -416,9 +376,9 @@ class Evaluation:
     every: bool
     wanted: frozenset[str]
     recorder: Recorder
-    breaker: CircuitBreaker
-    setup: WorkerSetup | None
-    scored: ScoredFiles | None
+    breaker: scoring.CircuitBreaker
+    setup: workers.WorkerSetup | None
+    scored: workers.ScoredFiles | None
     batches: BatchRun | None
     finish: Callable[[Row], Row] | None = None
 
@@ -426,7 +386,7 @@ class Evaluation:
     def prepare(cls, data: Data, **options: Unpack[Options]) -> "Evaluation":
         """Check everything that can be checked before the first call."""
         given = plan_of(options)
-        plan = given if "judge" in options else with_llm(given)
+        plan = given if "judge" in options else preflight.with_llm(given)
         dataset = load_data(data, plan)
         tags = dataset.contents.tags
         if plan.cluster not in (None, INDEPENDENT, *tags):
@@ -435,11 +395,11 @@ class Evaluation:
         own_judge = "explicit" not in options and isinstance(options.get("judge"), Judge)
         explicit = explicit_settings(options)
         if not own_judge:
-            check_judge_settings(explicit, plan)
+            preflight.check_judge_settings(explicit, plan)
         by_name = isinstance(options.get("judge", plan.judge), str)
         budget = Budget(plan.max_calls, plan.max_cost)
+        in_batch = by_name and preflight.in_batches(plan, metrics)
         cache = Path(plan.reply_cache or REPLIES)
-        in_batch = by_name and in_batches(plan, metrics)
         batches = BatchRun(cache, budget, plan.retries) if in_batch else None
         judge = judge_of(options, plan, budget, metrics=metrics, batches=batches)
         named = plan
@@ -447,7 +407,9 @@ class Evaluation:
             plan = plan.model_copy(update={"judge": judge.name})
 
         target, every = _target_of(options, plan, dataset, metrics)
-        ready = Preflight.compare(metrics, dataset, judge=judge, target=target, every=every)
+        ready = preflight.Preflight.compare(
+            metrics, dataset, judge=judge, target=target, every=every
+        )
         ready.check(metrics, plan)
         target = target if ready.wanted else None
         if target is not None:
@@ -458,35 +420,36 @@ class Evaluation:
                     "`ragstone collect` first, then evaluate the saved file"
                 )
         setup = _worker_setup(options, named, judge, ready.metrics, calls_target=target is not None)
+        reports = options.get("reports", {})
         manifest = make_manifest(
-            plan,
-            dataset=dataset,
-            ready=ready,
-            judge=judge,
-            target=target,
-            reports=options.get("reports", {}),
+            plan, dataset=dataset, ready=ready, judge=judge, target=target, reports=reports
         )
         if "scored" in options and target is not None:
             raise UsageError("scored rows have their answers; remove --scored, or the target")
         recorder, notices = _recorder_of(options, manifest, ready.metrics)
 
-        idle = idle_settings(
+        idle = preflight.idle_settings(
             explicit, named, metrics=ready.metrics, target=target, own_judge=own_judge
         )
         idle += target.notes(dataset.samples) if target is not None else ()
         left = [n for n in range(len(dataset.samples)) if n not in recorder.done]
         if "judge" not in options and plan.judge != given.judge and left:
-            cost = estimate_rows(
+            cost = scoring.estimate_rows(
                 plan, dataset.samples, ready.metrics, places=left, asks_target=bool(ready.wanted)
             )
-            idle.append(f"{llm_reason(given)}: {cost}. To avoid this, use --judge offline.")
+            idle.append(
+                f"{preflight.llm_reason(given)}: {cost}. To avoid this, use --judge offline."
+            )
         if on_notice := options.get("on_notice"):
             for notice in (*ready.notices, *notices, *idle):
                 on_notice(notice)
         else:
             for notice in idle:
                 warn(in_python(notice), stacklevel=3)
-        key = settings_key(plan, judge, metrics) if "scored" in options else ""
+        scored = None
+        if "scored" in options:
+            key = settings_key(plan, judge, metrics)
+            scored = workers.ScoredFiles(options["scored"], key)
         return cls(
             options=options,
             plan=manifest.plan,
@@ -498,145 +461,140 @@ class Evaluation:
             every=every,
             wanted=ready.wanted,
             recorder=recorder,
-            breaker=CircuitBreaker(plan, ready.metrics, calls_target=target is not None),
+            breaker=scoring.CircuitBreaker(plan, ready.metrics, calls_target=target is not None),
             setup=setup and replace(setup, transcript=recorder.transcript),
-            scored=ScoredFiles(options["scored"], key) if "scored" in options else None,
+            scored=scored,
             batches=batches,
         )
 
     @classmethod
-    def estimate(cls, data: Data, **options: Unpack[Options]) -> Estimate:
+    def estimate(cls, data: Data, **options: Unpack[Options]) -> scoring.Estimate:
         """Estimate the judge usage of a run with these options; no calls are made."""
         given = plan_of(options)
-        plan = given if "judge" in options else with_llm(given)
+        plan = given if "judge" in options else preflight.with_llm(given)
         if not isinstance(options.get("judge", plan.judge), str):
             raise UsageError(
                 "an estimate needs a judge given by name; the cost of custom judges is unknown"
             )
-        in_batches(plan, select(plan.metrics, **plan.parameters))
-        unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
-        objects: Options = {
+        preflight.in_batches(plan, select(plan.metrics, **plan.parameters))
+        objects = {
+            **{name: each for name, each in options.items() if name in ("target", "on_notice")},
             "judge": make_judge(plan, guess=LEAST),
-            "plan": unlimited,
+            "plan": plan.model_copy(update={"max_calls": None, "max_cost": None}),
             "explicit": explicit_settings(options),
         }
-        if "target" in options:
-            objects["target"] = options["target"]
-        if "on_notice" in options:
-            objects["on_notice"] = options["on_notice"]
-        made = cls.prepare(data, **objects)
-        samples, asks_target = made.dataset.samples, bool(made.wanted)
-        found = estimate_rows(plan, samples, made.metrics, asks_target=asks_target)
-        why = (llm_reason(given),) if plan.judge != given.judge else ()
+        made = cls.prepare(data, **cast("Options", objects))
+        found = scoring.estimate_rows(
+            plan, made.dataset.samples, made.metrics, asks_target=bool(made.wanted)
+        )
+        why = (preflight.llm_reason(given),) if plan.judge != given.judge else ()
         return replace(found, notes=(*why, *found.notes))
 
     async def run(self) -> None:
         """Evaluate every row. `result` works at any time, also after a cancellation."""
-        ranking = [metric for metric in self.metrics if isinstance(metric, RankingMetric)]
         async with AsyncExitStack() as stack:
             stack.enter_context(gc_frozen())
             await stack.enter_async_context(self.recorder)
-            samples, retried = self.dataset.samples, self.recorder.retried
-            done = await self._record_scored() if self.scored else self.recorder.done
-            new = (n for n in range(len(samples)) if n not in done and n not in retried)
-            rows: Iterator[Row] = (
-                Row(index, samples[index], failures=self.dataset.failures.get(index, {}))
-                for index in chain(new, retried)
-            )
+            rows = await self._unfinished_rows()
             if self.target is None and self.setup is None:
-                rows = score_retrieval_in_batches(rows, ranking)
-                if self._tracing is UNTRACED and len(ranking) == len(self.metrics):
+                ranking = [each for each in self.metrics if isinstance(each, RankingMetric)]
+                rows = scoring.score_retrieval_in_batches(rows, ranking)
+                untraced = self.options.get("tracing", UNTRACED) is UNTRACED
+                if untraced and len(ranking) == len(self.metrics):
                     for number, row in enumerate(rows):
-                        if number % BATCH == 0:
+                        if number % scoring.BATCH == 0:
                             await asyncio.sleep(0)  # so that the task can be cancelled
                         await self._record(row)
                         if self.plan.fail_fast and self.breaker.is_open(row):
                             break
                     return
-            source: Iterable[Row] | AsyncIterable[Row] = takewhile(lambda _: not self._spent, rows)
-            await self._open_judge(stack)
+            if self.setup is None and any(metric.question_kinds for metric in self.metrics):
+                if self.batches:
+                    await stack.enter_async_context(self.batches)
+                await stack.enter_async_context(self.judge)
+            source: Rows = takewhile(lambda _: not self._spent, rows)
             if self.target is not None:
-                await self._open(self.target, stack)
-                answered = ask_target(
-                    source,
-                    self.target,
-                    wanted=self.wanted,
-                    every=self.every,
-                    concurrency=self.plan.concurrency,
-                )
-                source = await stack.enter_async_context(answered)
+                source = await self._ask_target(self.target, source, stack)
             if self.setup:
                 await self._run_in_workers(self.setup, source, stack)
-                return
-            scored = score_rows(
-                source,
+            else:
+                await self._run_here(source, stack)
+
+    async def _unfinished_rows(self) -> Iterator[Row]:
+        """Return the rows to score, after recording those that were scored elsewhere."""
+        samples, done, retried = self.dataset.samples, self.recorder.done, self.recorder.retried
+        if self.scored:
+            is_done = bytearray(number in done for number in range(len(samples)))
+            for shard in self.scored.shards(
+                samples,
                 self.metrics,
-                self.judge,
-                concurrency=self.plan.concurrency,
-                around=self._around,
-            )
-            finished = await stack.enter_async_context(scored)
-            async for row in finished:
-                if await self._record(row) and self.breaker.is_open(row):
-                    for other in finished.waiting():
-                        await self._record(other)
-                    break
-            if self.batches and not self.breaker.reason:
-                await self.batches.submit()
+                cluster=self.plan.cluster,
+                transcript=self.recorder.transcript,
+                is_done=is_done,
+            ):
+                await asyncio.sleep(0)  # so that the task can be cancelled
+                await self._record_shard(shard)
+            done = RowIndexSet(bytes(is_done))
+        new = (n for n in range(len(samples)) if n not in done and n not in retried)
+        return (
+            Row(index, samples[index], failures=self.dataset.failures.get(index, {}))
+            for index in chain(new, retried)
+        )
 
-    async def _open_judge(self, stack: AsyncExitStack) -> None:
-        if self.setup is None and any(metric.question_kinds for metric in self.metrics):
-            if self.batches:
-                await stack.enter_async_context(self.batches)
-            await stack.enter_async_context(self.judge)
+    async def _ask_target(
+        self, target: Target, rows: Iterable[Row], stack: AsyncExitStack
+    ) -> AsyncIterable[Row]:
+        try:
+            await stack.enter_async_context(target)
+        except TargetError as error:
+            if self.every:
+                raise
+            why = f"The target is needed because no row has {' or '.join(sorted(self.wanted))}."
+            raise TargetError(f"{error}\n{why}") from error
+        answered = scoring.ask_target(
+            rows, target, wanted=self.wanted, every=self.every, concurrency=self.plan.concurrency
+        )
+        return await stack.enter_async_context(answered)
 
-    def _around(self, score: RowScorer) -> RowScorer:
-        score = self.batches.scorer(score) if self.batches else score
-        return self._tracing.scorer(score, self.recorder.manifest)
+    async def _run_here(self, rows: Rows, stack: AsyncExitStack) -> None:
+        def around(score: RowScorer) -> RowScorer:
+            score = self.batches.scorer(score) if self.batches else score
+            tracing = self.options.get("tracing", UNTRACED)
+            return tracing.scorer(score, self.recorder.manifest)
 
-    @property
-    def _tracing(self) -> Tracing:
-        return self.options.get("tracing", UNTRACED)
-
-    async def _record_scored(self) -> Collection[int]:
-        """Record rows that were scored elsewhere; return the places of all that are done."""
-        assert self.scored
-        samples, done = self.dataset.samples, self.recorder.done
-        is_done = bytearray(number in done for number in range(len(samples)))
-        for shard in self.scored.shards(
-            samples,
-            self.metrics,
-            cluster=self.plan.cluster,
-            transcript=self.recorder.transcript,
-            is_done=is_done,
-        ):
-            await asyncio.sleep(0)  # so that the task can be cancelled
-            await self._record_shard(shard)
-        return RowIndexSet(bytes(is_done))
+        concurrency = self.plan.concurrency
+        scored = scoring.score_rows(
+            rows, self.metrics, self.judge, concurrency=concurrency, around=around
+        )
+        finished = await stack.enter_async_context(scored)
+        async for row in finished:
+            if await self._record(row) and self.breaker.is_open(row):
+                for other in finished.waiting():
+                    await self._record(other)
+                break
+        if self.batches and not self.breaker.reason:
+            await self.batches.submit()
 
     async def _run_in_workers(
-        self,
-        setup: WorkerSetup,
-        rows: Iterable[Row] | AsyncIterable[Row],
-        stack: AsyncExitStack,
+        self, setup: workers.WorkerSetup, rows: Rows, stack: AsyncExitStack
     ) -> None:
         executor = self.options.get("executor")
         kind = "worker" if executor else "worker process"
         if executor is None and self.plan.engine == "ray":
-            executor, kind = stack.enter_context(RayExecutor(self.plan)), "Ray worker"
-        pool = WorkerPool(setup, executor, kind, budget=self.budget)
-        workers = await stack.enter_async_context(pool)
+            executor, kind = stack.enter_context(workers.RayExecutor(self.plan)), "Ray worker"
+        pool = workers.WorkerPool(setup, executor, kind, budget=self.budget)
+        await stack.enter_async_context(pool)
         try:
-            async with aclosing(workers.results(rows)) as shards:
+            async with aclosing(pool.results(rows)) as shards:
                 async for shard in shards:
                     await self._record_shard(shard)
                     if self.breaker.reason:
                         break
         finally:
-            for shard in await workers.drain():
+            for shard in await pool.drain():
                 await self._record_shard(shard)
 
-    async def _record_shard(self, shard: ScoredShard) -> None:
+    async def _record_shard(self, shard: workers.ScoredShard) -> None:
         RETRIES.count += shard.retries
         for log in shard.logs:
             logging.getLogger(log.name).handle(log)
@@ -653,18 +611,7 @@ class Evaluation:
                 if on_progress:
                     on_progress(failed, due)
         if shard.stopped:
-            self.breaker.stop(shard.stopped)
-
-    async def _open(self, target: Target, stack: AsyncExitStack) -> None:
-        try:
-            await stack.enter_async_context(target)
-        except TargetError as error:
-            if self.every:
-                raise
-            wanted = " or ".join(sorted(self.wanted))
-            raise TargetError(
-                f"{error}\nThe target is needed because no row has {wanted}."
-            ) from error
+            self.breaker.reason = shard.stopped
 
     async def run_async(self) -> Run:
         """Run in the running event loop, and return the run."""
@@ -711,4 +658,5 @@ class Evaluation:
     def _spent(self) -> str | None:
         """Which budget is spent; None as long as the next row may be free."""
         spent, calls_target = self.budget.spent, self.target is not None
-        return spent if spent and each_row_costs(self.plan, self.metrics, calls_target) else None
+        costs = spent and workers.each_row_costs(self.plan, self.metrics, calls_target)
+        return spent if costs else None

@@ -1,6 +1,7 @@
 """Scorer: scores tables of rows in any process, for engines such as Ray Data, Dask and Spark."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -11,35 +12,15 @@ from ragstone.datasets import Dataset, Shard
 from ragstone.datasets.columns import ALIASES, FIELD_OF, argument, plain_name, resolve_columns
 from ragstone.datasets.dataset import samples_in
 from ragstone.datasets.frames import Frame, frame_of, rows_of
-from ragstone.datasets.table import Record, Table
+from ragstone.datasets.table import Table, records_in
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError
+from ragstone.evaluation import runner, workers
 from ragstone.evaluation.preflight import Preflight, check_judge_settings
 from ragstone.evaluation.recorder import settings_key
-from ragstone.evaluation.runner import (
-    Options,
-    ScoringOptions,
-    check_unlimited,
-    explicit_settings,
-    judge_of,
-    plan_of,
-)
-from ragstone.evaluation.workers import (
-    BODY,
-    SCORE_FIELDS,
-    SETTINGS,
-    SUFFIX,
-    TRANSCRIPT,
-    WorkerSetup,
-    close_scorers,
-    column_types,
-    describe_rows,
-    scorer_of,
-    write_scored,
-)
+from ragstone.evaluation.runner import Options, ScoringOptions
 from ragstone.judges.base import Judge
 from ragstone.metrics import select
-from ragstone.store.codec import Record as ScoredRecord
-from ragstone.store.codec import column, decode_row
+from ragstone.store.codec import Record, column, decode_row
 from ragstone.types.config import Source, python_names
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -72,30 +53,30 @@ class Scorer:
 
     def __init__(self, **options: Unpack[ScoringOptions]) -> None:
         with python_names():
-            if others := sorted(
-                options.keys()
-                & Options.__annotations__.keys() - ScoringOptions.__annotations__.keys()
-            ):
+            for_runs = Options.__annotations__.keys() - ScoringOptions.__annotations__.keys()
+            if others := sorted(options.keys() & for_runs):
                 raise UsageError(
                     f"{others[0]} is for a whole run; pass it to evaluate(..., scored=FOLDER), "
                     "which summarizes the scored rows"
                 )
-            plan = plan_of(options)
+            plan = runner.plan_of(options)
             plan = plan.model_copy(update={"judge": plan.judge})  # no other is chosen by itself
-            check_unlimited(plan, "a Scorer")
+            limits = ("max_calls", "max_cost", "rpm", "tpm")  # would hold for each process
+            if limited := [f"--{each.replace('_', '-')}" for each in limits if getattr(plan, each)]:
+                raise UsageError(f"{' and '.join(limited)} cannot be combined with a Scorer yet")
             metrics = select(plan.metrics, **plan.parameters)
-            judge = judge_of(options, plan, Budget(), metrics=metrics)
+            judge = runner.judge_of(options, plan, Budget(), metrics=metrics)
             own = judge if isinstance(options.get("judge"), Judge) else None
             if own is None:
-                check_judge_settings(explicit_settings(options), plan)
+                check_judge_settings(runner.explicit_settings(options), plan)
             known = Dataset((), Source(name=_TABLE), known=frozenset(ALIASES))
             ready = Preflight.compare(metrics, known, judge=judge, target=None, every=False)
             ready.check(metrics, plan)
-            self._setup = WorkerSetup.of(plan, ready.metrics, judge=own, counts=False)
+            self._setup = workers.WorkerSetup.of(plan, ready.metrics, judge=own, counts=False)
             self._settings = settings_key(plan, judge, metrics)
         self.judge = judge.name
         self.metrics = self._setup.metrics
-        self.columns: Mapping[str, type] = column_types(self.metrics)
+        self.columns: Mapping[str, type] = workers.column_types(self.metrics)
 
     def __call__(self, table: Frame) -> Frame:
         """Return a line for each row of the table, in the same order.
@@ -119,12 +100,14 @@ class Scorer:
                     "with map_batches of Ray Data, set batch_format='pyarrow'"
                 )
             read = Table.of(rows)
-            self._check_ids(read)
             samples: Sequence[Sample] = ()
             if read.rows:
+                self._check_ids(read)
                 columns = self._setup.plan.columns
                 samples, _ = samples_in(read, _TABLE, columns=columns, spelling=argument)
-            return frame_of(self._score(_as_rows(samples)), self.columns, like=table)
+            return frame_of(
+                self._score(tuple(map(Row, count(), samples))), self.columns, like=table
+            )
 
     def write(self, shard: Shard, folder: str | Path) -> Path:
         """Score a shard and write its scores to a file in the folder, unless it is there already.
@@ -132,63 +115,60 @@ class Scorer:
         The file is complete or absent, also if the process is killed, so a shard may be repeated.
         """
         last = shard.first + shard.rows - 1
-        path = Path(folder, f"rows-{shard.first:010}-{last:010}-{self._settings[:8]}{SUFFIX}")
+        path = Path(
+            folder, f"rows-{shard.first:010}-{last:010}-{self._settings[:8]}{workers.SUFFIX}"
+        )
         if not path.exists():
-            write_scored(self._score(tuple(shard.read())), self.columns, path)
+            workers.write_scored(self._score(tuple(shard.read())), self.columns, path)
         return path
 
     def close(self) -> None:
         """Close the judge of this process; the next table opens it again."""
-        close_scorers(self._setup.id)
+        workers.close_scorers(self._setup.id)
 
     def _check_ids(self, table: Table) -> None:
         """Raise an InputError unless each row has an id; tables of one data set have any order."""
-        records = [row for row in table.rows if isinstance(row, Record)]
+        records = list(records_in(table.rows))
         names = tuple(dict.fromkeys(name for record in records for name in record.values))
         columns = self._setup.plan.columns
         chosen = resolve_columns(columns, names, spelling=argument) if names else {}
         ids = [name for name in names if FIELD_OF.get(plain_name(name)) == "id"]
         ids = [chosen["id"]] if "id" in chosen else ids
         fix = "give each row an id that is unique in the whole data set"
-        problems = [
+        if problems := [
             Problem("there is no id", fix, row=record.row)
             for record in records
             if all(record.values.get(name) is None for name in ids)
-        ]
-        if problems:
+        ]:
             raise InputError(_TABLE, problems)
 
     def rows(self, samples: Sequence[Sample]) -> list[Row]:
         """Return samples with their scores, in the same order. Threads may call it side by side."""
         with python_names():
-            records = self._records(_as_rows(samples))
+            records = self._records(tuple(map(Row, count(), samples)))
             return [decode_row(record.encoded) for record in records]
 
-    def _records(self, rows: Sequence[Row]) -> list[ScoredRecord]:
+    def _records(self, rows: Sequence[Row]) -> list[Record]:
         if not rows:
             return []
-        found = scorer_of(self._setup).score(rows)
+        found = workers.scorer_of(self._setup).score(rows)
         if found.stopped:
-            raise ScoringStoppedError(f"{found.stopped}; none of {describe_rows(rows)} are scored")
+            raise ScoringStoppedError(
+                f"{found.stopped}; none of {workers.describe_rows(rows)} are scored"
+            )
         return sorted(found.records, key=lambda record: record.place)
 
     def _score(self, rows: Sequence[Row]) -> Mapping[str, Sequence[object]]:
         cells: dict[str, list[object]] = {name: [] for name in self.columns}
         for record in self._records(rows):
-            body, transcript = record.encoded.body, record.encoded.transcript
-            scores: dict[str, dict[str, Any]] = from_json(body)["scores"]
-            cells["id"].append(record.row[1])
+            texts = record.encoded
+            line = {"id": record.row[1], workers.SETTINGS: self._settings}
+            line |= {workers.BODY: texts.body, workers.TRANSCRIPT: texts.transcript}
+            scores: dict[str, dict[str, Any]] = from_json(texts.body)["scores"]
             for name, score in scores.items():
-                for part in SCORE_FIELDS:
+                for part in workers.SCORE_FIELDS:
                     cell = score.get(part)
-                    cells[f"scores.{name}.{part}"].append(
-                        column(cell) if isinstance(cell, str) else cell
-                    )
-            cells[BODY].append(body)
-            cells[TRANSCRIPT].append(transcript)
-            cells[SETTINGS].append(self._settings)
+                    line[f"scores.{name}.{part}"] = column(cell) if isinstance(cell, str) else cell
+            for name, cell in line.items():
+                cells[name].append(cell)
         return cells
-
-
-def _as_rows(samples: Sequence[Sample]) -> Sequence[Row]:
-    return tuple(map(Row, range(len(samples)), samples))

@@ -3,24 +3,14 @@
 import asyncio
 import math
 from collections import Counter
-from collections.abc import (
-    AsyncIterable,
-    Callable,
-    Collection,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import islice
 from operator import add
 from time import perf_counter, time
-from types import MappingProxyType
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from ragstone._internal.concurrency import Results, gather, run_sync, worker_pool
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
@@ -32,15 +22,8 @@ from ragstone.judges.factory import LEAST, MOST, Guess, make_judge
 from ragstone.judges.llm.batches import DISCOUNT
 from ragstone.judges.llm.model import RowScorer
 from ragstone.judges.offline.claims import extract_claims
+from ragstone.metrics import claim_checks
 from ragstone.metrics.base import Metric
-from ragstone.metrics.claim_checks import (
-    REFERENCE_IN_CONTEXTS,
-    REFERENCE_IN_RESPONSE,
-    RESPONSE_IN_CONTEXTS,
-    Check,
-    ClaimMetric,
-    ClaimVerifier,
-)
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.http import parse_field
@@ -50,10 +33,8 @@ from ragstone.types.questions import ExtractClaims, Question, T, TextSimilarity
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
 from ragstone.types.reply import NOTHING_SPENT, Exchange, Failure, JudgeFailureError, Reply, Usage
 from ragstone.types.row import Row
-from ragstone.types.sample import SUBSTITUTE_FIELDS, Context, Sample, describe_field
+from ragstone.types.sample import NO_TAGS, SUBSTITUTE_FIELDS, Context, Sample, Tags, describe_field
 from ragstone.types.score import Score, State
-
-NO_TAGS: Mapping[str, object] = MappingProxyType({})
 
 
 class Transcript:
@@ -62,12 +43,11 @@ class Transcript:
     The judge sees those tags of the sample that its prompts name.
     """
 
-    def __init__(self, judge: Judge, tags: Mapping[str, object] = NO_TAGS) -> None:
+    def __init__(self, judge: Judge, tags: Tags = NO_TAGS) -> None:
         self._judge = judge
         named = ((name, tags.get(name)) for name in sorted(judge.tags))
         self._tags = tuple((name, "" if tag is None else str(tag)) for name, tag in named)
         self._asked: dict[str, asyncio.Task[Exchange]] = {}
-        self._askers = Counter[str]()
 
     async def ask(self, question: Question[T]) -> T:
         return (await self.reply(question)).value
@@ -81,20 +61,11 @@ class Transcript:
             raise JudgeFailureError(outcome)
         return cast("Reply[T]", outcome)
 
-    def join(self, question: Question[T]) -> None:
-        self._askers[question.key] += 1
-
     async def _exchange(self, key: str, question: Question[T]) -> Exchange:
         started_at, start = time(), perf_counter()
         asked = question.varied(tags=self._tags) if self._tags else question
         outcome = await outcome_of(self._judge, asked)
-        return Exchange(
-            key=key,
-            kind=question.kind,
-            outcome=outcome,
-            latency_ms=(perf_counter() - start) * 1000,
-            started_at=started_at,
-        )
+        return Exchange(key, question.kind, outcome, (perf_counter() - start) * 1000, started_at)
 
     async def close(self) -> None:
         left = [task for task in self._asked.values() if task.cancel()]  # False if it has ended
@@ -103,12 +74,7 @@ class Transcript:
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
         done = [task for task in self._asked.values() if task.done() and not task.cancelled()]
-        finished = [task.result() for task in done if task.exception() is None]
-        return tuple(replace(each, askers=max(1, self._askers[each.key])) for each in finished)
-
-    @property
-    def usage(self) -> Usage:
-        return reduce(add, (exchange.outcome.usage for exchange in self.exchanges), Usage())
+        return tuple(task.result() for task in done if task.exception() is None)
 
 
 class MetricAsker:
@@ -124,9 +90,7 @@ class MetricAsker:
         self.no_claims = False
 
     async def __call__(self, question: Question[T]) -> T:
-        if question.key not in self.keys:
-            self.keys.add(question.key)
-            self._transcript.join(question)
+        self.keys.add(question.key)
         reply = await self._transcript.reply(question)
         self.notes |= dict.fromkeys(reply.notes)
         if isinstance(question, ExtractClaims) and not reply.value:
@@ -144,19 +108,19 @@ async def diagnose(row: Row, metrics: Sequence[Metric]) -> tuple[DiagnosedClaim,
     The two verdicts on a reference claim come from metrics with the same question settings, and
     all verdicts from the scores, otherwise from the transcript. No calls are made.
     """
-    by_settings: dict[tuple[object, ...], list[ClaimVerifier]] = {}
+    by_settings: dict[tuple[object, ...], list[claim_checks.ClaimVerifier]] = {}
     for metric in metrics:
-        if isinstance(metric, ClaimVerifier):
+        if isinstance(metric, claim_checks.ClaimVerifier):
             by_settings.setdefault(metric.question_settings, []).append(metric)
     if not by_settings:
         return row.blamed
     response: tuple[JudgedClaim, ...] = ()
     reference: list[tuple[JudgedClaim, JudgedClaim]] = []
     for group in by_settings.values():
-        response = response or await _verdicts(RESPONSE_IN_CONTEXTS, row, group)
+        response = response or await _verdicts(claim_checks.RESPONSE_IN_CONTEXTS, row, group)
         if not reference:
-            in_response = await _verdicts(REFERENCE_IN_RESPONSE, row, group)
-            in_contexts = await _verdicts(REFERENCE_IN_CONTEXTS, row, group)
+            in_response = await _verdicts(claim_checks.REFERENCE_IN_RESPONSE, row, group)
+            in_contexts = await _verdicts(claim_checks.REFERENCE_IN_CONTEXTS, row, group)
             if in_response and in_contexts:
                 reference = list(zip(in_response, in_contexts, strict=True))
     found = [
@@ -173,10 +137,10 @@ async def diagnose(row: Row, metrics: Sequence[Metric]) -> tuple[DiagnosedClaim,
 
 
 async def _verdicts(
-    check: Check, row: Row, metrics: Sequence[ClaimVerifier]
+    check: claim_checks.Check, row: Row, metrics: Sequence[claim_checks.ClaimVerifier]
 ) -> tuple[JudgedClaim, ...]:
     for metric in metrics:
-        if isinstance(metric, ClaimMetric) and metric.check == check:
+        if isinstance(metric, claim_checks.ClaimMetric) and metric.check == check:
             score = row.scores[str(metric)]
             if score.claims and not score.fallback:
                 return score.claims
@@ -297,7 +261,10 @@ async def _judge_row(
         scores = await gather(_score(metric, row, ask) for metric, ask in pairs)
     finally:
         await transcript.close()
-    exchanges = recorded or transcript.exchanges
+    askers_of = Counter(key for ask in askers for key in ask.keys)
+    exchanges = recorded or tuple(
+        replace(each, askers=askers_of[each.key]) for each in transcript.exchanges
+    )
     scored = dict(row.scores)
     for metric, ask, score in zip(metrics, askers, scores, strict=True):
         asked = [each for each in exchanges if each.key in ask.keys]
@@ -368,10 +335,7 @@ REPLACED = (
 def ask_target(
     rows: Iterable[Row], target: Target, *, wanted: frozenset[str], every: bool, concurrency: int
 ) -> AbstractAsyncContextManager[Results[Row]]:
-    """Ask the target for fields: those of all rows with `every`, otherwise missing ones.
-
-    Rows come in the order they finish.
-    """
+    """Ask for missing fields, with `every` for those of all rows; rows come as they finish."""
 
     async def ask(row: Row) -> Row:
         present = {field for field in FIELDS if getattr(row.sample, field) is not None}
@@ -465,17 +429,15 @@ class CircuitBreaker:
         self._cause: Cause | None = None
         self._failed = 0
 
-    def add(self, causes: Collection[Cause | None], message: str | None) -> None:
-        """Count a row with one cause, of SERVICE_CAUSES; another row ends the count.
-
-        None is the cause of a success.
-        """
+    def add(self, causes: set[Cause | None], message: str | None) -> None:
+        """Count a row with one cause, of SERVICE_CAUSES; others, and successes (None), end it."""
         cause = next(iter(causes)) if len(causes) == 1 else None
         cause = cause if cause in SERVICE_CAUSES else None
         self._failed = 0 if cause is None else self._failed + 1 if cause is self._cause else 1
         self._cause = cause
         if self._failed >= self._limit:
-            self.stop(f"{self._failed} consecutive rows failed ({cause}): {quoted(message or '')}")
+            why = f"{self._failed} consecutive rows failed ({cause})"
+            self.reason = f"{why}: {quoted(message or '')}"
 
     def is_open(self, row: Row) -> bool:
         """Count a scored row, and return whether to stop after it.
@@ -493,7 +455,7 @@ class CircuitBreaker:
         if self._fail_fast and failed:
             name, score = next(iter(failed.items()))
             why = f"{name} failed for sample {row.sample.id} ({score.cause})"
-            self.stop(f"{why}: {quoted(score.reason or '')} (--fail-fast)")
+            self.reason = f"{why}: {quoted(score.reason or '')} (--fail-fast)"
             return True
         asking = self._asking or made.keys()
         if asked := [score for name, score in made.items() if name in asking]:
@@ -501,9 +463,6 @@ class CircuitBreaker:
             # the cause of a score that did not fail is None
             self.add({score.cause for score in asked}, next(reasons, None))
         return self.reason is not None
-
-    def stop(self, reason: str) -> None:
-        self.reason = reason
 
 
 SMALL = 0.0001  # dollars; the smallest cost that is shown exactly
@@ -530,19 +489,12 @@ class Estimate:
 
     @classmethod
     def between(cls, one: Usage, other: Usage) -> Self:
-        def ends(name: str) -> tuple[int, int]:
-            low, high = sorted((getattr(one, name), getattr(other, name)))
-            return low, high
-
-        costs = [cost for cost in (one.cost_usd, other.cost_usd) if cost is not None]
-        return cls(
-            calls=ends("calls"),
-            prompt_tokens=ends("prompt_tokens"),
-            completion_tokens=ends("completion_tokens"),
-            cost_usd=(min(costs), max(costs)) if len(costs) == 2 else None,
-            local_calls=ends("local_calls"),
-            local_tokens=ends("local_tokens"),
-        )
+        names = "calls prompt_tokens completion_tokens cost_usd local_calls local_tokens".split()
+        pairs = {name: (getattr(one, name), getattr(other, name)) for name in names}
+        ends: dict[str, Any] = {
+            name: None if None in pair else tuple(sorted(pair)) for name, pair in pairs.items()
+        }
+        return cls(**ends)
 
     def __str__(self) -> str:
         kinds = (self.local_calls, " to a local model (free)"), (self.calls, f", {self.cost}")
@@ -574,13 +526,10 @@ def _price(dollars: float) -> str:
 
 def estimate_calls(
     plan: Plan,
-    kinds: Collection[str],
+    kinds: Sequence[str],
     work: Callable[[Judge, Guess], Coroutine[object, object, Usage]],
 ) -> Estimate:
-    """Estimate what `work` costs, which asks a judge questions of these kinds.
-
-    It is done twice, with the fewest claims and the shortest replies, and with the most.
-    """
+    """Estimate what work that asks these kinds costs, by doing it with the least and the most."""
 
     def usage(guess: Guess) -> Usage:
         judge = make_judge(plan, asked=[kinds], guess=guess)
@@ -609,23 +558,29 @@ def estimate_rows(
     With `asks_target`, missing responses and contexts will come from the target.
     """
     places = range(len(samples)) if places is None else places
-    unknown = 0
+    numbers = range(1, ASSUMED_SENTENCES + 1)
+    assumed = {
+        "response": " ".join(
+            f"The system states fact {n} of what was asked here." for n in numbers
+        ),
+        "contexts": (Context(text="context " * ASSUMED_WORDS),) * max(plan.cutoffs),
+    }
+    unknown = set[int]()
 
-    def rows() -> Iterator[Row]:
-        nonlocal unknown
-        unknown = 0
-        for place in places:
-            row = Row(place, samples[place])
-            filled = _fill(row, max(plan.cutoffs)) if asks_target else row
-            unknown += filled is not row
-            yield filled
+    def row_of(place: int) -> Row:
+        sample = samples[place]
+        missing = {name: each for name, each in assumed.items() if getattr(sample, name) is None}
+        if missing and asks_target:
+            unknown.add(place)
+            sample = Sample.model_validate({**dict(sample), **missing})
+        return Row(place, sample)
 
     asking = [metric for metric in metrics if metric.question_kinds]
 
     async def usage(guess: Guess) -> tuple[Usage, float]:
         judge = around(make_judge(plan, guess=guess))
         total, saved = Usage(), 0.0
-        async with score_rows(rows(), asking, judge, concurrency=1) as scored:
+        async with score_rows(map(row_of, places), asking, judge, concurrency=1) as scored:
             async for row in scored:
                 total += row.usage
                 for exchange in row.exchanges:  # embeddings are never sent in batches
@@ -638,7 +593,7 @@ def estimate_rows(
     if plan.cache and most.prompt_tokens + most.local_tokens > 0:
         notes.append("cached replies are not requested again")
     if unknown:
-        which = "1 row has" if unknown == 1 else f"{unknown:,} rows have"
+        which = "1 row has" if len(unknown) == 1 else f"{len(unknown):,} rows have"
         notes.append(
             f"{which} no response or no contexts yet; {ASSUMED_SENTENCES} sentences and contexts "
             f"of {ASSUMED_WORDS} words are assumed"
@@ -651,15 +606,3 @@ def estimate_rows(
         notes=tuple(notes),
         batch_cost_usd=(cheap, dear) if batches else None,
     )
-
-
-def _fill(row: Row, k: int) -> Row:
-    sample = row.sample
-    if sample.response is not None and sample.contexts is not None:
-        return row
-    numbers = range(1, ASSUMED_SENTENCES + 1)
-    response = " ".join(f"The system states fact {n} of what was asked here." for n in numbers)
-    contexts = (Context(text="context " * ASSUMED_WORDS),) * k
-    assumed = {"response": response, "contexts": contexts}
-    missing = {name: value for name, value in assumed.items() if getattr(sample, name) is None}
-    return Row(row.index, Sample.model_validate({**dict(sample), **missing}))

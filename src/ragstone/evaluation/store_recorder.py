@@ -1,9 +1,9 @@
 """StoreRecorder: saves finished rows in a store, and decides which run is resumed."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
-from typing import Self, Unpack
+from typing import Any, Self
 
 from ragstone._internal.text import count, one_line
 from ragstone.evaluation.recorder import Recorder, RowCounts, RunChangedError, StoreOptions
@@ -23,10 +23,7 @@ _SETUP_CHANGES = {
 
 
 class StoreRecorder(Recorder):
-    """Saves finished rows in a store, with little memory, and can resume a run.
-
-    With `closes`, `run` closes the store; its rows remain readable.
-    """
+    """Saves finished rows in a store, and can resume a run. If it `closes`, `run` closes it."""
 
     def __init__(
         self,
@@ -44,40 +41,33 @@ class StoreRecorder(Recorder):
         self._retry_failed = options.get("retry_failed", False)
         self._fresh = options.get("fresh", False)
         self._writer: RowWriter | None = None
-        self._claim = ExitStack()
         self._changed = False
         if resumed:
             self._read_done()
 
     async def __aenter__(self) -> Self:
         run_id = self.manifest.run_id
-        if self._resumed:
-            writer = await self._store.open_writer(run_id).__aenter__()
-            self._writer = writer
-            try:  # no other process can write to the run now
-                self._read_done()
+        async with AsyncExitStack() as stack:
+            if self._resumed:
+                self._writer = await stack.enter_async_context(self._store.open_writer(run_id))
+                self._read_done()  # no other process can write to the run now
                 for row in self._store.load(run_id).rows:
                     if row.index in self.done:
                         self.counted.add(row)
-            except BaseException as error:
-                await writer.__aexit__(type(error), error, error.__traceback__)
-                raise
-        elif not self._fresh:  # from now on, so that no calls are paid twice
-            self._claim.enter_context(self._store.starting(self.manifest.fingerprint))
+            elif not self._fresh:  # from now on, so that no calls are paid twice
+                stack.enter_context(self._store.starting(self.manifest.fingerprint))
+            self._open = stack.pop_all()
         return self
 
     def _read_done(self) -> None:
         run_id = self.manifest.run_id
-        self.done = self._store.done(run_id, retry_failed=self._retry_failed)
+        done = self.done = self._store.done(run_id, retry_failed=self._retry_failed)
         if self._retry_failed:
-            done = self.done
             again = (index for index in self._store.done(run_id) if index not in done)
             self.retried = RowIndexSet.of(again)
 
-    async def __aexit__(self, *raised: object) -> None:
-        with self._claim:
-            if self._writer is not None:
-                await self._writer.__aexit__(*raised)
+    async def __aexit__(self, *raised: Any) -> None:
+        await self._open.__aexit__(*raised)
 
     async def record(self, row: Row) -> None:
         writer = await self._open_writer()
@@ -96,13 +86,11 @@ class StoreRecorder(Recorder):
                 resume(self._store, self.manifest)
             else:
                 described = {name: metric.described for name, metric in self.metrics.items()}
+                fingerprint, transcript = self.manifest.fingerprint, self.transcript
                 writer = self._store.begin_writing(
-                    self.manifest,
-                    described,
-                    fingerprint=self.manifest.fingerprint,
-                    transcript=self.transcript,
+                    self.manifest, described, fingerprint=fingerprint, transcript=transcript
                 )
-                self._writer = await writer.__aenter__()
+                self._writer = await self._open.enter_async_context(writer)
             self._changed = True
         assert self._writer is not None, "the recorder is not open"
         return self._writer
@@ -137,7 +125,7 @@ class StoreRecorder(Recorder):
 
 
 def open_recorder(
-    manifest: Manifest, metrics: Sequence[Metric], **options: Unpack[StoreOptions]
+    manifest: Manifest, metrics: Sequence[Metric], options: StoreOptions
 ) -> tuple[Recorder, tuple[str, ...]]:
     place = options.get("store")
     try:

@@ -18,24 +18,13 @@ import os
 import pickle
 import signal
 import sys
-import threading
 import traceback
 from collections import deque
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import count, islice, takewhile
 from logging.handlers import QueueHandler
@@ -43,7 +32,7 @@ from multiprocessing import connection, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread
 from time import monotonic
 from types import MappingProxyType
 from typing import Any, Self, TextIO, cast
@@ -59,7 +48,7 @@ from ragstone._internal.secrets import known_secrets, remember_secrets
 from ragstone._internal.text import format_validation_errors, one_line, public_url, quoted
 from ragstone.datasets.frames import column_errors, frame_of
 from ragstone.errors import Cause, UsageError
-from ragstone.evaluation.recorder import RowCounts
+from ragstone.evaluation.recorder import VERSION, RowCounts
 from ragstone.evaluation.scoring import BATCH, CircuitBreaker, score_retrieval, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
@@ -102,17 +91,17 @@ class WorkerSetup:
 
     plan: Plan
     metrics: tuple[str, ...]
-    plugins: tuple[str, ...] = ()
-    judge: bytes | None = None
+    plugins: tuple[str, ...]
+    judge: bytes | None
+    secrets: Mapping[str, bool]
     transcript: bool = True
     calls_target: bool = False
     counts: bool = True
     folder: str | None = None
     log_level: int = field(default_factory=_log.getEffectiveLevel)
-    secrets: Mapping[str, bool] | None = None
     number: int = 0
     id: str = field(default_factory=lambda: uuid4().hex)
-    version: str = field(default_factory=partial(version, "ragstone"))
+    version: str = VERSION
 
     @classmethod
     def of(
@@ -120,11 +109,8 @@ class WorkerSetup:
     ) -> Self:
         plugins = dict.fromkeys(filter(None, (plugin_of(type(metric)) for metric in metrics)))
         number = plan.workers
-        shares: Mapping[str, float | None] = {
-            "concurrency": math.ceil(plan.concurrency / number),
-            "rpm": plan.rpm and plan.rpm / number,
-            "tpm": plan.tpm and plan.tpm / number,
-        }
+        shares = {name: limit / number for name in ("rpm", "tpm") if (limit := getattr(plan, name))}
+        shares["concurrency"] = math.ceil(plan.concurrency / number)
         try:
             pickled = judge and pickle.dumps(judge)
         except Exception as error:
@@ -143,7 +129,7 @@ class WorkerSetup:
         )
 
 
-@dataclass(frozen=True)
+@dataclass
 class ScoredShard:
     """The rows of a shard as the store writes them, in the order they finished.
 
@@ -154,9 +140,11 @@ class ScoredShard:
         wait: seconds until another call may start.
     """
 
-    records: Sequence[Record]
     counted: RowCounts
-    failed: Sequence[bool]
+    transcript: bool
+    counts: bool = True
+    records: list[Record] = field(default_factory=list[Record])
+    failed: list[bool] = field(default_factory=list[bool])
     stopped: str | None = None
     logs: Sequence[logging.LogRecord] = ()
     retries: int = 0
@@ -164,16 +152,22 @@ class ScoredShard:
     too_little: str | None = None
     wait: float = 0.0
 
+    def add(self, row: Row, texts: Texts | None = None) -> None:
+        self.records.append(Record.of(row, transcript=self.transcript, texts=texts))
+        self.failed.append(row.has_failed)
+        if self.counts:
+            self.counted.add(row)
+
 
 class ShardScorer:
     """Scores shards in this process; the judge and its connections stay open."""
 
     def __init__(self, setup: WorkerSetup) -> None:
-        if setup.version != (here := version("ragstone")):
+        if setup.version != VERSION:
             raise UsageError(
-                f"a worker has ragstone {here}, the run {setup.version}; install the same"
+                f"a worker has ragstone {VERSION}, the run {setup.version}; install the same"
             )
-        remember_secrets(setup.secrets or {})
+        remember_secrets(setup.secrets)
         for plugin in setup.plugins:
             load_plugin(plugin)
         self.setup, plan = setup, setup.plan
@@ -205,17 +199,13 @@ class ShardScorer:
                 self._opened = True
         breaker = CircuitBreaker(plan, self.metrics, calls_target=self.setup.calls_target)
         counted = RowCounts(self.metrics, cluster=plan.cluster)
-        records: list[Record] = []
-        failed: list[bool] = []
+        shard = ScoredShard(counted, self.setup.transcript, self.setup.counts)
 
         def add(row: Row) -> bool:
             cut = any(score.cause is Cause.BUDGET for score in row.scores.values())
             if cut and self._always_costs:
                 return False
-            records.append(Record.of(row, transcript=self.setup.transcript))
-            if self.setup.counts:
-                counted.add(row)
-            failed.append(row.has_failed)
+            shard.add(row)
             return True
 
         budget.calls, budget.cost = spent
@@ -228,16 +218,10 @@ class ShardScorer:
                     for other in finished.waiting():
                         add(other)
                     break
-        return ScoredShard(
-            records,
-            counted,
-            failed,
-            breaker.reason,
-            retries=RETRIES.count - retries,
-            spent=(budget.calls, budget.cost),
-            too_little=budget.spent,
-            wait=budget.wait,
-        )
+        shard.stopped, shard.retries = breaker.reason, RETRIES.count - retries
+        shard.spent, shard.too_little = (budget.calls, budget.cost), budget.spent
+        shard.wait = budget.wait
+        return shard
 
     def close(self) -> None:
         if self._opened:
@@ -308,7 +292,8 @@ def score_shard(
         scored = scorer_of(setup).score(rows, spent)
     except Exception as error:  # noqa: BLE001 - raised again in the main process
         return portable(error)
-    return replace(scored, logs=[_logs.get() for _ in range(_logs.qsize())])
+    scored.logs = [_logs.get() for _ in range(_logs.qsize())]
+    return scored
 
 
 def portable(error: Exception) -> Exception:
@@ -359,17 +344,12 @@ def _begin_process() -> None:
 
 @dataclass(eq=False)
 class _Worker:
-    """Scores one shard at a time, with a share of the limits.
-
-    Attributes:
-        budget: what counts as spent: by this share, and all the other shares.
-        ready_at: when its next call may start.
-    """
+    """Scores one shard at a time, with a share of the limits."""
 
     executor: Executor
     setup: WorkerSetup
-    budget: Budget
-    ready_at: float = 0.0
+    budget: Budget  # what counts as spent: by this share, and all the other shares
+    ready_at: float = 0.0  # when its next call may start
 
 
 class WorkerPool:
@@ -383,30 +363,23 @@ class WorkerPool:
         self, setup: WorkerSetup, executor: Executor | None, kind: str, *, budget: Budget
     ) -> None:
         self._setup, self._plan, self._budget, self._kind = setup, setup.plan, budget, kind
-        self._start: Callable[[], Executor] = (
-            WorkerProcess if executor is None else lambda: executor
-        )
         self._metrics = [*map(get, setup.metrics)]
         self._always_costs = each_row_costs(self._plan, self._metrics, setup.calls_target)
-        number, calls, cost = self._plan.workers, self._plan.max_calls, self._plan.max_cost
+        number, calls, cost = self._plan.workers, self._plan.max_calls or 0, self._plan.max_cost
         self._workers: list[_Worker] = []
         for n in range(number):
-            share = Budget(calls, cost)
-            share.calls = (calls or 0) - (calls or 0) // number - (n < (calls or 0) % number)
+            share = Budget(self._plan.max_calls, cost)
+            share.calls = calls - calls // number - (n < calls % number)
             share.cost = (cost or 0.0) * (1 - 1 / number)
-            self._workers.append(_Worker(self._start(), replace(setup, number=n), share))
-        self._running: dict[asyncio.Task[ScoredShard | None], _Worker] = {}
+            own_setup = replace(setup, number=n)
+            self._workers.append(_Worker(executor or WorkerProcess(), own_setup, share))
+        self._running: dict[asyncio.Task[None], _Worker] = {}
         self._again: deque[Sequence[Row]] = deque()
         self._finished: deque[ScoredShard] = deque()
         self._suspects: set[int] = set()  # rows of shards whose workers died
         self._size, self._deaths, self._stopping = FIRST, 0, False
 
     async def __aenter__(self) -> Self:
-        try:
-            await self._begin()
-        except BaseException:
-            await self.__aexit__()
-            raise
         return self
 
     async def _begin(self) -> None:
@@ -423,9 +396,7 @@ class WorkerPool:
             )
         await asyncio.gather(*started, return_exceptions=True)
         for future, worker in started.items():
-            try:
-                problem = await future
-            except Exception as error:
+            if error := future.exception():
                 hint = "each machine needs the same version of ragstone, with its extras"
                 if isinstance(worker.executor, WorkerProcess):
                     hint = "in a script, call evaluate() below `if __name__ == '__main__':`"
@@ -433,6 +404,7 @@ class WorkerPool:
                 raise WorkerError(
                     f"a {self._kind} ended before it was ready ({why}); {hint}"
                 ) from error
+            problem = future.result()
             if isinstance(problem, UsageError):
                 raise WorkerError(
                     f"a {self._kind} cannot be set up: {problem}. Your own metrics and judges must "
@@ -451,49 +423,49 @@ class WorkerPool:
             if isinstance(worker.executor, WorkerProcess):
                 worker.executor.kill()
         # judges are closed where they are
-        ends = [asyncio.create_task(in_thread(process.shutdown)) for process in own]
-        closed: list[asyncio.Future[None]] = []
+        ends: list[asyncio.Future[None]] = []
+        ends += [asyncio.create_task(in_thread(process.shutdown)) for process in own]
         with suppress(Exception):  # an executor of others may be broken
             for other in [] if own else executors:
                 future = other.submit(close_scorers, self._setup.id)
-                closed.append(asyncio.wrap_future(future))
-        if ends or closed:
-            await asyncio.wait([*ends, *closed], timeout=GRACE)
+                ends.append(asyncio.wrap_future(future))
+        if ends:
+            await asyncio.wait(ends, timeout=GRACE)
         for process in own:
             process.kill()
-        for future in closed:
-            future.cancel()
-        await asyncio.gather(*ends, *closed, *self._running, return_exceptions=True)
+        for end in [] if own else ends:
+            end.cancel()
+        await asyncio.gather(*ends, *self._running, return_exceptions=True)
 
     async def results(
         self, rows: Iterable[Row] | AsyncIterable[Row]
     ) -> AsyncGenerator[ScoredShard, None]:
+        await self._begin()
         shards = self._shards(rows)
-        upcoming: asyncio.Task[Sequence[Row] | None] | None
-        upcoming = asyncio.create_task(anext(shards, None))
+        upcoming = asyncio.create_task(anext(shards, None))  # None is the end
         try:
             while True:
-                while self._again and self._idle:
-                    self._submit(self._again.popleft())
-                if upcoming and upcoming.done() and self._idle:
-                    shard, upcoming = upcoming.result(), None
-                    if shard is not None:
-                        self._submit(shard)
+                for worker in self._idle:
+                    if self._again:
+                        shard = self._again.popleft()
+                    elif upcoming.done() and (shard := upcoming.result()):
                         upcoming = asyncio.create_task(anext(shards, None))
-                        await asyncio.sleep(0)  # the worker gets the shard before others are stored
+                    else:
+                        break
+                    self._running[asyncio.create_task(self._score(worker, shard))] = worker
+                await asyncio.sleep(0)  # the workers get their shards before others are stored
                 while self._finished:
                     yield self._finished.popleft()
                 waiting: set[asyncio.Task[Any]] = {*self._running}
-                if upcoming and self._idle:
+                if self._idle and not (upcoming.done() and upcoming.result() is None):
                     waiting.add(upcoming)
                 if not waiting:
                     break
                 await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 self._collect()
         finally:
-            if upcoming:
-                upcoming.cancel()
-                await asyncio.gather(upcoming, return_exceptions=True)
+            upcoming.cancel()
+            await asyncio.gather(upcoming, return_exceptions=True)
             await shards.aclose()
         for worker in self._workers:
             if worker.budget.spent:
@@ -512,15 +484,10 @@ class WorkerPool:
         idle = [worker for worker in self._workers if worker not in self._running.values()]
         return [each for each in idle if not (self._always_costs and each.budget.spent)]
 
-    def _submit(self, shard: Sequence[Row]) -> None:
-        worker = self._idle[0]
-        self._running[asyncio.create_task(self._score(worker, shard))] = worker
-
     def _collect(self) -> None:
         for task in [task for task in self._running if task.done()]:
             del self._running[task]
-            if scored := task.result():
-                self._finished.append(scored)
+            task.result()
 
     async def _shards(
         self, rows: Iterable[Row] | AsyncIterable[Row]
@@ -535,20 +502,18 @@ class WorkerPool:
         if shard:
             yield shard
 
-    async def _score(self, worker: _Worker, shard: Sequence[Row]) -> ScoredShard | None:
-        """Return the scored shard; None if its worker died and it is to be scored again."""
+    async def _score(self, worker: _Worker, shard: Sequence[Row]) -> None:
         await asyncio.sleep(worker.ready_at - monotonic())
         start, spent = monotonic(), (worker.budget.calls, worker.budget.cost)
         try:
             future = worker.executor.submit(score_shard, worker.setup, shard, spent)
             scored = await asyncio.wrap_future(future)
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
+        except (Exception, asyncio.CancelledError) as error:  # what a death raises, depending
+            task = asyncio.current_task()  # on the executor, which may also cancel the future
             if self._stopping or (task and task.cancelling()):
                 raise
-            return await self._lose(worker, shard, error)  # the executor cancelled it
-        except Exception as error:  # noqa: BLE001 - what a death raises depends on the executor
-            return await self._lose(worker, shard, error)
+            await self._lose(worker, shard, error)
+            return
         if isinstance(scored, Exception):
             raise scored
         self._deaths = 0
@@ -562,19 +527,15 @@ class WorkerPool:
         left = [row for row in shard if row.index not in done]
         if left and not scored.stopped:  # the share of this worker is spent
             self._again.append(left)
-        return scored
+        self._finished.append(scored)
 
     def _charge(self, worker: _Worker, calls: int, cost: float) -> None:
         self._budget.calls += calls - worker.budget.calls
         self._budget.cost += cost - worker.budget.cost
         worker.budget.calls, worker.budget.cost = calls, cost
 
-    async def _lose(
-        self, worker: _Worker, shard: Sequence[Row], error: BaseException
-    ) -> ScoredShard | None:
+    async def _lose(self, worker: _Worker, shard: Sequence[Row], error: BaseException) -> None:
         """Replace a dead worker. Its shard is cut in two; a single row fails the second time."""
-        if self._stopping:
-            return None
         why = await self._replace(worker, error)
         calls, cost = self._plan.max_calls, self._plan.max_cost
         self._charge(worker, calls or worker.budget.calls, cost or worker.budget.cost)
@@ -591,24 +552,25 @@ class WorkerPool:
             )
             score = Score.failed(Cause.JUDGE_ERROR, f"{died} each time it scored this row")
             row = replace(shard[0], scores=dict.fromkeys(self._setup.metrics, score))
-            counted = RowCounts(self._metrics, cluster=self._plan.cluster)
-            counted.add(row)
             breaker = CircuitBreaker(self._plan, self._metrics)
-            stopped = breaker.reason if breaker.is_open(row) else None
-            record = Record.of(row, transcript=self._setup.transcript)
-            return ScoredShard([record], counted, [True], stopped)
+            breaker.is_open(row)
+            cluster, transcript = self._plan.cluster, self._setup.transcript
+            scored = ScoredShard(RowCounts(self._metrics, cluster=cluster), transcript)
+            scored.add(row)
+            scored.stopped = breaker.reason
+            self._finished.append(scored)
+            return
         _log.warning("%s; %s are scored again", died, rows)
         self._suspects |= {row.index for row in shard}
         half = (len(shard) + 1) // 2
         self._again.extend(filter(None, (shard[:half], shard[half:])))
-        return None
 
     async def _replace(self, worker: _Worker, error: BaseException) -> str:
         """Give the worker a living executor; return why it died."""
         if not isinstance(worker.executor, WorkerProcess):
             return one_line(str(error), 300) or type(error).__name__
         why = await in_thread(worker.executor.cause_of_death)
-        worker.executor = self._start()
+        worker.executor = WorkerProcess()
         return why
 
 
@@ -673,17 +635,10 @@ class ScoredFiles:
         """
         rows = self._rows(samples, tuple(map(str, metrics)), is_done)
         while some := list(islice(rows, BATCH)):
-            counted = RowCounts(metrics, cluster=cluster)
-            for row, _ in some:
-                counted.add(row)
-            yield ScoredShard(
-                [
-                    Record.of(row, transcript=transcript, texts=texts if transcript else None)
-                    for row, texts in some
-                ],
-                counted,
-                [row.has_failed for row, _ in some],
-            )
+            shard = ScoredShard(RowCounts(metrics, cluster=cluster), transcript)
+            for row, texts in some:
+                shard.add(row, texts if transcript else None)
+            yield shard
 
     def _rows(
         self, samples: Sequence[Sample], metrics: Sequence[str], is_done: bytearray
@@ -707,14 +662,11 @@ class ScoredFiles:
                 place = by_id.get(name, -1)
             sample = samples[place] if place >= 0 else None
             # an engine may change the types of tags
-            if row.sample != sample and (
-                sample is None or row.sample.model_copy(update={"tags": sample.tags}) != sample
-            ):
-                what = "is not in the data" if sample is None else "differs from the data"
+            if not sample or row.sample.model_copy(update={"tags": sample.tags}) != sample:
+                what = "differs from the data" if sample else "is not in the data"
                 raise UsageError(
                     f"{file}: row {name!r} {what}; name the data that was scored, or score it again"
                 )
-            assert sample is not None
             if is_done[place]:
                 continue
             is_done[place] = True
@@ -822,7 +774,7 @@ class _WithoutRay:
         self._stdout = stdout
 
     def __getattr__(self, name: str) -> Any:
-        is_ray = threading.current_thread().name.startswith("ray_")
+        is_ray = current_thread().name.startswith("ray_")
         return getattr(sys.stderr if is_ray else self._stdout, name)
 
 

@@ -9,21 +9,14 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from itertools import pairwise
 from operator import index
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, SupportsIndex, TypedDict, cast, get_args
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    FiniteFloat,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, FiniteFloat, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, PydanticUndefined
 
@@ -35,7 +28,6 @@ from ragstone.types.gate import Gate, share
 from ragstone.types.policy import POLICIES, PRESETS, STRICT, PolicyName, PresetName
 
 DEFAULT_API = "http://localhost:8000"
-DEFAULT_JUDGE = "offline"
 DEFAULT_STORE = ".ragstone/ragstone.db"
 ORIGIN = "scored again from"
 """The key in a rescored run's identity for the id of the original run."""
@@ -108,13 +100,10 @@ def _setting(
 class JudgePlan(FrozenModel):
     """Which judge answers, and how it is called."""
 
-    model_config = ConfigDict(defer_build=True)
-
-    judge: str = _setting("Judge", DEFAULT_JUDGE, keys=["model"], common=True)
+    judge: str = _setting("Judge", "offline", keys=["model"], common=True)
     """The judge: offline, local:FOLDER (a model on this machine) or provider:model, such as
     openai:gpt-4o-mini. Several, separated by commas, form a panel. cascade:offline+openai:gpt-4o
-    calls the second judge only if the first is unsure. RAGSTONE_JUDGE sets the default.
-    """
+    calls the second judge only if the first is unsure. RAGSTONE_JUDGE sets the default."""
     votes: int = _setting("Judge", 1, ge=1, le=99, option=False)
     """Ask each judge this many times; the majority decides."""
     base_url: str | None = _setting("Judge", None, common=True)
@@ -139,8 +128,7 @@ class JudgePlan(FrozenModel):
     """A cascade calls its second judge if the first is less confident than this."""
     cascade_audit_rate: float = _setting("Judge", 0.05, ge=0, le=1, option=False)
     """Share of the confident verdicts that a cascade has its second judge check, to measure how
-    often the two agree.
-    """
+    often the two agree."""
     cache: bool = _setting("Judge", True, common=True)
     """Cache replies and reuse cached ones."""
     reply_cache: str | None = _setting(
@@ -159,37 +147,31 @@ class JudgePlan(FrozenModel):
     """Stop when the judge has cost this many US dollars, with exit code 3."""
 
 
+_claims = partial(_setting, "Claims and verdicts")
+
+
 class ClaimPlan(FrozenModel):
     """Parameters of the claim metrics, used if a metric's name does not set them."""
 
-    model_config = ConfigDict(defer_build=True)
-
-    policy: PolicyName = _setting(
-        "Claims and verdicts",
+    policy: PolicyName = _claims(
         STRICT.name,
         description=f"How verdicts become a score: {', '.join(POLICIES)}. "
         "`ragstone metrics --policies` shows what each one does.",
         common=True,
     )
-    verify: Literal["batch", "each", "truths"] = _setting("Claims and verdicts", "batch")
+    verify: Literal["batch", "each", "truths"] = _claims("batch")
     """How claims are verified: all in one call, one per call, or against facts extracted from the
-    contexts first.
-    """
-    claim_source: Literal["llm", "sentences", "hybrid"] = _setting(
-        "Claims and verdicts", "llm", option=False
-    )
+    contexts first."""
+    claim_source: Literal["llm", "sentences", "hybrid"] = _claims("llm", option=False)
     """How claims are found: by the judge (llm), one per sentence (sentences), or sentences as a
-    fallback (hybrid).
-    """
-    batch_size: int = _setting("Claims and verdicts", BATCH, ge=1, option=False)
+    fallback (hybrid)."""
+    batch_size: int = _claims(BATCH, ge=1, option=False)
     """Maximum claims in one call."""
-    truths_limit: int | None = _setting(
-        "Claims and verdicts", None, default_text="all", ge=1, option=False
-    )
+    truths_limit: int | None = _claims(None, default_text="all", ge=1, option=False)
     """Maximum facts extracted from one context."""
-    include_reason: bool = _setting("Claims and verdicts", False, option=False)
+    include_reason: bool = _claims(False, option=False)
     """Add a written summary of the verdicts; takes one more call."""
-    allow_partial: bool = _setting("Claims and verdicts", False, option=False)
+    allow_partial: bool = _claims(False, option=False)
     """Let the judge answer PARTIALLY_SUPPORTED."""
 
 
@@ -229,30 +211,25 @@ class Plan(JudgePlan, ClaimPlan):
     """Metrics or groups: all, all_retrieval, all_generation. Several may follow one -m."""
     k: Cutoffs = _setting("Metrics", 5, flags=["-k", "--k"], metavar="N[,N...]", common=True)
     """Cut-off: how many top results are scored and requested from the target. With several
-    cut-offs, such as --k 1,3,5,10, each metric is computed at each of them.
-    """
+    cut-offs, such as --k 1,3,5,10, each metric is computed at each of them."""
     concurrency: int = _setting("Limits", 8, common=True, ge=1, le=1000)
     """Maximum number of concurrent rows and calls."""
     engine: Literal["processes", "ray"] = _setting("Limits", "processes")
     """What the workers are: processes on this machine, or tasks of Ray (extra `ray`), on the
-    cluster of RAY_ADDRESS or on this machine.
-    """
+    cluster of RAY_ADDRESS or on this machine."""
     workers: int = _setting("Limits", 1, common=True, ge=1, le=256)
     """Processes that judge the rows, for judges that need the processor: offline and local ones.
-    Each has an equal share of --concurrency and of the limits on calls.
-    """
+    Each has an equal share of --concurrency and of the limits on calls."""
     timeout: FiniteFloat = _setting("Limits", 60.0, common=True, gt=0)
     """Timeout per attempt, in seconds."""
     retries: int = _setting("Limits", 7, flags=["--max-retries"], keys=["max_retries"], ge=0, le=20)
     """Retries after a failed connection, a 429 or a 5xx. Waits double from 0.5 to 30 s, minus up to
-    half at random; a longer Retry-After applies, up to 120 s.
-    """
+    half at random; a longer Retry-After applies, up to 120 s."""
     fail_fast: bool = _setting("Limits", False)
     """Stop after the first row with a failed score, with exit code 3."""
     gates_on: Literal["mean", "interval", "corrected"] = _setting("Gates", "mean")
     """What --fail-under and --fail-over test: the mean, the pessimistic end of its 95% interval, or
-    the mean corrected with --calibration.
-    """
+    the mean corrected with --calibration."""
     calibration: str | None = _setting("Gates", None, metavar="NAME")
     """Correct means with the labels of a calibration, made with `ragstone labels calibrate`."""
     max_age: int | None = _setting("Gates", None, metavar="DAYS", ge=1, option=False)
@@ -261,8 +238,7 @@ class Plan(JudgePlan, ClaimPlan):
         "Gates", 0.1, metavar="SHARE", common=True, default_text="10%", ge=0, le=1
     )
     """Exit 3 if more than this share of a metric's scores failed or were imputed by a policy: 0.1
-    or 10%.
-    """
+    or 10%."""
     cluster: str | None = _setting(
         "Results",
         None,
@@ -271,8 +247,7 @@ class Plan(JudgePlan, ClaimPlan):
         option=False,
     )
     """Tag of rows that belong together (a source, a conversation); confidence intervals resample
-    them together. `id` treats rows as independent.
-    """
+    them together. `id` treats rows as independent."""
     fallback_target: str | None = None
     """Called only if no row has what a metric needs."""
     gates: tuple[Gate, ...] = ()
@@ -282,12 +257,9 @@ class Plan(JudgePlan, ClaimPlan):
     def _read(cls, value: object) -> object:
         if not isinstance(value, Mapping):
             return value
-        return {
-            name: None
-            if name in NUMBERS_OR_NONE and isinstance(each, str) and each.lower() == "none"
-            else each
-            for name, each in cast("Mapping[str, object]", value).items()
-        }
+        given = cast("Mapping[str, object]", value)
+        nones = {name for name in NUMBERS_OR_NONE if str(given.get(name)).lower() == "none"}
+        return {**given, **dict.fromkeys(nones & given.keys())}
 
     @property
     def cutoffs(self) -> tuple[int, ...]:
@@ -324,8 +296,7 @@ class Settings(Plan):
     """The data set."""
     plugin: tuple[str, ...] = _setting("Metrics", (), metavar="MODULE|FILE", common=True)
     """Your own metrics: a Python module, FILE.py, or rubrics in FILE.yaml."""
-    preset: PresetName | None = _setting(
-        "Claims and verdicts",
+    preset: PresetName | None = _claims(
         None,
         description="A named bundle of policy and judge settings that mimics another tool: "
         f"{', '.join(PRESETS)}.",
@@ -342,13 +313,13 @@ class Settings(Plan):
         "Store", None, metavar="PLACE", common=True, default_text=DEFAULT_STORE
     )
     """Where runs are stored: a file, or postgresql://user@host/name. RAGSTONE_STORE, or `store` in
-    ragstone.yaml, sets the default.
-    """
+    ragstone.yaml, sets the default."""
 
 
 @dataclass(frozen=True)
 class Setting:
     name: str
+    default: str
     given: str | None
     group: str
     flags: Sequence[str]
@@ -356,7 +327,6 @@ class Setting:
     metavar: str
     common: bool
     option: bool
-    default: str
 
     @property
     def description(self) -> str:
@@ -365,19 +335,20 @@ class Setting:
     @classmethod
     def of(cls, name: str, field: FieldInfo) -> "Setting":
         about = {**cast("Mapping[str, Any]", field.json_schema_extra)["setting"]}
-        flag = f"--{name.replace('_', '-')}"
-        if field.annotation is bool:
-            flag += f"/--no-{name.replace('_', '-')}"
-        value: object = field.default
-        if isinstance(value, bool):
-            shown = flag.split("/--")[0][2:] if value else flag.split("/--")[1]
-        elif isinstance(value, tuple):
-            shown = " ".join(map(str, cast("tuple[object, ...]", value)))
-        else:
-            shown = f"{value:g}" if isinstance(value, float) else str(value)
-        shown = about.pop("default_text") or ("" if value in (None, PydanticUndefined) else shown)
+        dashed, value = name.replace("_", "-"), cast("object", field.default)
+        flag = f"--{dashed}/--no-{dashed}" if field.annotation is bool else f"--{dashed}"
+        match value:
+            case bool():
+                default = dashed if value else f"no-{dashed}"
+            case tuple():
+                default = " ".join(map(str, cast("tuple[object, ...]", value)))
+            case float():
+                default = f"{value:g}"
+            case _:
+                default = "" if value in (None, PydanticUndefined) else str(value)
+        default = about.pop("default_text") or default
         about["flags"] = about["flags"] or (flag,)
-        return cls(name=name, given=field.description, default=shown, **about)
+        return cls(name, default, field.description, **about)
 
 
 @cache
@@ -391,12 +362,9 @@ def _texts_below_fields() -> Mapping[str, str]:
     return found
 
 
+_DECLARED = {name: each for name, each in Settings.model_fields.items() if each.json_schema_extra}
 SETTINGS: Mapping[str, Setting] = MappingProxyType(
-    {
-        name: Setting.of(name, field)
-        for name, field in Settings.model_fields.items()
-        if field.json_schema_extra
-    }
+    {name: Setting.of(name, field) for name, field in _DECLARED.items()}
 )
 GROUPS = (
     *("Data", "RAG system", "Metrics", "Judge", "Claims and verdicts", "Limits", "Gates"),

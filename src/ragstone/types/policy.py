@@ -5,7 +5,7 @@ A preset combines a policy with the judge settings of its document.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Annotated
 
@@ -52,6 +52,10 @@ class CountMismatch:
     deduct: bool = False
 
 
+def _weights(*each: float) -> Mapping[Label, float]:
+    return MappingProxyType(dict(zip(Label, each, strict=True)))
+
+
 @dataclass(frozen=True)
 class Policy:
     """How verdicts become a score, and what happens without them.
@@ -69,7 +73,7 @@ class Policy:
 
     name: str
     source: str
-    weights: Mapping[Label, float]
+    weights: Mapping[Label, float] = field(default_factory=lambda: _weights(1, 0, 0, 0))
     threshold: float | None = None
     empty_response: PolicyOutcome = UNDEFINED
     no_claims: PolicyOutcome = UNDEFINED
@@ -101,31 +105,24 @@ class Policy:
         return rulings.get(cause, self.unanswered)
 
 
-def _weights(*each: float) -> Mapping[Label, float]:
-    return MappingProxyType(dict(zip(Label, each, strict=True)))
-
-
-STRICT = Policy("strict", "ragstone's own rule", _weights(1, 0, 0, 0))
+STRICT = Policy("strict", "ragstone's own rule")
 """Only supported claims count, and failures are never numbers. The default."""
 
 _ALL = (
     STRICT,
-    replace(
-        STRICT,
-        name="expected",
-        source="the expected share of supported claims, for judges with confidences",
+    Policy(
+        "expected",
+        "the expected share of supported claims, for judges with confidences",
         probable=True,
     ),
-    replace(
-        STRICT,
-        name="weighted",
-        source="RagaliQ's plan for weighted scores; the range is -1 to 1",
-        weights=_weights(1, 0.5, -1, 0),
+    Policy(
+        "weighted",
+        "RagaliQ's plan for weighted scores; the range is -1 to 1",
+        _weights(1, 0.5, -1, 0),
     ),
-    replace(
-        STRICT,
-        name="ragas",
-        source="RAGAS: supported / returned, NaN if nothing was returned",
+    Policy(
+        "ragas",
+        "RAGAS: supported / returned, NaN if nothing was returned",
         on_count_mismatch=CountMismatch(if_no_verdicts=UNDEFINED),
     ),
     Policy(
@@ -141,7 +138,6 @@ _ALL = (
     Policy(
         "ragaliq",
         "RagaliQ's FaithfulnessEvaluator: a response without claims is vacuously faithful",
-        _weights(1, 0, 0, 0),
         threshold=0.7,
         empty_response=ONE,
         no_claims=ONE,
@@ -149,7 +145,6 @@ _ALL = (
     Policy(
         "promptfoo-plan",
         "the plans for RAGAS in promptfoo: every failure becomes a number",
-        _weights(1, 0, 0, 0),
         threshold=0.5,
         empty_response=NEVER,
         no_claims=NEVER,
@@ -162,7 +157,6 @@ _ALL = (
     Policy(
         "promptfoo",
         "promptfoo 0.121.20 without RAGAS mode, as observed",
-        _weights(1, 0, 0, 0),
         threshold=0.0,
         no_claims=ZERO,
         no_contexts=UNDEFINED,

@@ -4,7 +4,8 @@ import hashlib
 import json
 from abc import ABC
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from types import GenericAlias
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -12,17 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from ragstone._internal.fields import FrozenModel
 from ragstone._internal.text import count, format_validation_errors
 from ragstone.errors import Cause, JudgeError, UnknownNameError
-from ragstone.types.claim import (
-    BATCH,
-    Claim,
-    DraftQuestion,
-    FoundAnswer,
-    GeneratedQueries,
-    Grade,
-    Label,
-    Rating,
-    Verdict,
-)
+from ragstone.types import claim
 from ragstone.types.reply import (
     NOTHING_SPENT,
     Failure,
@@ -43,22 +34,23 @@ class Question(FrozenModel, ABC, Generic[T]):
     """
 
     kind: ClassVar[str]
-    replies: ClassVar[TypeAdapter[Any]]
     one_each: ClassVar[tuple[str, str] | None] = None
     """What a reply has one entry each for: the field, and the name of the entries."""
 
     tags: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def __class_getitem__(cls, typevar_values: object) -> type[Self]:
-        del typevar_values
-        return cls
+    def __class_getitem__(cls, reply_type: object) -> Any:
+        return GenericAlias(cls, reply_type)
 
-    @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
-        super().__pydantic_init_subclass__(**kwargs)
-        if kind := cls.__dict__.get("kind"):
-            _KINDS[kind] = cast("type[Question[object]]", cls)
+    def __init_subclass__(
+        cls, *, kind: str = "", one_each: tuple[str, str] | None = None, **options: Any
+    ) -> None:
+        super().__init_subclass__(**options)
+        if kind:
+            cls.kind, cls.one_each = kind, one_each
+        if "kind" in vars(cls):
+            _KINDS[cls.kind] = cast("type[Question[object]]", cls)
 
     @cached_property
     def key(self) -> str:
@@ -71,8 +63,10 @@ class Question(FrozenModel, ABC, Generic[T]):
         return type(self).model_validate(fields | update)
 
     @classmethod
+    @cache
     def adapter(cls) -> TypeAdapter[T]:
-        return cls.replies
+        (base,) = cast("Any", cls).__orig_bases__
+        return TypeAdapter(base.__args__[0])
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[T]:
         try:
@@ -85,13 +79,14 @@ class Question(FrozenModel, ABC, Generic[T]):
             entries, due = cast("Sequence[object]", reply.value), len(getattr(self, of))
             if len(entries) != due:
                 seen = f"got {count(len(entries), name[:-1])} for {count(due, of[:-1])}"
-                given = (each for each in entries if isinstance(each, Verdict))
+                given = (each for each in entries if isinstance(each, claim.Verdict))
                 returned = tuple(PartialVerdict(None, each.label, each) for each in given)
                 raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, seen, returned, usage=usage))
         return reply
 
 
 _KINDS: dict[str, type[Question[object]]] = {}
+TEXTS: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[str, ...])
 
 
 def adapter_of(kind: str) -> TypeAdapter[object]:
@@ -103,42 +98,32 @@ def adapter_of(kind: str) -> TypeAdapter[object]:
 Cosine = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
 
 
-class GradeContexts(Question[tuple[Grade, ...]]):
+class GradeContexts(
+    Question[tuple[claim.Grade, ...]], kind="grade_contexts", one_each=("contexts", "grades")
+):
     """Is each of these contexts useful for arriving at this answer to the query?"""
-
-    kind: ClassVar[str] = "grade_contexts"
 
     query: str
     answer: str
     contexts: tuple[str, ...]
 
-    replies: ClassVar = TypeAdapter(tuple[Grade, ...])
-    one_each = ("contexts", "grades")
 
-
-class GradeSentences(Question[tuple[Grade, ...]]):
+class GradeSentences(
+    Question[tuple[claim.Grade, ...]], kind="grade_sentences", one_each=("sentences", "grades")
+):
     """Is each of these sentences relevant to the query? No answer is given."""
-
-    kind: ClassVar[str] = "grade_sentences"
 
     query: str
     sentences: tuple[str, ...]
 
-    replies: ClassVar = TypeAdapter(tuple[Grade, ...])
-    one_each = ("sentences", "grades")
 
-
-class GenerateQueries(Question[GeneratedQueries]):
+class GenerateQueries(Question[claim.GeneratedQueries], kind="generate_queries"):
     """Which queries does this response answer? `count` of them, each worded differently."""
-
-    kind: ClassVar[str] = "generate_queries"
 
     response: str
     count: Annotated[int, Field(ge=1)]
 
-    replies: ClassVar = TypeAdapter(GeneratedQueries)
-
-    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[GeneratedQueries]:
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[claim.GeneratedQueries]:
         reply = super().reply(value, usage)
         if (came := len(reply.value.queries)) != self.count and not reply.value.noncommittal:
             seen = f"got {came} queries instead of {self.count}"
@@ -146,33 +131,24 @@ class GenerateQueries(Question[GeneratedQueries]):
         return reply
 
 
-class DetectAbstention(Question[bool]):
+class DetectAbstention(Question[bool], kind="detect_abstention"):
     """Does this response decline to answer, or state that it does not know?"""
-
-    kind: ClassVar[str] = "detect_abstention"
 
     query: str
     response: str
 
-    replies: ClassVar = TypeAdapter(bool)
 
-
-class TextSimilarity(Question[tuple[float, ...]]):
+class TextSimilarity(
+    Question[tuple[Cosine, ...]], kind="text_similarity", one_each=("others", "cosines")
+):
     """How similar in meaning is this text to each of the others? Cosines of embeddings."""
-
-    kind: ClassVar[str] = "text_similarity"
 
     text: str
     others: tuple[str, ...]
 
-    replies: ClassVar = TypeAdapter(tuple[Cosine, ...])
-    one_each = ("others", "cosines")
 
-
-class RateResponse(Question[Rating]):
+class RateResponse(Question[claim.Rating], kind="rate_response"):
     """Which of these levels, (number, meaning), does this response reach, by the criteria?"""
-
-    kind: ClassVar[str] = "rate_response"
 
     criteria: str
     levels: tuple[tuple[int, str], ...]
@@ -181,9 +157,7 @@ class RateResponse(Question[Rating]):
     contexts: tuple[str, ...] | None = None
     reference: str | None = None
 
-    replies: ClassVar = TypeAdapter(Rating)
-
-    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[Rating]:
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[claim.Rating]:
         reply = super().reply(value, usage)
         scale = [level for level, _ in self.levels]
         if reply.value.level not in scale:
@@ -192,77 +166,53 @@ class RateResponse(Question[Rating]):
         return reply
 
 
-TEXTS: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[str, ...])
-
-
-class ExtractClaims(Question[tuple[Claim, ...]]):
+class ExtractClaims(Question[tuple[claim.Claim, ...]], kind="extract_claims"):
     """Which claims does this text make? With `by="sentences"`, its declarative sentences."""
-
-    kind: ClassVar[str] = "extract_claims"
 
     query: str
     response: str
     by: Literal["judge", "sentences"] = "judge"
 
-    replies: ClassVar = TypeAdapter(tuple[Claim, ...])
 
-
-class VerifyClaims(Question[tuple[Verdict, ...]]):
+class VerifyClaims(
+    Question[tuple[claim.Verdict, ...]], kind="verify_claims", one_each=("claims", "verdicts")
+):
     """What do these contexts say about each claim? A model reads `batch_size` claims at once."""
-
-    kind: ClassVar[str] = "verify_claims"
 
     claims: tuple[str, ...]
     contexts: tuple[str, ...]
     partial: bool = False
-    batch_size: Annotated[int, Field(ge=1)] = BATCH
-
-    replies: ClassVar = TypeAdapter(tuple[Verdict, ...])
-    one_each = ("claims", "verdicts")
+    batch_size: Annotated[int, Field(ge=1)] = claim.BATCH
 
 
-class ExtractTruths(Question[tuple[str, ...]]):
+class ExtractTruths(Question[tuple[str, ...]], kind="extract_truths"):
     """Which facts does this context state? The `limit` most important ones; None is all."""
-
-    kind: ClassVar[str] = "extract_truths"
 
     context: str
     limit: Annotated[int, Field(ge=1)] | None = None
 
-    replies: ClassVar = TEXTS
 
-
-class Explain(Question[str]):
+class Explain(Question[str], kind="explain"):
     """What do these verdicts mean for the response, in one or two sentences?"""
 
-    kind: ClassVar[str] = "explain"
-
     claims: tuple[str, ...]
-    labels: tuple[Label, ...]
+    labels: tuple[claim.Label, ...]
     reasons: tuple[str, ...]
 
-    replies: ClassVar = TypeAdapter(str)
 
-
-class FindAnswer(Question[FoundAnswer]):
+class FindAnswer(Question[claim.FoundAnswer], kind="find_answer"):
     """Do these contexts answer the query? Together or one alone, but completely."""
-
-    kind: ClassVar[str] = "find_answer"
 
     query: str
     contexts: tuple[str, ...]
 
-    replies: ClassVar = TypeAdapter(FoundAnswer)
 
-
-class WriteQuestions(Question[tuple[DraftQuestion, ...]]):
+class WriteQuestions(Question[tuple[claim.DraftQuestion, ...]], kind="write_questions"):
     """Which test questions can be asked about these passages? At most `count` of them.
 
     `single` needs one passage, `multi` and `compare` need all of them, and `unanswerable` is on
     their subject, but they do not answer it. `brief` describes who asks, in the user's own words.
     """
-
-    kind: ClassVar[str] = "write_questions"
 
     passages: tuple[str, ...]
     type: Literal["single", "multi", "compare", "unanswerable"]
@@ -270,5 +220,3 @@ class WriteQuestions(Question[tuple[DraftQuestion, ...]]):
     brief: str = ""
     language: str = ""
     avoid: tuple[str, ...] = ()
-
-    replies: ClassVar = TypeAdapter(tuple[DraftQuestion, ...])

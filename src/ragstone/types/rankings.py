@@ -97,12 +97,10 @@ class Rankings:
         return cls(
             gains=gains,
             irrelevant=irrelevant,
-            best=judged.best,
-            n_relevant=judged.n_relevant,
-            n_irrelevant=judged.n_irrelevant,
             n_retrieved=n_retrieved,
             ids=ids,
             relevance=relevance,
+            **vars(judged),
         )
 
     def __len__(self) -> int:

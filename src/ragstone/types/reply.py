@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from ragstone.errors import CallError, Cause, JudgeError
 from ragstone.types.claim import Verdict
@@ -38,18 +38,9 @@ class Usage:
     reused_tokens: int = 0
 
     def __add__(self, more: "Usage") -> "Usage":
-        unknown = self.cost_usd is None or more.cost_usd is None
-        return Usage(
-            self.calls + more.calls, self.cached + more.cached, self.retries + more.retries,
-            self.prompt_tokens + more.prompt_tokens,
-            self.completion_tokens + more.completion_tokens,
-            self.cached_tokens + more.cached_tokens, self.reasoning_tokens + more.reasoning_tokens,
-            None if unknown else (self.cost_usd or 0.0) + (more.cost_usd or 0.0),
-            self.local_calls + more.local_calls, self.local_tokens + more.local_tokens,
-            self.accepted_prediction_tokens + more.accepted_prediction_tokens,
-            self.rejected_prediction_tokens + more.rejected_prediction_tokens,
-            self.reused_tokens + more.reused_tokens,
-        )  # fmt: skip
+        pairs = zip(vars(self).values(), vars(more).values(), strict=True)
+        totals: list[Any] = [None if None in pair else sum(pair) for pair in pairs]
+        return Usage(*totals)
 
 
 NOTHING_SPENT = Usage()

@@ -79,10 +79,9 @@ class Row:
     def to_dict(self) -> dict[str, object]:
         """Return the row as plain data, in the stable shape of `--rows`."""
         sample = self.sample.model_dump(mode="json")
-        shown = ("id", "query", "response", "contexts", "ranking", "reference")
-        also = ("reference_claims", "relevance", "tags")
+        shown = "id query response contexts ranking reference reference_claims relevance tags"
         return {
-            **{name: sample[name] for name in (*shown, *also)},
+            **{name: sample[name] for name in shown.split()},
             **({} if self.sample.history is None else {"history": sample["history"]}),
             **({"error": next(iter(self.failures.values())).message} if self.failures else {}),
             "usage": vars(self.usage),

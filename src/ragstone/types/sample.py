@@ -6,21 +6,13 @@ from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, Field, FiniteFloat, field_validator
 
-from ragstone._internal.fields import (
-    DocumentId,
-    Figure,
-    FrozenMap,
-    FrozenModel,
-    NotBlank,
-    document_id,
-    known,
-)
+from ragstone._internal import fields
 
 SUBSTITUTE_FIELDS: Mapping[str, str] = MappingProxyType(
     {"ranking": "contexts", "reference_claims": "reference"}
 )
 """Field -> the field used if it is missing."""
-Tags = FrozenMap[str, Figure]
+Tags = fields.FrozenMap[str, fields.Figure]
 NO_TAGS: Tags = MappingProxyType({})
 
 
@@ -33,18 +25,18 @@ def describe_field(field: str) -> str:
     return f"{field} (or {SUBSTITUTE_FIELDS[field]})" if field in SUBSTITUTE_FIELDS else field
 
 
-class Context(FrozenModel):
+class Context(fields.FrozenModel):
     """One retrieved text: what the generator saw, or one place of a ranking.
 
     `text` may be empty if only ids are known; `score` is the retriever's own, in its own unit.
     """
 
     text: str = ""
-    id: DocumentId | None = None
-    score: Annotated[float | None, AfterValidator(known)] = None
+    id: fields.DocumentId | None = None
+    score: Annotated[float | None, AfterValidator(fields.known)] = None
 
 
-class Message(FrozenModel):
+class Message(fields.FrozenModel):
     """A message before the query of a conversation."""
 
     role: Literal["user", "assistant"]
@@ -59,7 +51,7 @@ def with_history(query: str, history: Sequence[Message] | None) -> str:
     return f"The conversation before the query:\n{before}\n\nThe query:\n{query}"
 
 
-class Sample(FrozenModel):
+class Sample(fields.FrozenModel):
     """One row: what was asked, what came back, and what is known to be right.
 
     None is *missing* (not known); `""` and `()` are *empty* (known to be nothing).
@@ -77,15 +69,15 @@ class Sample(FrozenModel):
         tags: any other column, by name, for grouping.
     """
 
-    id: NotBlank
-    query: NotBlank
+    id: fields.NotBlank
+    query: fields.NotBlank
     history: tuple[Message, ...] | None = None
     response: str | None = None
     contexts: tuple[Context, ...] | None = None
     ranking: tuple[Context, ...] | None = None
     reference: str | None = None
     reference_claims: tuple[str, ...] | None = None
-    relevance: FrozenMap[DocumentId, FiniteFloat] | None = None
+    relevance: fields.FrozenMap[fields.DocumentId, FiniteFloat] | None = None
     tags: Tags = Field(default_factory=lambda: NO_TAGS)
 
     @property
@@ -101,12 +93,8 @@ class Sample(FrozenModel):
 
     def value_or_substitute(self, field: str) -> object:
         """Return the value of a field, or of its substitute if it is missing."""
-        own = getattr(self, field)
-        return (
-            getattr(self, SUBSTITUTE_FIELDS[field])
-            if own is None and field in SUBSTITUTE_FIELDS
-            else own
-        )
+        own, other = getattr(self, field), SUBSTITUTE_FIELDS.get(field)
+        return getattr(self, other) if own is None and other else own
 
     @property
     def ranked(self) -> tuple[Context, ...] | None:
@@ -133,7 +121,7 @@ class Sample(FrozenModel):
     @classmethod
     def _each_id_once(cls, given: object) -> object:
         if isinstance(given, Mapping):
-            names = [document_id(name) for name in cast("Mapping[object, object]", given)]
+            names = [fields.document_id(name) for name in cast("Mapping[object, object]", given)]
             if len(set(names)) < len(names):
                 raise ValueError("two of these ids are the same, such as 5 and '5'")
         return cast("object", given)
