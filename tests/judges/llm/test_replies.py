@@ -6,7 +6,7 @@ from tests.judges.llm.raw_reply import raw
 
 from ragstone.errors import Cause
 from ragstone.judges.llm.prompt import (
-    SCHEMAS,
+    TASKS,
     queries_schema,
     rating_schema,
     verdict_schema,
@@ -154,7 +154,7 @@ def test_refusal_is_tested_only_where_there_is_no_json(text: str) -> None:
 
 
 ALL = [
-    *SCHEMAS.values(),
+    *(task.schema(None) for task in TASKS.values()),
     verdict_schema(partial=True),
     queries_schema(5),
     rating_schema([-1, 0, 1]),
@@ -186,19 +186,19 @@ def test_the_label_comes_last_and_partial_support_is_offered_only_when_asked_for
         items = verdict_schema(partial)["properties"]["verdicts"]["items"]["properties"]
         assert list(items) == ["claim", "reason", "evidence", "label"]
         assert ("PARTIALLY_SUPPORTED" in items["label"]["enum"]) is partial
-    assert verdict_schema(partial=False) == SCHEMAS[VerifyClaims.kind]
+    assert verdict_schema(partial=False) == TASKS[VerifyClaims.kind].schema(None)
 
 
 def test_what_decides_comes_after_its_reason() -> None:
     for kind in ("grade_contexts", "grade_sentences"):
-        fields = list(SCHEMAS[kind]["properties"]["grades"]["items"]["properties"])
+        fields = list(TASKS[kind].schema(None)["properties"]["grades"]["items"]["properties"])
         assert (fields[0], fields[-1]) == ("number", "relevant")
-    assert list(SCHEMAS["rate_response"]["properties"]) == ["reason", "level"]
+    assert list(TASKS["rate_response"].schema(None)["properties"]) == ["reason", "level"]
 
 
 def test_no_reasons_are_asked_for_on_sentences() -> None:
-    assert "reason" in json.dumps(dict(SCHEMAS["grade_contexts"]))
-    assert "reason" not in json.dumps(dict(SCHEMAS["grade_sentences"]))
+    assert "reason" in json.dumps(TASKS["grade_contexts"].schema(None))
+    assert "reason" not in json.dumps(TASKS["grade_sentences"].schema(None))
 
 
 def test_every_guess_has_a_key_and_every_level_is_offered() -> None:
