@@ -11,7 +11,7 @@ from ragstone.judges.llm.prompt import (
     rating_schema,
     verdict_schema,
 )
-from ragstone.judges.llm.replies import RawReply, parse_claims, parse_value, parse_verdicts
+from ragstone.judges.llm.replies import RawReply, json_value, parse_claims, parse_verdicts
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError
@@ -33,7 +33,7 @@ JSON = json.dumps(VALUE)
     ],
 )
 def test_one_json_value_is_read_alone_in_a_fence_and_after_thoughts(text: str) -> None:
-    assert parse_value(RawReply(text), lambda value: value) == VALUE
+    assert json_value(RawReply(text)) == VALUE
 
 
 @each_case(
@@ -56,7 +56,7 @@ def test_one_json_value_is_read_alone_in_a_fence_and_after_thoughts(text: str) -
 )
 def test_text_around_json_is_never_read(text: str) -> None:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_value(RawReply(text), lambda value: value)
+        json_value(RawReply(text))
     assert caught.value.cause is Cause.MALFORMED
 
 
@@ -64,9 +64,9 @@ def test_a_quotation_in_a_fence_or_after_thoughts_is_no_answer() -> None:
     shown = (f"Say {JSON}, please.", "</think>")
     for text in (f"```json\n{JSON}\n```", f"<think>a</think>{JSON}", f"It says\n</think>\n{JSON}"):
         with pytest.raises(JudgeFailureError) as caught:
-            parse_value(RawReply(text, shown), lambda value: value)
+            json_value(RawReply(text, shown))
         assert caught.value.cause is Cause.MALFORMED
-    assert parse_value(RawReply(JSON, shown), lambda value: value) == VALUE
+    assert json_value(RawReply(JSON, shown)) == VALUE
 
 
 ONE = VerifyClaims(claims=("It is red.",), contexts=("It is red.",))
