@@ -46,34 +46,23 @@ from ragstone.types.row import Row
 
 B = TypeVar("B", bound=BaseModel)
 
-DISCOUNT = 0.5
-"""Share of the normal price."""
-MAX_BYTES = 100 * 10**6
-"""Bytes of a batch. OpenAI takes 200 MB, Anthropic 256 MB."""
+DISCOUNT = 0.5  # the share of the normal price that is paid
+MAX_BYTES = 100 * 10**6  # of a batch: OpenAI takes 200 MB, Anthropic 256 MB
 MAX_RESULT_BYTES = 2**30
-MAX_TRIES = 3
-"""How often a request is submitted, if its batch expires or has no reply to it."""
-KEPT = 29 * 86_400
-"""Seconds for which both providers keep results, at least."""
-OVERDUE = 2 * 86_400
-"""Seconds after which a batch is given up; providers end it after one day."""
-CLOCKS = 600
-"""Seconds by which this machine's clock may differ from the provider's."""
+MAX_TRIES = 3  # submissions of a request, if its batch expires or has no reply to it
+KEPT = 29 * 86_400  # seconds for which both providers keep results, at least
+OVERDUE = 2 * 86_400  # seconds after which a batch is given up; providers end it after one day
+CLOCKS = 600  # seconds by which this machine's clock may differ from the provider's
 STORED_AT_ONCE = 1000
-NO_QUOTA = "insufficient_quota"
-"""OpenAI's 429 of an account whose quota is exhausted: retries do not help."""
+NO_QUOTA = "insufficient_quota"  # OpenAI's 429 of an exhausted account: retries do not help
+TOO_LARGE = "token_limit_exceeded"  # OpenAI's error of a batch larger than the account's queue
 READ = "read"
 """Notes of a cached reply that was read. Once no record names it, it is requested again."""
-TOO_LARGE = "token_limit_exceeded"
-"""OpenAI's error of a batch that is too large for the account's queue."""
 
-_CAUSES = {"expired": Cause.TIMEOUT, "failed": Cause.REJECTED}
-"""Why a request has no reply, by how its batch ended."""
+_CAUSES = {"expired": Cause.TIMEOUT, "failed": Cause.REJECTED}  # by how the batch ended
 _ENDED = ("completed", "expired", "cancelled", "failed")
-_TIMEOUT = 600.0
-"""Seconds for a control request, which may carry a whole batch."""
-_LATE = ("batch_expired", "request_timeout")
-"""OpenAI's errors of a request that was not processed in time."""
+_TIMEOUT = 600.0  # seconds for a control request, which may carry a whole batch
+_LATE = ("batch_expired", "request_timeout")  # OpenAI's errors of a request not processed in time
 _STATUSES = {
     "authentication_error": 401,
     "permission_error": 403,
@@ -136,11 +125,6 @@ class BatchInfo(BaseModel):
         if self.status == "ended":
             return "cancelled" if self.cancel_initiated_at else "completed"
         return self.status if self.status in _ENDED else None
-
-    @property
-    def total(self) -> int:
-        counts = self.counts or {}
-        return counts.get("total", sum(counts.values()))
 
 
 class _Batches(BaseModel):
@@ -299,7 +283,8 @@ class AnthropicBatches(BatchApi):
 
     def matches(self, record: Record, batch: BatchInfo) -> bool:
         late = batch.created_at.timestamp() - record.at
-        return batch.total == len(record.requests) and -CLOCKS < late < CLOCKS + _TIMEOUT
+        size = sum((batch.counts or {}).values())
+        return size == len(record.requests) and -CLOCKS < late < CLOCKS + _TIMEOUT
 
     def files(self, batch: BatchInfo) -> list[str]:
         return [f"batches/{batch.id}/results"]
@@ -321,8 +306,7 @@ _row: ContextVar[int] = ContextVar("row")
 class BatchRun:
     """The batches of a run. Entering it collects what is ready; `submit` submits what is missing.
 
-    Replies that were cached since it `began` were paid by this evaluation. `waiting` are the
-    indexes of rows with an open question, and `lines` tell what is waited for.
+    `waiting` are the indexes of rows with an open question, and `lines` tell what is waited for.
     """
 
     replies: ReplyCache
@@ -336,11 +320,12 @@ class BatchRun:
 
     @property
     def began(self) -> float:
-        """The time of the oldest record of the judges so far; inf if there is none."""
-        paths = (
-            path for queue in self.queues for path in self.folder.glob(f"{queue.key}-*-*.json")
-        )
-        times = (path.name.split("-")[1] for path in paths)
+        """When this evaluation began, as the oldest record tells: it paid what is cached since."""
+        times = [
+            path.name.split("-")[1]
+            for queue in self.queues
+            for path in self.folder.glob(f"{queue.key}-*-*.json")
+        ]
         return min((float(at) for at in times if at.isdecimal()), default=inf)
 
     async def __aenter__(self) -> Self:
@@ -449,8 +434,7 @@ class BatchQueue:
             else:
                 self._tries.update(record.requests)
                 self._errors |= record.errors
-        refused = (error for error in self._errors.values() if error.status in (400, 422))
-        self.refusals = {error.message for error in refused}
+        self.refusals = {e.message for e in self._errors.values() if e.status in (400, 422)}
 
     async def _collect(self, record: Record) -> None:
         others = {other.batch for other in self._batches}
@@ -485,7 +469,6 @@ class BatchQueue:
             record.status = str(error)
 
     def _drop(self, record: Record) -> None:
-        """Forget a batch whose requests were never tried."""
         record.path.unlink()
         self._batches.remove(record)
 
@@ -569,10 +552,9 @@ class BatchQueue:
         while True:
             try:
                 match = await self.api.find(record, others) if tries else None
-                match = match or await self.api.create(record, requests)
-                record.batch = match
+                record.batch = match or await self.api.create(record, requests)
                 record.save()
-                return match
+                return record.batch
             except UsageError:
                 path.unlink()
                 raise
