@@ -37,8 +37,7 @@ E = TypeVar("E", Verdict, FoundAnswer)
 
 SHARE = 0.5
 """Share of a context window for contexts: claims, reply and estimation errors need the rest."""
-MOST = 100
-"""Grades in one reply: more may not fit into its token limit."""
+MOST = 100  # grades in one reply: more may not fit into its token limit
 
 _WIDE = re.compile(r"[^\x00-\u052f\u1e00-\u20cf]")
 """Characters of scripts with about one token per character."""

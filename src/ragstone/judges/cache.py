@@ -29,8 +29,7 @@ T = TypeVar("T")
 
 USAGE = TypeAdapter(Usage)
 
-LAYOUT = 2
-"""Version of the table, stored in the file as `user_version`."""
+LAYOUT = 2  # version of the table, stored in the file as `user_version`
 AT_ONCE = 200
 
 _TABLE = """

@@ -166,8 +166,7 @@ class DryRunLocalJudge(Judge):
         return cast("Reply[T]", question.reply((verdict,) * len(question.claims), usage))
 
 
-REPLIES = Path(".ragstone") / "replies.db"
-"""The reply cache, in the working folder."""
+REPLIES = Path(".ragstone") / "replies.db"  # the reply cache, in the working folder
 
 OPENAI, EMBEDDINGS = "openai", "text-embedding-3-small"
 """The default for text similarity if the judge is OpenAI's own."""

@@ -87,12 +87,10 @@ class Record(BaseModel):
     """What is stored about a batch: first without the provider's id `batch`, then with it."""
 
     path: Path = Field(default=Path(), exclude=True)
-    status: str = Field(default="", exclude=True)
-    """How far it is, for people."""
+    status: str = Field(default="", exclude=True)  # how far it is, for people
     judge: str
     token: str
-    at: float
-    """When it was submitted, in seconds since 1970."""
+    at: float  # when it was submitted, in seconds since 1970
     requests: list[str]
     batch: str | None = None
     errors: dict[str, RequestError] | None = None
@@ -136,8 +134,7 @@ class BatchApi(ABC):
     """A provider's batch API, within `async with api.client`."""
 
     max_requests: int
-    after: str
-    """The parameter of a list for the last id of the page before."""
+    after: str  # the parameter of a list for the last id of the page before
 
     def __init__(self, url: str, headers: Mapping[str, str], *, retries: int) -> None:
         self.url, self.headers = url, dict(headers)

@@ -31,8 +31,7 @@ from ragstone.types.reply import Failure, JudgeFailureError, Outcome, Reply, Usa
 
 T = TypeVar("T")
 
-MORE_ROOM = 4
-"""Factor on the token limit of a retry after the limit cut the reply."""
+MORE_ROOM = 4  # factor on the token limit of a retry after the limit cut the reply
 
 _FIXABLE = frozenset({Cause.REFUSAL, Cause.TRUNCATED, Cause.MALFORMED, Cause.COUNT_MISMATCH})
 _log = logging.getLogger("ragstone.judge")

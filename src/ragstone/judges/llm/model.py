@@ -78,8 +78,7 @@ class Model(AsyncResource, ABC):
     """Completes prompts, within `async with model`."""
 
     name: str
-    identity: str
-    """Everything but the prompt that affects its replies: URL, model, options."""
+    identity: str  # everything but the prompt that affects its replies: URL, model, options
     url: str = ""
     """For reports; "" if its provider implies it."""
 
@@ -88,8 +87,7 @@ class Model(AsyncResource, ABC):
         """Complete one prompt, or raise a CallError; a UsageError stops the run."""
 
 
-Vectors = tuple[tuple[float, ...], ...]
-"""One vector per text."""
+Vectors = tuple[tuple[float, ...], ...]  # one vector per text
 
 
 class Embedder(AsyncResource, ABC):
@@ -104,8 +102,7 @@ class Embedder(AsyncResource, ABC):
         """Return the vectors and the usage, or raise a CallError; a UsageError stops the run."""
 
 
-LOCAL = ("ollama", "lmstudio", "vllm")
-"""Providers on the user's own machine."""
+LOCAL = ("ollama", "lmstudio", "vllm")  # providers on the user's own machine
 
 EXTRA = 1000
 """Tokens that a provider adds to a prompt, at most: the format of messages, schemas and tools."""
@@ -121,8 +118,7 @@ class Price:
     """The longest prompt, in tokens, with these rates; -1 if time of day or calls matter."""
     calculate: "Callable[..., PriceCalculation] | None" = field(default=None, compare=False)
     """The slower calculation for all other prompts."""
-    share: float = 1.0
-    """The share that is paid, for example in batches."""
+    share: float = 1.0  # the share that is paid, for example in batches
 
     def cost(self, usage: Usage) -> float | None:
         prompt, completion = usage.prompt_tokens, usage.completion_tokens

@@ -31,8 +31,7 @@ from ragstone.judges.llm.model import (
 )
 from ragstone.types.reply import Usage
 
-AZURE_VERSION = "2024-10-21"
-"""Azure's API version, unless AZURE_OPENAI_API_VERSION is set."""
+AZURE_VERSION = "2024-10-21"  # Azure's API version, unless AZURE_OPENAI_API_VERSION is set
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,7 @@ class Provider:
     """A service with OpenAI's protocol, and the environment variables of its key and URL."""
 
     name: str
-    url: str | None
-    """None if every user has their own."""
+    url: str | None  # None if every user has their own
     key: str | None
     url_variable: str | None = None
 
@@ -111,8 +109,7 @@ R = TypeVar("R", bound=BaseModel)
 
 _FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)
 """A 400 of the provider's content filter."""
-MOST_TOKENS = 2**40
-"""Tokens of one reply from which a count is an error of the server."""
+MOST_TOKENS = 2**40  # tokens of one reply from which a count is an error of the server
 _REASONING = re.compile(r"(o\d|gpt-5)\b")
 """Models that require `max_completion_tokens` and reject a temperature."""
 

@@ -204,12 +204,9 @@ _GRADE = _object(number=_NUMBER, relevant=_YES_NO)
 
 Q = TypeVar("Q")
 
-FEWEST_WORDS = 3
-"""Content words below which a sentence is too short to need a claim."""
-LEAST_SHARE = 0.25
-"""Share of a sentence's content words that the claims must have."""
-BEGINNING = 5
-"""Letters in which forms of a word agree."""
+FEWEST_WORDS = 3  # content words below which a sentence is too short to need a claim
+LEAST_SHARE = 0.25  # share of a sentence's content words that the claims must have
+BEGINNING = 5  # letters in which forms of a word agree
 
 _CONTENT = re.compile(r"\b(?:\w{4,}|\d+)\b")
 
@@ -223,8 +220,7 @@ class JudgeTask(Generic[Q]):
     parse: Callable[[RawReply, Q], object]
     schema: Callable[[Q | None], Schema]
     """The schema of the reply; of no question, the example that is in a judge's identity."""
-    optional: tuple[str, ...] = ()
-    """Placeholders that a prompt may leave out."""
+    optional: tuple[str, ...] = ()  # placeholders that a prompt may leave out
     options: Callable[[Q], dict[str, str]] = lambda _: {}
     """The prompt's options that are used, each with its number or ""."""
     doubt: Callable[[Q, Any], str | None] = lambda _question, _value: None

@@ -119,8 +119,6 @@ _UNSENT = frozenset(
 """Names of the errors of httpx, aiohttp and botocore before a request was sent."""
 _UNREADABLE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What SDKs raise for a reply of another shape, such as `content: null`."""
-_TIMES = ("max_retries", "request_timeout", "timeout")
-"""Settings that do not apply to a batch."""
 _NO_TEMPERATURE = "disallows_sampling_settings"
 """End of the profile's keys for models that reject a temperature."""
 
@@ -141,19 +139,32 @@ class PydanticAiModel(Model):
         vote: int = 1,
     ) -> None:
         self.name = f"{provider}:{model}"
-        self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
-        self._settings = _settings(self._wire, timeout, temperature)
+        wire = self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
+        settings: dict[str, object] = {
+            "framing_announcement": "never",  # the prompt is sent as it is written
+        }
+        if temperature is not None and not any(
+            on for name, on in wire.profile.items() if name.endswith(_NO_TEMPERATURE)
+        ):
+            settings["temperature"] = temperature
+        if not batches:
+            # our own retries; the timeout is for the whole request, the SDK's own may be shorter
+            settings |= {"max_retries": 0, "request_timeout": timeout, "timeout": timeout}
+        self._settings = {k: v for k, v in settings.items() if k not in wire.unsupported_settings}
         self._timeout = timeout
         self._caller = caller
         self._answered = False
-        url = _url(self._wire)
-        used = self._settings.get("temperature")
-        options = {"base_url": url, "model": model, "provider": provider, "temperature": used}
+        options = {
+            "base_url": _url(wire),
+            "model": model,
+            "provider": provider,
+            "temperature": self._settings.get("temperature"),
+        }
         self.identity = json.dumps(options)
-        self._parts = (self._wire,)
+        self._parts = (wire,)
         self._batches: BatchQueue | None = None
         if batches:
-            client = cast("AnthropicModel", self._wire).client
+            client = cast("AnthropicModel", wire).client
             headers = {
                 name: str(value)
                 for name, value in client.default_headers.items()
@@ -167,8 +178,7 @@ class PydanticAiModel(Model):
         if self._batches:
             return await self._once(prompt)
         call = await self._caller.make(partial(self._once, prompt), tokens=prompt.tokens)
-        calls = call.value.usage.calls + call.tries - 1
-        usage = replace(call.value.usage, calls=calls, retries=calls - 1)
+        usage = replace(call.value.usage, calls=call.tries, retries=call.tries - 1)
         return replace(call.value, usage=usage)
 
     async def _once(self, prompt: ModelPrompt) -> Completion:
@@ -218,11 +228,10 @@ class PydanticAiModel(Model):
     ) -> Completion:
         from pydantic_ai.models.batch import BatchRequest, BatchResult
 
-        untimed = {name: of for name, of in settings.items() if name not in _TIMES}
         single = BatchRequest(
             custom_id="request",
             messages=[request],
-            model_settings=cast("ModelSettings", untimed),
+            model_settings=cast("ModelSettings", settings),
             model_request_parameters=parameters,
         )
         encoded = await self._wire.batch_encode(single)
@@ -277,19 +286,6 @@ def _url(wire: "Wire") -> str | None:
     except (AttributeError, UserError):  # it has several
         return None
     return public_url(url) if url else None
-
-
-def _settings(wire: "Wire", timeout: float, temperature: float | None) -> dict[str, object]:
-    settings: dict[str, object] = {
-        "max_retries": 0,
-        "request_timeout": timeout,  # for the whole request
-        "timeout": timeout,  # the SDK's own may be shorter
-        "framing_announcement": "never",  # the prompt is sent as it is written
-    }
-    refused = any(on for name, on in wire.profile.items() if name.endswith(_NO_TEMPERATURE))
-    if temperature is not None and not refused:
-        settings["temperature"] = temperature
-    return {name: of for name, of in settings.items() if name not in wire.unsupported_settings}
 
 
 def _parameters(wire: "Wire", schema: Mapping[str, object]) -> "ModelRequestParameters":

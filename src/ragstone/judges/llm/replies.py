@@ -41,8 +41,7 @@ NO_JSON = "no JSON in the requested form"
 _THOUGHT_TAG = re.compile(r"<(/?)(?:think(?:ing)?|thoughts?|reasoning|analysis)>", re.IGNORECASE)
 _FENCE = "```"
 _LANGUAGE = re.compile(r"\A\w*")
-_JSON = re.compile(r'[\[{]\s*[\[{"\]}]')
-"""What begins like JSON; `[1]` is a footnote."""
+_JSON = re.compile(r'[\[{]\s*[\[{"\]}]')  # what begins like JSON; `[1]` is a footnote
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KEY_GAPS = re.compile(r"[\W_]+")
 _WORD_GAPS = re.compile(r"[-_\s]+")
@@ -89,8 +88,7 @@ class RawReply:
 
     text: str
     shown: Sequence[str] = ()
-    legacy_text: bool = False
-    """Whether the plain text of promptfoo's older prompts is read too."""
+    legacy_text: bool = False  # whether the plain text of promptfoo's older prompts is read too
 
     def unusable(
         self, cause: Cause, message: str, returned: tuple[PartialVerdict, ...] = ()
@@ -254,8 +252,7 @@ def verdicts_in_text(text: str) -> tuple[tuple[int | None, str], ...] | None:
     return tuple(verdicts) if verdicts and number is None else None
 
 
-Quote = tuple[int | None, str]
-"""The number of the quoted context, from 1, and the words."""
+Quote = tuple[int | None, str]  # the number of the quoted context, from 1, and the words
 
 _NUMBER = re.compile(
     r"\s*(?:(?:claim|statement|context|sentence|passage)[\s_]*)?[#\[(]?([0-9]{1,9})[\].):]?\s*",
@@ -271,14 +268,11 @@ class ReplyMismatchError(Exception):
 class Item(NamedTuple, Generic[T]):
     """One item as written."""
 
-    number: int | str | None = None
-    """The number that it names, or a text if that cannot be read."""
-    written: str | None = None
-    """Its label, and under `value` what it means."""
+    number: int | str | None = None  # the number that it names, or a text if that cannot be read
+    written: str | None = None  # its label, and under `value` what it means
     value: T | None = None
     reason: str | None = None
-    text: str | None = None
-    """The claim that it repeats."""
+    text: str | None = None  # the claim that it repeats
     quotes: tuple[Quote, ...] = ()
 
 
@@ -287,8 +281,7 @@ class ItemFormat(Generic[T]):
     """The keys and words of one kind of item; keys and words are in lower case, without gaps."""
 
     lists: tuple[str, ...]
-    labels: tuple[str, ...]
-    """All that are present must mean the same, and all `numbers` must agree."""
+    labels: tuple[str, ...]  # all that are present must mean the same, and all `numbers` must agree
     numbers: tuple[str, ...]
     texts: tuple[str, ...]
     """Keys of the text that an item repeats; such a key may have the number instead."""
