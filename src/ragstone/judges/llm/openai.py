@@ -49,7 +49,7 @@ class Provider:
 
     def api_url(self, base_url: str | None) -> str:
         url = self.custom_url(base_url) or self.url
-        setting = " or ".join(filter(None, ("--base-url", self.url_variable)))
+        setting = f"--base-url or {self.url_variable}" if self.url_variable else "--base-url"
         if not url:
             raise UsageError(f"{self.name}: set its URL with {setting}")
         if not url.lower().startswith(("http://", "https://")):
@@ -74,16 +74,16 @@ class Provider:
             )
         return key or None
 
-    def url_of(self, base: str, model: str, path: str) -> str:
-        if self.name != "azure":
-            return f"{base}/{path}"
-        return f"{base}/openai/deployments/{model}/{path}?api-version={self.version}"
-
     @property
     def version(self) -> str:
         if self.name != "azure":
             return ""
         return os.environ.get("AZURE_OPENAI_API_VERSION", AZURE_VERSION)
+
+    def url_of(self, base: str, model: str, path: str) -> str:
+        if self.name != "azure":
+            return f"{base}/{path}"
+        return f"{base}/openai/deployments/{model}/{path}?api-version={self.version}"
 
     def headers(self, key: str | None) -> dict[str, str]:
         if key is None:
@@ -228,17 +228,15 @@ class Dialect:
 
     def simpler(self, refusal: str) -> "Dialect | None":
         text = refusal.lower()
-        if "max_completion_tokens" in text and self.limit == "max_tokens":
+        if self.limit == "max_tokens" and "max_completion_tokens" in text:
             return replace(self, limit="max_completion_tokens")
         if "max_completion_tokens" in text or "max_tokens" in text:
-            newer = self.limit == "max_completion_tokens"
-            return replace(self, limit="max_tokens") if newer else None
+            return None if self.limit == "max_tokens" else replace(self, limit="max_tokens")
         if "temperature" in text and self.temperature:
             return replace(self, temperature=False)
-        if re.search(r"response_?format|json_?schema|json_object|schema", text):
-            if self.schema == "json_schema":
-                return replace(self, schema="json_object")
-            return replace(self, schema="none") if self.schema == "json_object" else None
+        if self.schema != "none" and re.search(r"response_?format|schema|json_object", text):
+            simpler = "json_object" if self.schema == "json_schema" else "none"
+            return replace(self, schema=simpler)
         return None
 
 
@@ -264,8 +262,7 @@ class OpenAICompatibleModel(Model, Embedder):
         self.url = public_url(base)
         self.identity = json.dumps([provider.name, model, self.url, provider.version, temperature])
         self._model, self._temperature = model, temperature
-        self._chat = provider.url_of(base, model, "chat/completions")
-        self._embeddings = provider.url_of(base, model, "embeddings")
+        self._url = partial(provider.url_of, base, model)
         self._headers = provider.headers(key)
         self._dialect = Dialect.of(provider.name, model)
         self._answered = False
@@ -291,7 +288,9 @@ class OpenAICompatibleModel(Model, Embedder):
                 dialect = simpler if simpler and simpler not in known else dialect
         while True:
             try:
-                reply = await self._send(self._chat, self._body(prompt, dialect), prompt.tokens)
+                reply = await self._send(
+                    "chat/completions", self._body(prompt, dialect), prompt.tokens
+                )
             except CallError as error:
                 spent += error.tries
                 if error.status == 400 and _FILTERED.search(str(error)):
@@ -314,7 +313,7 @@ class OpenAICompatibleModel(Model, Embedder):
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         tokens = sum(map(estimated_tokens, texts))
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        reply = await self._send(self._embeddings, body, tokens)
+        reply = await self._send("embeddings", body, tokens)
         found = self._read(_Embeddings, "a list of embeddings", reply, reply.tries)
         rows = sorted(found.data, key=lambda row: row.index)
         if [row.index for row in rows] != list(range(len(texts))):
@@ -322,13 +321,13 @@ class OpenAICompatibleModel(Model, Embedder):
             raise CallError(Cause.COUNT_MISMATCH, message, tries=reply.tries)
         return tuple(row.embedding for row in rows), found.usage.usage(reply.tries)
 
-    async def _send(self, url: str, body: Mapping[str, object], tokens: int) -> HttpReply:
+    async def _send(self, path: str, body: Mapping[str, object], tokens: int) -> HttpReply:
         try:
             if self._batches:
                 reply = await self._batches.send(body)
             else:
                 reply = await self._client.send(
-                    "POST", url, headers=self._headers, body=body, tokens=tokens
+                    "POST", self._url(path), headers=self._headers, body=body, tokens=tokens
                 )
         except CallError as error:
             if self._batches and error.status in (404, 429) and not self._answered:
@@ -360,9 +359,9 @@ class OpenAICompatibleModel(Model, Embedder):
     def _completion(self, reply: HttpReply, tries: int) -> Completion:
         chat = self._read(_Chat, "a chat completion", reply, tries)
         choice = chat.choices[0]
-        refusal = choice.message.refusal or None
-        if is_filtered(choice.finish_reason):
-            refusal = refusal or FILTERED
+        refusal = choice.message.refusal or (
+            FILTERED if is_filtered(choice.finish_reason) else None
+        )
         return Completion(
             text=choice.message.content or "",
             refusal=refusal,
