@@ -306,11 +306,10 @@ class BatchRun:
     `waiting` are the indexes of rows with an open question, and `lines` tell what is waited for.
     """
 
-    replies: ReplyCache
-
     def __init__(self, cache: Path, budget: Budget, retries: int) -> None:
         self.cache, self.budget, self.retries = cache, budget, retries
         self.folder = cache.with_name("batches")
+        self.replies = ReplyCache(cache)
         self.waiting: set[int] = set()
         self.lines: list[str] = []
         self.queues: list[BatchQueue] = []
@@ -333,8 +332,7 @@ class BatchRun:
                 stack.enter_context(lock_file(self.folder / "lock", timeout=1.0))
             except BlockingIOError as error:
                 raise UsageError(f"{error}: it submits batches; wait for its end") from None
-            self.replies = await ReplyCache.open(self.cache)
-            stack.push_async_callback(self.replies.close)
+            await stack.enter_async_context(self.replies)
             for queue in self.queues:
                 await queue.collect()
             self._held = stack.pop_all()
