@@ -46,18 +46,8 @@ _NORMAL_END = re.compile(
 )
 
 
-FILTERED = "the provider's content filter stopped the reply"
 _FILTERS = ("filter", "safety", "prohibited", "blocklist", "refusal", "recitation", "spii", "guard")
-
-
-def is_filtered(finish_reason: str | None) -> bool:
-    reason = (finish_reason or "").lower()
-    return any(word in reason for word in _FILTERS)
-
-
-def is_truncated(finish_reason: str | None) -> bool:
-    reason = "".join(filter(str.isalpha, (finish_reason or "").lower()))
-    return not _NORMAL_END.fullmatch(reason) and not is_filtered(finish_reason)
+FILTERED = "the provider's content filter stopped the reply"
 
 
 @dataclass(frozen=True)
@@ -72,6 +62,23 @@ class Completion:
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", redact_known(self.text))
         object.__setattr__(self, "refusal", self.refusal and redact_known(self.refusal))
+
+    @classmethod
+    def ended(
+        cls,
+        finish_reason: str | None,
+        text: str,
+        usage: Usage,
+        *,
+        refusal: str | None = None,
+        filtered: str = FILTERED,
+    ) -> "Completion":
+        """Return a reply by why it ended, in the provider's words; `filtered` is by its filter."""
+        reason = (finish_reason or "").lower()
+        if any(word in reason for word in _FILTERS):
+            return cls(text, refusal or filtered, usage=usage)
+        letters = "".join(filter(str.isalpha, reason))
+        return cls(text, refusal, not _NORMAL_END.fullmatch(letters), usage)
 
 
 class Model(AsyncResource, ABC):

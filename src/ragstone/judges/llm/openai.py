@@ -19,16 +19,7 @@ from ragstone._internal.text import count, public_url, quoted
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.batches import NO_QUOTA, BatchQueue, BatchRun, OpenAIBatches
-from ragstone.judges.llm.model import (
-    FILTERED,
-    Completion,
-    Embedder,
-    Model,
-    ModelPrompt,
-    Vectors,
-    is_filtered,
-    is_truncated,
-)
+from ragstone.judges.llm.model import Completion, Embedder, Model, ModelPrompt, Vectors
 from ragstone.types.reply import Usage
 
 AZURE_VERSION = "2024-10-21"  # Azure's API version, unless AZURE_OPENAI_API_VERSION is set
@@ -153,13 +144,10 @@ def _error_status(content: bytes) -> int | None:
     except ValidationError:
         return None
     fields = error if isinstance(error, dict) else {}
-    for key in ("code", "status", "status_code"):
-        if re.fullmatch("[45][0-9]{2}", str(fields.get(key))):
-            return int(str(fields[key]))
-    for status, words in _ERROR_WORDS:
-        if re.search(words, str(error), re.IGNORECASE):
-            return status
-    return 500 if error else None
+    codes = [str(fields.get(key)) for key in ("code", "status", "status_code")]
+    statuses = [int(code) for code in codes if re.fullmatch("[45][0-9]{2}", code)]
+    statuses += [of for of, words in _ERROR_WORDS if re.search(words, str(error), re.IGNORECASE)]
+    return next(iter(statuses), 500 if error else None)
 
 
 _Count = Annotated[int, BeforeValidator(_counted)]
@@ -359,15 +347,9 @@ class OpenAICompatibleModel(Model, Embedder):
     def _completion(self, reply: HttpReply, tries: int) -> Completion:
         chat = self._read(_Chat, "a chat completion", reply, tries)
         choice = chat.choices[0]
-        refusal = choice.message.refusal or (
-            FILTERED if is_filtered(choice.finish_reason) else None
-        )
-        return Completion(
-            text=choice.message.content or "",
-            refusal=refusal,
-            truncated=is_truncated(choice.finish_reason),
-            usage=chat.usage.usage(tries),
-        )
+        text, refusal = choice.message.content or "", choice.message.refusal or None
+        usage = chat.usage.usage(tries)
+        return Completion.ended(choice.finish_reason, text, usage, refusal=refusal)
 
     def _body(self, prompt: ModelPrompt, dialect: Dialect) -> dict[str, object]:
         system = prompt.system

@@ -21,14 +21,7 @@ from ragstone._internal.secrets import remember
 from ragstone._internal.text import public_url, quoted
 from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
 from ragstone.judges.llm.batches import AnthropicBatches, BatchQueue, BatchRun
-from ragstone.judges.llm.model import (
-    FILTERED,
-    Completion,
-    Model,
-    ModelPrompt,
-    is_filtered,
-    is_truncated,
-)
+from ragstone.judges.llm.model import FILTERED, Completion, Model, ModelPrompt
 from ragstone.types.reply import Usage
 
 if TYPE_CHECKING:
@@ -322,19 +315,16 @@ def _completion(response: "ModelResponse") -> Completion:
 
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
     texts = [part.content for part in response.parts if isinstance(part, TextPart)]
-    refusal = None
-    if is_filtered(response.finish_reason):
-        refusal = str((response.provider_details or {}).get("refusal") or FILTERED)
-    usage = response.usage
-    return Completion(
-        text=calls[0].args_as_json_str() if calls else "".join(texts),
-        refusal=refusal,
-        truncated=is_truncated(response.finish_reason),
-        usage=Usage(
+    used = response.usage
+    return Completion.ended(
+        response.finish_reason,
+        calls[0].args_as_json_str() if calls else "".join(texts),
+        Usage(
             calls=1,
-            prompt_tokens=usage.input_tokens,
-            completion_tokens=usage.output_tokens,
-            cached_tokens=usage.cache_read_tokens,
-            reasoning_tokens=usage.output_reasoning_tokens,
+            prompt_tokens=used.input_tokens,
+            completion_tokens=used.output_tokens,
+            cached_tokens=used.cache_read_tokens,
+            reasoning_tokens=used.output_reasoning_tokens,
         ),
+        filtered=str((response.provider_details or {}).get("refusal") or FILTERED),
     )
