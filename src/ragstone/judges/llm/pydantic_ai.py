@@ -25,7 +25,7 @@ from ragstone.judges.llm.model import FILTERED, Completion, Model, ModelPrompt
 from ragstone.types.reply import Usage
 
 if TYPE_CHECKING:
-    from pydantic_ai import ModelRequest, ModelResponse, ModelSettings
+    from pydantic_ai import ModelRequest, ModelResponse
     from pydantic_ai.exceptions import AgentRunError
     from pydantic_ai.models import Model as Wire
     from pydantic_ai.models import ModelRequestParameters
@@ -131,6 +131,8 @@ class PydanticAiModel(Model):
         batches: BatchRun | None = None,
         vote: int = 1,
     ) -> None:
+        from pydantic_ai.exceptions import UserError
+
         self.name = f"{provider}:{model}"
         wire = self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
         settings: dict[str, object] = {
@@ -147,8 +149,12 @@ class PydanticAiModel(Model):
         self._timeout = timeout
         self._caller = caller
         self._answered = False
+        try:
+            url = public_url(wire.base_url) if wire.base_url else None
+        except (AttributeError, UserError):  # it has several
+            url = None
         options = {
-            "base_url": _url(wire),
+            "base_url": url,
             "model": model,
             "provider": provider,
             "temperature": self._settings.get("temperature"),
@@ -179,20 +185,16 @@ class PydanticAiModel(Model):
         from pydantic_ai.direct import model_request
         from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
 
-        settings = {**self._settings, "max_tokens": prompt.max_tokens}
         request = ModelRequest(parts=[UserPromptPart(prompt.user)], instructions=prompt.system)
-        parameters = _parameters(self._wire, prompt.schema)
+        options: dict[str, Any] = {
+            "model_settings": {**self._settings, "max_tokens": prompt.max_tokens},
+            "model_request_parameters": _parameters(self._wire, prompt.schema),
+        }
         try:
             if self._batches:
-                made = await self._in_batch(self._batches, request, settings, parameters)
+                made = await self._in_batch(self._batches, request, options)
             else:
-                response = await model_request(
-                    self._wire,
-                    [request],
-                    model_settings=cast("ModelSettings", settings),
-                    model_request_parameters=parameters,
-                )
-                made = _completion(response)
+                made = _completion(await model_request(self._wire, [request], **options))
             self._answered = True
             return made
         except AgentRunError as error:
@@ -213,20 +215,11 @@ class PydanticAiModel(Model):
             raise failed from None
 
     async def _in_batch(
-        self,
-        batches: BatchQueue,
-        request: "ModelRequest",
-        settings: Mapping[str, object],
-        parameters: "ModelRequestParameters",
+        self, batches: BatchQueue, request: "ModelRequest", options: Mapping[str, Any]
     ) -> Completion:
         from pydantic_ai.models.batch import BatchRequest, BatchResult
 
-        single = BatchRequest(
-            custom_id="request",
-            messages=[request],
-            model_settings=cast("ModelSettings", settings),
-            model_request_parameters=parameters,
-        )
+        single = BatchRequest(custom_id="request", messages=[request], **options)
         encoded = await self._wire.batch_encode(single)
         if betas := from_json(encoded.group).get("betas"):
             batches.api.headers["anthropic-beta"] = ",".join(betas)
@@ -252,12 +245,11 @@ class PydanticAiModel(Model):
             case _:
                 text = error.message
         message = f"{self.name} {did}: {quoted(text)}"
-        if not self._answered:
-            if isinstance(error, foreign.ModelAuthenticationError):
-                message += "\nThe key or its permissions were rejected; the run stops."
-                return UsageError(message)
-            if isinstance(error, foreign.ModelNotFoundError):
-                return UsageError(f"{message}\nThere is no such model at that URL; the run stops.")
+        if not self._answered and isinstance(error, foreign.ModelAuthenticationError):
+            message += "\nThe key or its permissions were rejected; the run stops."
+            return UsageError(message)
+        if not self._answered and isinstance(error, foreign.ModelNotFoundError):
+            return UsageError(f"{message}\nThere is no such model at that URL; the run stops.")
         unsorted = type(error) is foreign.ModelHTTPError and status not in (408, 429)
         rejected = unsorted and status is not None and status < 500
         if rejected or isinstance(error, foreign.ModelRequestRejectedError):
@@ -269,16 +261,6 @@ class PydanticAiModel(Model):
         cause = Cause.RATE_LIMITED if limited else Cause.UNREACHABLE
         wait = error.retry_after if isinstance(error, foreign.ModelAPIError) else None
         return retry_after(cause, message, wait)
-
-
-def _url(wire: "Wire") -> str | None:
-    from pydantic_ai.exceptions import UserError
-
-    try:
-        url = wire.base_url
-    except (AttributeError, UserError):  # it has several
-        return None
-    return public_url(url) if url else None
 
 
 def _parameters(wire: "Wire", schema: Mapping[str, object]) -> "ModelRequestParameters":
