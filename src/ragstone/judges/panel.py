@@ -225,8 +225,6 @@ class PanelJudge(MultiJudge):
         return list(zip(judges, outcomes, strict=False))  # the first one may have answered
 
 
-THRESHOLD, AUDIT_RATE = 0.8, 0.05
-
 _Verdicts: TypeAlias = tuple[Verdict, ...]
 
 
@@ -239,12 +237,7 @@ class CascadeJudge(MultiJudge):
     """
 
     def __init__(
-        self,
-        first: Judge,
-        second: Judge,
-        *,
-        threshold: float = THRESHOLD,
-        audit_rate: float = AUDIT_RATE,
+        self, first: Judge, second: Judge, *, threshold: float = 0.8, audit_rate: float = 0.05
     ) -> None:
         super().__init__((first, second))
         self._first, self._second = first, second

@@ -309,81 +309,79 @@ def _passage_texts(question: questions.WriteQuestions) -> dict[str, str]:
     return {"passages": texts["passages"], "avoid": avoid}
 
 
-TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
-    {
-        questions.ExtractClaims.kind: JudgeTask[questions.ExtractClaims](
-            texts=lambda q: fenced({"query": q.query, "response": q.response}),
-            optional=("query",),
-            parse=_parse_claims,
-            schema=lambda _: _reply("claims", claims=_list(_TEXT)),
-            doubt=_doubt_claims,
+TASKS: Mapping[str, JudgeTask[Any]] = {
+    questions.ExtractClaims.kind: JudgeTask[questions.ExtractClaims](
+        texts=lambda q: fenced({"query": q.query, "response": q.response}),
+        optional=("query",),
+        parse=_parse_claims,
+        schema=lambda _: _reply("claims", claims=_list(_TEXT)),
+        doubt=_doubt_claims,
+    ),
+    questions.VerifyClaims.kind: JudgeTask[questions.VerifyClaims](
+        texts=lambda q: fenced(
+            {"contexts": _numbered_texts(q.contexts), "claims": _numbered_lines(q.claims)}
         ),
-        questions.VerifyClaims.kind: JudgeTask[questions.VerifyClaims](
-            texts=lambda q: fenced(
-                {"contexts": _numbered_texts(q.contexts), "claims": _numbered_lines(q.claims)}
-            ),
-            parse=replies.parse_verdicts,
-            schema=lambda q: verdict_schema(partial=bool(q and q.partial)),
-            options=lambda q: {"partial": ""} if q.partial else {},
+        parse=replies.parse_verdicts,
+        schema=lambda q: verdict_schema(partial=bool(q and q.partial)),
+        options=lambda q: {"partial": ""} if q.partial else {},
+    ),
+    questions.ExtractTruths.kind: JudgeTask[questions.ExtractTruths](
+        texts=lambda q: fenced({"context": q.context}),
+        parse=lambda reply, q: replies.parse_claims(reply, q.context)[: q.limit],
+        schema=lambda _: _reply("truths", truths=_list(_TEXT)),
+        options=lambda q: {"limit": str(q.limit)} if q.limit else {},
+    ),
+    questions.Explain.kind: JudgeTask[questions.Explain](
+        texts=lambda q: fenced({"verdicts": _verdict_lines(q)}),
+        parse=lambda reply, _: replies.parse_explanation(reply),
+        schema=lambda _: _reply("explanation", explanation=_TEXT),
+    ),
+    questions.GradeContexts.kind: JudgeTask[questions.GradeContexts](
+        texts=_grade_texts,
+        optional=("query",),
+        parse=lambda reply, q: replies.parse_grades(reply, len(q.contexts), of="contexts"),
+        schema=lambda _: _reply("grades", grades=_list(_REASONED)),
+    ),
+    questions.GradeSentences.kind: JudgeTask[questions.GradeSentences](
+        texts=lambda q: fenced({"sentences": _numbered_lines(q.sentences), "query": q.query}),
+        parse=lambda reply, q: replies.parse_grades(reply, len(q.sentences), of="sentences"),
+        schema=lambda _: _reply("grades", grades=_list(_GRADE)),
+    ),
+    questions.GenerateQueries.kind: JudgeTask[questions.GenerateQueries](
+        texts=lambda q: fenced({"response": q.response}),
+        parse=lambda reply, _: replies.parse_queries(reply),
+        schema=lambda q: queries_schema(q.count if q else 1),
+        options=lambda q: {"count": str(q.count)},
+    ),
+    questions.DetectAbstention.kind: JudgeTask[questions.DetectAbstention](
+        texts=lambda q: fenced({"query": q.query, "response": q.response}),
+        optional=("query",),
+        parse=lambda reply, _: replies.parse_abstention(reply),
+        schema=lambda _: _reply(
+            "abstention", label={"enum": ["ANSWERS", "ABSTAINS"], "type": "string"}
         ),
-        questions.ExtractTruths.kind: JudgeTask[questions.ExtractTruths](
-            texts=lambda q: fenced({"context": q.context}),
-            parse=lambda reply, q: replies.parse_claims(reply, q.context)[: q.limit],
-            schema=lambda _: _reply("truths", truths=_list(_TEXT)),
-            options=lambda q: {"limit": str(q.limit)} if q.limit else {},
-        ),
-        questions.Explain.kind: JudgeTask[questions.Explain](
-            texts=lambda q: fenced({"verdicts": _verdict_lines(q)}),
-            parse=lambda reply, _: replies.parse_explanation(reply),
-            schema=lambda _: _reply("explanation", explanation=_TEXT),
-        ),
-        questions.GradeContexts.kind: JudgeTask[questions.GradeContexts](
-            texts=_grade_texts,
-            optional=("query",),
-            parse=lambda reply, q: replies.parse_grades(reply, len(q.contexts), of="contexts"),
-            schema=lambda _: _reply("grades", grades=_list(_REASONED)),
-        ),
-        questions.GradeSentences.kind: JudgeTask[questions.GradeSentences](
-            texts=lambda q: fenced({"sentences": _numbered_lines(q.sentences), "query": q.query}),
-            parse=lambda reply, q: replies.parse_grades(reply, len(q.sentences), of="sentences"),
-            schema=lambda _: _reply("grades", grades=_list(_GRADE)),
-        ),
-        questions.GenerateQueries.kind: JudgeTask[questions.GenerateQueries](
-            texts=lambda q: fenced({"response": q.response}),
-            parse=lambda reply, _: replies.parse_queries(reply),
-            schema=lambda q: queries_schema(q.count if q else 1),
-            options=lambda q: {"count": str(q.count)},
-        ),
-        questions.DetectAbstention.kind: JudgeTask[questions.DetectAbstention](
-            texts=lambda q: fenced({"query": q.query, "response": q.response}),
-            optional=("query",),
-            parse=lambda reply, _: replies.parse_abstention(reply),
-            schema=lambda _: _reply(
-                "abstention", label={"enum": ["ANSWERS", "ABSTAINS"], "type": "string"}
-            ),
-        ),
-        questions.RateResponse.kind: JudgeTask[questions.RateResponse](
-            texts=_rating_texts,
-            optional=("query", "contexts", "reference"),
-            parse=lambda reply, _: replies.parse_rating(reply),
-            schema=lambda q: rating_schema([level for level, _ in q.levels] if q else [1, 2]),
-        ),
-        questions.FindAnswer.kind: JudgeTask[questions.FindAnswer](
-            texts=lambda q: fenced({"contexts": _numbered_texts(q.contexts), "query": q.query}),
-            parse=replies.parse_found,
-            schema=lambda _: _reply("found", answer=_TEXT, evidence=_list(_QUOTE), found=_YES_NO),
-        ),
-        questions.WriteQuestions.kind: JudgeTask[questions.WriteQuestions](
-            texts=_passage_texts,
-            optional=("avoid",),
-            parse=lambda reply, q: replies.parse_drafts(reply)[: q.count],
-            schema=lambda _: _reply("questions", questions=_list(_DRAFT)),
-            options=lambda q: {
-                q.type: "",
-                "count": str(q.count),
-                **({"brief": q.brief} if q.brief else {}),
-                **({"language": q.language} if q.language else {}),
-            },
-        ),
-    }
-)
+    ),
+    questions.RateResponse.kind: JudgeTask[questions.RateResponse](
+        texts=_rating_texts,
+        optional=("query", "contexts", "reference"),
+        parse=lambda reply, _: replies.parse_rating(reply),
+        schema=lambda q: rating_schema([level for level, _ in q.levels] if q else [1, 2]),
+    ),
+    questions.FindAnswer.kind: JudgeTask[questions.FindAnswer](
+        texts=lambda q: fenced({"contexts": _numbered_texts(q.contexts), "query": q.query}),
+        parse=replies.parse_found,
+        schema=lambda _: _reply("found", answer=_TEXT, evidence=_list(_QUOTE), found=_YES_NO),
+    ),
+    questions.WriteQuestions.kind: JudgeTask[questions.WriteQuestions](
+        texts=_passage_texts,
+        optional=("avoid",),
+        parse=lambda reply, q: replies.parse_drafts(reply)[: q.count],
+        schema=lambda _: _reply("questions", questions=_list(_DRAFT)),
+        options=lambda q: {
+            q.type: "",
+            "count": str(q.count),
+            **({"brief": q.brief} if q.brief else {}),
+            **({"language": q.language} if q.language else {}),
+        },
+    ),
+}

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
 from ragstone._internal.sentences import QuoteFinder
@@ -32,10 +31,7 @@ from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict
 
 T = TypeVar("T")
 
-YES_OR_NO: Mapping[str, bool] = MappingProxyType(
-    {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
-)
-
+YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 NO_JSON = "no JSON in the requested form"
 
 _THOUGHT_TAG = re.compile(r"<(/?)(?:think(?:ing)?|thoughts?|reasoning|analysis)>", re.IGNORECASE)
@@ -302,8 +298,7 @@ class ItemFormat(Generic[T]):
             return None
         items = tuple(self._item(entry) for entry in value)
         labelled = (
-            item.value is not None
-            or (is_object(entry) and any(key in entry for key in self.labels))
+            any(key in entry for key in self.labels) if is_object(entry) else item.value is not None
             for entry, item in zip(value, items, strict=True)
         )
         return items if not items or any(labelled) else None
@@ -420,7 +415,7 @@ _VERDICTS = ItemFormat(
     numbers=tuple("claim claimnumber claimid statement statementid number index id".split()),
     texts=("claim", "statement", "text"),
     notes=("reason", "evidence"),
-    words=MappingProxyType({**_LABELS, **{label.value: label for label in Label}}),
+    words={**_LABELS, **{label.value: label for label in Label}},
 )
 _GRADES = ItemFormat(
     lists=("grades", "verdicts"),
@@ -428,13 +423,11 @@ _GRADES = ItemFormat(
     numbers=("number", "context", "sentence", "index", "id"),
     texts=(),
     notes=("reason",),
-    words=MappingProxyType(
-        {
-            **YES_OR_NO,
-            **dict.fromkeys(("relevant", "useful"), True),
-            **dict.fromkeys(("irrelevant", "not relevant", "useless", "not useful"), False),
-        }
-    ),
+    words={
+        **YES_OR_NO,
+        **dict.fromkeys(("relevant", "useful"), True),
+        **dict.fromkeys(("irrelevant", "not relevant", "useless", "not useful"), False),
+    },
 )
 
 
