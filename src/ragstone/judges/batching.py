@@ -35,12 +35,10 @@ T = TypeVar("T")
 V = TypeVar("V")
 E = TypeVar("E", Verdict, FoundAnswer)
 
-SHARE = 0.5
-"""Share of a context window for contexts: claims, reply and estimation errors need the rest."""
+SHARE = 0.5  # of a context window for contexts; claims, reply and estimation errors need the rest
 MOST = 100  # grades in one reply: more may not fit into its token limit
 
-_WIDE = re.compile(r"[^\x00-\u052f\u1e00-\u20cf]")
-"""Characters of scripts with about one token per character."""
+_WIDE = re.compile(r"[^\x00-\u052f\u1e00-\u20cf]")  # scripts with about one token per character
 _STRONGEST = (Label.SUPPORTED, Label.CONTRADICTED, Label.PARTIALLY_SUPPORTED, Label.NOT_ENOUGH_INFO)
 """Which window's verdict on a claim counts: the first of these labels that any window gave."""
 

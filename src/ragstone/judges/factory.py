@@ -168,8 +168,7 @@ class DryRunLocalJudge(Judge):
 
 REPLIES = Path(".ragstone") / "replies.db"  # the reply cache, in the working folder
 
-OPENAI, EMBEDDINGS = "openai", "text-embedding-3-small"
-"""The default for text similarity if the judge is OpenAI's own."""
+OPENAI, EMBEDDINGS = "openai", "text-embedding-3-small"  # for similarity, if the judge is OpenAI's
 
 
 def make_judge(

@@ -13,8 +13,7 @@ from ragstone._internal.secrets import remember
 from ragstone._internal.text import format_validation_errors
 from ragstone.errors import UnknownNameError, UsageError
 
-OFFLINE, LOCAL, CASCADE = "offline", "local", "cascade"
-"""Names, or prefixes before `:`, that are not providers."""
+OFFLINE, LOCAL, CASCADE = "offline", "local", "cascade"  # names or prefixes, not providers
 BATCH_PROVIDERS = ("openai", "anthropic")  # providers whose batch API is supported
 
 _BETWEEN = re.compile(r",(?!\s*[a-z_]+=)")

@@ -574,7 +574,6 @@ class BatchQueue:
                 record.save()
 
     def forget(self) -> None:
-        """Delete the records of collected batches: nothing is missing."""
         for record in self._batches:
             if record.errors is not None:
                 record.path.unlink(missing_ok=True)

@@ -31,14 +31,11 @@ from ragstone.types.reply import Failure, JudgeFailureError, Outcome, Reply, Usa
 
 T = TypeVar("T")
 
+LONGEST_REPLY = 200_000  # characters, which are parsed in less than half a second
 MORE_ROOM = 4  # factor on the token limit of a retry after the limit cut the reply
 
 _FIXABLE = frozenset({Cause.REFUSAL, Cause.TRUNCATED, Cause.MALFORMED, Cause.COUNT_MISMATCH})
 _log = logging.getLogger("ragstone.judge")
-
-
-LONGEST_REPLY = 200_000
-"""Characters of the longest reply that is parsed, in less than half a second."""
 
 
 @dataclass(frozen=True)

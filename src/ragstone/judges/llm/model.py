@@ -86,8 +86,7 @@ class Model(AsyncResource, ABC):
 
     name: str
     identity: str  # everything but the prompt that affects its replies: URL, model, options
-    url: str = ""
-    """For reports; "" if its provider implies it."""
+    url: str = ""  # for reports; empty if its provider implies it
 
     @abstractmethod
     async def complete(self, prompt: ModelPrompt) -> Completion:
@@ -111,8 +110,7 @@ class Embedder(AsyncResource, ABC):
 
 LOCAL = ("ollama", "lmstudio", "vllm")  # providers on the user's own machine
 
-EXTRA = 1000
-"""Tokens that a provider adds to a prompt, at most: the format of messages, schemas and tools."""
+EXTRA = 1000  # tokens that a provider adds to a prompt at most, for messages, schemas and tools
 
 
 @dataclass(frozen=True)

@@ -98,11 +98,11 @@ PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each i
 
 R = TypeVar("R", bound=BaseModel)
 
-_FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)
-"""A 400 of the provider's content filter."""
+_FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)  # in a 400
 MOST_TOKENS = 2**40  # tokens of one reply from which a count is an error of the server
-_REASONING = re.compile(r"(o\d|gpt-5)\b")
-"""Models that require `max_completion_tokens` and reject a temperature."""
+_REASONING = re.compile(
+    r"(o\d|gpt-5)\b"
+)  # models that require `max_completion_tokens` and reject a temperature
 
 
 def _joined(content: object) -> object:

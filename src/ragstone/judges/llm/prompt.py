@@ -42,8 +42,7 @@ class Prompt:
     kind: str
     system: str
     user: str
-    options: Mapping[str, str] = field(repr=False)
-    """Option -> its text, with `{number}` for its value."""
+    options: Mapping[str, str] = field(repr=False)  # their texts, with `{number}` for a value
     source: str = field(repr=False)
 
     @classmethod

@@ -185,16 +185,15 @@ def _constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
+# not strict: texts may contain line breaks
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, strict=False)
-"""Texts may contain line breaks."""
 
 
 # Plain text of promptfoo's older prompts, which its plan for RAGAS reads where JSON is missing.
 # Only the policy `promptfoo-plan` reads it, and not with `strict_json`. Words around an answer
 # may change it, so a reply is read only if all its lines have one of the known forms.
 
-MARKER = "final verdict for each statement in order:"
-"""Case-insensitive prefix of the verdicts, which end in full stops."""
+MARKER = "final verdict for each statement in order:"  # in any case; verdicts end in full stops
 
 _MARKER = re.compile(MARKER, re.IGNORECASE)
 _NUMBERED = re.compile(
@@ -497,14 +496,12 @@ def parse_grades(reply: RawReply, expected: int, *, of: str) -> tuple[Grade, ...
         ordered = in_order(items, expected, "grades", of)
     except ReplyMismatchError as error:
         raise reply.unusable(Cause.COUNT_MISMATCH, str(error)) from None
-    grades: list[Grade] = []
-    for item in ordered:
-        if item.value is None:
-            word = item.written
-            seen = f"{quoted(word)!r} is not a grade" if word else "a grade is missing"
-            raise reply.unusable(Cause.MALFORMED, seen)
-        grades.append(Grade(relevant=item.value, reason=item.reason))
-    return tuple(grades)
+    read = [Grade(relevant=i.value, reason=i.reason) for i in ordered if i.value is not None]
+    if len(read) < expected:
+        word = next(item.written for item in ordered if item.value is None)
+        seen = f"{quoted(word)!r} is not a grade" if word else "a grade is missing"
+        raise reply.unusable(Cause.MALFORMED, seen)
+    return tuple(read)
 
 
 PLACEHOLDER = re.compile(
