@@ -12,15 +12,9 @@ from ragstone._internal.concurrency import gather
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
 from ragstone.judges.base import Judge, JudgeWrapper, outcome_of, reply_of
+from ragstone.types import questions
 from ragstone.types.claim import BATCH, Evidence, FoundAnswer, Grade, Label, Verdict
-from ragstone.types.questions import (
-    FindAnswer,
-    GradeContexts,
-    GradeSentences,
-    Question,
-    RateResponse,
-    VerifyClaims,
-)
+from ragstone.types.questions import Question, VerifyClaims
 from ragstone.types.reply import (
     NOTHING_SPENT,
     Failure,
@@ -106,9 +100,9 @@ class SplitJudge(JudgeWrapper):
         """Ask the question; a JudgeFailureError has the verdicts of the parts that did not fail."""
         if isinstance(question, VerifyClaims):
             return cast("Reply[T]", await self._verified(question))
-        if isinstance(question, GradeContexts | GradeSentences):
+        if isinstance(question, questions.GradeContexts | questions.GradeSentences):
             return cast("Reply[T]", await self._graded(question))
-        if isinstance(question, FindAnswer):
+        if isinstance(question, questions.FindAnswer):
             windows = windows_of(question.contexts, self._room)
 
             def first_found(replies: Sequence[FoundAnswer]) -> FoundAnswer:
@@ -119,7 +113,7 @@ class SplitJudge(JudgeWrapper):
             found = await self._in_windows(question, "contexts", windows, first_found, note)
             return cast("Reply[T]", found)
         rated: object = question
-        if isinstance(rated, RateResponse):
+        if isinstance(rated, questions.RateResponse):
             texts = (rated.query, rated.response, rated.reference or "", *(rated.contexts or ()))
             tokens = sum(map(estimated_tokens, texts))
             if tokens > self._room:
@@ -132,8 +126,10 @@ class SplitJudge(JudgeWrapper):
                 raise JudgeFailureError(Failure(Cause.TRUNCATED, message, attempts=0))
         return await reply_of(self.judge, question)
 
-    async def _graded(self, question: GradeContexts | GradeSentences) -> Reply[tuple[Grade, ...]]:
-        of_contexts = isinstance(question, GradeContexts)
+    async def _graded(
+        self, question: questions.GradeContexts | questions.GradeSentences
+    ) -> Reply[tuple[Grade, ...]]:
+        of_contexts = isinstance(question, questions.GradeContexts)
         texts = question.contexts if of_contexts else question.sentences
         if not texts:
             return question.reply(())

@@ -15,14 +15,9 @@ from ragstone._internal.text import count
 from ragstone.errors import Cause, QuestionNotSupportedError, UsageError
 from ragstone.judges.base import Judge, Pending, outcome_of, reply_of
 from ragstone.judges.spec import CASCADE
+from ragstone.types import questions
 from ragstone.types.claim import FoundAnswer, Grade, Label, Rating, Verdict
-from ragstone.types.questions import (
-    DetectAbstention,
-    FindAnswer,
-    Question,
-    RateResponse,
-    VerifyClaims,
-)
+from ragstone.types.questions import Question, VerifyClaims
 from ragstone.types.reply import (
     CascadeStats,
     Failure,
@@ -44,18 +39,18 @@ def tally(question: Question[T], values: Sequence[object]) -> tuple[object, tupl
     if isinstance(question, VerifyClaims):
         ballots = zip(*cast("Sequence[tuple[Verdict, ...]]", values), strict=True)
         return tuple(map(_verdict, ballots)), ()
-    if isinstance(question, DetectAbstention):
+    if isinstance(question, questions.DetectAbstention):
         abstains = _majority(cast("Sequence[bool]", values))
         note = "the judges disagree on whether the response abstains; treated as not abstaining"
         return bool(abstains), (note,) if abstains is None else ()
-    if isinstance(question, FindAnswer):
+    if isinstance(question, questions.FindAnswer):
         votes = cast("Sequence[FoundAnswer]", values)
         found = _majority([vote.found for vote in votes])
         if found is not None:
             return next(vote for vote in votes if vote.found is found), ()
         note = "the judges disagree on whether the contexts have the answer; treated as not found"
         return FoundAnswer(found=False, split=True), (note,)
-    if isinstance(question, RateResponse):
+    if isinstance(question, questions.RateResponse):
         scale = [level for level, _ in question.levels]
         return _rating(cast("Sequence[Rating]", values), scale)
     return _grades(cast("Sequence[tuple[Grade, ...]]", values))

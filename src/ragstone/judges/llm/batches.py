@@ -316,7 +316,7 @@ class BatchRun:
 
     @property
     def began(self) -> float:
-        """When this evaluation began, as the oldest record tells: it paid what is cached since."""
+        """The time of the oldest record: this evaluation paid for replies that are cached since."""
         times = [
             path.name.split("-")[1]
             for queue in self.queues

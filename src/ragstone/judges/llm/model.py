@@ -119,8 +119,7 @@ class Price:
 
     rates: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     """Of a token of the prompt, of its cached part, of the completion, of its reasoning part."""
-    until: float = inf
-    """The longest prompt, in tokens, with these rates; -1 if time of day or calls matter."""
+    until: float = inf  # tokens of the longest prompt with these rates; -1 if time or calls matter
     calculate: "Callable[..., PriceCalculation] | None" = field(default=None, compare=False)
     """The slower calculation for all other prompts."""
     share: float = 1.0  # the share that is paid, for example in batches

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
 
-EXTRAS = ("anthropic", "bedrock", "google", "mistral")
-"""Providers with an extra in ragstone; others have one in pydantic-ai."""
+EXTRAS = ("anthropic", "bedrock", "google", "mistral")  # of ragstone; others are pydantic-ai's
 
 _KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -112,8 +111,7 @@ _UNSENT = frozenset(
 """Names of the errors of httpx, aiohttp and botocore before a request was sent."""
 _UNREADABLE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What SDKs raise for a reply of another shape, such as `content: null`."""
-_NO_TEMPERATURE = "disallows_sampling_settings"
-"""End of the profile's keys for models that reject a temperature."""
+_NO_TEMPERATURE = "disallows_sampling_settings"  # how such keys of a model's profile end
 
 
 class PydanticAiModel(Model):
