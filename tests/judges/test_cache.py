@@ -280,7 +280,7 @@ import asyncio, sys
 from ragstone.judges.cache import CachedReply, ReplyCache
 
 async def main(path, name, count):
-    file = await ReplyCache.open(path)
+    file = await ReplyCache(path).open()
     async def put(n):
         await file.store(f"{name} {n}".encode(), CachedReply("[]", "[]", "x" * 1000, "{}", 0.0))
         print(n, flush=True)
@@ -318,13 +318,13 @@ def path_of_replies_file(tmp_path: Path) -> Path:
 async def test_what_is_kept_is_found_at_once_and_in_the_next_run(
     path_of_replies_file: Path,
 ) -> None:
-    file = await ReplyCache.open(path_of_replies_file)
+    file = await ReplyCache(path_of_replies_file).open()
     assert await file.find(b"a") is None
     await asyncio.gather(file.store(b"a", KEPT), file.store(b"b", KEPT))
     await file.store(b"b", OTHER_OF_REPLIES_FILE)
     assert (await file.find(b"a"), await file.find(b"b")) == (KEPT, OTHER_OF_REPLIES_FILE)
     await file.close()
-    again = await ReplyCache.open(path_of_replies_file)
+    again = await ReplyCache(path_of_replies_file).open()
     assert (await again.find(b"a"), await again.find(b"b"), await again.find(b"c")) == (
         KEPT,
         OTHER_OF_REPLIES_FILE,
@@ -336,15 +336,15 @@ async def test_what_is_kept_is_found_at_once_and_in_the_next_run(
 async def test_the_folder_is_made_and_kept_out_of_git(
     path_of_replies_file: Path, tmp_path: Path
 ) -> None:
-    await (await ReplyCache.open(path_of_replies_file)).close()
+    await (await ReplyCache(path_of_replies_file).open()).close()
     assert (path_of_replies_file.parent / ".gitignore").read_text().startswith("*\n")
     assert query(path_of_replies_file, "PRAGMA journal_mode") == [("wal",)]
-    await (await ReplyCache.open(tmp_path / "mine" / "replies.db")).close()
+    await (await ReplyCache(tmp_path / "mine" / "replies.db").open()).close()
     assert [each.name for each in (tmp_path / "mine").iterdir()] == ["replies.db"]
 
 
 async def test_closing_writes_what_waits(path_of_replies_file: Path) -> None:
-    file = await ReplyCache.open(path_of_replies_file)
+    file = await ReplyCache(path_of_replies_file).open()
     puts = [asyncio.create_task(file.store(b"%d" % n, KEPT)) for n in range(500)]
     await asyncio.sleep(0)
     await file.close()
@@ -355,7 +355,7 @@ async def test_closing_writes_what_waits(path_of_replies_file: Path) -> None:
 async def test_closing_writes_what_waits_even_if_it_is_cancelled(
     path_of_replies_file: Path,
 ) -> None:
-    file = await ReplyCache.open(path_of_replies_file)
+    file = await ReplyCache(path_of_replies_file).open()
     puts = [asyncio.create_task(file.store(b"%d" % n, KEPT)) for n in range(500)]
     await asyncio.sleep(0)
     closing = asyncio.create_task(file.close())
@@ -366,7 +366,7 @@ async def test_closing_writes_what_waits_even_if_it_is_cancelled(
 
 
 async def test_one_that_stops_waiting_holds_nobody_up(path_of_replies_file: Path) -> None:
-    file = await ReplyCache.open(path_of_replies_file)
+    file = await ReplyCache(path_of_replies_file).open()
     impatient = asyncio.create_task(file.store(b"a", KEPT))
     await asyncio.sleep(0)
     impatient.cancel()
@@ -417,7 +417,7 @@ def test_a_full_disk_ends_the_keeping_and_not_the_run(path_of_replies_file: Path
 async def test_a_file_that_breaks_on_the_way_is_told_once(
     path_of_replies_file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    file = await ReplyCache.open(path_of_replies_file)
+    file = await ReplyCache(path_of_replies_file).open()
     await file.store(b"a", KEPT)
     query(path_of_replies_file, "DROP TABLE replies")
     await file.store(b"b", KEPT)
@@ -430,7 +430,7 @@ async def test_a_file_that_breaks_on_the_way_is_told_once(
 
 
 async def test_where_a_write_fails_the_others_may_still_write(path_of_replies_file: Path) -> None:
-    file = await ReplyCache.open(path_of_replies_file)
+    file = await ReplyCache(path_of_replies_file).open()
     query(
         path_of_replies_file,
         "CREATE TRIGGER stop BEFORE INSERT ON replies BEGIN SELECT RAISE(FAIL, 'no'); END",
@@ -485,7 +485,7 @@ async def test_a_file_that_is_no_reply_cache_is_refused(
     made(path_of_replies_file)
     before = path_of_replies_file.is_file() and path_of_replies_file.read_bytes()
     with pytest.raises(UsageError, match=f"{seen}.*--no-cache") as raised:
-        await ReplyCache.open(path_of_replies_file)
+        await ReplyCache(path_of_replies_file).open()
     assert str(raised.value).startswith(f"{path_of_replies_file}: ")
     assert before == (path_of_replies_file.is_file() and path_of_replies_file.read_bytes())
 
@@ -493,7 +493,7 @@ async def test_a_file_that_is_no_reply_cache_is_refused(
 async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=r"Not a directory.*--no-cache"):
-        await ReplyCache.open(tmp_path / "file" / "folder" / "replies.db")
+        await ReplyCache(tmp_path / "file" / "folder" / "replies.db").open()
 
 
 @pytest.mark.skipif(
@@ -502,7 +502,7 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(UsageError, match=r"unable to open database file.*--no-cache"):
-        asyncio.run(ReplyCache.open(tmp_path / "replies.db"))
+        asyncio.run(ReplyCache(tmp_path / "replies.db").open())
 
 
 def test_a_server_is_no_place_for_replies_and_its_password_is_not_shown() -> None:

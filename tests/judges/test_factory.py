@@ -428,6 +428,11 @@ def test_a_cascade_is_made_of_the_judges_it_names() -> None:
     assert panel.name == "2*cascade:offline+openai:m,2*openai:m"
 
 
+def test_both_judges_of_a_cascade_may_have_the_same_option() -> None:
+    name = "cascade:offline,threshold=0.6+offline,threshold=0.7"
+    assert make_judge(Plan(judge=name)).name == name
+
+
 def test_a_cascade_begins_with_a_judge_that_tells_a_confidence() -> None:
     with pytest.raises(UsageError, match="openai:a has none; begin with offline or local:"):
         make_judge(Plan(judge="cascade:openai:a+openai:b"))

@@ -10,7 +10,7 @@ from ragstone.judges.base import ScriptedJudge
 from ragstone.judges.batching import SplitJudge, estimated_tokens, pieces_of, windows_of
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt
-from ragstone.judges.llm.prompt import PLACEHOLDERS, Prompt, fenced
+from ragstone.judges.llm.prompt import TASKS, Prompt, fenced
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 
@@ -87,10 +87,12 @@ def test_a_fence_opens_and_closes_once_whatever_is_in_it(named: dict[str, str]) 
 
 
 @given(
-    st.sampled_from(sorted(PLACEHOLDERS)),
+    st.sampled_from(sorted(TASKS)),
     st.dictionaries(
         st.sampled_from(
-            sorted({n for p in PLACEHOLDERS.values() for n in p.required | p.optional})
+            sorted(
+                {name for kind in TASKS for name in re.findall(r"\{(\w+)\}", Prompt.of(kind).user)}
+            )
         ),
         texts,
     ),

@@ -1,7 +1,7 @@
 """SplitJudge: claims in batches, and contexts that are too long for one prompt in windows."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -12,22 +12,16 @@ from ragstone._internal.concurrency import gather
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
 from ragstone.judges.base import Judge, JudgeWrapper, outcome_of, reply_of
-from ragstone.types.claim import BATCH, FoundAnswer, Grade, Label, Verdict
-from ragstone.types.questions import (
-    FindAnswer,
-    GradeContexts,
-    GradeSentences,
-    Question,
-    RateResponse,
-    VerifyClaims,
-)
+from ragstone.types import questions
+from ragstone.types.claim import BATCH, Evidence, FoundAnswer, Grade, Label, Verdict
+from ragstone.types.questions import Question, VerifyClaims
 from ragstone.types.reply import (
+    NOTHING_SPENT,
     Failure,
     JudgeFailureError,
     Outcome,
     PartialVerdict,
     Reply,
-    Usage,
     sum_stats,
 )
 
@@ -35,13 +29,10 @@ T = TypeVar("T")
 V = TypeVar("V")
 E = TypeVar("E", Verdict, FoundAnswer)
 
-SHARE = 0.5
-"""Share of a context window for contexts: claims, reply and estimation errors need the rest."""
-MOST = 100
-"""Grades in one reply: more may not fit into its token limit."""
+SHARE = 0.5  # of a context window for contexts; claims, reply and estimation errors need the rest
+MOST = 100  # grades in one reply: more may not fit into its token limit
 
-_WIDE = re.compile(r"[^\x00-\u052f\u1e00-\u20cf]")
-"""Characters of scripts with about one token per character."""
+_WIDE = re.compile(r"[^\x00-\u052f\u1e00-\u20cf]")  # scripts with about one token per character
 _STRONGEST = (Label.SUPPORTED, Label.CONTRADICTED, Label.PARTIALLY_SUPPORTED, Label.NOT_ENOUGH_INFO)
 """Which window's verdict on a claim counts: the first of these labels that any window gave."""
 
@@ -109,9 +100,9 @@ class SplitJudge(JudgeWrapper):
         """Ask the question; a JudgeFailureError has the verdicts of the parts that did not fail."""
         if isinstance(question, VerifyClaims):
             return cast("Reply[T]", await self._verified(question))
-        if isinstance(question, GradeContexts | GradeSentences):
+        if isinstance(question, questions.GradeContexts | questions.GradeSentences):
             return cast("Reply[T]", await self._graded(question))
-        if isinstance(question, FindAnswer):
+        if isinstance(question, questions.FindAnswer):
             windows = windows_of(question.contexts, self._room)
 
             def first_found(replies: Sequence[FoundAnswer]) -> FoundAnswer:
@@ -122,7 +113,7 @@ class SplitJudge(JudgeWrapper):
             found = await self._in_windows(question, "contexts", windows, first_found, note)
             return cast("Reply[T]", found)
         rated: object = question
-        if isinstance(rated, RateResponse):
+        if isinstance(rated, questions.RateResponse):
             texts = (rated.query, rated.response, rated.reference or "", *(rated.contexts or ()))
             tokens = sum(map(estimated_tokens, texts))
             if tokens > self._room:
@@ -135,8 +126,10 @@ class SplitJudge(JudgeWrapper):
                 raise JudgeFailureError(Failure(Cause.TRUNCATED, message, attempts=0))
         return await reply_of(self.judge, question)
 
-    async def _graded(self, question: GradeContexts | GradeSentences) -> Reply[tuple[Grade, ...]]:
-        of_contexts = isinstance(question, GradeContexts)
+    async def _graded(
+        self, question: questions.GradeContexts | questions.GradeSentences
+    ) -> Reply[tuple[Grade, ...]]:
+        of_contexts = isinstance(question, questions.GradeContexts)
         texts = question.contexts if of_contexts else question.sentences
         if not texts:
             return question.reply(())
@@ -149,10 +142,9 @@ class SplitJudge(JudgeWrapper):
                     grades[piece.context].append(grade)
             return tuple(next((each for each in some if each.relevant), some[0]) for some in grades)
 
-        if not of_contexts:
-            return await self._in_windows(question, "sentences", windows, joined)
-        note = f"the contexts were graded in {len(windows)} windows"
-        return await self._in_windows(question, "contexts", windows, joined, note)
+        field = "contexts" if of_contexts else "sentences"
+        notes = (f"the contexts were graded in {len(windows)} windows",) if of_contexts else ()
+        return await self._in_windows(question, field, windows, joined, *notes)
 
     async def _in_windows(
         self,
@@ -164,11 +156,9 @@ class SplitJudge(JudgeWrapper):
     ) -> Reply[V]:
         if len(windows) == 1:
             return await reply_of(self.judge, question)
-        outcomes, usage = await _ask(
-            self.judge,
-            (question.varied(**{field: tuple(piece.text for piece in part)}) for part in windows),
-        )
-        outcome = join_outcomes(outcomes, join, usage)
+        texts = (tuple(piece.text for piece in window) for window in windows)
+        outcomes = await _ask(self.judge, [question.varied(**{field: part}) for part in texts])
+        outcome = join_outcomes(outcomes, join)
         if isinstance(outcome, Failure):
             raise JudgeFailureError(outcome)
         return replace(outcome, notes=(*outcome.notes, *notes))
@@ -184,44 +174,43 @@ class SplitJudge(JudgeWrapper):
             single = question if size == BATCH else question.varied(batch_size=BATCH)
             return await reply_of(self.judge, single)
         outcomes = await gather(self._window(question, window, batches) for window in windows)
-        usage = reduce(add, (outcome.usage for outcome in outcomes))
         outcome = join_outcomes(
-            outcomes, lambda parts: tuple(map(_strongest, zip(*parts, strict=True))), usage
+            outcomes, lambda parts: tuple(map(_strongest, zip(*parts, strict=True)))
         )
-        if isinstance(outcome, Failure):
-            parts = [_partial(outcome) for outcome in outcomes]
-            if len(parts) == 1:
-                raise JudgeFailureError(replace(outcome, returned=parts[0]))
-            numbered = [
-                {
-                    item.number: item.verdict
-                    for item in items
-                    if item.number is not None and item.verdict
-                }
-                for items in parts
-            ]
-            returned: list[PartialVerdict] = []
-            for number in sorted(set[int].intersection(*map(set, numbered))):
-                strongest = _strongest([verdicts[number] for verdicts in numbered])
-                returned.append(PartialVerdict(number, strongest.label, strongest))
-            raise JudgeFailureError(replace(outcome, returned=tuple(returned)))
-        notes = (f"the contexts were judged in {len(windows)} windows",) if len(windows) > 1 else ()
-        return replace(outcome, notes=(*outcome.notes, *notes))
+        if isinstance(outcome, Reply):
+            several = len(windows) > 1
+            notes = (f"the contexts were judged in {len(windows)} windows",) if several else ()
+            return replace(outcome, notes=(*outcome.notes, *notes))
+        parts = [_partial(part) for part in outcomes]
+        if len(parts) == 1:
+            raise JudgeFailureError(replace(outcome, returned=parts[0]))
+        numbered = [
+            {
+                item.number: item.verdict
+                for item in items
+                if item.number is not None and item.verdict
+            }
+            for items in parts
+        ]
+        returned: list[PartialVerdict] = []
+        for number in sorted(set[int].intersection(*map(set, numbered))):
+            strongest = _strongest([verdicts[number] for verdicts in numbered])
+            returned.append(PartialVerdict(number, strongest.label, strongest))
+        raise JudgeFailureError(replace(outcome, returned=tuple(returned)))
 
     async def _window(
         self, question: VerifyClaims, window: Sequence[Piece], batches: Sequence[tuple[str, ...]]
     ) -> Outcome[_Verdicts]:
         texts = tuple(piece.text for piece in window)
-        outcomes, usage = await _ask(
+        outcomes = await _ask(
             self.judge,
-            (question.varied(claims=batch, contexts=texts, batch_size=BATCH) for batch in batches),
+            [question.varied(claims=batch, contexts=texts, batch_size=BATCH) for batch in batches],
         )
         outcome = join_outcomes(
             outcomes,
             lambda parts: tuple(_moved(verdict, window) for part in parts for verdict in part),
-            usage,
         )
-        if not isinstance(outcome, Failure):
+        if isinstance(outcome, Reply):
             return outcome
         returned: list[PartialVerdict] = []
         first = 0
@@ -234,17 +223,16 @@ class SplitJudge(JudgeWrapper):
         return replace(outcome, returned=tuple(returned))
 
 
-async def _ask(judge: Judge, parts: Iterable[Question[T]]) -> tuple[Sequence[Outcome[T]], Usage]:
-    asked = list(parts)
-    once = {part.key: part for part in asked}
+async def _ask(judge: Judge, parts: Sequence[Question[T]]) -> Sequence[Outcome[T]]:
+    """Ask each question once; of equal ones, only the first has the usage."""
+    once = {part.key: part for part in parts}
     found = await gather(outcome_of(judge, part) for part in once.values())
     outcomes = dict(zip(once, found, strict=True))
-    return [outcomes[part.key] for part in asked], reduce(add, (each.usage for each in found))
+    again = {key: replace(outcome, usage=NOTHING_SPENT) for key, outcome in outcomes.items()}
+    return [outcomes.pop(part.key, again[part.key]) for part in parts]
 
 
-def join_outcomes(
-    outcomes: Sequence[Outcome[T]], value: Callable[[Sequence[T]], V], usage: Usage
-) -> Outcome[V]:
+def join_outcomes(outcomes: Sequence[Outcome[T]], value: Callable[[Sequence[T]], V]) -> Outcome[V]:
     """Return a reply with the `value` of all replies, or the worst failure, with all raw texts."""
 
     def rank(failure: Failure) -> int:  # no answer is worse than one verdict too many
@@ -252,6 +240,7 @@ def join_outcomes(
             return 2
         return 3 if failure.returned else int(failure.cause is Cause.MALFORMED)
 
+    usage = reduce(add, (outcome.usage for outcome in outcomes))
     raw = "\n\n".join(outcome.raw for outcome in outcomes if outcome.raw) or None
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     if failures:
@@ -275,17 +264,13 @@ def _strongest(verdicts: Sequence[Verdict]) -> Verdict:
 def _moved(verdict: E, window: Sequence[Piece]) -> E:
     if all(piece.start == 0 and piece.context == n for n, piece in enumerate(window)):
         return verdict
-    evidence = tuple(
-        item.model_copy(
-            update={
-                "context": window[item.context].context,
-                "start": None if item.start is None else item.start + window[item.context].start,
-                "end": None if item.end is None else item.end + window[item.context].start,
-            }
-        )
-        for item in verdict.evidence
-    )
-    return verdict.model_copy(update={"evidence": evidence})
+
+    def moved(item: Evidence) -> Evidence:
+        piece = window[item.context]
+        start, end = (None if at is None else at + piece.start for at in (item.start, item.end))
+        return item.model_copy(update={"context": piece.context, "start": start, "end": end})
+
+    return verdict.model_copy(update={"evidence": tuple(map(moved, verdict.evidence))})
 
 
 def _partial(outcome: Outcome[_Verdicts]) -> tuple[PartialVerdict, ...]:

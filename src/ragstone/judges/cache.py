@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import sha256
 from math import inf
 from pathlib import Path
@@ -29,8 +28,7 @@ T = TypeVar("T")
 
 USAGE = TypeAdapter(Usage)
 
-LAYOUT = 2
-"""Version of the table, stored in the file as `user_version`."""
+LAYOUT = 2  # version of the table, stored in the file as `user_version`
 AT_ONCE = 200
 
 _TABLE = """
@@ -46,9 +44,7 @@ CREATE TABLE replies (
 _FIND = """
 SELECT CAST(value AS BLOB), CAST(notes AS BLOB), CAST(raw AS BLOB), CAST(usage AS BLOB),
 kept_at, checksum FROM replies WHERE key = ?"""
-_STORE = """
-INSERT OR REPLACE INTO replies
-VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), ?, ?)"""
+_STORE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 _log = logging.getLogger("ragstone.judge")
 
@@ -65,7 +61,7 @@ class CachedReply:
 
 
 class ReplyCache:
-    """Replies in an SQLite file, shared by many processes: `await ReplyCache.open(path)`.
+    """Replies in an SQLite file, shared by many processes, within `async with`.
 
     Reads happen in the caller's thread: they take microseconds and do not wait for writes (WAL).
     Replies that arrive during a transaction are written together by the next one, in a thread.
@@ -73,9 +69,35 @@ class ReplyCache:
     """
 
     def __init__(self, file: str | Path) -> None:
-        self._path = path = Path(file)
-        make_folder(path.parent)
-        self._writing = _connect(path)
+        self._path = Path(file)
+
+    async def open(self) -> Self:
+        self._writes = Batches(self._write, size=AT_ONCE)
+        self.failed = self._closing = self._damaged = False
+        try:
+            await in_thread(self._open)
+        except (OSError, sqlite3.Error, UsageError) as error:
+            raise UsageError(
+                f"{self._path}: the reply cache cannot be used: {one_line(str(error), 300)}; move "
+                "the file away, or run with --no-cache"
+            ) from error
+        return self
+
+    async def close(self) -> None:
+        self._closing = True
+        await self._writes.finish()
+        await in_thread(self._reading.close)
+        await in_thread(self._writing.close)
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.close()
+
+    def _open(self) -> None:
+        make_folder(self._path.parent)
+        self._writing = _connect(self._path)
         try:
             # only one of several processes creates the table
             self._writing.execute("BEGIN IMMEDIATE")
@@ -93,22 +115,10 @@ class ReplyCache:
             self._writing.execute("COMMIT")
             use_wal(self._writing, marker="replies")
             self._writing.execute("PRAGMA synchronous = NORMAL")
-            self._reading = _connect(path)
+            self._reading = _connect(self._path)
         except BaseException:
             self._writing.close()
             raise
-        self._writes = Batches(self._write, size=AT_ONCE)
-        self.failed = self._closing = self._damaged = False
-
-    @classmethod
-    async def open(cls, file: str | Path) -> "ReplyCache":
-        try:
-            return await in_thread(partial(cls, file))
-        except (OSError, sqlite3.Error, UsageError) as error:
-            raise UsageError(
-                f"{file}: the reply cache cannot be used: {one_line(str(error), 300)}; move the "
-                "file away, or run with --no-cache"
-            ) from error
 
     async def find(self, key: bytes) -> CachedReply | None:
         try:
@@ -118,13 +128,11 @@ class ReplyCache:
             return None
         if row is None:
             return None
-        value, notes, raw, usage, stored_at, checksum = row
+        value, notes, raw, usage, at, checksum = row
         if checksum == _checksum(key, (value, notes, raw, usage)):
             with suppress(UnicodeDecodeError):
                 written = None if raw is None else raw.decode()
-                return CachedReply(
-                    value.decode(), notes.decode(), written, usage.decode(), stored_at
-                )
+                return CachedReply(value.decode(), notes.decode(), written, usage.decode(), at)
         if not self._damaged:
             self._damaged = True
             _log.warning("%s: damaged replies are ignored; the judge is called again", self._path)
@@ -133,17 +141,10 @@ class ReplyCache:
     async def store(self, key: bytes, reply: CachedReply) -> None:
         """Store a reply; when this returns, it survives the end of the process."""
         if not (self.failed or self._closing):
-            raw = None if reply.raw is None else reply.raw.encode()
-            texts = reply.value.encode(), reply.notes.encode(), raw, reply.usage.encode()
-            row = (key, *texts, reply.stored_at, _checksum(key, texts))
-            (written,) = self._writes.submit([row])
+            texts = reply.value, reply.notes, reply.raw, reply.usage
+            checksum = _checksum(key, (text if text is None else text.encode() for text in texts))
+            (written,) = self._writes.submit([(key, *texts, reply.stored_at, checksum)])
             await asyncio.shield(written)  # it is written even if this is cancelled
-
-    async def close(self) -> None:
-        self._closing = True
-        await self._writes.finish()
-        await in_thread(self._reading.close)
-        await in_thread(self._writing.close)
 
     def _write(self, rows: Sequence[tuple[object, ...]]) -> Sequence[None]:
         if not self.failed:
@@ -186,8 +187,6 @@ class CachedJudge(JudgeWrapper):
     them from a batch.
     """
 
-    _replies: ReplyCache
-
     def __init__(
         self,
         judge: Judge,
@@ -200,23 +199,11 @@ class CachedJudge(JudgeWrapper):
         scheme, is_url, _ = str(file).partition("://")
         if is_url:
             raise UsageError(f"{scheme}://...: replies are cached in a file; specify its path")
-        self._file, self._paid_since, self._budget = Path(file), paid_since, budget or Budget()
+        self._replies = ReplyCache(file)
+        self._parts = (self._replies, judge)
+        self._paid_since, self._budget = paid_since, budget or Budget()
         self._pending: dict[bytes, asyncio.Future[Reply[object] | CallError | None]] = {}
         self._charged: set[bytes] = set()
-
-    async def __aenter__(self) -> Self:
-        self._replies = await ReplyCache.open(self._file)
-        try:
-            return await super().__aenter__()
-        except BaseException:
-            await self._replies.close()
-            raise
-
-    async def __aexit__(self, *raised: object) -> None:
-        try:
-            await super().__aexit__(*raised)
-        finally:
-            await self._replies.close()
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         identity = self.judge.identity(question.kind)
@@ -263,7 +250,7 @@ class CachedJudge(JudgeWrapper):
                     cached = CachedReply(
                         value=question.adapter().dump_json(reply.value).decode(),
                         notes=TEXTS.dump_json(reply.notes).decode(),
-                        raw=reply.raw and reply.raw.encode().decode(),
+                        raw=reply.raw,
                         usage=USAGE.dump_json(reply.usage).decode(),
                         stored_at=time.time(),
                     )

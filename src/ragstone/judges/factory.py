@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,6 +15,7 @@ from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone._internal.secrets import remember
 from ragstone._internal.text import public_url
 from ragstone.errors import QuestionNotSupportedError, UnknownNameError, UsageError, nearest
+from ragstone.judges import spec
 from ragstone.judges.base import Judge, JudgeWrapper, RouterJudge
 from ragstone.judges.batching import SplitJudge, estimated_tokens
 from ragstone.judges.cache import CachedJudge
@@ -38,18 +39,6 @@ from ragstone.judges.local.model import LocalSettings, ModelNotDownloadedError, 
 from ragstone.judges.offline import OfflineJudge, OfflineSettings
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.panel import CascadeJudge, PanelJudge
-from ragstone.judges.spec import (
-    CASCADE,
-    LOCAL,
-    OFFLINE,
-    JudgeSpec,
-    cascaded,
-    check_model,
-    is_free,
-    is_model,
-    single_names,
-    split_names,
-)
 from ragstone.types import claim, questions
 from ragstone.types.config import Plan
 from ragstone.types.reply import Reply, Usage
@@ -122,22 +111,21 @@ class DryRunJudge(JudgeWrapper):
                 if guess is MOST and not claims:  # a judge may take chatter for a claim
                     claims = (claim.Claim(text=question.response),)
                 return claims, guess.claims * estimated_tokens(question.response) + 10
-            case questions.VerifyClaims():
+            case questions.VerifyClaims(claims=claims):
                 verdict = claim.Verdict(label=claim.Label.NOT_ENOUGH_INFO)
-                size = len(question.claims)
-                return (verdict,) * size, guess.verdict_tokens * size
+                return [verdict] * len(claims), guess.verdict_tokens * len(claims)
             case questions.ExtractTruths():
                 facts = [statement.text for statement in extract_claims(question.context)]
                 tokens = guess.claims * estimated_tokens(question.context) + 10
                 return facts[: question.limit], tokens
             case questions.Explain():
                 return "", guess.verdict_tokens
-            case questions.GradeContexts():
-                size = len(question.contexts)
-                return (claim.Grade(relevant=True),) * size, guess.grade_tokens * size + 10
-            case questions.GradeSentences():  # grades without reasons
-                size = len(question.sentences)
-                return (claim.Grade(relevant=True),) * size, 12 * size + 10
+            case questions.GradeContexts(contexts=texts):
+                return [claim.Grade(relevant=True)] * len(texts), guess.grade_tokens * len(
+                    texts
+                ) + 10
+            case questions.GradeSentences(sentences=texts):  # grades without reasons
+                return [claim.Grade(relevant=True)] * len(texts), 12 * len(texts) + 10
             case questions.GenerateQueries():
                 queries = tuple(f"query {n}" for n in range(1, question.count + 1))
                 found = claim.GeneratedQueries(queries=queries, noncommittal=False)
@@ -149,10 +137,8 @@ class DryRunJudge(JudgeWrapper):
                 return found, guess.query_tokens + guess.verdict_tokens
             case questions.WriteQuestions():
                 quotes = tuple(enumerate(question.passages, 1))
-                drafts = tuple(
-                    claim.DraftQuestion(query=f"query {n}", quotes=quotes)
-                    for n in range(question.count)
-                )
+                numbers = range(question.count)
+                drafts = [claim.DraftQuestion(query=f"query {n}", quotes=quotes) for n in numbers]
                 return drafts, (guess.query_tokens + 2 * guess.verdict_tokens) * question.count
             case _:
                 assert isinstance(question, questions.RateResponse), f"{question} has no guess"
@@ -180,11 +166,9 @@ class DryRunLocalJudge(Judge):
         return cast("Reply[T]", question.reply((verdict,) * len(question.claims), usage))
 
 
-REPLIES = Path(".ragstone") / "replies.db"
-"""The reply cache, in the working folder."""
+REPLIES = Path(".ragstone") / "replies.db"  # the reply cache, in the working folder
 
-OPENAI, EMBEDDINGS = "openai", "text-embedding-3-small"
-"""The default for text similarity if the judge is OpenAI's own."""
+OPENAI, EMBEDDINGS = "openai", "text-embedding-3-small"  # for similarity, if the judge is OpenAI's
 
 
 def make_judge(
@@ -206,13 +190,14 @@ def make_judge(
     """
     remember(os.environ)
     maker = _Maker(plan, budget or Budget(), guess, tracing, replies, batches)
-    seen: Counter[str] = Counter()
+    names = spec.split_names(plan.judge)
+    models = [name for name in names if not spec.is_free(name)]
+    # a judge without an LLM has one vote, because its votes would be equal
+    votes = Counter[str]()
     members: list[Judge] = []
-    for repeat in range(plan.votes):
-        for name in split_names(plan.judge):
-            if not repeat or not is_free(name):  # without an LLM, votes would be equal
-                seen[name] += 1
-                members.append(maker.judge(name, vote=seen[name]))
+    for name in names + models * (plan.votes - 1):
+        votes[name] += 1
+        members.append(maker.judge(name, vote=votes[name]))
     judge = members[0] if len(members) == 1 else PanelJudge(members)
     kind = questions.TextSimilarity.kind
     if asked is None:
@@ -224,25 +209,27 @@ def make_judge(
     return RouterJudge({kind: maker.similarity() if can_run else SimilarityJudge()}, judge)
 
 
+@dataclass
 class _Maker:
     """Makes the judges of one run: they share its budget, and the limits of each provider."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        budget: Budget,
-        guess: Guess | None,
-        tracing: Tracing,
-        replies: Path,
-        batches: BatchRun | None,
-    ) -> None:
-        self.plan, self.budget, self.guess, self.tracing = plan, budget, guess, tracing
-        self.replies, self.batches = replies, batches
-        self.callers: dict[str, RetryingCaller] = {}
+    plan: Plan
+    budget: Budget
+    guess: Guess | None
+    tracing: Tracing
+    replies: Path
+    batches: BatchRun | None
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        limits = Limits(
+            plan.concurrency, plan.retries, rpm=plan.rpm, tpm=plan.tpm, budget=self.budget
+        )
+        self.callers = defaultdict[str, RetryingCaller](lambda: RetryingCaller(limits))
         self.locals: dict[str, EntailmentJudge] = {}
-        models = list(filter(is_model, single_names(plan.judge)))
+        models = list(filter(spec.is_model, spec.single_names(plan.judge)))
         for name in models:
-            check_model(name)
+            spec.check_model(name)
         self.providers = {name.partition(":")[0] for name in models}
         if plan.base_url is not None and len(self.providers) > 1:
             raise UsageError(
@@ -252,26 +239,25 @@ class _Maker:
 
     def judge(self, name: str, vote: int) -> Judge:
         plan, guess = self.plan, self.guess
-        spec = JudgeSpec.of(name)
-        if not spec.provider and spec.model == OFFLINE:
-            return OfflineJudge(OfflineSettings.of(spec.options))
-        if pair := cascaded(name):
+        if pair := spec.cascaded(name):
             return CascadeJudge(
                 *(self.judge(each, vote) for each in pair),
                 threshold=plan.cascade_threshold,
                 audit_rate=plan.cascade_audit_rate,
             )
-        if name.startswith(f"{LOCAL}:"):
-            settings = LocalSettings.of(spec.options)
+        named = spec.JudgeSpec.of(name)
+        if not named.provider and named.model == spec.OFFLINE:
+            return OfflineJudge(OfflineSettings.of(named.options))
+        if named.provider == spec.LOCAL:
+            settings = LocalSettings.of(named.options)
             if guess:
-                library("onnxruntime", spec.model)
+                library("onnxruntime", named.model)
                 with suppress(ModelNotDownloadedError):  # of such a model, its name is checked
-                    EntailmentJudge(spec.model, settings, download=False)
-                return DryRunLocalJudge(
-                    settings.judge_name(name.partition(",")[0]), confidence=guess.confidence
-                )
+                    EntailmentJudge(named.model, settings, download=False)
+                local = settings.judge_name(f"{spec.LOCAL}:{named.model}")
+                return DryRunLocalJudge(local, confidence=guess.confidence)
             if name not in self.locals:  # one model, even if it is named twice
-                self.locals[name] = EntailmentJudge(spec.model, settings)
+                self.locals[name] = EntailmentJudge(named.model, settings)
             return self._cached(self.locals[name])
         judge = self._llm(name, vote)
         inner = DryRunJudge(judge, guess) if guess else self._cached(judge)
@@ -297,7 +283,7 @@ class _Maker:
         embedder = OpenAICompatibleModel(
             PROVIDERS[provider],
             model,
-            caller=self._caller(provider),
+            caller=self.callers[provider],
             timeout=plan.timeout,
             temperature=None,
             base_url=base_url,
@@ -318,7 +304,9 @@ class _Maker:
                 f"there is no judge named {name!r}; name an LLM as provider:model, such as {like}, "
                 f"or use {OfflineJudge.name}"
             )
-        if provider not in services and nearest(provider, names := [*services, CASCADE, LOCAL]):
+        if provider not in services and nearest(
+            provider, names := [*services, spec.CASCADE, spec.LOCAL]
+        ):
             raise UnknownNameError("provider of models", provider, names)
         known = PROVIDERS.get(provider)
         price = self._price(name, known.custom_url(plan.base_url) if known else plan.base_url)
@@ -333,7 +321,7 @@ class _Maker:
             connect = partial(OpenAICompatibleModel, known) if known else own
             llm = connect(
                 model,
-                caller=self._caller(provider),
+                caller=self.callers[provider],
                 timeout=plan.timeout,
                 temperature=plan.temperature,
                 base_url=plan.base_url,
@@ -367,15 +355,3 @@ class _Maker:
                 "--max-calls"
             )
         return price
-
-    def _caller(self, provider: str) -> RetryingCaller:
-        if provider not in self.callers:
-            limits = Limits(
-                concurrency=self.plan.concurrency,
-                retries=self.plan.retries,
-                rpm=self.plan.rpm,
-                tpm=self.plan.tpm,
-                budget=self.budget,
-            )
-            self.callers[provider] = RetryingCaller(limits)
-        return self.callers[provider]

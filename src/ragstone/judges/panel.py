@@ -15,14 +15,9 @@ from ragstone._internal.text import count
 from ragstone.errors import Cause, QuestionNotSupportedError, UsageError
 from ragstone.judges.base import Judge, Pending, outcome_of, reply_of
 from ragstone.judges.spec import CASCADE
+from ragstone.types import questions
 from ragstone.types.claim import FoundAnswer, Grade, Label, Rating, Verdict
-from ragstone.types.questions import (
-    DetectAbstention,
-    FindAnswer,
-    Question,
-    RateResponse,
-    VerifyClaims,
-)
+from ragstone.types.questions import Question, VerifyClaims
 from ragstone.types.reply import (
     CascadeStats,
     Failure,
@@ -40,24 +35,29 @@ VOTED = "verify_claims grade_contexts grade_sentences detect_abstention find_ans
 
 
 def tally(question: Question[T], values: Sequence[object]) -> tuple[object, tuple[str, ...]]:
+    """Return the majority's answer, and notes on ties."""
     if isinstance(question, VerifyClaims):
         ballots = zip(*cast("Sequence[tuple[Verdict, ...]]", values), strict=True)
         return tuple(map(_verdict, ballots)), ()
-    if isinstance(question, DetectAbstention):
-        yes = sum(cast("Sequence[bool]", values))
+    if isinstance(question, questions.DetectAbstention):
+        abstains = _majority(cast("Sequence[bool]", values))
         note = "the judges disagree on whether the response abstains; treated as not abstaining"
-        return 2 * yes > len(values), (note,) if 2 * yes == len(values) else ()
-    if isinstance(question, FindAnswer):
+        return bool(abstains), (note,) if abstains is None else ()
+    if isinstance(question, questions.FindAnswer):
         votes = cast("Sequence[FoundAnswer]", values)
-        yes = sum(vote.found for vote in votes)
+        found = _majority([vote.found for vote in votes])
+        if found is not None:
+            return next(vote for vote in votes if vote.found is found), ()
         note = "the judges disagree on whether the contexts have the answer; treated as not found"
-        if 2 * yes == len(votes):
-            return FoundAnswer(found=False, split=True), (note,)
-        return next(vote for vote in votes if vote.found == (2 * yes > len(votes))), ()
-    if isinstance(question, RateResponse):
+        return FoundAnswer(found=False, split=True), (note,)
+    if isinstance(question, questions.RateResponse):
         scale = [level for level, _ in question.levels]
         return _rating(cast("Sequence[Rating]", values), scale)
     return _grades(cast("Sequence[tuple[Grade, ...]]", values))
+
+
+def _majority(votes: Sequence[bool]) -> bool | None:
+    return None if 2 * sum(votes) == len(votes) else 2 * sum(votes) > len(votes)
 
 
 def _verdict(votes: Sequence[Verdict]) -> Verdict:
@@ -79,13 +79,14 @@ def _grades(values: Sequence[tuple[Grade, ...]]) -> tuple[object, tuple[str, ...
     grades: list[Grade] = []
     ties: list[str] = []
     for number, votes in enumerate(zip(*values, strict=True), 1):
-        yes = sum(vote.relevant for vote in votes)
-        if 2 * yes == len(votes):
+        relevant = _majority([vote.relevant for vote in votes])
+        if relevant is None:
             ties.append(f"text {number}")
-            reason = f"the judges disagree: {yes} relevant, {yes} not"
+            half = len(votes) // 2
+            reason = f"the judges disagree: {half} relevant, {half} not"
             grades.append(Grade(relevant=False, reason=reason))
         else:
-            grades.append(next(vote for vote in votes if vote.relevant == (2 * yes > len(votes))))
+            grades.append(next(vote for vote in votes if vote.relevant is relevant))
     note = f"the judges disagree on {', '.join(ties)}; treated as not relevant"
     return tuple(grades), (note,) if ties else ()
 
@@ -151,26 +152,25 @@ class PanelJudge(MultiJudge):
         return json.dumps(found) if all(found) else None
 
     async def answer(self, question: Question[T]) -> Reply[T]:
+        if question.kind in VOTED.split():
+            outcomes = await gather(outcome_of(judge, question) for judge in self.judges)
+            replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
+            if len(replies) * 2 <= len(outcomes):
+                raise self._failure(outcomes)
+            value, notes = tally(question, [reply.value for reply in replies])
+            named = self._named(outcomes)
+            raws = [f"{name}:\n{each.raw}" for name, each in named if each.raw is not None]
+            reply = replace(question.reply(value), raw="\n\n".join(raws) or None)
+            reply = self._joined(outcomes, reply)
+            return replace(reply, notes=(*reply.notes, *notes))
         outcomes: list[Outcome[T]] = []
-        if question.kind not in VOTED.split():
-            for judge in self.judges:
-                outcomes.append(await outcome_of(judge, question))
-                if isinstance(reply := outcomes[-1], Reply):
-                    return self._joined(outcomes, reply)
-                if isinstance(reply, Pending):
-                    break
-            raise self._failure(outcomes)
-        outcomes = list(await gather(outcome_of(judge, question) for judge in self.judges))
-        replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
-        if len(replies) * 2 <= len(outcomes):
-            raise self._failure(outcomes)
-        value, notes = tally(question, [reply.value for reply in replies])
-        raws = [
-            f"{name}:\n{each.raw}" for name, each in self._named(outcomes) if each.raw is not None
-        ]
-        reply = replace(question.reply(value), raw="\n\n".join(raws) or None)
-        reply = self._joined(outcomes, reply)
-        return replace(reply, notes=(*reply.notes, *notes))
+        for judge in self.judges:
+            outcomes.append(await outcome_of(judge, question))
+            if isinstance(reply := outcomes[-1], Reply):
+                return self._joined(outcomes, reply)
+            if isinstance(reply, Pending):
+                break
+        raise self._failure(outcomes)
 
     def _joined(self, outcomes: Sequence[Outcome[T]], reply: Reply[T]) -> Reply[T]:
         notes: list[str] = []
@@ -192,22 +192,18 @@ class PanelJudge(MultiJudge):
         named = self._named(outcomes)
         failures = [(judge, each) for judge, each in named if isinstance(each, Failure)]
         judge, first = failures[0]
-        judges = count(len(outcomes), "judge")
-        message = (
-            f"{len(failures)} of the panel's {judges} did not answer; {judge}: {first.message}"
-        )
+        missing = f"{len(failures)} of the panel's {count(len(outcomes), 'judge')} did not answer"
         mismatch = first.cause is Cause.COUNT_MISMATCH  # a policy would count one judge's verdicts
-        return JudgeFailureError(
-            replace(
-                first,
-                cause=Cause.MALFORMED if mismatch else first.cause,
-                message=message,
-                returned=(),
-                usage=reduce(add, (outcome.usage for outcome in outcomes)),
-                attempts=sum(outcome.attempts for outcome in outcomes),
-                cascade=sum_stats(self._cascades(outcomes)),
-            )
+        failure = replace(
+            first,
+            cause=Cause.MALFORMED if mismatch else first.cause,
+            message=f"{missing}; {judge}: {first.message}",
+            returned=(),
+            usage=reduce(add, (outcome.usage for outcome in outcomes)),
+            attempts=sum(outcome.attempts for outcome in outcomes),
+            cascade=sum_stats(self._cascades(outcomes)),
         )
+        return JudgeFailureError(failure)
 
     def _cascades(self, outcomes: Sequence[Outcome[T]]) -> Iterable[CascadeStats]:
         # several votes of one cascade are on the same verdicts: one that succeeded counts
@@ -224,8 +220,6 @@ class PanelJudge(MultiJudge):
         return list(zip(judges, outcomes, strict=False))  # the first one may have answered
 
 
-THRESHOLD, AUDIT_RATE = 0.8, 0.05
-
 _Verdicts: TypeAlias = tuple[Verdict, ...]
 
 
@@ -238,12 +232,7 @@ class CascadeJudge(MultiJudge):
     """
 
     def __init__(
-        self,
-        first: Judge,
-        second: Judge,
-        *,
-        threshold: float = THRESHOLD,
-        audit_rate: float = AUDIT_RATE,
+        self, first: Judge, second: Judge, *, threshold: float = 0.8, audit_rate: float = 0.05
     ) -> None:
         super().__init__((first, second))
         self._first, self._second = first, second
@@ -284,19 +273,17 @@ class CascadeJudge(MultiJudge):
         hashes = (sha256(claim.encode("utf-8", "surrogatepass")) for claim in question.claims)
         audited = [int.from_bytes(h.digest()[:8]) < self._audit_rate * 2**64 for h in hashes]
         asked = [above or also for above, also in zip(escalated, audited, strict=True)]
-        second: Outcome[_Verdicts] | None = None
+        second: Outcome[_Verdicts] = Reply(())
         if any(asked):
             part = question
             if not all(asked):
                 part = question.varied(claims=tuple(compress(question.claims, asked)))
             second = _signed(self._second, await outcome_of(self._second, part))
-        usage = first.usage + second.usage if second else first.usage
+        usage = first.usage + second.usage
         if isinstance(second, Failure) and (any(escalated) or second.cause is Cause.BUDGET):
             returned = _returned(first, second, escalated, asked)
             known = {item.number for item in returned if item.verdict}
-            lost = sum(
-                is_escalated and n not in known for n, is_escalated in enumerate(escalated, 1)
-            )
+            lost = sum(above and n not in known for n, above in enumerate(escalated, 1))
             stats = CascadeStats(unanswered=lost)
             raise JudgeFailureError(replace(second, returned=returned, usage=usage, cascade=stats))
 
@@ -304,7 +291,7 @@ class CascadeJudge(MultiJudge):
         for judge, outcome in ((self._first, first), (self._second, second)):
             if isinstance(outcome, Failure):
                 notes.append(f"{judge.name} did not answer: {outcome.cause}: {outcome.message}")
-            elif outcome:
+            else:
                 notes += outcome.notes
         firsts = first.value if isinstance(first, Reply) else [None] * len(asked)
         later = iter(second.value if isinstance(second, Reply) else ())
@@ -313,8 +300,8 @@ class CascadeJudge(MultiJudge):
         reply = question.reply(verdicts, usage)
         both = [
             (one.label, two.label)
-            for one, two, is_escalated in zip(firsts, seconds, escalated, strict=True)
-            if one and two and not is_escalated
+            for one, two, above in zip(firsts, seconds, escalated, strict=True)
+            if one and two and not above
         ]
         size = question.batch_size
         stats = CascadeStats(

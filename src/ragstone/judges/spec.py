@@ -13,10 +13,8 @@ from ragstone._internal.secrets import remember
 from ragstone._internal.text import format_validation_errors
 from ragstone.errors import UnknownNameError, UsageError
 
-OFFLINE, LOCAL, CASCADE = "offline", "local", "cascade"
-"""Names, or prefixes before `:`, that are not providers."""
-BATCH_PROVIDERS = ("openai", "anthropic")
-"""Providers whose batch API is supported."""
+OFFLINE, LOCAL, CASCADE = "offline", "local", "cascade"  # names or prefixes, not providers
+BATCH_PROVIDERS = ("openai", "anthropic")  # providers whose batch API is supported
 
 _BETWEEN = re.compile(r",(?!\s*[a-z_]+=)")
 
@@ -47,8 +45,7 @@ class JudgeOptions(FrozenModel):
     """The options in a judge's name."""
 
     judge: ClassVar[str]
-    speed: ClassVar[frozenset[str]] = frozenset()
-    """Options that change no verdict."""
+    speed: ClassVar[frozenset[str]] = frozenset()  # options that change no verdict
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Self:

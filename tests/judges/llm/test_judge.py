@@ -25,7 +25,7 @@ from ragstone.judges.llm.judge import (
     sentences_asked_for,
 )
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price
-from ragstone.judges.llm.prompt import INCOMPLETE, PLACEHOLDERS, Prompt, retry_text
+from ragstone.judges.llm.prompt import INCOMPLETE, TASKS, Prompt, retry_text
 from ragstone.types.claim import Claim, GeneratedQueries, Grade, Label, Rating, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.questions import (
@@ -506,8 +506,7 @@ async def test_a_kind_without_a_prompt_is_not_supported() -> None:
 
 
 def own(kind: str, line: str) -> Prompt:
-    places = " ".join(f"{{{name}}}" for name in sorted(PLACEHOLDERS[kind].required))
-    return Prompt.parse(kind, f"# system\n{line}\n# user\n{places}", "own.md")
+    return Prompt.parse(kind, f"# system\n{line}\n# user\n{Prompt.of(kind).user}", "own.md")
 
 
 def test_an_identity_tells_apart_what_shapes_replies() -> None:
@@ -522,8 +521,8 @@ def test_an_identity_tells_apart_what_shapes_replies() -> None:
     assert judges["prompt"].identity("explain") == judges["plain"].identity("explain")
     same = LlmJudge(Listed(), max_tokens=99, budget=Budget(1))
     assert same.identity("verify_claims") == judges["plain"].identity("verify_claims")
-    kinds = {judges["plain"].identity(kind) for kind in PLACEHOLDERS}
-    assert len(kinds) == len(PLACEHOLDERS)
+    kinds = {judges["plain"].identity(kind) for kind in TASKS}
+    assert len(kinds) == len(TASKS)
 
 
 TAGGED = {"extract_claims": own("extract_claims", "Answer in {tags.language}; {tags.Area} only.")}

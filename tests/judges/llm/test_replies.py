@@ -6,12 +6,12 @@ from tests.judges.llm.raw_reply import raw
 
 from ragstone.errors import Cause
 from ragstone.judges.llm.prompt import (
-    SCHEMAS,
+    TASKS,
     queries_schema,
     rating_schema,
     verdict_schema,
 )
-from ragstone.judges.llm.replies import RawReply, parse_claims, parse_value, parse_verdicts
+from ragstone.judges.llm.replies import RawReply, json_value, parse_claims, parse_verdicts
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError
@@ -33,7 +33,7 @@ JSON = json.dumps(VALUE)
     ],
 )
 def test_one_json_value_is_read_alone_in_a_fence_and_after_thoughts(text: str) -> None:
-    assert parse_value(RawReply(text), lambda value: value) == VALUE
+    assert json_value(RawReply(text)) == VALUE
 
 
 @each_case(
@@ -56,7 +56,7 @@ def test_one_json_value_is_read_alone_in_a_fence_and_after_thoughts(text: str) -
 )
 def test_text_around_json_is_never_read(text: str) -> None:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_value(RawReply(text), lambda value: value)
+        json_value(RawReply(text))
     assert caught.value.cause is Cause.MALFORMED
 
 
@@ -64,9 +64,9 @@ def test_a_quotation_in_a_fence_or_after_thoughts_is_no_answer() -> None:
     shown = (f"Say {JSON}, please.", "</think>")
     for text in (f"```json\n{JSON}\n```", f"<think>a</think>{JSON}", f"It says\n</think>\n{JSON}"):
         with pytest.raises(JudgeFailureError) as caught:
-            parse_value(RawReply(text, shown), lambda value: value)
+            json_value(RawReply(text, shown))
         assert caught.value.cause is Cause.MALFORMED
-    assert parse_value(RawReply(JSON, shown), lambda value: value) == VALUE
+    assert json_value(RawReply(JSON, shown)) == VALUE
 
 
 ONE = VerifyClaims(claims=("It is red.",), contexts=("It is red.",))
@@ -154,7 +154,7 @@ def test_refusal_is_tested_only_where_there_is_no_json(text: str) -> None:
 
 
 ALL = [
-    *SCHEMAS.values(),
+    *(task.schema(None) for task in TASKS.values()),
     verdict_schema(partial=True),
     queries_schema(5),
     rating_schema([-1, 0, 1]),
@@ -186,19 +186,19 @@ def test_the_label_comes_last_and_partial_support_is_offered_only_when_asked_for
         items = verdict_schema(partial)["properties"]["verdicts"]["items"]["properties"]
         assert list(items) == ["claim", "reason", "evidence", "label"]
         assert ("PARTIALLY_SUPPORTED" in items["label"]["enum"]) is partial
-    assert verdict_schema(partial=False) == SCHEMAS[VerifyClaims.kind]
+    assert verdict_schema(partial=False) == TASKS[VerifyClaims.kind].schema(None)
 
 
 def test_what_decides_comes_after_its_reason() -> None:
     for kind in ("grade_contexts", "grade_sentences"):
-        fields = list(SCHEMAS[kind]["properties"]["grades"]["items"]["properties"])
+        fields = list(TASKS[kind].schema(None)["properties"]["grades"]["items"]["properties"])
         assert (fields[0], fields[-1]) == ("number", "relevant")
-    assert list(SCHEMAS["rate_response"]["properties"]) == ["reason", "level"]
+    assert list(TASKS["rate_response"].schema(None)["properties"]) == ["reason", "level"]
 
 
 def test_no_reasons_are_asked_for_on_sentences() -> None:
-    assert "reason" in json.dumps(dict(SCHEMAS["grade_contexts"]))
-    assert "reason" not in json.dumps(dict(SCHEMAS["grade_sentences"]))
+    assert "reason" in json.dumps(TASKS["grade_contexts"].schema(None))
+    assert "reason" not in json.dumps(TASKS["grade_sentences"].schema(None))
 
 
 def test_every_guess_has_a_key_and_every_level_is_offered() -> None:

@@ -7,9 +7,9 @@ from tests.cases import each_case
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
 from ragstone.judges.llm.prompt import (
-    PLACEHOLDERS,
-    SCHEMAS,
     TASKS,
+    Prompt,
+    built_in,
     queries_schema,
     rating_schema,
     uncovered,
@@ -47,8 +47,10 @@ def bare(text: str) -> str:
     return re.sub(r"-[0-9a-f]{8,}>", ">", text)
 
 
-def test_every_kind_has_a_form_a_schema_and_a_prompt() -> None:
-    assert TASKS.keys() == PLACEHOLDERS.keys() == SCHEMAS.keys()
+@each_case("kind", TASKS)
+def test_every_kind_has_a_form_a_schema_and_a_prompt(kind: str) -> None:
+    assert "title" in TASKS[kind].schema(None)
+    assert Prompt.of(kind).source == built_in(kind)
 
 
 @each_case(
@@ -70,9 +72,12 @@ def test_every_kind_has_a_form_a_schema_and_a_prompt() -> None:
     ids=lambda question: question.kind,
 )
 def test_a_form_fills_every_place_of_its_prompt(question: Question[object]) -> None:
-    places = PLACEHOLDERS[question.kind]
-    assert TASKS[question.kind].texts(question).keys() == places.required | places.optional
-    assert TASKS[question.kind].options(question).keys() <= places.options - {"partial", "limit"}
+    task, prompt = TASKS[question.kind], Prompt.of(question.kind)
+    places = set(re.findall(r"\{(\w+)\}", prompt.system + prompt.user))
+    texts = task.texts(question).keys()
+    assert texts == places - prompt.options.keys()
+    assert texts >= set(task.optional)
+    assert task.options(question).keys() <= prompt.options.keys() - {"partial", "limit"}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +90,7 @@ def test_a_form_fills_every_place_of_its_prompt(question: Question[object]) -> N
     ids=lambda question: question.kind,
 )
 def test_and_what_it_chooses_are_options_of_its_prompt(question: Question[object]) -> None:
-    assert TASKS[question.kind].options(question).keys() == PLACEHOLDERS[question.kind].options
+    assert TASKS[question.kind].options(question).keys() == Prompt.of(question.kind).options.keys()
 
 
 def test_contexts_and_claims_are_numbered_and_a_claim_is_one_line() -> None:

@@ -46,34 +46,23 @@ from ragstone.types.row import Row
 
 B = TypeVar("B", bound=BaseModel)
 
-DISCOUNT = 0.5
-"""Share of the normal price."""
-MAX_BYTES = 100 * 10**6
-"""Bytes of a batch. OpenAI takes 200 MB, Anthropic 256 MB."""
+DISCOUNT = 0.5  # the share of the normal price that is paid
+MAX_BYTES = 100 * 10**6  # of a batch: OpenAI takes 200 MB, Anthropic 256 MB
 MAX_RESULT_BYTES = 2**30
-MAX_TRIES = 3
-"""How often a request is submitted, if its batch expires or has no reply to it."""
-KEPT = 29 * 86_400
-"""Seconds for which both providers keep results, at least."""
-OVERDUE = 2 * 86_400
-"""Seconds after which a batch is given up; providers end it after one day."""
-CLOCKS = 600
-"""Seconds by which this machine's clock may differ from the provider's."""
+MAX_TRIES = 3  # submissions of a request, if its batch expires or has no reply to it
+KEPT = 29 * 86_400  # seconds for which both providers keep results, at least
+OVERDUE = 2 * 86_400  # seconds after which a batch is given up; providers end it after one day
+CLOCKS = 600  # seconds by which this machine's clock may differ from the provider's
 STORED_AT_ONCE = 1000
-NO_QUOTA = "insufficient_quota"
-"""OpenAI's 429 of an account whose quota is exhausted: retries do not help."""
+NO_QUOTA = "insufficient_quota"  # OpenAI's 429 of an exhausted account: retries do not help
+TOO_LARGE = "token_limit_exceeded"  # OpenAI's error of a batch larger than the account's queue
 READ = "read"
 """Notes of a cached reply that was read. Once no record names it, it is requested again."""
-TOO_LARGE = "token_limit_exceeded"
-"""OpenAI's error of a batch that is too large for the account's queue."""
 
-_CAUSES = {"expired": Cause.TIMEOUT, "failed": Cause.REJECTED}
-"""Why a request has no reply, by how its batch ended."""
+_CAUSES = {"expired": Cause.TIMEOUT, "failed": Cause.REJECTED}  # by how the batch ended
 _ENDED = ("completed", "expired", "cancelled", "failed")
-_TIMEOUT = 600.0
-"""Seconds for a control request, which may carry a whole batch."""
-_LATE = ("batch_expired", "request_timeout")
-"""OpenAI's errors of a request that was not processed in time."""
+_TIMEOUT = 600.0  # seconds for a control request, which may carry a whole batch
+_LATE = ("batch_expired", "request_timeout")  # OpenAI's errors of a request not processed in time
 _STATUSES = {
     "authentication_error": 401,
     "permission_error": 403,
@@ -98,12 +87,10 @@ class Record(BaseModel):
     """What is stored about a batch: first without the provider's id `batch`, then with it."""
 
     path: Path = Field(default=Path(), exclude=True)
-    status: str = Field(default="", exclude=True)
-    """How far it is, for people."""
+    status: str = Field(default="", exclude=True)  # how far it is, for people
     judge: str
     token: str
-    at: float
-    """When it was submitted, in seconds since 1970."""
+    at: float  # when it was submitted, in seconds since 1970
     requests: list[str]
     batch: str | None = None
     errors: dict[str, RequestError] | None = None
@@ -137,11 +124,6 @@ class BatchInfo(BaseModel):
             return "cancelled" if self.cancel_initiated_at else "completed"
         return self.status if self.status in _ENDED else None
 
-    @property
-    def total(self) -> int:
-        counts = self.counts or {}
-        return counts.get("total", sum(counts.values()))
-
 
 class _Batches(BaseModel):
     data: list[BatchInfo]
@@ -152,8 +134,7 @@ class BatchApi(ABC):
     """A provider's batch API, within `async with api.client`."""
 
     max_requests: int
-    after: str
-    """The parameter of a list for the last id of the page before."""
+    after: str  # the parameter of a list for the last id of the page before
 
     def __init__(self, url: str, headers: Mapping[str, str], *, retries: int) -> None:
         self.url, self.headers = url, dict(headers)
@@ -299,7 +280,8 @@ class AnthropicBatches(BatchApi):
 
     def matches(self, record: Record, batch: BatchInfo) -> bool:
         late = batch.created_at.timestamp() - record.at
-        return batch.total == len(record.requests) and -CLOCKS < late < CLOCKS + _TIMEOUT
+        size = sum((batch.counts or {}).values())
+        return size == len(record.requests) and -CLOCKS < late < CLOCKS + _TIMEOUT
 
     def files(self, batch: BatchInfo) -> list[str]:
         return [f"batches/{batch.id}/results"]
@@ -321,26 +303,25 @@ _row: ContextVar[int] = ContextVar("row")
 class BatchRun:
     """The batches of a run. Entering it collects what is ready; `submit` submits what is missing.
 
-    Replies that were cached since it `began` were paid by this evaluation. `waiting` are the
-    indexes of rows with an open question, and `lines` tell what is waited for.
+    `waiting` are the indexes of rows with an open question, and `lines` tell what is waited for.
     """
-
-    replies: ReplyCache
 
     def __init__(self, cache: Path, budget: Budget, retries: int) -> None:
         self.cache, self.budget, self.retries = cache, budget, retries
         self.folder = cache.with_name("batches")
+        self.replies = ReplyCache(cache)
         self.waiting: set[int] = set()
         self.lines: list[str] = []
         self.queues: list[BatchQueue] = []
 
     @property
     def began(self) -> float:
-        """The time of the oldest record of the judges so far; inf if there is none."""
-        paths = (
-            path for queue in self.queues for path in self.folder.glob(f"{queue.key}-*-*.json")
-        )
-        times = (path.name.split("-")[1] for path in paths)
+        """The time of the oldest record: this evaluation paid for replies that are cached since."""
+        times = [
+            path.name.split("-")[1]
+            for queue in self.queues
+            for path in self.folder.glob(f"{queue.key}-*-*.json")
+        ]
         return min((float(at) for at in times if at.isdecimal()), default=inf)
 
     async def __aenter__(self) -> Self:
@@ -351,8 +332,7 @@ class BatchRun:
                 stack.enter_context(lock_file(self.folder / "lock", timeout=1.0))
             except BlockingIOError as error:
                 raise UsageError(f"{error}: it submits batches; wait for its end") from None
-            self.replies = await ReplyCache.open(self.cache)
-            stack.push_async_callback(self.replies.close)
+            await stack.enter_async_context(self.replies)
             for queue in self.queues:
                 await queue.collect()
             self._held = stack.pop_all()
@@ -449,8 +429,7 @@ class BatchQueue:
             else:
                 self._tries.update(record.requests)
                 self._errors |= record.errors
-        refused = (error for error in self._errors.values() if error.status in (400, 422))
-        self.refusals = {error.message for error in refused}
+        self.refusals = {e.message for e in self._errors.values() if e.status in (400, 422)}
 
     async def _collect(self, record: Record) -> None:
         others = {other.batch for other in self._batches}
@@ -485,7 +464,6 @@ class BatchQueue:
             record.status = str(error)
 
     def _drop(self, record: Record) -> None:
-        """Forget a batch whose requests were never tried."""
         record.path.unlink()
         self._batches.remove(record)
 
@@ -569,10 +547,9 @@ class BatchQueue:
         while True:
             try:
                 match = await self.api.find(record, others) if tries else None
-                match = match or await self.api.create(record, requests)
-                record.batch = match
+                record.batch = match or await self.api.create(record, requests)
                 record.save()
-                return match
+                return record.batch
             except UsageError:
                 path.unlink()
                 raise
@@ -597,7 +574,6 @@ class BatchQueue:
                 record.save()
 
     def forget(self) -> None:
-        """Delete the records of collected batches: nothing is missing."""
         for record in self._batches:
             if record.errors is not None:
                 record.path.unlink(missing_ok=True)

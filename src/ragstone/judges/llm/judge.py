@@ -16,12 +16,10 @@ from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price, paid_call
 from ragstone.judges.llm.prompt import (
     INCOMPLETE,
-    PLACEHOLDERS,
-    SCHEMAS,
     TAG,
     TASKS,
     Prompt,
-    retry_source,
+    built_in,
     retry_text,
     verdict_schema,
 )
@@ -33,15 +31,11 @@ from ragstone.types.reply import Failure, JudgeFailureError, Outcome, Reply, Usa
 
 T = TypeVar("T")
 
-MORE_ROOM = 4
-"""Factor on the token limit of a retry after the limit cut the reply."""
+LONGEST_REPLY = 200_000  # characters, which are parsed in less than half a second
+MORE_ROOM = 4  # factor on the token limit of a retry after the limit cut the reply
 
 _FIXABLE = frozenset({Cause.REFUSAL, Cause.TRUNCATED, Cause.MALFORMED, Cause.COUNT_MISMATCH})
 _log = logging.getLogger("ragstone.judge")
-
-
-LONGEST_REPLY = 200_000
-"""Characters of the longest reply that is parsed, in less than half a second."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +103,17 @@ class LlmJudge(Judge):
         self.description = f"an LLM{at}; its verdicts are opinions, not facts"
         self._model, self._max_tokens, self._legacy_text = model, max_tokens, legacy_text
         self._price, self._budget = price, budget or Budget()
-        self._prompts = {kind: Prompt.of(kind) for kind in PLACEHOLDERS} | dict(prompts or {})
+        self._prompts = {kind: Prompt.of(kind) for kind in TASKS} | dict(prompts or {})
         self.tags = frozenset(tag for prompt in self._prompts.values() for tag in prompt.tags)
-        common = (model.identity, legacy_text, vote, retry_source(), verdict_schema(partial=True))
+        common = (
+            model.identity,
+            legacy_text,
+            vote,
+            built_in("retry"),
+            verdict_schema(partial=True),
+        )
         self._identities = {
-            kind: json.dumps([*common, prompt.fingerprint, SCHEMAS[kind]])
+            kind: json.dumps([*common, prompt.fingerprint, TASKS[kind].schema(None)])
             for kind, prompt in self._prompts.items()
         }
         self._parts = (model,)

@@ -46,18 +46,8 @@ _NORMAL_END = re.compile(
 )
 
 
-FILTERED = "the provider's content filter stopped the reply"
 _FILTERS = ("filter", "safety", "prohibited", "blocklist", "refusal", "recitation", "spii", "guard")
-
-
-def is_filtered(finish_reason: str | None) -> bool:
-    reason = (finish_reason or "").lower()
-    return any(word in reason for word in _FILTERS)
-
-
-def is_truncated(finish_reason: str | None) -> bool:
-    reason = "".join(filter(str.isalpha, (finish_reason or "").lower()))
-    return not _NORMAL_END.fullmatch(reason) and not is_filtered(finish_reason)
+FILTERED = "the provider's content filter stopped the reply"
 
 
 @dataclass(frozen=True)
@@ -73,23 +63,37 @@ class Completion:
         object.__setattr__(self, "text", redact_known(self.text))
         object.__setattr__(self, "refusal", self.refusal and redact_known(self.refusal))
 
+    @classmethod
+    def ended(
+        cls,
+        finish_reason: str | None,
+        text: str,
+        usage: Usage,
+        *,
+        refusal: str | None = None,
+        filtered: str = FILTERED,
+    ) -> "Completion":
+        """Return a reply by why it ended, in the provider's words; `filtered` is by its filter."""
+        reason = (finish_reason or "").lower()
+        if any(word in reason for word in _FILTERS):
+            return cls(text, refusal or filtered, usage=usage)
+        letters = "".join(filter(str.isalpha, reason))
+        return cls(text, refusal, not _NORMAL_END.fullmatch(letters), usage)
+
 
 class Model(AsyncResource, ABC):
     """Completes prompts, within `async with model`."""
 
     name: str
-    identity: str
-    """Everything but the prompt that affects its replies: URL, model, options."""
-    url: str = ""
-    """For reports; "" if its provider implies it."""
+    identity: str  # everything but the prompt that affects its replies: URL, model, options
+    url: str = ""  # for reports; empty if its provider implies it
 
     @abstractmethod
     async def complete(self, prompt: ModelPrompt) -> Completion:
         """Complete one prompt, or raise a CallError; a UsageError stops the run."""
 
 
-Vectors = tuple[tuple[float, ...], ...]
-"""One vector per text."""
+Vectors = tuple[tuple[float, ...], ...]  # one vector per text
 
 
 class Embedder(AsyncResource, ABC):
@@ -104,11 +108,9 @@ class Embedder(AsyncResource, ABC):
         """Return the vectors and the usage, or raise a CallError; a UsageError stops the run."""
 
 
-LOCAL = ("ollama", "lmstudio", "vllm")
-"""Providers on the user's own machine."""
+LOCAL = ("ollama", "lmstudio", "vllm")  # providers on the user's own machine
 
-EXTRA = 1000
-"""Tokens that a provider adds to a prompt, at most: the format of messages, schemas and tools."""
+EXTRA = 1000  # tokens that a provider adds to a prompt at most, for messages, schemas and tools
 
 
 @dataclass(frozen=True)
@@ -117,12 +119,10 @@ class Price:
 
     rates: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     """Of a token of the prompt, of its cached part, of the completion, of its reasoning part."""
-    until: float = inf
-    """The longest prompt, in tokens, with these rates; -1 if time of day or calls matter."""
+    until: float = inf  # tokens of the longest prompt with these rates; -1 if time or calls matter
     calculate: "Callable[..., PriceCalculation] | None" = field(default=None, compare=False)
     """The slower calculation for all other prompts."""
-    share: float = 1.0
-    """The share that is paid, for example in batches."""
+    share: float = 1.0  # the share that is paid, for example in batches
 
     def cost(self, usage: Usage) -> float | None:
         prompt, completion = usage.prompt_tokens, usage.completion_tokens

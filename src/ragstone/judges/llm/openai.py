@@ -19,20 +19,10 @@ from ragstone._internal.text import count, public_url, quoted
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.batches import NO_QUOTA, BatchQueue, BatchRun, OpenAIBatches
-from ragstone.judges.llm.model import (
-    FILTERED,
-    Completion,
-    Embedder,
-    Model,
-    ModelPrompt,
-    Vectors,
-    is_filtered,
-    is_truncated,
-)
+from ragstone.judges.llm.model import Completion, Embedder, Model, ModelPrompt, Vectors
 from ragstone.types.reply import Usage
 
-AZURE_VERSION = "2024-10-21"
-"""Azure's API version, unless AZURE_OPENAI_API_VERSION is set."""
+AZURE_VERSION = "2024-10-21"  # Azure's API version, unless AZURE_OPENAI_API_VERSION is set
 
 
 @dataclass(frozen=True)
@@ -40,8 +30,7 @@ class Provider:
     """A service with OpenAI's protocol, and the environment variables of its key and URL."""
 
     name: str
-    url: str | None
-    """None if every user has their own."""
+    url: str | None  # None if every user has their own
     key: str | None
     url_variable: str | None = None
 
@@ -51,7 +40,7 @@ class Provider:
 
     def api_url(self, base_url: str | None) -> str:
         url = self.custom_url(base_url) or self.url
-        setting = " or ".join(filter(None, ("--base-url", self.url_variable)))
+        setting = f"--base-url or {self.url_variable}" if self.url_variable else "--base-url"
         if not url:
             raise UsageError(f"{self.name}: set its URL with {setting}")
         if not url.lower().startswith(("http://", "https://")):
@@ -76,16 +65,16 @@ class Provider:
             )
         return key or None
 
-    def url_of(self, base: str, model: str, path: str) -> str:
-        if self.name != "azure":
-            return f"{base}/{path}"
-        return f"{base}/openai/deployments/{model}/{path}?api-version={self.version}"
-
     @property
     def version(self) -> str:
         if self.name != "azure":
             return ""
         return os.environ.get("AZURE_OPENAI_API_VERSION", AZURE_VERSION)
+
+    def url_of(self, base: str, model: str, path: str) -> str:
+        if self.name != "azure":
+            return f"{base}/{path}"
+        return f"{base}/openai/deployments/{model}/{path}?api-version={self.version}"
 
     def headers(self, key: str | None) -> dict[str, str]:
         if key is None:
@@ -109,12 +98,11 @@ PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each i
 
 R = TypeVar("R", bound=BaseModel)
 
-_FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)
-"""A 400 of the provider's content filter."""
-MOST_TOKENS = 2**40
-"""Tokens of one reply from which a count is an error of the server."""
-_REASONING = re.compile(r"(o\d|gpt-5)\b")
-"""Models that require `max_completion_tokens` and reject a temperature."""
+_FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)  # in a 400
+MOST_TOKENS = 2**40  # tokens of one reply from which a count is an error of the server
+_REASONING = re.compile(
+    r"(o\d|gpt-5)\b"
+)  # models that require `max_completion_tokens` and reject a temperature
 
 
 def _joined(content: object) -> object:
@@ -156,13 +144,10 @@ def _error_status(content: bytes) -> int | None:
     except ValidationError:
         return None
     fields = error if isinstance(error, dict) else {}
-    for key in ("code", "status", "status_code"):
-        if re.fullmatch("[45][0-9]{2}", str(fields.get(key))):
-            return int(str(fields[key]))
-    for status, words in _ERROR_WORDS:
-        if re.search(words, str(error), re.IGNORECASE):
-            return status
-    return 500 if error else None
+    codes = [str(fields.get(key)) for key in ("code", "status", "status_code")]
+    statuses = [int(code) for code in codes if re.fullmatch("[45][0-9]{2}", code)]
+    statuses += [of for of, words in _ERROR_WORDS if re.search(words, str(error), re.IGNORECASE)]
+    return next(iter(statuses), 500 if error else None)
 
 
 _Count = Annotated[int, BeforeValidator(_counted)]
@@ -231,17 +216,15 @@ class Dialect:
 
     def simpler(self, refusal: str) -> "Dialect | None":
         text = refusal.lower()
-        if "max_completion_tokens" in text and self.limit == "max_tokens":
+        if self.limit == "max_tokens" and "max_completion_tokens" in text:
             return replace(self, limit="max_completion_tokens")
         if "max_completion_tokens" in text or "max_tokens" in text:
-            newer = self.limit == "max_completion_tokens"
-            return replace(self, limit="max_tokens") if newer else None
+            return None if self.limit == "max_tokens" else replace(self, limit="max_tokens")
         if "temperature" in text and self.temperature:
             return replace(self, temperature=False)
-        if re.search(r"response_?format|json_?schema|json_object|schema", text):
-            if self.schema == "json_schema":
-                return replace(self, schema="json_object")
-            return replace(self, schema="none") if self.schema == "json_object" else None
+        if self.schema != "none" and re.search(r"response_?format|schema|json_object", text):
+            simpler = "json_object" if self.schema == "json_schema" else "none"
+            return replace(self, schema=simpler)
         return None
 
 
@@ -267,8 +250,7 @@ class OpenAICompatibleModel(Model, Embedder):
         self.url = public_url(base)
         self.identity = json.dumps([provider.name, model, self.url, provider.version, temperature])
         self._model, self._temperature = model, temperature
-        self._chat = provider.url_of(base, model, "chat/completions")
-        self._embeddings = provider.url_of(base, model, "embeddings")
+        self._url = partial(provider.url_of, base, model)
         self._headers = provider.headers(key)
         self._dialect = Dialect.of(provider.name, model)
         self._answered = False
@@ -294,7 +276,9 @@ class OpenAICompatibleModel(Model, Embedder):
                 dialect = simpler if simpler and simpler not in known else dialect
         while True:
             try:
-                reply = await self._send(self._chat, self._body(prompt, dialect), prompt.tokens)
+                reply = await self._send(
+                    "chat/completions", self._body(prompt, dialect), prompt.tokens
+                )
             except CallError as error:
                 spent += error.tries
                 if error.status == 400 and _FILTERED.search(str(error)):
@@ -317,7 +301,7 @@ class OpenAICompatibleModel(Model, Embedder):
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         tokens = sum(map(estimated_tokens, texts))
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        reply = await self._send(self._embeddings, body, tokens)
+        reply = await self._send("embeddings", body, tokens)
         found = self._read(_Embeddings, "a list of embeddings", reply, reply.tries)
         rows = sorted(found.data, key=lambda row: row.index)
         if [row.index for row in rows] != list(range(len(texts))):
@@ -325,13 +309,13 @@ class OpenAICompatibleModel(Model, Embedder):
             raise CallError(Cause.COUNT_MISMATCH, message, tries=reply.tries)
         return tuple(row.embedding for row in rows), found.usage.usage(reply.tries)
 
-    async def _send(self, url: str, body: Mapping[str, object], tokens: int) -> HttpReply:
+    async def _send(self, path: str, body: Mapping[str, object], tokens: int) -> HttpReply:
         try:
             if self._batches:
                 reply = await self._batches.send(body)
             else:
                 reply = await self._client.send(
-                    "POST", url, headers=self._headers, body=body, tokens=tokens
+                    "POST", self._url(path), headers=self._headers, body=body, tokens=tokens
                 )
         except CallError as error:
             if self._batches and error.status in (404, 429) and not self._answered:
@@ -363,15 +347,9 @@ class OpenAICompatibleModel(Model, Embedder):
     def _completion(self, reply: HttpReply, tries: int) -> Completion:
         chat = self._read(_Chat, "a chat completion", reply, tries)
         choice = chat.choices[0]
-        refusal = choice.message.refusal or None
-        if is_filtered(choice.finish_reason):
-            refusal = refusal or FILTERED
-        return Completion(
-            text=choice.message.content or "",
-            refusal=refusal,
-            truncated=is_truncated(choice.finish_reason),
-            usage=chat.usage.usage(tries),
-        )
+        text, refusal = choice.message.content or "", choice.message.refusal or None
+        usage = chat.usage.usage(tries)
+        return Completion.ended(choice.finish_reason, text, usage, refusal=refusal)
 
     def _body(self, prompt: ModelPrompt, dialect: Dialect) -> dict[str, object]:
         system = prompt.system

@@ -9,22 +9,12 @@ from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from ragstone._internal.sentences import Sentence, find_quote, split_sentences
 from ragstone.errors import InputError, Problem, nearest
-from ragstone.judges.llm.replies import (
-    RawReply,
-    parse_abstention,
-    parse_claims,
-    parse_drafts,
-    parse_explanation,
-    parse_found,
-    parse_grades,
-    parse_queries,
-    parse_rating,
-    parse_verdicts,
-)
+from ragstone.judges.llm import replies
+from ragstone.judges.llm.replies import RawReply
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types import questions
 from ragstone.types.claim import Claim
@@ -35,69 +25,35 @@ RETRY_REASONS = ("refusal", "truncated", "malformed", "count_mismatch", INCOMPLE
 """Why a question is asked again: a cause, or a reply that leaves something out."""
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"^# ([a-z_]+)$", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[^{}\n]+)?)\}")
 _SHORTEST_MARKER = 8
-
-
-class Placeholders(NamedTuple):
-    """The placeholders of a kind's prompt.
-
-    An option is a line that is used only if it is chosen; its text is a section of its name.
-    """
-
-    required: frozenset[str]
-    optional: frozenset[str]
-    options: frozenset[str]
-
-
-def _placeholders(required: str, optional: str = "", options: str = "") -> Placeholders:
-    return Placeholders(*(frozenset(names.split()) for names in (required, optional, options)))
-
-
-PLACEHOLDERS: Mapping[str, Placeholders] = MappingProxyType(
-    {
-        "extract_claims": _placeholders("response", "query"),
-        "verify_claims": _placeholders("contexts claims", options="partial"),
-        "extract_truths": _placeholders("context", options="limit"),
-        "explain": _placeholders("verdicts"),
-        "grade_contexts": _placeholders("contexts answer", "query"),
-        "grade_sentences": _placeholders("sentences query"),
-        "generate_queries": _placeholders("response", options="count"),
-        "detect_abstention": _placeholders("response", "query"),
-        "rate_response": _placeholders("criteria levels response", "query contexts reference"),
-        "find_answer": _placeholders("contexts query"),
-        "write_questions": _placeholders(
-            "passages", "avoid", "single multi compare unanswerable brief language count"
-        ),
-    }
-)
-"""Kind of question -> the placeholders of its prompt."""
 
 
 @dataclass(frozen=True)
 class Prompt:
     """A prompt: `{name}` is a placeholder for a text, `{tags.NAME}` for a tag of the row.
 
-    The sample's texts are data, so their placeholders are in the user's part only. Tags are
-    inserted as they are, in either part.
+    A user's own prompt has the placeholders of the built-in one for that kind. The sample's texts
+    are data, so their placeholders are in the user's part only. Tags are inserted as they are, in
+    either part. An option is a line that is used only if it is chosen: a section of its name.
     """
 
     kind: str
     system: str
     user: str
-    options: Mapping[str, str] = field(repr=False)
-    """Option -> its text, with `{number}` for its value."""
+    options: Mapping[str, str] = field(repr=False)  # their texts, with `{number}` for a value
     source: str = field(repr=False)
 
     @classmethod
     def of(cls, kind: str) -> "Prompt":
-        return cls.parse(kind, _built_in(kind), f"{kind}.md")
+        return cls.parse(kind, built_in(kind), f"{kind}.md")
 
     @classmethod
     def read(cls, kind: str, path: Path) -> "Prompt":
-        if kind not in PLACEHOLDERS:
-            near = nearest(kind, PLACEHOLDERS)
-            fix = f"did you mean {near!r}?" if near else f"use one of: {', '.join(PLACEHOLDERS)}"
+        if kind not in TASKS:
+            near = nearest(kind, TASKS)
+            fix = f"did you mean {near!r}?" if near else f"use one of: {', '.join(TASKS)}"
             raise InputError(str(path), [Problem(f"{kind!r} is not a kind of question", fix)])
         try:
             return cls.parse(kind, path.read_text(encoding="utf-8-sig"), str(path))
@@ -110,25 +66,23 @@ class Prompt:
     @classmethod
     def parse(cls, kind: str, text: str, name: str) -> "Prompt":
         text = text.replace("\r\n", "\n")
-        known = PLACEHOLDERS[kind]
-        parts = ("system", "user", *sorted(known.options))
+        built_in_text = built_in(kind)
+        parts = _HEADING.findall(built_in_text)
+        default = sections(built_in_text, parts)
+        options = default.keys() - {"system", "user"}
+        texts = set(_PLACEHOLDER.findall(default["user"])) - options
         found = sections(text, parts)
         if not {"system", "user"} <= found.keys():
             fix = "write `# system` with the instructions, and `# user` with the placeholders"
             raise InputError(name, [Problem("the parts `# system` and `# user` are missing", fix)])
-        options = {
-            option: found.get(option) or sections(_built_in(kind), parts)[option]
-            for option in known.options
-        }
         user, system = (set(_PLACEHOLDER.findall(found[part])) for part in ("user", "system"))
         problems = [
             Problem(f"{{{each}}} is missing in `# user`", "put it where the text goes")
-            for each in sorted(known.required - user)
+            for each in sorted(texts - user - set(TASKS[kind].optional))
         ]
-        texts = known.required | known.optional
         for each in sorted(user | system):
-            if each not in texts | known.options and not each.startswith(TAG):
-                have = ", ".join(sorted(texts | known.options))
+            if each not in texts | options and not each.startswith(TAG):
+                have = ", ".join(sorted(texts | options))
                 problems.append(
                     Problem(f"{{{each}}} is unknown", f"{kind} has: {have}, and tags.NAME")
                 )
@@ -137,7 +91,8 @@ class Prompt:
                 problems.append(Problem(f"{{{each}}} is in `# system`", fix))
         if problems:
             raise InputError(name, problems)
-        return cls(kind, found["system"], found["user"], MappingProxyType(options), text)
+        lines = {option: found.get(option) or default[option] for option in options}
+        return cls(kind, found["system"], found["user"], MappingProxyType(lines), text)
 
     @property
     def tags(self) -> frozenset[str]:
@@ -171,18 +126,13 @@ def sections(text: str, names: Collection[str]) -> dict[str, str]:
 
 
 @lru_cache
-def _built_in(name: str) -> str:
+def built_in(name: str) -> str:
     file = files("ragstone.judges.llm").joinpath("prompts", f"{name}.md")
     return file.read_text(encoding="utf-8")
 
 
-def retry_source() -> str:
-    return _built_in("retry")
-
-
-@lru_cache(maxsize=len(RETRY_REASONS))
 def retry_text(reason: str) -> str:
-    return sections(retry_source(), RETRY_REASONS)[reason]
+    return sections(built_in("retry"), RETRY_REASONS)[reason]
 
 
 def fenced(texts: Mapping[str, str]) -> dict[str, str]:
@@ -222,17 +172,14 @@ def _list(items: Schema) -> Schema:
     return {"items": items, "type": "array"}
 
 
-def _label(*labels: str) -> Schema:
-    return {"enum": list(labels), "type": "string"}
-
-
 def _reply(title: str, **keys: Schema) -> Schema:
     return {"title": title, **_object(**keys)}
 
 
 def verdict_schema(partial: bool) -> Schema:
-    some = ("PARTIALLY_SUPPORTED",) if partial else ()
-    label = _label("SUPPORTED", *some, "CONTRADICTED", "NOT_ENOUGH_INFO")
+    some = ["PARTIALLY_SUPPORTED"] if partial else []
+    labels = ["SUPPORTED", *some, "CONTRADICTED", "NOT_ENOUGH_INFO"]
+    label = {"enum": labels, "type": "string"}
     verdict = _object(claim=_NUMBER, reason=_TEXT, evidence=_list(_QUOTE), label=label)
     return _reply("verdicts", verdicts=_list(verdict))
 
@@ -254,31 +201,11 @@ _DRAFT = _object(query=_TEXT, reference=_TEXT, claims=_list(_TEXT), quotes=_list
 _REASONED = _object(number=_NUMBER, reason=_TEXT, relevant=_YES_NO)
 _GRADE = _object(number=_NUMBER, relevant=_YES_NO)
 
-SCHEMAS: Mapping[str, Schema] = MappingProxyType(
-    {
-        "extract_claims": _reply("claims", claims=_list(_TEXT)),
-        "verify_claims": verdict_schema(partial=False),
-        "extract_truths": _reply("truths", truths=_list(_TEXT)),
-        "explain": _reply("explanation", explanation=_TEXT),
-        "grade_contexts": _reply("grades", grades=_list(_REASONED)),
-        "grade_sentences": _reply("grades", grades=_list(_GRADE)),
-        "generate_queries": queries_schema(1),
-        "detect_abstention": _reply("abstention", label=_label("ANSWERS", "ABSTAINS")),
-        "rate_response": rating_schema((1, 2)),
-        "find_answer": _reply("found", answer=_TEXT, evidence=_list(_QUOTE), found=_YES_NO),
-        "write_questions": _reply("questions", questions=_list(_DRAFT)),
-    }
-)
-"""Kind of question -> the schema of its reply; the count of queries and the levels are examples."""
-
 Q = TypeVar("Q")
 
-FEWEST_WORDS = 3
-"""Content words below which a sentence is too short to need a claim."""
-LEAST_SHARE = 0.25
-"""Share of a sentence's content words that the claims must have."""
-BEGINNING = 5
-"""Letters in which forms of a word agree."""
+FEWEST_WORDS = 3  # content words below which a sentence is too short to need a claim
+LEAST_SHARE = 0.25  # share of a sentence's content words that the claims must have
+BEGINNING = 5  # letters in which forms of a word agree
 
 _CONTENT = re.compile(r"\b(?:\w{4,}|\d+)\b")
 
@@ -290,7 +217,9 @@ class JudgeTask(Generic[Q]):
     texts: Callable[[Q], dict[str, str]]
     """The texts for the prompt's placeholders, the sample's texts fenced."""
     parse: Callable[[RawReply, Q], object]
-    schema: Callable[[Q], Schema]
+    schema: Callable[[Q | None], Schema]
+    """The schema of the reply; of no question, the example that is in a judge's identity."""
+    optional: tuple[str, ...] = ()  # placeholders that a prompt may leave out
     options: Callable[[Q], dict[str, str]] = lambda _: {}
     """The prompt's options that are used, each with its number or ""."""
     doubt: Callable[[Q, Any], str | None] = lambda _question, _value: None
@@ -311,11 +240,10 @@ def uncovered(sentences: Sequence[Sentence], claims: Sequence[str]) -> tuple[str
     for sentence, words in zip(sentences, contents, strict=True):
         own = {word[:BEGINNING] for word in words if number[word] == 1}
         shared = len(words & covered) >= LEAST_SHARE * len(words)
-        if len(words) >= FEWEST_WORDS and not (
-            shared and (len(own) < 2 or not own.isdisjoint(begun))
-        ):
+        has_claim = shared and (len(own) < 2 or not own.isdisjoint(begun))
+        if len(words) >= FEWEST_WORDS and not has_claim and extract_claims(sentence.text):
             left.append(sentence.text)
-    return tuple(text for text in left if extract_claims(text))
+    return tuple(left)
 
 
 def _numbered_texts(texts: Iterable[str]) -> str:
@@ -326,16 +254,14 @@ def _numbered_lines(texts: Iterable[str]) -> str:
     return "\n".join(f"{n}. {' '.join(text.split())}" for n, text in enumerate(texts, 1))
 
 
-@lru_cache(maxsize=1)  # a reply is parsed, and then doubted
-def _sentences(response: str) -> tuple[Sentence, ...]:
-    return split_sentences(response)
+_sentences = lru_cache(maxsize=1)(split_sentences)  # a reply is parsed, and then doubted
 
 
 def _parse_claims(reply: RawReply, question: questions.ExtractClaims) -> tuple[Claim, ...]:
     spans = [(sentence.start, sentence.end) for sentence in _sentences(question.response)]
     return tuple(
         Claim(text=claim, span=find_quote(claim, question.response, spans))
-        for claim in parse_claims(reply, question.response)
+        for claim in replies.parse_claims(reply, question.response)
     )
 
 
@@ -363,16 +289,16 @@ def _grade_texts(question: questions.GradeContexts) -> dict[str, str]:
 
 
 def _rating_texts(question: questions.RateResponse) -> dict[str, str]:
-    optional: dict[str, str] = {}  # followed by an empty line
+    texts = {"query": question.query, "response": question.response}
     if question.contexts is not None:
-        optional["contexts"] = _numbered_texts(question.contexts)
+        texts["contexts"] = _numbered_texts(question.contexts)
     if question.reference is not None:
-        optional["reference"] = question.reference
-    texts = fenced({**optional, "query": question.query, "response": question.response})
-    spaced = {name: f"{texts[name]}\n\n" for name in optional}
+        texts["reference"] = question.reference
+    found = fenced(texts)
+    for optional in ("contexts", "reference"):
+        found[optional] = f"{found[optional]}\n\n" if optional in found else ""
     levels = "\n".join(f"{level}: {meaning}" for level, meaning in question.levels)
-    empty = {"contexts": "", "reference": ""}
-    return {**texts, **empty, **spaced, "criteria": question.criteria, "levels": levels}
+    return {**found, "criteria": question.criteria, "levels": levels}
 
 
 def _passage_texts(question: questions.WriteQuestions) -> dict[str, str]:
@@ -382,74 +308,79 @@ def _passage_texts(question: questions.WriteQuestions) -> dict[str, str]:
     return {"passages": texts["passages"], "avoid": avoid}
 
 
-TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
-    {
-        questions.ExtractClaims.kind: JudgeTask[questions.ExtractClaims](
-            texts=lambda q: fenced({"query": q.query, "response": q.response}),
-            parse=_parse_claims,
-            schema=lambda _: SCHEMAS["extract_claims"],
-            doubt=_doubt_claims,
+TASKS: Mapping[str, JudgeTask[Any]] = {
+    questions.ExtractClaims.kind: JudgeTask[questions.ExtractClaims](
+        texts=lambda q: fenced({"query": q.query, "response": q.response}),
+        optional=("query",),
+        parse=_parse_claims,
+        schema=lambda _: _reply("claims", claims=_list(_TEXT)),
+        doubt=_doubt_claims,
+    ),
+    questions.VerifyClaims.kind: JudgeTask[questions.VerifyClaims](
+        texts=lambda q: fenced(
+            {"contexts": _numbered_texts(q.contexts), "claims": _numbered_lines(q.claims)}
         ),
-        questions.VerifyClaims.kind: JudgeTask[questions.VerifyClaims](
-            texts=lambda q: fenced(
-                {"contexts": _numbered_texts(q.contexts), "claims": _numbered_lines(q.claims)}
-            ),
-            parse=parse_verdicts,
-            schema=lambda q: verdict_schema(q.partial),
-            options=lambda q: {"partial": ""} if q.partial else {},
+        parse=replies.parse_verdicts,
+        schema=lambda q: verdict_schema(partial=bool(q and q.partial)),
+        options=lambda q: {"partial": ""} if q.partial else {},
+    ),
+    questions.ExtractTruths.kind: JudgeTask[questions.ExtractTruths](
+        texts=lambda q: fenced({"context": q.context}),
+        parse=lambda reply, q: replies.parse_claims(reply, q.context)[: q.limit],
+        schema=lambda _: _reply("truths", truths=_list(_TEXT)),
+        options=lambda q: {"limit": str(q.limit)} if q.limit else {},
+    ),
+    questions.Explain.kind: JudgeTask[questions.Explain](
+        texts=lambda q: fenced({"verdicts": _verdict_lines(q)}),
+        parse=lambda reply, _: replies.parse_explanation(reply),
+        schema=lambda _: _reply("explanation", explanation=_TEXT),
+    ),
+    questions.GradeContexts.kind: JudgeTask[questions.GradeContexts](
+        texts=_grade_texts,
+        optional=("query",),
+        parse=lambda reply, q: replies.parse_grades(reply, len(q.contexts), of="contexts"),
+        schema=lambda _: _reply("grades", grades=_list(_REASONED)),
+    ),
+    questions.GradeSentences.kind: JudgeTask[questions.GradeSentences](
+        texts=lambda q: fenced({"sentences": _numbered_lines(q.sentences), "query": q.query}),
+        parse=lambda reply, q: replies.parse_grades(reply, len(q.sentences), of="sentences"),
+        schema=lambda _: _reply("grades", grades=_list(_GRADE)),
+    ),
+    questions.GenerateQueries.kind: JudgeTask[questions.GenerateQueries](
+        texts=lambda q: fenced({"response": q.response}),
+        parse=lambda reply, _: replies.parse_queries(reply),
+        schema=lambda q: queries_schema(q.count if q else 1),
+        options=lambda q: {"count": str(q.count)},
+    ),
+    questions.DetectAbstention.kind: JudgeTask[questions.DetectAbstention](
+        texts=lambda q: fenced({"query": q.query, "response": q.response}),
+        optional=("query",),
+        parse=lambda reply, _: replies.parse_abstention(reply),
+        schema=lambda _: _reply(
+            "abstention", label={"enum": ["ANSWERS", "ABSTAINS"], "type": "string"}
         ),
-        questions.ExtractTruths.kind: JudgeTask[questions.ExtractTruths](
-            texts=lambda q: fenced({"context": q.context}),
-            parse=lambda reply, q: parse_claims(reply, q.context)[: q.limit],
-            schema=lambda _: SCHEMAS["extract_truths"],
-            options=lambda q: {"limit": str(q.limit)} if q.limit else {},
-        ),
-        questions.Explain.kind: JudgeTask[questions.Explain](
-            texts=lambda q: fenced({"verdicts": _verdict_lines(q)}),
-            parse=lambda reply, _: parse_explanation(reply),
-            schema=lambda _: SCHEMAS["explain"],
-        ),
-        questions.GradeContexts.kind: JudgeTask[questions.GradeContexts](
-            texts=_grade_texts,
-            parse=lambda reply, q: parse_grades(reply, len(q.contexts), of="contexts"),
-            schema=lambda _: SCHEMAS["grade_contexts"],
-        ),
-        questions.GradeSentences.kind: JudgeTask[questions.GradeSentences](
-            texts=lambda q: fenced({"sentences": _numbered_lines(q.sentences), "query": q.query}),
-            parse=lambda reply, q: parse_grades(reply, len(q.sentences), of="sentences"),
-            schema=lambda _: SCHEMAS["grade_sentences"],
-        ),
-        questions.GenerateQueries.kind: JudgeTask[questions.GenerateQueries](
-            texts=lambda q: fenced({"response": q.response}),
-            parse=lambda reply, _: parse_queries(reply),
-            schema=lambda q: queries_schema(q.count),
-            options=lambda q: {"count": str(q.count)},
-        ),
-        questions.DetectAbstention.kind: JudgeTask[questions.DetectAbstention](
-            texts=lambda q: fenced({"query": q.query, "response": q.response}),
-            parse=lambda reply, _: parse_abstention(reply),
-            schema=lambda _: SCHEMAS["detect_abstention"],
-        ),
-        questions.RateResponse.kind: JudgeTask[questions.RateResponse](
-            texts=_rating_texts,
-            parse=lambda reply, _: parse_rating(reply),
-            schema=lambda q: rating_schema([level for level, _ in q.levels]),
-        ),
-        questions.FindAnswer.kind: JudgeTask[questions.FindAnswer](
-            texts=lambda q: fenced({"contexts": _numbered_texts(q.contexts), "query": q.query}),
-            parse=parse_found,
-            schema=lambda _: SCHEMAS["find_answer"],
-        ),
-        questions.WriteQuestions.kind: JudgeTask[questions.WriteQuestions](
-            texts=_passage_texts,
-            parse=lambda reply, q: parse_drafts(reply)[: q.count],
-            schema=lambda _: SCHEMAS["write_questions"],
-            options=lambda q: {
-                q.type: "",
-                "count": str(q.count),
-                **({"brief": q.brief} if q.brief else {}),
-                **({"language": q.language} if q.language else {}),
-            },
-        ),
-    }
-)
+    ),
+    questions.RateResponse.kind: JudgeTask[questions.RateResponse](
+        texts=_rating_texts,
+        optional=("query", "contexts", "reference"),
+        parse=lambda reply, _: replies.parse_rating(reply),
+        schema=lambda q: rating_schema([level for level, _ in q.levels] if q else [1, 2]),
+    ),
+    questions.FindAnswer.kind: JudgeTask[questions.FindAnswer](
+        texts=lambda q: fenced({"contexts": _numbered_texts(q.contexts), "query": q.query}),
+        parse=replies.parse_found,
+        schema=lambda _: _reply("found", answer=_TEXT, evidence=_list(_QUOTE), found=_YES_NO),
+    ),
+    questions.WriteQuestions.kind: JudgeTask[questions.WriteQuestions](
+        texts=_passage_texts,
+        optional=("avoid",),
+        parse=lambda reply, q: replies.parse_drafts(reply)[: q.count],
+        schema=lambda _: _reply("questions", questions=_list(_DRAFT)),
+        options=lambda q: {
+            q.type: "",
+            "count": str(q.count),
+            **({"brief": q.brief} if q.brief else {}),
+            **({"language": q.language} if q.language else {}),
+        },
+    ),
+}

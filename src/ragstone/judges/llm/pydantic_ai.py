@@ -21,18 +21,11 @@ from ragstone._internal.secrets import remember
 from ragstone._internal.text import public_url, quoted
 from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
 from ragstone.judges.llm.batches import AnthropicBatches, BatchQueue, BatchRun
-from ragstone.judges.llm.model import (
-    FILTERED,
-    Completion,
-    Model,
-    ModelPrompt,
-    is_filtered,
-    is_truncated,
-)
+from ragstone.judges.llm.model import FILTERED, Completion, Model, ModelPrompt
 from ragstone.types.reply import Usage
 
 if TYPE_CHECKING:
-    from pydantic_ai import ModelRequest, ModelResponse, ModelSettings
+    from pydantic_ai import ModelRequest, ModelResponse
     from pydantic_ai.exceptions import AgentRunError
     from pydantic_ai.models import Model as Wire
     from pydantic_ai.models import ModelRequestParameters
@@ -40,8 +33,7 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
 
-EXTRAS = ("anthropic", "bedrock", "google", "mistral")
-"""Providers with an extra in ragstone; others have one in pydantic-ai."""
+EXTRAS = ("anthropic", "bedrock", "google", "mistral")  # of ragstone; others are pydantic-ai's
 
 _KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -119,10 +111,7 @@ _UNSENT = frozenset(
 """Names of the errors of httpx, aiohttp and botocore before a request was sent."""
 _UNREADABLE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What SDKs raise for a reply of another shape, such as `content: null`."""
-_TIMES = ("max_retries", "request_timeout", "timeout")
-"""Settings that do not apply to a batch."""
-_NO_TEMPERATURE = "disallows_sampling_settings"
-"""End of the profile's keys for models that reject a temperature."""
+_NO_TEMPERATURE = "disallows_sampling_settings"  # how such keys of a model's profile end
 
 
 class PydanticAiModel(Model):
@@ -140,20 +129,39 @@ class PydanticAiModel(Model):
         batches: BatchRun | None = None,
         vote: int = 1,
     ) -> None:
+        from pydantic_ai.exceptions import UserError
+
         self.name = f"{provider}:{model}"
-        self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
-        self._settings = _settings(self._wire, timeout, temperature)
+        wire = self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
+        settings: dict[str, object] = {
+            "framing_announcement": "never",  # the prompt is sent as it is written
+        }
+        if temperature is not None and not any(
+            on for name, on in wire.profile.items() if name.endswith(_NO_TEMPERATURE)
+        ):
+            settings["temperature"] = temperature
+        if not batches:
+            # our own retries; the timeout is for the whole request, the SDK's own may be shorter
+            settings |= {"max_retries": 0, "request_timeout": timeout, "timeout": timeout}
+        self._settings = {k: v for k, v in settings.items() if k not in wire.unsupported_settings}
         self._timeout = timeout
         self._caller = caller
         self._answered = False
-        url = _url(self._wire)
-        used = self._settings.get("temperature")
-        options = {"base_url": url, "model": model, "provider": provider, "temperature": used}
+        try:
+            url = public_url(wire.base_url) if wire.base_url else None
+        except (AttributeError, UserError):  # it has several
+            url = None
+        options = {
+            "base_url": url,
+            "model": model,
+            "provider": provider,
+            "temperature": self._settings.get("temperature"),
+        }
         self.identity = json.dumps(options)
-        self._parts = (self._wire,)
+        self._parts = (wire,)
         self._batches: BatchQueue | None = None
         if batches:
-            client = cast("AnthropicModel", self._wire).client
+            client = cast("AnthropicModel", wire).client
             headers = {
                 name: str(value)
                 for name, value in client.default_headers.items()
@@ -167,8 +175,7 @@ class PydanticAiModel(Model):
         if self._batches:
             return await self._once(prompt)
         call = await self._caller.make(partial(self._once, prompt), tokens=prompt.tokens)
-        calls = call.value.usage.calls + call.tries - 1
-        usage = replace(call.value.usage, calls=calls, retries=calls - 1)
+        usage = replace(call.value.usage, calls=call.tries, retries=call.tries - 1)
         return replace(call.value, usage=usage)
 
     async def _once(self, prompt: ModelPrompt) -> Completion:
@@ -176,20 +183,16 @@ class PydanticAiModel(Model):
         from pydantic_ai.direct import model_request
         from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
 
-        settings = {**self._settings, "max_tokens": prompt.max_tokens}
         request = ModelRequest(parts=[UserPromptPart(prompt.user)], instructions=prompt.system)
-        parameters = _parameters(self._wire, prompt.schema)
+        options: dict[str, Any] = {
+            "model_settings": {**self._settings, "max_tokens": prompt.max_tokens},
+            "model_request_parameters": _parameters(self._wire, prompt.schema),
+        }
         try:
             if self._batches:
-                made = await self._in_batch(self._batches, request, settings, parameters)
+                made = await self._in_batch(self._batches, request, options)
             else:
-                response = await model_request(
-                    self._wire,
-                    [request],
-                    model_settings=cast("ModelSettings", settings),
-                    model_request_parameters=parameters,
-                )
-                made = _completion(response)
+                made = _completion(await model_request(self._wire, [request], **options))
             self._answered = True
             return made
         except AgentRunError as error:
@@ -210,21 +213,11 @@ class PydanticAiModel(Model):
             raise failed from None
 
     async def _in_batch(
-        self,
-        batches: BatchQueue,
-        request: "ModelRequest",
-        settings: Mapping[str, object],
-        parameters: "ModelRequestParameters",
+        self, batches: BatchQueue, request: "ModelRequest", options: Mapping[str, Any]
     ) -> Completion:
         from pydantic_ai.models.batch import BatchRequest, BatchResult
 
-        untimed = {name: of for name, of in settings.items() if name not in _TIMES}
-        single = BatchRequest(
-            custom_id="request",
-            messages=[request],
-            model_settings=cast("ModelSettings", untimed),
-            model_request_parameters=parameters,
-        )
+        single = BatchRequest(custom_id="request", messages=[request], **options)
         encoded = await self._wire.batch_encode(single)
         if betas := from_json(encoded.group).get("betas"):
             batches.api.headers["anthropic-beta"] = ",".join(betas)
@@ -250,12 +243,11 @@ class PydanticAiModel(Model):
             case _:
                 text = error.message
         message = f"{self.name} {did}: {quoted(text)}"
-        if not self._answered:
-            if isinstance(error, foreign.ModelAuthenticationError):
-                message += "\nThe key or its permissions were rejected; the run stops."
-                return UsageError(message)
-            if isinstance(error, foreign.ModelNotFoundError):
-                return UsageError(f"{message}\nThere is no such model at that URL; the run stops.")
+        if not self._answered and isinstance(error, foreign.ModelAuthenticationError):
+            message += "\nThe key or its permissions were rejected; the run stops."
+            return UsageError(message)
+        if not self._answered and isinstance(error, foreign.ModelNotFoundError):
+            return UsageError(f"{message}\nThere is no such model at that URL; the run stops.")
         unsorted = type(error) is foreign.ModelHTTPError and status not in (408, 429)
         rejected = unsorted and status is not None and status < 500
         if rejected or isinstance(error, foreign.ModelRequestRejectedError):
@@ -267,29 +259,6 @@ class PydanticAiModel(Model):
         cause = Cause.RATE_LIMITED if limited else Cause.UNREACHABLE
         wait = error.retry_after if isinstance(error, foreign.ModelAPIError) else None
         return retry_after(cause, message, wait)
-
-
-def _url(wire: "Wire") -> str | None:
-    from pydantic_ai.exceptions import UserError
-
-    try:
-        url = wire.base_url
-    except (AttributeError, UserError):  # it has several
-        return None
-    return public_url(url) if url else None
-
-
-def _settings(wire: "Wire", timeout: float, temperature: float | None) -> dict[str, object]:
-    settings: dict[str, object] = {
-        "max_retries": 0,
-        "request_timeout": timeout,  # for the whole request
-        "timeout": timeout,  # the SDK's own may be shorter
-        "framing_announcement": "never",  # the prompt is sent as it is written
-    }
-    refused = any(on for name, on in wire.profile.items() if name.endswith(_NO_TEMPERATURE))
-    if temperature is not None and not refused:
-        settings["temperature"] = temperature
-    return {name: of for name, of in settings.items() if name not in wire.unsupported_settings}
 
 
 def _parameters(wire: "Wire", schema: Mapping[str, object]) -> "ModelRequestParameters":
@@ -326,19 +295,16 @@ def _completion(response: "ModelResponse") -> Completion:
 
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
     texts = [part.content for part in response.parts if isinstance(part, TextPart)]
-    refusal = None
-    if is_filtered(response.finish_reason):
-        refusal = str((response.provider_details or {}).get("refusal") or FILTERED)
-    usage = response.usage
-    return Completion(
-        text=calls[0].args_as_json_str() if calls else "".join(texts),
-        refusal=refusal,
-        truncated=is_truncated(response.finish_reason),
-        usage=Usage(
+    used = response.usage
+    return Completion.ended(
+        response.finish_reason,
+        calls[0].args_as_json_str() if calls else "".join(texts),
+        Usage(
             calls=1,
-            prompt_tokens=usage.input_tokens,
-            completion_tokens=usage.output_tokens,
-            cached_tokens=usage.cache_read_tokens,
-            reasoning_tokens=usage.output_reasoning_tokens,
+            prompt_tokens=used.input_tokens,
+            completion_tokens=used.output_tokens,
+            cached_tokens=used.cache_read_tokens,
+            reasoning_tokens=used.output_reasoning_tokens,
         ),
+        filtered=str((response.provider_details or {}).get("refusal") or FILTERED),
     )

@@ -8,10 +8,9 @@ parsers know every key of an object, and refuse an object with another one.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
 from ragstone._internal.sentences import QuoteFinder
@@ -32,17 +31,13 @@ from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict
 
 T = TypeVar("T")
 
-YES_OR_NO: Mapping[str, bool] = MappingProxyType(
-    {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
-)
-
+YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 NO_JSON = "no JSON in the requested form"
 
 _THOUGHT_TAG = re.compile(r"<(/?)(?:think(?:ing)?|thoughts?|reasoning|analysis)>", re.IGNORECASE)
 _FENCE = "```"
 _LANGUAGE = re.compile(r"\A\w*")
-_JSON = re.compile(r'[\[{]\s*[\[{"\]}]')
-"""What begins like JSON; `[1]` is a footnote."""
+_JSON = re.compile(r'[\[{]\s*[\[{"\]}]')  # what begins like JSON; `[1]` is a footnote
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KEY_GAPS = re.compile(r"[\W_]+")
 _WORD_GAPS = re.compile(r"[-_\s]+")
@@ -89,8 +84,7 @@ class RawReply:
 
     text: str
     shown: Sequence[str] = ()
-    legacy_text: bool = False
-    """Whether the plain text of promptfoo's older prompts is read too."""
+    legacy_text: bool = False  # whether the plain text of promptfoo's older prompts is read too
 
     def unusable(
         self, cause: Cause, message: str, returned: tuple[PartialVerdict, ...] = ()
@@ -101,16 +95,14 @@ class RawReply:
         begins = quoted(storable(self.text).strip())
         return self.unusable(Cause.MALFORMED, f"{message}; the reply begins {begins!r}")
 
-
-def parse_value(reply: RawReply, accept: Callable[[object], T | None]) -> T:
-    """Return what `accept` reads in the JSON of a reply; it returns None for another form."""
-    read = accept(_json_value(reply))
-    if read is None:
-        raise reply.malformed(NO_JSON)
-    return read
+    def required(self, read: T | None) -> T:
+        """Return what was read in the JSON; None if that does not have the requested form."""
+        if read is None:
+            raise self.malformed(NO_JSON)
+        return read
 
 
-def _json_value(reply: RawReply) -> object:
+def json_value(reply: RawReply) -> object:
     """Return the one JSON value of a reply; keys are in lower case, without gaps."""
     text = storable(reply.text).strip().removeprefix("\ufeff").strip()
     try:
@@ -151,20 +143,17 @@ def _without_thoughts(text: str, shown: Sequence[str]) -> str:
     return text[ends[-1] :].strip()
 
 
-def known_object(value: object, *keys: str) -> dict[str, object] | None:
-    """Return an object if it has none but these keys; another might change its meaning."""
-    return value if is_object(value) and value.keys() <= set(keys) else None
+def known_object(value: object, *keys: str) -> dict[str, object]:
+    """Return an object if it has only these keys, else {}: another might change its meaning."""
+    return value if is_object(value) and value.keys() <= set(keys) else {}
 
 
-def text_at(fields: Mapping[str, object], *keys: str) -> str | None:
-    for key in keys:
-        if isinstance(value := fields.get(key), str):
-            return storable(value)
-    return None
+def _text(value: object) -> str:
+    return storable(value).strip() if isinstance(value, str) else ""
 
 
-def one_line_at(fields: Mapping[str, object], *keys: str) -> str:
-    return " ".join((text_at(fields, *keys) or "").split())
+def _one_line(value: object) -> str:
+    return " ".join(_text(value).split())
 
 
 def read_word(written: object, words: Mapping[str, T]) -> T | None:
@@ -196,16 +185,15 @@ def _constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
+# not strict: texts may contain line breaks
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, strict=False)
-"""Texts may contain line breaks."""
 
 
 # Plain text of promptfoo's older prompts, which its plan for RAGAS reads where JSON is missing.
 # Only the policy `promptfoo-plan` reads it, and not with `strict_json`. Words around an answer
 # may change it, so a reply is read only if all its lines have one of the known forms.
 
-MARKER = "final verdict for each statement in order:"
-"""Case-insensitive prefix of the verdicts, which end in full stops."""
+MARKER = "final verdict for each statement in order:"  # in any case; verdicts end in full stops
 
 _MARKER = re.compile(MARKER, re.IGNORECASE)
 _NUMBERED = re.compile(
@@ -223,10 +211,10 @@ def statements_in_text(text: str) -> tuple[str, ...] | None:
     if lines and lines[0].endswith(":"):  # it introduces the list
         lines = lines[1:]
     listed = [_NUMBERED.fullmatch(line) or _BULLETED.fullmatch(line) for line in lines]
-    entries = [(entry[1], entry[2].strip()) for entry in listed if entry and entry[2].strip()]
+    entries = [(entry[1], _one_line(entry[2])) for entry in listed if entry and entry[2].strip()]
     numbers = [number for number, _ in entries]
-    counted = numbers == [str(place) for place in range(1, len(lines) + 1)]
-    if not entries or len(entries) < len(lines) or not (counted or set(numbers) == {""}):
+    counted = [str(place) for place in range(1, len(lines) + 1)]
+    if not lines or len(entries) < len(lines) or numbers not in (counted, [""] * len(lines)):
         return None
     return None if is_refusal(text) else tuple(entry for _, entry in entries)
 
@@ -259,8 +247,7 @@ def verdicts_in_text(text: str) -> tuple[tuple[int | None, str], ...] | None:
     return tuple(verdicts) if verdicts and number is None else None
 
 
-Quote = tuple[int | None, str]
-"""The number of the quoted context, from 1, and the words."""
+Quote = tuple[int | None, str]  # the number of the quoted context, from 1, and the words
 
 _NUMBER = re.compile(
     r"\s*(?:(?:claim|statement|context|sentence|passage)[\s_]*)?[#\[(]?([0-9]{1,9})[\].):]?\s*",
@@ -276,14 +263,11 @@ class ReplyMismatchError(Exception):
 class Item(NamedTuple, Generic[T]):
     """One item as written."""
 
-    number: int | str | None = None
-    """The number that it names, or a text if that cannot be read."""
-    written: str | None = None
-    """Its label, and under `value` what it means."""
+    number: int | str | None = None  # the number that it names, or a text if that cannot be read
+    written: str | None = None  # its label, and under `value` what it means
     value: T | None = None
     reason: str | None = None
-    text: str | None = None
-    """The claim that it repeats."""
+    text: str | None = None  # the claim that it repeats
     quotes: tuple[Quote, ...] = ()
 
 
@@ -292,8 +276,7 @@ class ItemFormat(Generic[T]):
     """The keys and words of one kind of item; keys and words are in lower case, without gaps."""
 
     lists: tuple[str, ...]
-    labels: tuple[str, ...]
-    """All that are present must mean the same, and all `numbers` must agree."""
+    labels: tuple[str, ...]  # all that are present must mean the same, and all `numbers` must agree
     numbers: tuple[str, ...]
     texts: tuple[str, ...]
     """Keys of the text that an item repeats; such a key may have the number instead."""
@@ -314,8 +297,7 @@ class ItemFormat(Generic[T]):
             return None
         items = tuple(self._item(entry) for entry in value)
         labelled = (
-            item.value is not None
-            or (is_object(entry) and any(key in entry for key in self.labels))
+            any(key in entry for key in self.labels) if is_object(entry) else item.value is not None
             for entry, item in zip(value, items, strict=True)
         )
         return items if not items or any(labelled) else None
@@ -329,20 +311,18 @@ class ItemFormat(Generic[T]):
         texts: set[str] = set()
         for key in (*self.numbers, *self.texts):
             named = entry.get(key)
-            if isinstance(named, str) and key in self.texts:
-                is_number = key in self.numbers and _NUMBER.fullmatch(named)
-                if not is_number:
-                    texts.add(storable(named).strip())
-                    continue
-            if named is not None:
+            is_number = key in self.numbers and isinstance(named, str) and _NUMBER.fullmatch(named)
+            if key in self.texts and isinstance(named, str) and not is_number:
+                texts.add(_text(named))
+            elif named is not None:
                 numbers.add(number_in(named))
         return Item(
             number=numbers.pop() if len(numbers) == 1 else " / ".join(map(str, numbers)) or None,
             written=_as_written(labels[0]) if labels else None,
             value=values.pop() if len(values) == 1 else None,
-            reason=reason_at(entry),
+            reason=_text(entry.get("reason")) or None,
             text=" / ".join(texts) or None,
-            quotes=tuple(quotes_at(entry.get("evidence"))),
+            quotes=quotes_at(entry.get("evidence")),
         )
 
 
@@ -363,18 +343,14 @@ def _as_written(value: object) -> str | None:
     return storable(value if isinstance(value, str) else json.dumps(value))[:200]
 
 
-def reason_at(fields: Mapping[str, object]) -> str | None:
-    return (text_at(fields, "reason") or "").strip() or None
-
-
-def quotes_at(evidence: object) -> list[Quote]:
+def quotes_at(evidence: object) -> tuple[Quote, ...]:
     quotes: list[Quote] = []
     for entry in evidence if is_list(evidence) else [evidence]:
         fields = entry if is_object(entry) else {"quote": entry}
         number = number_in(fields.get("context", fields.get("passage")))
-        if words := (text_at(fields, "quote") or "").strip():
+        if words := _text(fields.get("quote")):
             quotes.append((number if isinstance(number, int) else None, words))
-    return quotes
+    return tuple(quotes)
 
 
 def in_order(
@@ -390,28 +366,27 @@ def in_order(
         counted = count(len(items), name.removesuffix("s"))
         raise ReplyMismatchError(f"got {counted} for {count(expected, thing)}")
     numbers = [item.number for item in items if item.number is not None]
-    first = firstnumber_in(numbers, expected)
+    first = _first_number(numbers, expected)
     bare = list(map(_bare, texts))
     repeated = [_bare(item.text or "") for item in items]
+    places = list(range(expected))
     if numbers:
-        if set(numbers) != set(range(first, first + expected)) or len(numbers) < expected:
+        places = [number - first for number in numbers if isinstance(number, int)]
+        if sorted(places) != list(range(expected)):
             seen = ", ".join("none" if item.number is None else str(item.number)[:20]
                              for item in items[:50])  # fmt: skip
             raise ReplyMismatchError(f"the {name} of {expected} {of} are numbered {seen}")
-        places = [number - first for number in numbers if isinstance(number, int)]
     elif any(repeated):
         if sorted(repeated) != sorted(set(bare)):
             raise ReplyMismatchError(f"the {name} do not repeat the {of}, one each")
         places = list(map(bare.index, repeated))
-    else:
-        places = list(range(expected))
     for place, text in zip(places, repeated, strict=True):
         if text and text != bare[place]:
             raise ReplyMismatchError(f"{name.removesuffix('s')} {place + 1} is on another {thing}")
     return [item for _, item in sorted(zip(places, items, strict=True), key=lambda pair: pair[0])]
 
 
-def firstnumber_in(numbers: Sequence[int | str], expected: int) -> int:
+def _first_number(numbers: Sequence[int | str], expected: int) -> int:
     return 0 if 0 in numbers and expected not in numbers else 1
 
 
@@ -439,7 +414,7 @@ _VERDICTS = ItemFormat(
     numbers=tuple("claim claimnumber claimid statement statementid number index id".split()),
     texts=("claim", "statement", "text"),
     notes=("reason", "evidence"),
-    words=MappingProxyType({**_LABELS, **{label.value: label for label in Label}}),
+    words={**_LABELS, **{label.value: label for label in Label}},
 )
 _GRADES = ItemFormat(
     lists=("grades", "verdicts"),
@@ -447,13 +422,11 @@ _GRADES = ItemFormat(
     numbers=("number", "context", "sentence", "index", "id"),
     texts=(),
     notes=("reason",),
-    words=MappingProxyType(
-        {
-            **YES_OR_NO,
-            **dict.fromkeys(("relevant", "useful"), True),
-            **dict.fromkeys(("irrelevant", "not relevant", "useless", "not useful"), False),
-        }
-    ),
+    words={
+        **YES_OR_NO,
+        **dict.fromkeys(("relevant", "useful"), True),
+        **dict.fromkeys(("irrelevant", "not relevant", "useless", "not useful"), False),
+    },
 )
 
 
@@ -463,7 +436,7 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
     if reply.legacy_text and (written := verdicts_in_text(reply.text)) is not None:
         labels = {"yes": Label.SUPPORTED, "no": Label.CONTRADICTED}
         items = [Item(number, word[:200], labels.get(word.lower())) for number, word in written]
-    items = items or parse_value(reply, lambda value: _VERDICTS.items(value, expected))
+    items = items or reply.required(_VERDICTS.items(json_value(reply), expected))
     finders: dict[int, QuoteFinder] = {}
 
     def verdict_of(item: Item[Label]) -> Verdict | None:
@@ -477,22 +450,23 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
     except ReplyMismatchError as error:
         cause, message = Cause.COUNT_MISMATCH, str(error)
     else:
-        verdicts = [verdict for item in ordered if (verdict := verdict_of(item))]
+        verdicts = tuple(filter(None, map(verdict_of, ordered)))
         if len(verdicts) == expected:
-            return tuple(verdicts)
+            return verdicts
         written = next(item.written for item in items if not item.value)
         message = f"{quoted(written)!r} is not a label" if written else "a verdict has no label"
         cause = Cause.MALFORMED
-    shift = 1 - firstnumber_in([item.number for item in items if item.number is not None], expected)
-    returned = tuple(
+    numbers = [item.number for item in items if item.number is not None]
+    shift = 1 - _first_number(numbers, expected)
+    returned = [
         PartialVerdict(
             item.number + shift if isinstance(item.number, int) else None,
             item.written,
             verdict_of(item),
         )
         for item in items
-    )
-    raise reply.unusable(cause, message, returned)
+    ]
+    raise reply.unusable(cause, message, tuple(returned))
 
 
 def find_evidence(
@@ -506,30 +480,28 @@ def find_evidence(
             if context not in finders:
                 finders[context] = QuoteFinder(contexts[context])
             if span := finders[context].find(words):
-                start, end = span
-                evidence.append(
-                    Evidence(context=context, start=start, end=end, quote=words, verified=True)
-                )
                 break
         else:
-            evidence.append(Evidence(context=named, quote=words, verified=False))
+            context, span = named, None
+        start, end = span or (None, None)
+        evidence.append(
+            Evidence(context=context, start=start, end=end, quote=words, verified=bool(span))
+        )
     return tuple(evidence)
 
 
 def parse_grades(reply: RawReply, expected: int, *, of: str) -> tuple[Grade, ...]:
-    items = parse_value(reply, lambda value: _GRADES.items(value, expected))
+    items = reply.required(_GRADES.items(json_value(reply), expected))
     try:
         ordered = in_order(items, expected, "grades", of)
     except ReplyMismatchError as error:
         raise reply.unusable(Cause.COUNT_MISMATCH, str(error)) from None
-    grades: list[Grade] = []
-    for item in ordered:
-        if item.value is None:
-            word = item.written
-            seen = f"{quoted(word)!r} is not a grade" if word else "a grade is missing"
-            raise reply.unusable(Cause.MALFORMED, seen)
-        grades.append(Grade(relevant=item.value, reason=item.reason))
-    return tuple(grades)
+    read = [Grade(relevant=i.value, reason=i.reason) for i in ordered if i.value is not None]
+    if len(read) < expected:
+        word = next(item.written for item in ordered if item.value is None)
+        seen = f"{quoted(word)!r} is not a grade" if word else "a grade is missing"
+        raise reply.unusable(Cause.MALFORMED, seen)
+    return tuple(read)
 
 
 PLACEHOLDER = re.compile(
@@ -547,16 +519,13 @@ _CLAIM = ("claim", "statement", "truth", "fact", "text")
 
 def parse_claims(reply: RawReply, source: str = "") -> tuple[str, ...]:
     """Return the claims; refusals are claims only if their `source` refuses as well."""
-
-    def accept(value: object) -> tuple[str, ...] | None:
-        if is_object(value) and len(value) == 1:
-            value = next((value[key] for key in _CLAIMS if key in value), None)
-        return _texts(value, *_CLAIM)
-
     texts = statements_in_text(reply.text) if reply.legacy_text else None
     if texts is None:
-        texts = parse_value(reply, accept)
-    claims = tuple(dict.fromkeys(_one_line(texts)))
+        value = json_value(reply)
+        if is_object(value) and len(value) == 1:
+            value = next((value[key] for key in _CLAIMS if key in value), None)
+        texts = reply.required(_texts(value, *_CLAIM))
+    claims = tuple(dict.fromkeys(texts))
     _check_filled(claims, reply)
     if claims and source and all(map(is_refusal, claims)) and not is_refusal(source):
         raise reply.unusable(Cause.REFUSAL, f"the judge refused: {quoted(claims[0])}")
@@ -564,20 +533,17 @@ def parse_claims(reply: RawReply, source: str = "") -> tuple[str, ...]:
 
 
 def _texts(entries: object, *keys: str) -> tuple[str, ...] | None:
+    """Return the texts of a list, on one line each; objects have the text under one of `keys`."""
     if not is_list(entries):
         return None
     texts: list[str] = []
     for entry in entries:
         fields = known_object(entry, *keys)
-        text = text_at(fields, *keys) if fields and len(fields) == 1 else entry
+        text = next(iter(fields.values())) if len(fields) == 1 else entry
         if not isinstance(text, str):
             return None
-        texts.append(storable(text))
-    return tuple(texts)
-
-
-def _one_line(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(line for each in texts if (line := " ".join(each.split())))
+        texts.append(_one_line(text))
+    return tuple(filter(None, texts))
 
 
 def _check_filled(texts: Sequence[str], reply: RawReply) -> None:
@@ -586,86 +552,62 @@ def _check_filled(texts: Sequence[str], reply: RawReply) -> None:
 
 
 def parse_explanation(reply: RawReply) -> str:
-    def accept(value: object) -> str | None:
-        fields = known_object(value, "explanation") or {}
-        return (text_at(fields, "explanation") or "").strip() or None
-
-    return parse_value(reply, accept)
+    fields = known_object(json_value(reply), "explanation")
+    return reply.required(_text(fields.get("explanation")) or None)
 
 
 def parse_queries(reply: RawReply) -> GeneratedQueries:
-    def accept(value: object) -> GeneratedQueries | None:
-        fields = known_object(value, "commits", "noncommittal", "queries") or {}
-        commits = {word: not yes for word, yes in YES_OR_NO.items()}
-        words = {"noncommittal": YES_OR_NO, "commits": commits}
-        evades = {read_word(fields[key], words[key]) for key in words if key in fields}
-        queries = fields.get("queries")
-        if is_object(queries) and all(map(_DIGITS.fullmatch, queries)):
-            queries = [queries[key] for key in sorted(queries, key=int)]
-        texts = _texts(queries, "query", "question")
-        noncommittal = evades.pop() if len(evades) == 1 else None
-        if noncommittal is None or texts is None:
-            return None
-        return GeneratedQueries(queries=_one_line(texts), noncommittal=noncommittal)
-
-    generated = parse_value(reply, accept)
-    _check_filled(generated.queries, reply)
-    return generated
+    fields = known_object(json_value(reply), "commits", "noncommittal", "queries")
+    commits = {word: not yes for word, yes in YES_OR_NO.items()}
+    words = {"noncommittal": YES_OR_NO, "commits": commits}
+    evades = {read_word(fields[key], words[key]) for key in words if key in fields}
+    noncommittal = reply.required(evades.pop() if len(evades) == 1 else None)
+    queries = fields.get("queries")
+    if is_object(queries) and all(map(_DIGITS.fullmatch, queries)):
+        queries = [queries[key] for key in sorted(queries, key=int)]
+    texts = reply.required(_texts(queries, "query", "question"))
+    _check_filled(texts, reply)
+    return GeneratedQueries(queries=texts, noncommittal=noncommittal)
 
 
 def parse_found(reply: RawReply, question: FindAnswer) -> FoundAnswer:
-    def accept(value: object) -> FoundAnswer | None:
-        fields = known_object(value, "answer", "evidence", "found") or {}
-        found = read_word(fields.get("found"), YES_OR_NO)
-        if not found:
-            return None if found is None else FoundAnswer(found=False)
-        evidence = find_evidence(quotes_at(fields.get("evidence")), question.contexts, {})
-        return FoundAnswer(found=True, answer=one_line_at(fields, "answer"), evidence=evidence)
-
-    return parse_value(reply, accept)
+    fields = known_object(json_value(reply), "answer", "evidence", "found")
+    if not reply.required(read_word(fields.get("found"), YES_OR_NO)):
+        return FoundAnswer(found=False)
+    evidence = find_evidence(quotes_at(fields.get("evidence")), question.contexts, {})
+    return FoundAnswer(found=True, answer=_one_line(fields.get("answer")), evidence=evidence)
 
 
 def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
-
-    def draft(entry: object) -> DraftQuestion | None:
+    value = json_value(reply)
+    fields = known_object(value, "questions")
+    entries = fields.get("questions") if fields else value
+    drafts: list[DraftQuestion] = []
+    for entry in reply.required(entries if is_list(entries) else None):
         fields = known_object(entry, "query", "reference", "claims", "quotes")
         claims = _texts(fields.get("claims", []), "claim", "fact", "text") if fields else None
-        if fields is None or claims is None:
-            return None
-        return DraftQuestion(
-            query=one_line_at(fields, "query"),
-            reference=one_line_at(fields, "reference"),
-            claims=tuple(dict.fromkeys(_one_line(claims))),
-            quotes=tuple(quotes_at(fields.get("quotes"))),
+        draft = DraftQuestion(
+            query=_one_line(fields.get("query")),
+            reference=_one_line(fields.get("reference")),
+            claims=tuple(dict.fromkeys(reply.required(claims))),
+            quotes=quotes_at(fields.get("quotes")),
         )
-
-    def accept(value: object) -> tuple[DraftQuestion, ...] | None:
-        fields = known_object(value, "questions")
-        entries = fields.get("questions") if fields else value
-        if not is_list(entries):
-            return None
-        drafts = tuple(filter(None, map(draft, entries)))
-        return drafts if len(drafts) == len(entries) else None
-
-    drafts = parse_value(reply, accept)
+        drafts.append(draft)
     _check_filled([text for each in drafts for text in (each.query, *each.claims)], reply)
     return tuple(each for each in drafts if each.query)
 
 
 def parse_abstention(reply: RawReply) -> bool:
-    words = {"abstains": True, "answers": False}
-    return parse_value(
-        reply, lambda value: read_word((known_object(value, "label") or {}).get("label"), words)
-    )
+    fields = known_object(json_value(reply), "label")
+    return reply.required(read_word(fields.get("label"), {"abstains": True, "answers": False}))
 
 
 def parse_rating(reply: RawReply) -> Rating:
-    def accept(value: object) -> Rating | None:
-        fields = known_object(value, "level", "reason") or {}
-        level = fields.get("level")
-        if isinstance(level, str):
-            level = int(level) if _LEVEL.fullmatch(level.strip()) else None
-        level = number_in(level)
-        return Rating(level=level, reason=reason_at(fields)) if isinstance(level, int) else None
-
-    return parse_value(reply, accept)
+    fields = known_object(json_value(reply), "level", "reason")
+    level = fields.get("level")
+    if isinstance(level, str):
+        level = int(level) if _LEVEL.fullmatch(level.strip()) else None
+    level = number_in(level)
+    if not isinstance(level, int):
+        raise reply.malformed(NO_JSON)
+    return Rating(level=level, reason=_text(fields.get("reason")) or None)
