@@ -535,13 +535,14 @@ class ChunkIndex:
         number = self._vocabulary.get(term)
         return 0 if number is None else self._frequency[number]
 
-    def search(self, query: str, n: int) -> list[Chunk]:
+    def search(self, query: str, n: int, *, without: Iterable[Chunk] = ()) -> list[Chunk]:
         """Return the best `n` chunks that share a word with the query, the best first."""
-        terms = stems(query)
-        numbers = sorted({self._vocabulary[term] for term in terms if term in self._vocabulary})
+        numbers = sorted({self._vocabulary[t] for t in stems(query) if t in self._vocabulary})
         if self._model is None or not numbers or n < 1:
             return []
+        ids = {chunk.id for chunk in without}
         scores = cast("NDArray[np.float32]", self._model.get_scores_from_ids(numbers))
         matching = np.flatnonzero(scores > 0)
-        best = matching[np.argsort(-scores[matching], kind="stable")[:n]]
-        return [self.corpus.chunks[number] for number in best.tolist()]
+        best = matching[np.argsort(-scores[matching], kind="stable")[: n + len(ids)]]
+        found = [self.corpus.chunks[number] for number in best.tolist()]
+        return [chunk for chunk in found if chunk.id not in ids][:n]
