@@ -21,7 +21,7 @@ from ragstone.datasets.rankings.join import (
     matched,
     query_texts,
 )
-from ragstone.datasets.rankings.source import GrowingArray, OnRead, Problems, check_names
+from ragstone.datasets.rankings.source import GrowingArray, OnRead, Problems, Texts, check_names
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.metrics import select
@@ -96,9 +96,11 @@ class RankingEvaluation:
         source = name or ranking.name
         if unknown and len(missing) == judged:
             theirs = self.judgments.names[0]
-            text = f"none of its queries is judged in {self.source.name}: its ids look like "
-            text += f"{quoted(unknown[0])}, but those of the judgments look like {quoted(theirs)}"
-            raise InputError(source, [Problem(text, "use the same ids in both files")])
+            seen = (
+                f"none of its queries is judged in {self.source.name}: its ids look like "
+                f"{quoted(unknown[0])}, but those of the judgments look like {quoted(theirs)}"
+            )
+            raise InputError(source, [Problem(seen, "use the same ids in both files")])
         both = judged - len(missing)
         ranked = both + len(unknown)
         notes = [
@@ -176,7 +178,9 @@ class ScoredQueries:
         missing, unscored = self.missing, list(self.unknown)
         why = np.full(len(unscored), UNKNOWN)
         if self._evaluation.missing == "zero" and missing:
-            self._score(Batch.empty(missing), Problems(self._evaluation.source))
+            none = np.zeros(len(missing), dtype=np.int64)
+            empty = Batch.of(missing, none, Texts.of([]), None, none[:0])
+            self._score(empty, Problems(self._evaluation.source))
         else:
             unscored = [*missing, *unscored]
             why = np.append(np.full(len(missing), SKIPPED), why)
