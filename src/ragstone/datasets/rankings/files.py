@@ -47,8 +47,6 @@ ROWS_AT_ONCE = 1 << 18
 VALUE = 2
 """How many bytes a value of an unpacked column counts, at least."""
 TABLES = (".parquet", ".arrow", ".feather", ".ipc")
-BYTES_AT_ONCE = 1 << 20
-"""Bytes that are read at once, at least one line."""
 
 
 def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
@@ -101,8 +99,7 @@ def _read(
     empty = True
     for batch in batches:
         empty = False
-        starts, lengths = batch.spans.starts, batch.documents.lengths
-        problems.check_ids(batch.queries, starts, lengths, batch.lines)
+        batch.check_ids(problems)
         yield batch
     if empty:
         what = "are no judgments" if graded else "is no ranking"
@@ -227,7 +224,7 @@ class LineReader:
         seen: dict[str, int] = {}
         number = 1
         with opened(path, on_read) as stream:
-            for content in stream.lines(BYTES_AT_ONCE):
+            for content in stream.lines():
                 found = self._read_plain(content, number) or self._read_any(content, number)
                 for query, line in zip(found.queries, found.lines.tolist(), strict=True):
                     if (first := seen.setdefault(query, line)) != line:

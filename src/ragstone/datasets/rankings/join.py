@@ -29,6 +29,8 @@ from ragstone.datasets.rankings.source import (
 from ragstone.errors import UsageError
 from ragstone.types.rankings import Rankings
 
+Lines = NDArray[np.int64] | NDArray[np.int32]
+Values = NDArray[np.float32] | NDArray[np.float64]
 TieRule = Literal["trec_eval", "given"]
 """Which of two documents with equal scores is first: the one whose id is greater byte by byte, or
 the one that is first in the file."""
@@ -42,8 +44,8 @@ class Batch:
     spans: Spans
     documents: Texts
     hashes: Hashes
-    values: NDArray[np.float32] | NDArray[np.float64] | None
-    lines: Integers
+    values: Values | None
+    lines: Lines
 
     @classmethod
     def of(
@@ -51,10 +53,18 @@ class Batch:
         queries: Sequence[str],
         sizes: Integers,
         documents: Texts,
-        values: NDArray[np.float32] | NDArray[np.float64] | None,
-        lines: Integers,
+        values: Values | None,
+        lines: Lines,
     ) -> "Batch":
         return cls(tuple(queries), Spans(sizes), documents, documents.hashes(), values, lines)
+
+    def check_ids(self, problems: Problems) -> None:
+        for start, query in zip(self.spans.starts.tolist(), self.queries, strict=True):
+            if not query.strip():
+                line = int(self.lines[start]) if start < len(self.lines) else None  # no documents
+                problems.add("there is no query_id", "fill it in", line=line)
+        for line in self.lines[self.documents.lengths == 0].tolist():
+            problems.add("there is no document_id", "fill it in", line=line)
 
     def report_copy(
         self, first: int, second: int, problems: Problems, already: str = "already"
@@ -126,7 +136,7 @@ def gathered(
         documents=Texts.joint(np.frombuffer(content, dtype=np.uint8), lengths.array()),
         hashes=hashes.array(),
         values=values.array() if len(values) == len(lengths) else None,
-        lines=lines.array().astype(np.int64),
+        lines=lines.array(),
     )
     if len(set(queries)) == len(queries):
         return whole
@@ -191,8 +201,6 @@ class Judgments:
 
 SPLIT = "test"
 """The split whose qrels are used if there are several."""
-AT_ONCE = 1 << 20
-"""Bytes that are read at once, at least one line."""
 
 
 def qrels_in(folder: Path) -> Path:
@@ -210,7 +218,7 @@ def qrels_in(folder: Path) -> Path:
 def read_beir_qrels(path: Path, problems: Problems) -> Iterator[Batch]:
     number = 0
     with opened(path) as stream:
-        for content in stream.lines(AT_ONCE):
+        for content in stream.lines():
             rows: list[tuple[str, str, float, int]] = []
             for line in content.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n"):
                 number += 1
@@ -241,7 +249,7 @@ def query_texts(qrels: Path) -> Mapping[str, str]:
         return texts
     problems = Problems(path)
     with opened(path) as stream:
-        parts = (part.removesuffix(b"\n").split(b"\n") for part in stream.lines(AT_ONCE))
+        parts = (part.removesuffix(b"\n").split(b"\n") for part in stream.lines())
         for number, line in enumerate(chain.from_iterable(parts), 1):
             if not line.strip():
                 continue
