@@ -259,7 +259,7 @@ def _set_notes(
             f"set has {listing(sorted(ids), 3)}, and the chunks are named "
             f"{listing([chunk.id for chunk in corpus.chunks[:3]])}"
         )
-    if not ids and not any(sample.relevance is not None for sample in samples):
+    if all(sample.relevance is None for sample in samples):
         notes.append("no row has relevant ids, so the chunks with the answers were searched for")
     return notes
 

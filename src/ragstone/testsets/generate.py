@@ -450,7 +450,8 @@ class QuestionVerifier:
         if not chunks:
             return None
         answer = await self.ask(FindAnswer(query=query, contexts=shown_texts(chunks)))
-        return (chunks[[*quoted(answer), 0][0]], answer.answer) if answer.found else None
+        first = next(iter(quoted(answer)), 0)
+        return (chunks[first], answer.answer) if answer.found else None
 
     async def other_answers(
         self, query: str, claims: Sequence[str], known: Sequence[Chunk]

@@ -254,19 +254,12 @@ class LineReader:
         for line, text in enumerate(content.split(b"\n"), number):
             if not text.strip() or (found := self._query_of(text, line)) is None:
                 continue
-            query, value = found
-            if self._field == "relevance":
-                known = self._relevance(query, value, line)
-                grades += known.values()
-                lists.append(list(known))
-            elif isinstance(value, list):
-                lists.append(self._ids(query, cast("list[object]", value), line))
-            else:
-                seen = f"the ranking of query {quoted(query)} is not a list"
-                self._problems.add(seen, "write a list of ids, best first", line=line)
-                lists.append(())
-            queries.append(query)
+            documents = self._documents(*found, line)
+            queries.append(found[0])
             lines.append(line)
+            lists.append([*documents])
+            if isinstance(documents, dict):
+                grades += documents.values()
         return QueryLines(
             queries=queries,
             lines=np.array(lines, dtype=np.int64),
@@ -284,46 +277,48 @@ class LineReader:
         return str(names[0]), str(names[1])
 
     def _query_of(self, text: bytes, line: int) -> tuple[str, object] | None:
+        seen, fix = "this is not an object", "write one object per line"
         try:
             value: object = json.loads(text.decode(), object_pairs_hook=_unique)
-        except (ValueError, RecursionError) as error:
-            self._problems.add(f"invalid JSON: {error}", "write one object per line", line=line)
-            return None
-        if not isinstance(value, dict):
-            self._problems.add("this is not an object", "write one object per line", line=line)
-            return None
-        given = cast("dict[str, object]", value)
-        try:
-            query_name, field_name = self._names_of(list(given))
+            if isinstance(value, dict):
+                given = cast("dict[str, object]", value)
+                query_name, field_name = self._names_of(list(given))
+                if (query := _id(given[query_name])) is not None:
+                    return query, given[field_name]
+                seen, fix = "the query's id is not text or a whole number", ""
         except UsageError as error:
-            self._problems.add(str(error), line=line)
-            return None
-        if (query := _id(given[query_name])) is None:
-            self._problems.add("the query's id is not text or a whole number", line=line)
-            return None
-        return query, given[field_name]
+            seen, fix = str(error), ""
+        except (ValueError, RecursionError) as error:
+            seen = f"invalid JSON: {error}"
+        self._problems.add(seen, fix, line=line)
+        return None
 
-    def _ids(self, query: str, given: Sequence[object], line: int) -> Sequence[str]:
-        ids = list(map(_id, given))
-        if None not in ids:
-            return cast("list[str]", ids)
-        wrong = quoted(str(given[ids.index(None)]))
-        seen = f"the list of query {quoted(query)} contains {wrong}"
-        self._problems.add(seen, "use ids: text or whole numbers", line=line)
-        return ()
-
-    def _relevance(self, query: str, value: object, line: int) -> dict[str, float]:
+    def _documents(
+        self, query: str, value: object, line: int
+    ) -> "Sequence[str] | dict[str, float]":
+        """Return the ids of a ranking, or the grades of judged documents."""
+        graded = self._field == "relevance"
         if isinstance(value, list):
-            ids = self._ids(query, cast("list[object]", value), line)
-            if len(set(ids)) < len(ids):
+            given = cast("list[object]", value)
+            ids = [each for each in map(_id, given) if each is not None]
+            if len(ids) < len(given):
+                wrong = next(each for each in given if _id(each) is None)
+                seen = f"the list of query {quoted(query)} contains {quoted(str(wrong))}"
+                self._problems.add(seen, "use ids: text or whole numbers", line=line)
+                return ()
+            if graded and len(set(ids)) < len(ids):
                 seen = f"query {quoted(query)} contains a document twice"
                 self._problems.add(seen, "remove one of the two", line=line)
-            return dict.fromkeys(ids, 1.0)
+            return dict.fromkeys(ids, 1.0) if graded else ids
+        if not graded:
+            seen = f"the ranking of query {quoted(query)} is not a list"
+            self._problems.add(seen, "write a list of ids, best first", line=line)
+            return ()
         if not isinstance(value, dict):
             seen = f"the relevance of query {quoted(query)} is not a mapping or a list"
             fix = "write {document id: grade}, or a list of ids"
             self._problems.add(seen, fix, line=line)
-            return {}
+            return ()
         grades: dict[str, float] = {}
         for document, grade in cast("dict[str, object]", value).items():
             if isinstance(grade, int | float) and abs(grade) <= sys.float_info.max:

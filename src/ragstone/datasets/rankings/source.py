@@ -175,12 +175,8 @@ class Spans:
 
     def members(self, owners: Integers) -> Integers:
         sizes = self.sizes[owners]
-        return np.repeat(self.starts[owners], sizes) + self.ranks(sizes)
-
-    @staticmethod
-    def ranks(sizes: Integers) -> Integers:
-        starts = np.cumsum(sizes) - sizes
-        return np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
+        before = np.cumsum(sizes) - sizes
+        return np.repeat(self.starts[owners] - before, sizes) + np.arange(int(sizes.sum()))
 
     def owner(self, place: int) -> int:
         return int(np.searchsorted(self.starts + self.sizes, place, side="right"))
@@ -231,11 +227,7 @@ class Spans:
 
 
 def fill(table: Hashes, values: Hashes, sizes: Integers) -> None:
-    width = table.shape[1]
-    if width and int(sizes.min()) == width:
-        table[:] = values.reshape(-1, width)
-    else:
-        table[np.repeat(np.arange(len(sizes)), sizes), Spans.ranks(sizes)] = values
+    table[np.arange(table.shape[1]) < sizes[:, np.newaxis]] = values
 
 
 S = TypeVar("S", bound=np.generic)
@@ -247,14 +239,12 @@ class GrowingArray(Generic[S]):
     def __init__(self, kind: type[S]) -> None:
         self._kind = kind
         self._content = bytearray()
-        self._size = 0
 
     def __len__(self) -> int:
-        return self._size
+        return len(self._content) // np.dtype(self._kind).itemsize
 
     def add(self, part: NDArray[np.generic]) -> None:
         self._content += part.astype(self._kind, copy=False).tobytes()
-        self._size += part.size
 
     def array(self) -> NDArray[S]:
         return np.frombuffer(self._content, dtype=self._kind)
