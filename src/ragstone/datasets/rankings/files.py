@@ -99,7 +99,8 @@ def _read(
     empty = True
     for batch in batches:
         empty = False
-        batch.check_ids(problems)
+        if graded:  # rankings are checked when they are whole
+            batch.check_ids(problems)
         yield batch
     if empty:
         what = "are no judgments" if graded else "is no ranking"

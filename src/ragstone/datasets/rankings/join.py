@@ -59,10 +59,10 @@ class Batch:
         return cls(tuple(queries), Spans(sizes), documents, documents.hashes(), values, lines)
 
     def check_ids(self, problems: Problems) -> None:
-        for start, query in zip(self.spans.starts.tolist(), self.queries, strict=True):
-            if not query.strip():
-                line = int(self.lines[start]) if start < len(self.lines) else None  # no documents
-                problems.add("there is no query_id", "fill it in", line=line)
+        blank = [place for place, query in enumerate(self.queries) if not query.strip()]
+        for start in self.spans.starts[blank].tolist():
+            line = int(self.lines[start]) if start < len(self.lines) else None  # no documents
+            problems.add("there is no query_id", "fill it in", line=line)
         for line in self.lines[self.documents.lengths == 0].tolist():
             problems.add("there is no document_id", "fill it in", line=line)
 
@@ -138,10 +138,10 @@ def gathered(
         values=values.array() if len(values) == len(lengths) else None,
         lines=lines.array(),
     )
-    if len(set(queries)) == len(queries):
+    places = {name: place for place, name in enumerate(dict.fromkeys(queries))}
+    if len(places) == len(queries):
         return whole
-    places: dict[str, int] = {}
-    numbers = np.array([places.setdefault(name, len(places)) for name in queries])
+    numbers = np.fromiter(map(places.__getitem__, queries), np.int64, count=len(queries))
     order = np.argsort(np.repeat(numbers, sizes), kind="stable")
     return Batch(
         queries=tuple(places),
@@ -383,6 +383,7 @@ def matched(
     depth: int | None = None,
 ) -> Iterator[tuple[Integers, Rankings]]:
     """Yield the positions of judged queries, some at a time, and their rankings to `depth`."""
+    batch.check_ids(problems)
     known = judgments.places(batch.queries)
     order = batch.order(ties)
     for queries in batch.spans.blocks(judgments.spans.of_some(known)):

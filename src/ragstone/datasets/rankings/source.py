@@ -244,7 +244,7 @@ class GrowingArray(Generic[S]):
         return len(self._content) // np.dtype(self._kind).itemsize
 
     def add(self, part: NDArray[np.generic]) -> None:
-        self._content += part.astype(self._kind, copy=False).tobytes()
+        self._content += np.ascontiguousarray(part, dtype=self._kind).data
 
     def array(self) -> NDArray[S]:
         return np.frombuffer(self._content, dtype=self._kind)
