@@ -201,14 +201,25 @@ async def check_samples(
 
     Kinds of question that the judge does not take are answered by words.
     """
-    words = OfflineJudge()
     decides = not isinstance(judge, OfflineJudge) and all(
         judge.takes(kind) for kind in (GradeContexts.kind, FindAnswer.kind)
     )
-    routes = {kind: words for kind in KINDS if not judge.takes(kind)}
+    routes = dict.fromkeys([kind for kind in KINDS if not judge.takes(kind)], OfflineJudge())
     ids = {name for sample in samples for name in sample.relevance or ()}
     known = {name for name in ids if corpus.find(name)}
-    notes = _set_notes(samples, corpus, ids=ids, known=known)
+    notes: list[str] = []
+    if not any(sample.reference or sample.reference_claims for sample in samples):
+        notes.append(
+            "no row has a reference, so it is only checked whether the documents have an answer"
+        )
+    if ids and not known:
+        notes.append(
+            "no relevant id is that of a chunk or a document, so ids were not checked: the test "
+            f"set has {listing(sorted(ids), 3)}, and the chunks are named "
+            f"{listing([chunk.id for chunk in corpus.chunks[:3]])}"
+        )
+    if all(sample.relevance is None for sample in samples):
+        notes.append("no row has relevant ids, so the chunks with the answers were searched for")
     if routes:
         kinds = ", ".join(routes)
         notes.append(f"{judge.name} does not answer {kinds}: these compare words, as offline does")
@@ -243,25 +254,6 @@ async def check_samples(
         (*corpus.notes, *notes),
         verifier.usage,
     )
-
-
-def _set_notes(
-    samples: Sequence[Sample], corpus: Corpus, *, ids: set[str], known: set[str]
-) -> list[str]:
-    notes: list[str] = []
-    if not any(sample.reference or sample.reference_claims for sample in samples):
-        notes.append(
-            "no row has a reference, so it is only checked whether the documents have an answer"
-        )
-    if ids and not known:
-        notes.append(
-            "no relevant id is that of a chunk or a document, so ids were not checked: the test "
-            f"set has {listing(sorted(ids), 3)}, and the chunks are named "
-            f"{listing([chunk.id for chunk in corpus.chunks[:3]])}"
-        )
-    if all(sample.relevance is None for sample in samples):
-        notes.append("no row has relevant ids, so the chunks with the answers were searched for")
-    return notes
 
 
 def type_of(sample: Sample) -> RowType:

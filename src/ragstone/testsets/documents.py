@@ -510,13 +510,12 @@ class ChunkIndex:
         self.corpus = corpus
         self._vocabulary: dict[str, int] = {}
         rows: list[Sequence[int]] = []
-        frequency: Counter[int] = Counter()
+        self._frequency: Counter[int] = Counter()
         for chunk in corpus.chunks:
             terms = stems(f"{chunk.heading}\n{chunk.text}")
             ids = array("i", [self._vocabulary.setdefault(t, len(self._vocabulary)) for t in terms])
-            frequency.update(set(ids))
+            self._frequency.update(set(ids))
             rows.append(ids)
-        self._frequency = frequency
         self._model = bm25s.BM25() if self._vocabulary else None
         if self._model:
             self._model.index(
@@ -524,8 +523,7 @@ class ChunkIndex:
             )
 
     def frequency(self, term: str) -> int:
-        number = self._vocabulary.get(term)
-        return 0 if number is None else self._frequency[number]
+        return self._frequency[self._vocabulary.get(term, -1)]
 
     def search(self, query: str, n: int, *, without: Iterable[Chunk] = ()) -> list[Chunk]:
         """Return the best `n` chunks that share a word with the query, the best first."""
