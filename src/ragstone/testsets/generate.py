@@ -176,7 +176,6 @@ class Rejected:
     reason: str
     detail: str = ""
     draft: DraftQuestion | None = None
-    cause: Cause | None = None
 
     @property
     def query(self) -> str:
@@ -552,7 +551,7 @@ class Generator:
     def _reject(
         self, candidate: Candidate, error: VerificationError, draft: DraftQuestion | None = None
     ) -> None:
-        self._decided.append(Rejected(candidate, error.reason, error.detail, draft, error.cause))
+        self._decided.append(Rejected(candidate, error.reason, error.detail, draft))
         self._breaker.add({error.cause}, error.detail)
 
     async def _write(self, group: Sequence[Candidate]) -> None:

@@ -38,7 +38,7 @@ from ragstone.datasets.rankings.source import (
 from ragstone.errors import UsageError
 
 if TYPE_CHECKING:
-    from polars import DataFrame, LazyFrame, Series
+    from polars import DataFrame, LazyFrame
 
 _LINES = (".jsonl", ".ndjson")
 _PACKED = (".gz", ".zst", ".zstd")
@@ -162,9 +162,8 @@ class PlainShape:
         for line in content.removesuffix(b"\n").split(b"\n"):
             place = line.find(self.middle, begin)
             last = len(line) - end
-            if not 0 <= place <= last - middle or not line.endswith(self.end):
-                return None
-            if not line.startswith(self.begin):
+            shaped = line.startswith(self.begin) and line.endswith(self.end)
+            if not (shaped and 0 <= place <= last - middle):
                 return None
             queries.append(line[begin:place])
             bodies.append(line[place + middle : last])
@@ -218,8 +217,7 @@ class LineReader:
     """Reads lines with the id of a query and one other field, and collects their problems."""
 
     def __init__(self, field: str, columns: Mapping[str, str], problems: Problems) -> None:
-        self._field, self._problems = field, problems
-        self._columns = columns
+        self._field, self._columns, self._problems = field, columns, problems
 
     def batches(self, path: Path, on_read: OnRead | None) -> Iterator[Batch]:
         seen: dict[str, int] = {}
@@ -380,9 +378,11 @@ def _read_table(
             if not graded:
                 with np.errstate(over="ignore"):
                     values = values.astype(np.float32)
+        ids = some["document_id"]
+        lengths = ids.str.len_bytes().fill_null(0).to_numpy().astype(np.int64)
+        documents = Texts.joint(padded(ids.str.join("").item().encode()), lengths)
         names = ["" if name is None else name for name in some["query_id"].gather(starts)]
-        sizes = np.diff(starts, append=len(some))
-        yield Batch.of(names, sizes, _texts(some["document_id"]), values, rows)
+        yield Batch.of(names, np.diff(starts, append=len(some)), documents, values, rows)
         start += len(some)
         if on_read:
             on_read(size * start // total)
@@ -438,9 +438,3 @@ def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame"
                 column = pl.when(whole == column).then(whole.cast(pl.String)).otherwise(column)
             columns.append(column.cast(kinds.get(name, pl.String), strict=False).alias(name))
         return part.with_columns(columns)
-
-
-def _texts(ids: "Series") -> Texts:
-    lengths: Integers = ids.str.len_bytes().fill_null(0).to_numpy().astype(np.int64)
-    joined = ids.str.join("").item()
-    return Texts.joint(padded(joined.encode()), lengths)

@@ -127,7 +127,7 @@ def gathered(
         hashes.add(batch.hashes)
         lines.add(batch.lines)
         content += batch.documents.joined().tobytes()
-        if batch.values is not None:
+        if batch.values is not None:  # else the order of the file is the ranking
             values.add(batch.values)
     content += PADDING
     whole = Batch(
