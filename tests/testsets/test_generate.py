@@ -44,6 +44,7 @@ from ragstone.testsets.generate import (
 )
 from ragstone.types.claim import DraftQuestion, FoundAnswer
 from ragstone.types.config import Plan
+from ragstone.types.questions import FindAnswer
 from ragstone.types.sample import Sample
 
 SINGLE = {"single": 1}
@@ -484,9 +485,9 @@ async def test_a_split_panel_verifies_nothing(tmp_path: Path) -> None:
     (chunk,) = index.corpus.chunks
     query = "What colour is the Gamma case?"
     for check in (
-        verifier.check_answer(query, "Deep blue."),
-        verifier.check_insufficient(query, chunk),
-        verifier.check_unanswerable(query),
+        verifier.ask(FindAnswer(query=query, contexts=("Deep blue.",))),
+        verifier.find(query, [chunk]),
+        verifier.find(query, verifier.nearest(query)),
         verifier.other_answers(query, ["It is deep blue."], []),
     ):
         with pytest.raises(VerificationError, match="judges disagree"):

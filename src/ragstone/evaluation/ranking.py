@@ -12,16 +12,8 @@ from numpy.typing import NDArray
 
 from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone._internal.text import quoted
-from ragstone.datasets.rankings.files import problems_of, read_judgments, read_ranking
-from ragstone.datasets.rankings.join import (
-    Batch,
-    Judgments,
-    TieRule,
-    gathered,
-    matched,
-    query_texts,
-)
-from ragstone.datasets.rankings.source import GrowingArray, OnRead, Problems, check_names
+from ragstone.datasets.rankings import files, join
+from ragstone.datasets.rankings.source import GrowingArray, OnRead, Problems, Texts, check_names
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.metrics import select
@@ -49,15 +41,15 @@ class RankingEvaluation:
 
     plan: Plan
     source: Path
-    judgments: Judgments
+    judgments: join.Judgments
     texts: Mapping[str, str]
     metrics: tuple[RankingMetric, ...]
     missing: Missing
-    ties: TieRule = "trec_eval"
+    ties: join.TieRule = "trec_eval"
 
     @classmethod
     def of(
-        cls, qrels: Path, plan: Plan, *, missing: Missing = "zero", ties: TieRule = "trec_eval"
+        cls, qrels: Path, plan: Plan, *, missing: Missing = "zero", ties: join.TieRule = "trec_eval"
     ) -> "RankingEvaluation":
         check_names(plan.columns)
         metrics: list[RankingMetric] = []
@@ -67,8 +59,8 @@ class RankingEvaluation:
                 raise UsageError(f"{metric} needs {needs}; rankings from files contain only ids")
             metrics.append(metric)
         plan = plan.model_copy(update={"gates": resolve_gates(plan, metrics)})
-        judgments = read_judgments(qrels, plan.columns)
-        return cls(plan, qrels, judgments, query_texts(qrels), tuple(metrics), missing, ties)
+        judgments = files.read_judgments(qrels, plan.columns)
+        return cls(plan, qrels, judgments, join.query_texts(qrels), tuple(metrics), missing, ties)
 
     def run(
         self,
@@ -82,13 +74,13 @@ class RankingEvaluation:
 
         Without `rows`, scores are only summed, in little memory: the run has only the worst rows.
         """
-        columns, problems = self.plan.columns, problems_of(ranking)
+        columns, problems = self.plan.columns, files.problems_of(ranking)
         queries = ScoredQueries(self, rows=rows)
-        for batch in read_ranking(ranking, problems, columns, on_read):
+        for batch in files.read_ranking(ranking, problems, columns, on_read):
             if not queries.add(batch, problems):  # its lines are not adjacent: read all
-                queries, problems = ScoredQueries(self, rows=rows), problems_of(ranking)
-                batches = read_ranking(ranking, problems, columns, on_read)
-                queries.add(gathered(batches, problems), problems)
+                queries, problems = ScoredQueries(self, rows=rows), files.problems_of(ranking)
+                batches = files.read_ranking(ranking, problems, columns, on_read)
+                queries.add(join.gathered(batches, problems), problems)
                 break
         problems.raise_found()
         unknown, missing = list(queries.unknown), queries.missing
@@ -96,9 +88,11 @@ class RankingEvaluation:
         source = name or ranking.name
         if unknown and len(missing) == judged:
             theirs = self.judgments.names[0]
-            text = f"none of its queries is judged in {self.source.name}: its ids look like "
-            text += f"{quoted(unknown[0])}, but those of the judgments look like {quoted(theirs)}"
-            raise InputError(source, [Problem(text, "use the same ids in both files")])
+            seen = (
+                f"none of its queries is judged in {self.source.name}: its ids look like "
+                f"{quoted(unknown[0])}, but those of the judgments look like {quoted(theirs)}"
+            )
+            raise InputError(source, [Problem(seen, "use the same ids in both files")])
         both = judged - len(missing)
         ranked = both + len(unknown)
         notes = [
@@ -153,7 +147,7 @@ class ScoredQueries:
         self._values = GrowingArray(np.float64)  # of the queries that are not counted yet
         self._failed: dict[str, dict[int, str]] = {}
 
-    def add(self, batch: Batch, problems: Problems) -> bool:
+    def add(self, batch: join.Batch, problems: Problems) -> bool:
         places = self._judgments.places(batch.queries)
         unknown = [batch.queries[at] for at in np.flatnonzero(places < 0).tolist()]
         judged = places[places >= 0]
@@ -176,7 +170,9 @@ class ScoredQueries:
         missing, unscored = self.missing, list(self.unknown)
         why = np.full(len(unscored), UNKNOWN)
         if self._evaluation.missing == "zero" and missing:
-            self._score(Batch.empty(missing), Problems(self._evaluation.source))
+            none = np.zeros(len(missing), dtype=np.int64)
+            empty = join.Batch.of(missing, none, Texts.of([]), None, none[:0])
+            self._score(empty, Problems(self._evaluation.source))
         else:
             unscored = [*missing, *unscored]
             why = np.append(np.full(len(missing), SKIPPED), why)
@@ -202,8 +198,8 @@ class ScoredQueries:
             why=np.append(scored.why, rest.why),
         )
 
-    def _score(self, batch: Batch, problems: Problems) -> None:
-        for places, rankings in matched(
+    def _score(self, batch: join.Batch, problems: Problems) -> None:
+        for places, rankings in join.matched(
             batch, self._judgments, problems, ties=self._evaluation.ties, depth=self._depth
         ):
             columns: list[NDArray[np.float64]] = []

@@ -68,7 +68,7 @@ class RankingRows(LazyRows):
         }
 
     def count_rows(
-        self, *, first_place: int = 0, ranges: Mapping[str, tuple[float, float]] | None = None
+        self, *, ranges: Mapping[str, tuple[float, float]] | None = None
     ) -> RunSummaryBuilder:
         """Count the rows; with the finite `ranges` of the metrics, values are only summed."""
         counts = RunSummaryBuilder(())
@@ -81,7 +81,6 @@ class RankingRows(LazyRows):
                 ids=self.ids,
                 undefined=undefined,
                 failed=self.failures(name),
-                first_place=first_place,
                 summed=ranges[name] if ranges else None,
             )
             for name in self.metrics

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from os import PathLike
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.offline.judge import abstains
+from ragstone.testsets import wording
 from ragstone.testsets.documents import Chunk, ChunkIndex, Corpus, Span, read_documents
 from ragstone.testsets.generate import (
     NO_REPLY,
@@ -24,24 +25,11 @@ from ragstone.testsets.generate import (
     VerificationError,
     quoted,
     shown_text,
-)
-from ragstone.testsets.wording import (
-    answer_in_query,
-    duplicates,
-    longest_copy,
-    may_be_open,
-    query_overlap,
-    unclear_pronoun,
-    vague_wording,
+    shown_texts,
 )
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.config import Plan
-from ragstone.types.questions import (
-    ExtractClaims,
-    FindAnswer,
-    GradeContexts,
-    VerifyClaims,
-)
+from ragstone.types.questions import ExtractClaims, FindAnswer, GradeContexts, VerifyClaims
 from ragstone.types.reply import NOTHING_SPENT, Usage
 from ragstone.types.sample import Sample
 
@@ -213,49 +201,12 @@ async def check_samples(
 
     Kinds of question that the judge does not take are answered by words.
     """
-    words = OfflineJudge()
     decides = not isinstance(judge, OfflineJudge) and all(
         judge.takes(kind) for kind in (GradeContexts.kind, FindAnswer.kind)
     )
-    routes = {kind: words for kind in KINDS if not judge.takes(kind)}
+    routes = dict.fromkeys([kind for kind in KINDS if not judge.takes(kind)], OfflineJudge())
     ids = {name for sample in samples for name in sample.relevance or ()}
     known = {name for name in ids if corpus.find(name)}
-    notes = _set_notes(samples, corpus, ids=ids, known=known)
-    if routes:
-        kinds = ", ".join(routes)
-        notes.append(f"{judge.name} does not answer {kinds}: these compare words, as offline does")
-        judge = RouterJudge(routes, judge)
-    index = ChunkIndex(corpus)
-    repeated = duplicates(samples, index)
-    breaker = CircuitBreaker(plan or Plan(concurrency=concurrency))
-    verifier = QuestionVerifier(index, judge, breaker)
-    by_document = bool(known) and known.isdisjoint(corpus.by_id)
-    checker = _Checker(verifier, bool(known) or not ids, by_document, decides)
-    rows: list[RowCheck | None] = [None] * len(samples)
-
-    async def check(numbered: tuple[int, Sample]) -> None:
-        number, sample = numbered
-        rows[number] = await checker.check(sample, repeated.get(number))
-
-    async with judge, worker_pool(enumerate(samples), check, concurrency=concurrency) as done:
-        number = 0
-        async for _ in done:
-            number += 1
-            on_row(number, len(samples))
-    return SetCheck(
-        name,
-        corpus,
-        judge.name,
-        judge.description,
-        tuple(row for row in rows if row),
-        (*corpus.notes, *notes),
-        verifier.usage,
-    )
-
-
-def _set_notes(
-    samples: Sequence[Sample], corpus: Corpus, *, ids: set[str], known: set[str]
-) -> list[str]:
     notes: list[str] = []
     if not any(sample.reference or sample.reference_claims for sample in samples):
         notes.append(
@@ -267,9 +218,42 @@ def _set_notes(
             f"set has {listing(sorted(ids), 3)}, and the chunks are named "
             f"{listing([chunk.id for chunk in corpus.chunks[:3]])}"
         )
-    if not ids and not any(sample.relevance is not None for sample in samples):
+    if all(sample.relevance is None for sample in samples):
         notes.append("no row has relevant ids, so the chunks with the answers were searched for")
-    return notes
+    if routes:
+        kinds = ", ".join(routes)
+        notes.append(f"{judge.name} does not answer {kinds}: these compare words, as offline does")
+        judge = RouterJudge(routes, judge)
+    index = ChunkIndex(corpus)
+    repeated = wording.duplicates(samples, index)
+    breaker = CircuitBreaker(plan or Plan(concurrency=concurrency))
+    verifier = QuestionVerifier(index, judge, breaker)
+    checker = partial(
+        _RowChecker,
+        verifier=verifier,
+        ids_known=bool(known) or not ids,
+        by_document=bool(known) and known.isdisjoint(corpus.by_id),
+        decides=decides,
+    )
+
+    async def check(number: int) -> tuple[int, RowCheck]:
+        return number, await checker(samples[number]).check(repeated.get(number))
+
+    rows: dict[int, RowCheck] = {}
+    numbers = range(len(samples))
+    async with judge, worker_pool(numbers, check, concurrency=concurrency) as done:
+        async for number, row in done:
+            rows[number] = row
+            on_row(len(rows), len(samples))
+    return SetCheck(
+        name,
+        corpus,
+        judge.name,
+        judge.description,
+        tuple(rows[number] for number in numbers),
+        (*corpus.notes, *notes),
+        verifier.usage,
+    )
 
 
 def type_of(sample: Sample) -> RowType:
@@ -286,10 +270,6 @@ def type_of(sample: Sample) -> RowType:
     return "single"
 
 
-def _texts(chunks: Iterable[Chunk]) -> tuple[str, ...]:
-    return tuple(map(shown_text, chunks))
-
-
 def _spans(evidence: Iterable[Evidence], chunks: Sequence[Chunk]) -> Iterator[Span]:
     """Yield the places of verified quotes in the documents."""
     for item in evidence:
@@ -301,162 +281,156 @@ def _spans(evidence: Iterable[Evidence], chunks: Sequence[Chunk]) -> Iterator[Sp
                 yield Span(chunk.document, chunk.start + start, chunk.start + end)
 
 
-@dataclass
-class _Row:
-    """A row while it is checked; `relevance` is corrected as it goes."""
+class _RowChecker:
+    """Checks one row; `relevance` is corrected as it goes.
 
-    sample: Sample
-    type: RowType
-    listed: Mapping[str, tuple[Chunk, ...]]
-    claims: tuple[str, ...] = ()
-    findings: list[Finding] = field(default_factory=list[Finding])
-    support: list[Span] = field(default_factory=list[Span])
-    relevance: dict[str, float] = field(default_factory=dict[str, float])
+    `by_document`: relevant ids are names of documents, in rows without known ids. `decides`: the
+    judge may refine relevant ids; otherwise they are only replaced.
+    """
 
-    @property
-    def chunks(self) -> list[Chunk]:
-        return [chunk for chunks in self.listed.values() for chunk in chunks]
+    def __init__(
+        self,
+        sample: Sample,
+        *,
+        verifier: QuestionVerifier,
+        ids_known: bool,
+        by_document: bool,
+        decides: bool,
+    ) -> None:
+        self.sample = sample
+        self.type: RowType = type_of(sample)
+        self.ask, self.nearest, self.index = verifier.ask, verifier.nearest, verifier.index
+        self.ids_known, self.decides = ids_known, decides
+        self.query = sample.query_with_history
+        claims = " ".join(sample.reference_claims or ())
+        self.reference = (sample.reference or claims).strip()
+        self.findings: list[Finding] = []
+        self.support: list[Span] = []
+        self.relevance = dict(sample.relevance or {})
+        corpus = self.index.corpus
+        self.listed: dict[str, tuple[Chunk, ...]] = {}
+        unknown: list[str] = []
+        for name in [name for name, grade in self.relevance.items() if grade > 0 and ids_known]:
+            if chunks := corpus.find(name):
+                self.listed[name] = chunks
+            else:
+                unknown.append(name)
+                del self.relevance[name]
+        if unknown:
+            self.add("unknown_id", f"no chunk or document is named {listing(unknown, 5)}")
+        self.chunks = [chunk for chunks in self.listed.values() for chunk in chunks]
+        self.by_document = by_document
+        if self.listed:
+            self.by_document = self.listed.keys().isdisjoint(corpus.by_id)
+
+    def add(
+        self, check: str, message: str, evidence: Iterable[Span] = (), *, sure: bool = True
+    ) -> None:
+        found = tuple(dict.fromkeys(evidence))
+        severity = "error" if sure else "warning"
+        self.findings.append(Finding(self.sample.id, check, severity, message, found))
 
     @property
     def has_relevant(self) -> bool:
         return any(grade > 0 for grade in self.relevance.values())
 
-    def add(
-        self, check: str, message: str, evidence: Iterable[Span] = (), severity: Severity = "error"
-    ) -> None:
-        found = tuple(dict.fromkeys(evidence))
-        self.findings.append(Finding(self.sample.id, check, severity, message, found))
-
-    @property
-    def reference(self) -> str:
-        claims = " ".join(self.sample.reference_claims or ())
-        return (self.sample.reference or claims).strip()
-
-
-@dataclass
-class _Checker:
-    verifier: QuestionVerifier
-    ids_known: bool
-    by_document: bool
-    """Whether relevant ids are names of documents, in rows without known ids."""
-    decides: bool
-    """Whether the judge may refine relevant ids; otherwise they are only replaced."""
-
-    @property
-    def index(self) -> ChunkIndex:
-        return self.verifier.index
-
-    async def check(self, sample: Sample, repeated: tuple[str, bool] | None) -> RowCheck:
-        given = dict(sample.relevance or {})
-        graded = [name for name, grade in given.items() if grade > 0]
-        listed = {name: self.index.corpus.find(name) for name in graded} if self.ids_known else {}
-        unknown = [name for name, chunks in listed.items() if not chunks]
-        row = _Row(
-            sample,
-            type_of(sample),
-            {name: chunks for name, chunks in listed.items() if chunks},
-            relevance={name: grade for name, grade in given.items() if name not in unknown},
-        )
-        if unknown:
-            row.add("unknown_id", f"no chunk or document is named {listing(unknown, 5)}")
-        leak = self._check_wording(row, repeated)
+    async def check(self, repeated: tuple[str, bool] | None) -> RowCheck:
+        leak = self._check_wording(repeated)
         try:
-            if row.type == "unanswerable":
-                await self._check_unanswerable(row)
+            if self.type == "unanswerable":
+                await self._check_unanswerable()
             else:
-                chunks, others = self._nearest(row)
-                await self._check_support(row, chunks, others)
-                await self._check_relevance(row, chunks, others)
-                if row.type == "multi":
-                    await self._check_several(row, chunks, others)
+                chunks, others = self._near_chunks()
+                claims = await self._check_support(chunks, others)
+                await self._check_relevance(chunks, others)
+                if self.type == "multi":
+                    alone = [*chunks, *others][: max(ALONE, len(chunks))]
+                    await self._check_several(claims, alone)
         except VerificationError as error:
-            row.add("not_checked", f"not checked: {error.detail}")
-        relevance = row.relevance if row.has_relevant and row.relevance != given else None
-        return RowCheck(sample, row.type, tuple(row.findings), tuple(row.support), relevance, leak)
+            self.add("not_checked", f"not checked: {error.detail}")
+        changed = self.has_relevant and self.relevance != dict(self.sample.relevance or {})
+        relevance = self.relevance if changed else None
+        findings, support = tuple(self.findings), tuple(self.support)
+        return RowCheck(self.sample, self.type, findings, support, relevance, leak)
 
-    def _check_wording(self, row: _Row, repeated: tuple[str, bool] | None) -> float | None:
+    def _check_wording(self, repeated: tuple[str, bool] | None) -> float | None:
         """Check what needs no judge, and return the share of rare words."""
-        sample = row.sample
+        query = self.sample.query
         if repeated is not None:
             other, same = repeated
             words = "the same" if same else "nearly the same"
-            message = f"it asks {words} as row {one_line(other, 60)!r}"
-            row.add("duplicate", message, severity="error" if same else "warning")
-        if sample.history is None:
-            if words := vague_wording(sample.query):
-                severity = "warning" if may_be_open(words) else "error"
-                row.add("vague", f"{words!r} is clear only to a reader of the text", (), severity)
-            elif words := unclear_pronoun(sample.query):
-                row.add("vague", f"{words!r} may refer to anything", severity="warning")
-        if row.type != "unanswerable" and answer_in_query(sample.query, row.reference):
-            row.add("answer_in_query", f"all of {one_line(row.reference, SHOWN)!r} is in the query")
-        if not row.listed:
+            self.add("duplicate", f"it asks {words} as row {one_line(other, 60)!r}", sure=same)
+        if self.sample.history is None:
+            if words := wording.vague_wording(query):
+                message = f"{words!r} is clear only to a reader of the text"
+                self.add("vague", message, sure=not wording.may_be_open(words))
+            elif words := wording.unclear_pronoun(query):
+                self.add("vague", f"{words!r} may refer to anything", sure=False)
+        if self.type != "unanswerable" and wording.answer_in_query(query, self.reference):
+            message = f"all of {one_line(self.reference, SHOWN)!r} is in the query"
+            self.add("answer_in_query", message)
+        if not self.chunks:
             return None
-        texts = [chunk.text for chunk in row.chunks]
-        leak = query_overlap(sample.query, texts, self.index)
-        if leak is not None and leak >= LEAK and longest_copy(sample.query, texts) >= COPY:
-            names = listing([chunk.id for chunk in row.chunks], 2)
+        texts = [chunk.text for chunk in self.chunks]
+        leak = wording.query_overlap(query, texts, self.index)
+        if leak is not None and leak >= LEAK and wording.longest_copy(query, texts) >= COPY:
+            names = listing([chunk.id for chunk in self.chunks], 2)
             message = f"it copies words of {names}, with {leak:.0%} of its rare words"
-            row.add("leak", message, severity="warning")
+            self.add("leak", message, sure=False)
         return leak
 
-    async def _check_unanswerable(self, row: _Row) -> None:
-        chunks = self.verifier.nearest(row.sample.query_with_history, row.chunks)
-        asked = FindAnswer(query=row.sample.query_with_history, contexts=_texts(chunks))
-        answer = await self.verifier.ask(asked)
+    async def _check_unanswerable(self) -> None:
+        chunks = self.nearest(self.query, self.chunks)
+        answer = await self.ask(FindAnswer(query=self.query, contexts=shown_texts(chunks)))
         if answer.found:
             where = listing(dict.fromkeys(chunks[n].id for n in quoted(answer)), 3)
             sure = answer.confidence is None or answer.confidence >= SURE
-            words, severity = ("is", "error") if sure else ("may be", "warning")
-            text = one_line(answer.answer, SHOWN)
-            message = f"there {words} an answer in {where or 'the documents'}: {text!r}"
-            row.add("answerable", message, _spans(answer.evidence, chunks), severity)
+            seen = f"there {'is' if sure else 'may be'} an answer in {where or 'the documents'}"
+            message = f"{seen}: {one_line(answer.answer, SHOWN)!r}"
+            self.add("answerable", message, _spans(answer.evidence, chunks), sure=sure)
 
-    def _nearest(self, row: _Row) -> tuple[list[Chunk], list[Chunk]]:
+    def _near_chunks(self) -> tuple[list[Chunk], list[Chunk]]:
         """Return the listed chunks, or of a long document the nearest ones, and others nearby."""
-        text = f"{row.sample.query_with_history}\n{row.reference}"
-        ids = {chunk.id for chunk in row.chunks}
-        similar = self.index.search(text, NEAR + len(ids))
-        others = [chunk for chunk in similar if chunk.id not in ids][:NEAR]
-        listed: list[Chunk] = []
-        for name, chunks in row.listed.items():
+        text = f"{self.query}\n{self.reference}"
+        near: list[Chunk] = []
+        for name, chunks in self.listed.items():
             if len(chunks) > 2 * NEAR:
                 similar = self.index.search(text, len(self.index.corpus.chunks))
                 chunks = [chunk for chunk in similar if chunk.document == name][: 2 * NEAR]
-            listed += chunks
-        return listed, others
+            near += chunks
+        return near, self.index.search(text, NEAR, without=self.chunks)
 
-    async def _check_support(self, row: _Row, listed: list[Chunk], others: list[Chunk]) -> None:
-        if not row.reference:
-            return
-        row.claims = row.sample.reference_claims or ()
-        if not row.claims:
-            asked = ExtractClaims(query=row.sample.query_with_history, response=row.reference)
-            found = await self.verifier.ask(asked)
-            row.claims = tuple(claim.text for claim in found) or (row.reference,)
+    async def _check_support(self, listed: list[Chunk], others: list[Chunk]) -> tuple[str, ...]:
+        """Check that the documents support the reference, and return its claims."""
+        if not self.reference:
+            return ()
+        claims = self.sample.reference_claims or ()
+        if not claims:
+            found = await self.ask(ExtractClaims(query=self.query, response=self.reference))
+            claims = tuple(claim.text for claim in found) or (self.reference,)
         best: dict[str, tuple[Verdict, list[Chunk]]] = {}
         for chunks in (listed, others):
             left = [
                 claim
-                for claim in row.claims
+                for claim in claims
                 if claim not in best or best[claim][0].label is not Label.SUPPORTED
             ]
             if left and chunks:
-                question = VerifyClaims(claims=tuple(left), contexts=_texts(chunks))
-                for claim, verdict in zip(left, await self.verifier.ask(question), strict=True):
+                question = VerifyClaims(claims=tuple(left), contexts=shown_texts(chunks))
+                for claim, verdict in zip(left, await self.ask(question), strict=True):
                     if claim not in best or verdict.label is not Label.NOT_ENOUGH_INFO:
                         best[claim] = verdict, chunks
-        for claim in row.claims:
+        for claim in claims:
             if claim not in best:
-                row.add("unsupported", f"no chunk shares a word with {one_line(claim, SHOWN)!r}")
+                self.add("unsupported", f"no chunk shares a word with {one_line(claim, SHOWN)!r}")
                 continue
             verdict, chunks = best[claim]
             spans = list(_spans(verdict.evidence, chunks))
             if verdict.label is Label.SUPPORTED:
-                row.support += spans
+                self.support += spans
                 continue
             contradicted = verdict.label is Label.CONTRADICTED
-            figures = {figure for text in _texts(chunks) for figure in _FIGURE.findall(text)}
+            figures = {figure for text in shown_texts(chunks) for figure in _FIGURE.findall(text)}
             sure = (
                 contradicted
                 or (self.decides if verdict.confidence is None else verdict.confidence >= SURE)
@@ -465,83 +439,77 @@ class _Checker:
             words = "contradict" if contradicted else "do not support"
             reason = f": {one_line(verdict.reason, SHOWN)}" if verdict.reason else ""
             message = f"the documents {words} {one_line(claim, SHOWN)!r}{reason}"
-            row.add("unsupported", message, spans, "error" if sure else "warning")
+            self.add("unsupported", message, spans, sure=sure)
+        return claims
 
-    async def _check_relevance(self, row: _Row, listed: list[Chunk], others: list[Chunk]) -> None:
+    async def _check_relevance(self, listed: list[Chunk], others: list[Chunk]) -> None:
         """Check that the listed chunks have the answer, and find others that have it."""
-        if any(finding.check == "unsupported" for finding in row.findings):
+        if any(finding.check == "unsupported" for finding in self.findings):
             return
         if not listed and not others:
-            message = "no chunk shares a word with the query"
-            row.add("unsupported", message, severity="warning")
+            self.add("unsupported", "no chunk shares a word with the query", sure=False)
             return
-        held = await self._holders(row, listed, others)
-        if not held and not row.listed and not row.reference:
-            severity: Severity = "error" if self.decides else "warning"
-            row.add("unsupported", "no chunk near the query has an answer", severity=severity)
+        held = await self._holders(listed, others)
+        if not held and not self.listed and not self.reference:
+            message = "no chunk near the query has an answer"
+            self.add("unsupported", message, sure=self.decides)
         # Without a reference, few shared words do not show that a chunk is wrong.
-        refuted = self.decides or bool(row.reference)
+        refuted = self.decides or bool(self.reference)
         more = [chunk for chunk in others if chunk.id in held]
-        wrong = [name for name, found in row.listed.items() if not any(c.id in held for c in found)]
+        wrong = [n for n, found in self.listed.items() if held.isdisjoint(c.id for c in found)]
         elsewhere = listing([chunk.id for chunk in more], 3)
-        if wrong and refuted and (self.decides or len(wrong) == len(row.listed)):
+        if wrong and refuted and (self.decides or len(wrong) == len(self.listed)):
             for name in wrong:
-                del row.relevance[name]
+                del self.relevance[name]
             instead = f"; it is in {elsewhere}" if more else ""
-            row.add("wrong_id", f"the answer is not in {listing(wrong, 3)}{instead}")
+            self.add("wrong_id", f"the answer is not in {listing(wrong, 3)}{instead}")
         elif wrong:
-            other = "answer" if row.reference else "query"
+            other = "answer" if self.reference else "query"
             message = f"the {other} shares few words with {listing(wrong, 3)}"
-            row.add("wrong_id", message, severity="warning")
-        elif more and row.listed:
-            row.add("other_chunk", f"the answer is also in {elsewhere}", severity="warning")
-        if more and self.ids_known and (self.decides or not row.has_relevant):
-            by_document = self.by_document
-            if row.listed:
-                by_document = row.listed.keys().isdisjoint(self.index.corpus.by_id)
+            self.add("wrong_id", message, sure=False)
+        elif more and self.listed:
+            self.add("other_chunk", f"the answer is also in {elsewhere}", sure=False)
+        if more and self.ids_known and (self.decides or not self.has_relevant):
             for chunk in more:
-                row.relevance.setdefault(chunk.document if by_document else chunk.id, 1.0)
+                self.relevance.setdefault(chunk.document if self.by_document else chunk.id, 1.0)
 
-    async def _holders(
-        self, row: _Row, chunks: Sequence[Chunk], others: Sequence[Chunk]
-    ) -> set[str]:
+    async def _holders(self, chunks: list[Chunk], others: list[Chunk]) -> set[str]:
         """Return the ids of the listed chunks and of the others that have the answer."""
-        query, every = row.sample.query_with_history, [*chunks, *others]
-        if row.reference:
-            asked = GradeContexts(query=query, answer=row.reference, contexts=_texts(every))
-            grades = await self.verifier.ask(asked)
+        query, every = self.query, [*chunks, *others]
+        if self.reference:
+            texts = shown_texts(every)
+            asked = GradeContexts(query=query, answer=self.reference, contexts=texts)
+            grades = await self.ask(asked)
             return {c.id for c, g in zip(every, grades, strict=True) if g.relevant} | {
                 chunk.id
                 for chunk in chunks
-                for span in row.support
+                for span in self.support
                 if span.document == chunk.document and chunk.start <= span.start < chunk.end
             }
         if chunks:
-            answer = await self.verifier.ask(FindAnswer(query=query, contexts=_texts(chunks)))
+            answer = await self.ask(FindAnswer(query=query, contexts=shown_texts(chunks)))
             if answer.found and (quoted(answer) or not answer.evidence):
                 return {chunk.id for chunk in chunks}
-        answer = await self.verifier.ask(FindAnswer(query=query, contexts=_texts(every)))
+        answer = await self.ask(FindAnswer(query=query, contexts=shown_texts(every)))
         if answer.found and not quoted(answer):
             detail = "the judge found an answer, but its quotes are in no chunk"
             raise VerificationError(NO_REPLY, detail)
         return {every[number].id for number in quoted(answer)}
 
-    async def _check_several(self, row: _Row, listed: list[Chunk], others: list[Chunk]) -> None:
+    async def _check_several(self, claims: tuple[str, ...], chunks: list[Chunk]) -> None:
         """Check that no chunk alone is enough."""
-        for chunk in [*listed, *others][: max(ALONE, len(listed))]:
-            texts = _texts([chunk])
-            if row.claims:
-                asked = VerifyClaims(claims=row.claims, contexts=texts)
-                verdicts = await self.verifier.ask(asked)
+        for chunk in chunks:
+            texts = shown_texts([chunk])
+            if claims:
+                verdicts = await self.ask(VerifyClaims(claims=claims, contexts=texts))
                 enough = all(verdict.label is Label.SUPPORTED for verdict in verdicts)
                 evidence = [item for verdict in verdicts for item in verdict.evidence]
             else:
-                question = FindAnswer(query=row.sample.query_with_history, contexts=texts)
-                answer = await self.verifier.ask(question)
+                answer = await self.ask(FindAnswer(query=self.query, contexts=texts))
                 enough, evidence = answer.found, answer.evidence
             if enough:
-                message = f"{chunk.id} alone has the answer"
-                row.add("one_chunk", message, _spans(evidence, [chunk]))
+                spans = _spans(evidence, [chunk])
+                self.add("one_chunk", f"{chunk.id} alone has the answer", spans)
                 return
 
 

@@ -11,7 +11,7 @@ import logging
 import os
 import re
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -89,12 +89,7 @@ class Span:
         return corpus.documents[self.document].text[self.start : self.end]
 
     def to_dict(self, corpus: "Corpus") -> dict[str, str | int]:
-        return {
-            "document": self.document,
-            "start": self.start,
-            "end": self.end,
-            "text": self.text(corpus),
-        }
+        return {**vars(self), "text": self.text(corpus)}
 
 
 @dataclass(frozen=True)
@@ -172,11 +167,8 @@ def read_documents(
         problems.append(Problem(seen, _SUPPORTED))
     if problems:
         raise InputError(strip_controls(", ".join(map(str, sources))) or "documents", problems)
-    return Corpus(
-        MappingProxyType(documents),
-        tuple(chunks),
-        tuple(f"skipped {note}" for note in notes),
-    )
+    notes = [f"skipped {note}" for note in notes]
+    return Corpus(MappingProxyType(documents), tuple(chunks), tuple(notes))
 
 
 _OTHER, _BLANK = "of other types", "without text"
@@ -403,8 +395,8 @@ _SUPPORTED = f"documents are {', '.join(DOCUMENT_FILES)}"
 def _chunk_rows(file: File) -> tuple[list[Document], list[Chunk]]:
     if not file.content.strip():
         raise file.refused("the file is empty", "delete it")
-    texts: dict[str, list[str]] = {}
-    lengths: dict[str, int] = {}
+    texts: defaultdict[str, list[str]] = defaultdict(list)
+    lengths: Counter[str] = Counter()
     chunks: list[Chunk] = []
     problems: list[Problem] = []
     table = LOADERS[file.suffix](file, None)
@@ -428,17 +420,17 @@ def _chunk_rows(file: File) -> tuple[list[Document], list[Chunk]]:
             seen, fix = one_line(str(error), 200), "each row needs an `id` and a `text`"
             problems.append(Problem(seen, fix, row=row.row, unit=table.unit))
             continue
-        start = lengths[name] + 2 if name in lengths else 0
+        start = lengths[name]
         chunks.append(Chunk(identity, name, start, start + len(text), one_line(heading), text))
-        texts.setdefault(name, []).append(text)
-        lengths[name] = start + len(text)
+        texts[name].append(text)
+        lengths[name] += len(text) + 2  # of the blank line that follows
     if problems:
         raise InputError(file.name, problems)
-    joined = {name: "\n\n".join(parts) for name, parts in texts.items()}
-    documents = [
-        Document(name, text, sha256(text.encode("utf-8", "replace")).hexdigest())
-        for name, text in joined.items()
-    ]
+    documents: list[Document] = []
+    for name, parts in texts.items():
+        text = "\n\n".join(parts)
+        digest = sha256(text.encode("utf-8", "replace")).hexdigest()
+        documents.append(Document(name, text, digest))
     return documents, chunks
 
 
@@ -518,13 +510,12 @@ class ChunkIndex:
         self.corpus = corpus
         self._vocabulary: dict[str, int] = {}
         rows: list[Sequence[int]] = []
-        frequency: Counter[int] = Counter()
+        self._frequency: Counter[int] = Counter()
         for chunk in corpus.chunks:
             terms = stems(f"{chunk.heading}\n{chunk.text}")
             ids = array("i", [self._vocabulary.setdefault(t, len(self._vocabulary)) for t in terms])
-            frequency.update(set(ids))
+            self._frequency.update(set(ids))
             rows.append(ids)
-        self._frequency = frequency
         self._model = bm25s.BM25() if self._vocabulary else None
         if self._model:
             self._model.index(
@@ -532,16 +523,16 @@ class ChunkIndex:
             )
 
     def frequency(self, term: str) -> int:
-        number = self._vocabulary.get(term)
-        return 0 if number is None else self._frequency[number]
+        return self._frequency[self._vocabulary.get(term, -1)]
 
-    def search(self, query: str, n: int) -> list[Chunk]:
+    def search(self, query: str, n: int, *, without: Iterable[Chunk] = ()) -> list[Chunk]:
         """Return the best `n` chunks that share a word with the query, the best first."""
-        terms = stems(query)
-        numbers = sorted({self._vocabulary[term] for term in terms if term in self._vocabulary})
+        numbers = sorted({self._vocabulary[t] for t in stems(query) if t in self._vocabulary})
         if self._model is None or not numbers or n < 1:
             return []
+        ids = {chunk.id for chunk in without}
         scores = cast("NDArray[np.float32]", self._model.get_scores_from_ids(numbers))
         matching = np.flatnonzero(scores > 0)
-        best = matching[np.argsort(-scores[matching], kind="stable")[:n]]
-        return [self.corpus.chunks[number] for number in best.tolist()]
+        best = matching[np.argsort(-scores[matching], kind="stable")[: n + len(ids)]]
+        found = [self.corpus.chunks[number] for number in best.tolist()]
+        return [chunk for chunk in found if chunk.id not in ids][:n]

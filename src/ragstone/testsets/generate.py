@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from itertools import takewhile
+from itertools import cycle, takewhile
 from os import PathLike
 from pathlib import Path
 from random import Random
@@ -32,14 +32,8 @@ from ragstone.evaluation.scoring import CircuitBreaker
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.factory import make_judge
 from ragstone.judges.offline.words import guess_language, split_forms, word_lists
+from ragstone.testsets import wording
 from ragstone.testsets.documents import Chunk, ChunkIndex, Corpus, Span, read_documents
-from ragstone.testsets.wording import (
-    answer_in_query,
-    near_duplicate,
-    query_overlap,
-    rarest_terms,
-    vague_wording,
-)
 from ragstone.types.claim import DraftQuestion, FoundAnswer, Label
 from ragstone.types.config import Plan
 from ragstone.types.questions import (
@@ -56,8 +50,7 @@ T = TypeVar("T")
 
 Type: TypeAlias = Literal["single", "multi", "compare", "unanswerable"]
 
-UNANSWERABLE = "unanswerable"
-TYPES: Sequence[Type] = ("single", "multi", "compare", UNANSWERABLE)
+TYPES: Sequence[Type] = ("single", "multi", "compare", "unanswerable")
 SHARES: Mapping[str, float] = MappingProxyType(dict(zip(TYPES, (50, 20, 10, 20), strict=True)))
 """Type -> its default share."""
 PAIRED = ("multi", "compare")
@@ -183,7 +176,6 @@ class Rejected:
     reason: str
     detail: str = ""
     draft: DraftQuestion | None = None
-    cause: Cause | None = None
 
     @property
     def query(self) -> str:
@@ -226,15 +218,16 @@ class Generated:
                 "wording_leak": None if leak is None else round(leak, 2),
                 "evidence": evidence_text(question.spans, self.corpus),
             }
-            sample = Sample(
-                id=f"q{number}",
-                query=question.query,
-                reference=question.reference,
-                reference_claims=question.claims or None,
-                relevance={chunk.id: 1.0 for chunk in question.relevant} or None,
-                tags={tag: value for tag, value in tags.items() if value not in (None, "")},
+            samples.append(
+                Sample(
+                    id=f"q{number}",
+                    query=question.query,
+                    reference=question.reference,
+                    reference_claims=question.claims or None,
+                    relevance={chunk.id: 1.0 for chunk in question.relevant} or None,
+                    tags={tag: value for tag, value in tags.items() if value not in (None, "")},
+                )
             )
-            samples.append(sample)
         return samples
 
     @property
@@ -253,13 +246,13 @@ class Generated:
         return dict(Counter(rejected.reason for rejected in self.rejected).most_common())
 
     def __str__(self) -> str:
-        made, n = len(self.questions), self.request.n
+        made = f"{len(self.questions):,} of {self.request.n:,}"
         if self.complete:
-            return f"{made:,} of {n:,}"
+            return made
         short = ", ".join(f"{number:,} {name}" for name, number in self.missing.items())
         why = ", ".join(f"{number:,} {reason}" for reason, number in self.reasons.items())
-        parts = [f"{made:,} of {n:,}: {why}" if why else f"{made:,} of {n:,}", f"missing: {short}"]
-        return "; ".join([*parts, self.stopped] if self.stopped else parts)
+        parts = [f"{made}: {why}" if why else made, f"missing: {short}", self.stopped]
+        return "; ".join(filter(None, parts))
 
 
 def query_language(query: str) -> str:
@@ -268,9 +261,8 @@ def query_language(query: str) -> str:
 
 def evidence_text(spans: Sequence[Span], corpus: Corpus) -> str:
     """Return spans as JSON, with the beginning of their texts."""
-    places = [span.to_dict(corpus) for span in spans]
-    for place in places:
-        place["text"] = str(place["text"])[: EVIDENCE // len(spans)]
+    longest = EVIDENCE // len(spans)
+    places = [span.to_dict(corpus) | {"text": span.text(corpus)[:longest]} for span in spans]
     return json.dumps(places, ensure_ascii=False)
 
 
@@ -317,6 +309,10 @@ def check_takes(judge: Judge) -> None:
         )
 
 
+def _random(*seed: object) -> Random:
+    return Random("\n".join(map(str, seed)))  # noqa: S311 - no secret
+
+
 class ChunkSampler:
     """Chooses the chunks of each candidate, so that all documents get about the same number.
 
@@ -324,64 +320,60 @@ class ChunkSampler:
     """
 
     def __init__(self, index: ChunkIndex, request: QuestionRequest) -> None:
-        self._index, self._corpus, self._seed = index, index.corpus, request.seed
-        self._personas, self._languages = request.personas or ("",), request.languages or ("",)
-        self._limits = {name: ATTEMPTS * n for name, n in request.counts.items()}
-        self._counts: Counter[str] = Counter()
-        names = [name for name, chunks in self._corpus.by_document.items() if chunks]
-        Random(f"{self._seed}").shuffle(names)  # noqa: S311 - no secret
-        self._shuffled = {name: list(self._corpus.by_document[name]) for name in names}
-        for name, chunks in self._shuffled.items():
-            Random(f"{self._seed}\n{name}").shuffle(chunks)  # noqa: S311 - no secret
-        self._most = ATTEMPTS * max(1, math.ceil(request.n / max(1, len(names))))
+        self._index, self._seed = index, request.seed
+        self._personas = cycle(request.personas or ("",))
+        self._languages = cycle(request.languages or ("",))
+        self._left = {name: ATTEMPTS * n for name, n in request.counts.items()}
+        shuffled = [
+            (name, [*chunks]) for name, chunks in index.corpus.by_document.items() if chunks
+        ]
+        _random(self._seed).shuffle(shuffled)
+        for name, chunks in shuffled:
+            _random(self._seed, name).shuffle(chunks)
+        self._chunks = dict(shuffled)
+        self._most = ATTEMPTS * max(1, math.ceil(request.n / max(1, len(shuffled))))
+        self.candidates = 0
         self.tried: Counter[str] = Counter()
         self.accepted: Counter[str] = Counter()
         self._pending: Counter[str] = Counter()
-
-    @property
-    def candidates(self) -> int:
-        return sum(self._counts.values())
 
     def wave(self, missing: Mapping[str, int]) -> list[Candidate]:
         # of a chunk, at most LARGEST are in a wave: later ones avoid the queries of earlier ones
         self._pending.clear()
         wave: list[Candidate] = []
         for kind in TYPES:
-            for _ in range(min(missing.get(kind, 0), self._limits[kind] - self._counts[kind])):
+            for _ in range(min(missing.get(kind, 0), self._left[kind])):
                 if (chunks := self._draw(kind)) is None:
                     break
-                number = self.candidates
-                self._counts[kind] += 1
-                persona = self._personas[number % len(self._personas)]
-                language = self._languages[number % len(self._languages)]
-                wave.append(Candidate(number, kind, chunks, persona, language))
+                persona, language = next(self._personas), next(self._languages)
+                wave.append(Candidate(self.candidates, kind, chunks, persona, language))
+                self.candidates += 1
+                self._left[kind] -= 1
         return wave
 
     def _draw(self, kind: Type) -> tuple[Chunk, ...] | None:
         """Return the next chunk of the document with the fewest questions, and its partner."""
-        if kind in PAIRED and len(self._corpus.chunks) < 2:
-            return None
         names = [
             name
-            for name, chunks in self._shuffled.items()
+            for name, chunks in self._chunks.items()
             if self.tried[name] < self._most and self._pending[name] < LARGEST * len(chunks)
         ]
-        if not names:
+        every = self._index.corpus.chunks
+        if not names or (kind in PAIRED and len(every) < 2):
             return None
         name = min(names, key=lambda n: (self.accepted[n] + self._pending[n], self.tried[n]))
         turn = self.tried[name]
-        chunk = self._shuffled[name][turn % len(self._shuffled[name])]
+        chunk = self._chunks[name][turn % len(self._chunks[name])]
         self.tried[name] += 1
         self._pending[name] += 1
         if kind not in PAIRED:
             return (chunk,)
-        random = Random(f"{self._seed}\n{chunk.id}\n{turn}")  # noqa: S311 - no secret
         similar = self._index.search(chunk.text[:LONGEST_QUERY], 4 * PARTNERS)
         others = [other for other in similar if other.id != chunk.id]
         apart = [other for other in others if other.document != chunk.document]
         near = (apart if kind == "compare" else []) or others
-        near = near[:PARTNERS] or [other for other in self._corpus.chunks if other.id != chunk.id]
-        return chunk, random.choice(near)
+        near = near[:PARTNERS] or [other for other in every if other.id != chunk.id]
+        return chunk, _random(self._seed, chunk.id, turn).choice(near)
 
 
 def grouped(candidates: Sequence[Candidate]) -> Iterable[list[Candidate]]:
@@ -409,12 +401,16 @@ def shown_text(chunk: Chunk) -> str:
     return chunk.text if last in chunk.text[: len(last) + 10] else f"{chunk.heading}\n{chunk.text}"
 
 
+def shown_texts(chunks: Iterable[Chunk]) -> tuple[str, ...]:
+    return tuple(map(shown_text, chunks))
+
+
 def quoted(answer: FoundAnswer) -> list[int]:
     return [evidence.context for evidence in answer.evidence if evidence.verified]
 
 
 class QuestionVerifier:
-    """Asks a judge about questions; a VerificationError is raised if one does not pass."""
+    """Asks a judge about questions and chunks; a VerificationError is raised without a reply."""
 
     def __init__(
         self, index: ChunkIndex, judge: Judge, breaker: CircuitBreaker | None = None
@@ -443,60 +439,33 @@ class QuestionVerifier:
             )
         return outcome.value
 
-    async def check_support(self, claims: Sequence[str], texts: Sequence[str]) -> None:
-        verdicts = await self.ask(VerifyClaims(claims=tuple(claims), contexts=tuple(texts)))
-        for claim, verdict in zip(claims, verdicts, strict=True):
-            if verdict.label is not Label.SUPPORTED:
-                reason = f": {verdict.reason}" if verdict.reason else ""
-                raise VerificationError("unsupported", f"{verdict.label}: {claim!r}{reason}")
-
-    async def check_answer(self, query: str, reference: str) -> None:
-        answer = await self.ask(FindAnswer(query=query, contexts=(reference,)))
-        if not answer.found:
-            raise VerificationError("reference off topic", reference)
-
-    async def check_insufficient(self, query: str, chunk: Chunk) -> None:
-        if found := await self._find(query, [chunk]):
-            detail = f"{chunk.id} alone has an answer: {one_line(found[0], 200)}"
-            raise VerificationError("one span is enough", detail)
-
-    async def check_unanswerable(self, query: str) -> None:
-        if found := await self._find(query, self.nearest(query)):
-            answer, chunk = found
-            seen = f"{chunk.id} has an answer: {one_line(answer, 200)}"
-            raise VerificationError("answerable", seen)
-
     def nearest(self, query: str, listed: Sequence[Chunk] = ()) -> list[Chunk]:
         """Return the chunks that must not answer an unanswerable query."""
         every = (*listed, *self.index.search(query, WHOLE), *self.index.corpus.chunks)
         return list({chunk.id: chunk for chunk in every}.values())[: max(WHOLE, len(listed))]
 
+    async def find(self, query: str, chunks: Sequence[Chunk]) -> tuple[Chunk, str] | None:
+        """Return the chunk that the judge quotes for an answer in chunks, and the answer."""
+        if not chunks:
+            return None
+        answer = await self.ask(FindAnswer(query=query, contexts=shown_texts(chunks)))
+        first = next(iter(quoted(answer)), 0)
+        return (chunks[first], answer.answer) if answer.found else None
+
     async def other_answers(
         self, query: str, claims: Sequence[str], known: Sequence[Chunk]
     ) -> list[Chunk]:
-        ids = {chunk.id for chunk in known}
-        similar = self.index.search(query, OTHERS + len(known))
-        left = [chunk for chunk in similar if chunk.id not in ids][:OTHERS]
+        left = self.index.search(query, OTHERS, without=known)
         others: list[Chunk] = []
         for _ in range(ROUNDS):
-            if (found := await self._find(query, left)) is None:
+            if (found := await self.find(query, left)) is None:
                 break
-            chunk = found[1]
-            left = [other for other in left if other.id != chunk.id]
-            asked = VerifyClaims(claims=tuple(claims), contexts=(shown_text(chunk),))
+            chunk = found[0]
+            left.remove(chunk)
+            asked = VerifyClaims(claims=tuple(claims), contexts=shown_texts([chunk]))
             if all(verdict.label is Label.SUPPORTED for verdict in await self.ask(asked)):
                 others.append(chunk)
         return others
-
-    async def _find(self, query: str, chunks: Sequence[Chunk]) -> tuple[str, Chunk] | None:
-        """Return the answer that the judge finds in chunks, and the chunk that it quotes."""
-        if not chunks:
-            return None
-        answer = await self.ask(FindAnswer(query=query, contexts=tuple(map(shown_text, chunks))))
-        if not answer.found:
-            return None
-        numbers = quoted(answer)
-        return answer.answer or "", chunks[numbers[0] if numbers else 0]
 
 
 class Generator:
@@ -540,8 +509,7 @@ class Generator:
 
     def result(self, *, stopped: str | None = None) -> Generated:
         self._settle()
-        order = {name: number for number, name in enumerate(TYPES)}
-        questions = sorted(self._accepted, key=lambda question: order[question.candidate.type])
+        questions = sorted(self._accepted, key=lambda each: TYPES.index(each.candidate.type))
         documents = {span.document for question in questions for span in question.spans}
         return Generated(
             self.request,
@@ -555,42 +523,42 @@ class Generator:
 
     def _settle(self) -> None:
         """Accept what is verified, in the order of the numbers, unless it repeats another."""
-        decided = sorted(self._decided, key=lambda decision: decision.candidate.number)
-        self._decided = []
-        for decision in decided:
+        for decision in sorted(self._decided, key=lambda each: each.candidate.number):
             candidate, query = decision.candidate, decision.query
+            for chunk in candidate.chunks if query else ():
+                self._queries[chunk.id].append(query)
             if isinstance(decision, VerifiedQuestion) and (same := self._repeated(query)):
                 draft = DraftQuestion(query=query, reference=decision.reference)
                 decision = Rejected(candidate, "duplicate", f"of {same!r}", draft)
             if isinstance(decision, Rejected):
                 self._rejected.append(decision)
-            else:
-                self._accepted.append(decision)
-                self._sampler.accepted[candidate.chunks[0].document] += 1
-                for term in self._rarest(query):
-                    self._by_term[term].append(query)
-            for chunk in candidate.chunks if query else ():
-                self._queries[chunk.id].append(query)
+                continue
+            self._accepted.append(decision)
+            self._sampler.accepted[candidate.chunks[0].document] += 1
+            for term in self._rarest(query):
+                self._by_term[term].append(query)
+        self._decided.clear()
 
     def _rarest(self, query: str) -> Sequence[str]:
         # any query may have terms that no chunk has: they come last
-        return rarest_terms(query, lambda term: self.index.frequency(term) or math.inf)
+        return wording.rarest_terms(query, lambda term: self.index.frequency(term) or math.inf)
 
     def _repeated(self, query: str) -> str | None:
         """Return an accepted query that is nearly the same."""
         near = {other: None for term in self._rarest(query) for other in self._by_term[term]}
-        return near_duplicate(query, near, self.index)
+        return wording.near_duplicate(query, near, self.index)
 
-    def _decide(self, decision: VerifiedQuestion | Rejected) -> None:
-        self._decided.append(decision)
-        rejected = decision if isinstance(decision, Rejected) else None
-        self._breaker.add({rejected and rejected.cause}, rejected and rejected.detail)
+    def _reject(
+        self, candidate: Candidate, error: VerificationError, draft: DraftQuestion | None = None
+    ) -> None:
+        self._decided.append(Rejected(candidate, error.reason, error.detail, draft))
+        self._breaker.add({error.cause}, error.detail)
 
     async def _write(self, group: Sequence[Candidate]) -> None:
         first = group[0]
         avoid = dict.fromkeys(query for chunk in first.chunks for query in self._queries[chunk.id])
         question = WriteQuestions(
-            passages=tuple(map(shown_text, first.chunks)),
+            passages=shown_texts(first.chunks),
             type=first.type,
             count=len(group),
             brief="; ".join(filter(None, (first.persona, self.request.brief))),
@@ -601,64 +569,81 @@ class Generator:
             drafts = await self._verifier.ask(question)
         except VerificationError as error:
             for candidate in group:
-                self._decide(Rejected(candidate, error.reason, error.detail, cause=error.cause))
+                self._reject(candidate, error)
             return
+        few = VerificationError("not written", "the judge wrote fewer questions")
         for candidate in group[len(drafts) :]:
-            self._decide(Rejected(candidate, "not written", "the judge wrote fewer questions"))
+            self._reject(candidate, few)
+        await gather(map(self._verify, group, drafts))
 
-        async def decide(candidate: Candidate, draft: DraftQuestion) -> None:
-            try:
-                self._decide(await self._verified(candidate, draft))
-            except VerificationError as error:
-                self._decide(Rejected(candidate, error.reason, error.detail, draft, error.cause))
-
-        await gather(map(decide, group, drafts))
+    async def _verify(self, candidate: Candidate, draft: DraftQuestion) -> None:
+        try:
+            verified = await self._verified(candidate, draft)
+        except VerificationError as error:
+            self._reject(candidate, error, draft)
+        else:
+            self._decided.append(verified)
+            self._breaker.add({None}, None)
 
     async def _verified(self, candidate: Candidate, draft: DraftQuestion) -> VerifiedQuestion:
         """Return a draft that passes every check, the cheapest first."""
-        query, chunks, verifier = draft.query, candidate.chunks, self._verifier
-        unanswerable, paired = candidate.type == UNANSWERABLE, candidate.type in PAIRED
-        if not draft.reference or not (unanswerable or draft.claims):
+        query, reference, chunks = draft.query, draft.reference, candidate.chunks
+        verifier, corpus = self._verifier, self.index.corpus
+        unanswerable, paired = candidate.type == "unanswerable", candidate.type in PAIRED
+        claims = () if unanswerable else draft.claims
+        if not reference or not (unanswerable or claims):
             raise VerificationError("incomplete", "the reference or its claims are missing")
-        if vague := vague_wording(query):
-            raise VerificationError("vague wording", vague)
-        if answer_in_query(query, draft.reference):
-            raise VerificationError("answer in query", draft.reference)
-        if candidate.language and (language := query_language(query)):
-            asked = candidate.language.lower()
-            if asked in word_lists() and language != asked:
-                raise VerificationError("wrong language", f"{language}, not {asked}")
-        if same := self._repeated(query):
-            raise VerificationError("duplicate", f"of {same!r}")
+        self._check_wording(candidate, draft)
         spans = find_spans(draft, chunks)
         named = {number for number, _ in spans}
         if not named or (paired and len(named) < len(chunks)):
             raise VerificationError("quote not found", "a passage is not quoted")
-        relevant: list[Chunk] = []
+        others: list[Chunk] = []
         if unanswerable:
-            if not await verifier.ask(DetectAbstention(query=query, response=draft.reference)):
-                raise VerificationError("reference answers", draft.reference)
-            await verifier.check_unanswerable(query)
+            if not await verifier.ask(DetectAbstention(query=query, response=reference)):
+                raise VerificationError("reference answers", reference)
+            if found := await verifier.find(query, verifier.nearest(query)):
+                chunk, answer = found
+                seen = f"{chunk.id} has an answer: {one_line(answer, 200)}"
+                raise VerificationError("answerable", seen)
         else:
-            corpus = self.index.corpus
+            facts = reference, *claims
             texts = [f"{chunks[n].heading}\n{span.text(corpus)}".strip() for n, span in spans]
-            await verifier.check_support((draft.reference, *draft.claims), texts)
-            await verifier.check_answer(query, draft.reference)
+            verdicts = await verifier.ask(VerifyClaims(claims=facts, contexts=tuple(texts)))
+            for fact, verdict in zip(facts, verdicts, strict=True):
+                if verdict.label is not Label.SUPPORTED:
+                    reason = f": {verdict.reason}" if verdict.reason else ""
+                    raise VerificationError("unsupported", f"{verdict.label}: {fact!r}{reason}")
+            answers = await verifier.ask(FindAnswer(query=query, contexts=(reference,)))
+            if not answers.found:
+                raise VerificationError("reference off topic", reference)
             for chunk in chunks if paired else ():
-                await verifier.check_insufficient(query, chunk)
-            others = await verifier.other_answers(query, draft.claims, chunks)
+                if found := await verifier.find(query, [chunk]):
+                    seen = f"{chunk.id} alone has an answer: {one_line(found[1], 200)}"
+                    raise VerificationError("one span is enough", seen)
+            others = await verifier.other_answers(query, claims, chunks)
             if others and paired:
                 raise VerificationError("one span is enough", f"{others[0].id} answers it")
-            relevant = [*chunks, *others]
         return VerifiedQuestion(
             candidate,
             query,
-            draft.reference,
-            () if unanswerable else draft.claims,
-            tuple(relevant),
+            reference,
+            claims,
+            () if unanswerable else (*chunks, *others),
             tuple(dict.fromkeys(span for _, span in spans)),
-            query_overlap(query, map(shown_text, chunks), self.index),
+            wording.query_overlap(query, map(shown_text, chunks), self.index),
         )
+
+    def _check_wording(self, candidate: Candidate, draft: DraftQuestion) -> None:
+        if vague := wording.vague_wording(draft.query):
+            raise VerificationError("vague wording", vague)
+        if wording.answer_in_query(draft.query, draft.reference):
+            raise VerificationError("answer in query", draft.reference)
+        asked, language = candidate.language.lower(), query_language(draft.query)
+        if asked in word_lists() and language not in ("", asked):
+            raise VerificationError("wrong language", f"{language}, not {asked}")
+        if same := self._repeated(draft.query):
+            raise VerificationError("duplicate", f"of {same!r}")
 
 
 def find_spans(draft: DraftQuestion, chunks: Sequence[Chunk]) -> list[tuple[int, Span]]:
@@ -666,8 +651,7 @@ def find_spans(draft: DraftQuestion, chunks: Sequence[Chunk]) -> list[tuple[int,
     spans: list[tuple[int, Span]] = []
     finders = [QuoteFinder(chunk.text) for chunk in chunks]
     for number, words in draft.quotes:
-        named = number - 1 if number and 1 <= number <= len(chunks) else 0
-        for n in (named, *(other for other in range(len(chunks)) if other != named)):
+        for n in sorted(range(len(chunks)), key=lambda n: n + 1 != number):  # the named one first
             if position := finders[n].find(words):
                 break
         else:
@@ -687,13 +671,12 @@ def planned_questions(
     sampler = ChunkSampler(index, request)
     for _ in range(ATTEMPTS if most else 1):
         for group in grouped(sampler.wave(request.counts)):
-            passages = tuple(map(shown_text, group[0].chunks))
-            kind = group[0].type
+            kind, passages = group[0].type, shown_texts(group[0].chunks)
             yield WriteQuestions(passages=passages, type=kind, count=len(group))
             for candidate in group:
                 query = f"query {candidate.number}"
-                nearest = tuple(map(shown_text, index.search(passages[0][:LONGEST_QUERY], WHOLE)))
-                if kind == UNANSWERABLE:
+                nearest = shown_texts(index.search(passages[0][:LONGEST_QUERY], WHOLE))
+                if kind == "unanswerable":
                     yield DetectAbstention(query=query, response=ASSUMED)
                     yield FindAnswer(query=query, contexts=nearest)
                     continue
@@ -739,11 +722,10 @@ def write_rejected(rejected: Iterable[Rejected], path: Path) -> None:
 
 
 def write_chunks(chunks: Sequence[Chunk], path: Path) -> None:
-    rows = (
-        {"id": each.id, "text": each.text, "document": each.document, "title": each.heading}
-        for each in chunks
+    _write_lines(
+        ({"id": c.id, "text": c.text, "document": c.document, "title": c.heading} for c in chunks),
+        path,
     )
-    _write_lines(rows, path)
 
 
 def _write_lines(rows: Iterable[Mapping[str, object]], path: Path) -> None:

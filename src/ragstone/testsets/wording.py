@@ -152,27 +152,20 @@ def duplicates(samples: Sequence[Sample], index: ChunkIndex) -> Mapping[int, tup
     Rows with the tag `variant_of` repeat another on purpose.
     """
     found: dict[int, tuple[str, bool]] = {}
+    queries = [sample.query_with_history for sample in samples]
+    frequency = Counter(term for query in queries for term in topic_terms(query))
     firsts: dict[str, int] = {}
-    frequency = Counter(
-        term for sample in samples for term in topic_terms(sample.query_with_history)
-    )
     places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, sample in enumerate(samples):
-        if "variant_of" in sample.tags:
+    for place, query in enumerate(queries):
+        if "variant_of" in samples[place].tags:
             continue
-        plain = " ".join(sample.query_with_history.casefold().split()).rstrip(" ?!.？")
+        plain = " ".join(query.casefold().split()).rstrip(" ?!.？")
         if (first := firsts.setdefault(plain, place)) != place:
             found[place] = samples[first].id, True
             continue
-        rarest = rarest_terms(sample.query_with_history, frequency.__getitem__)
-        near = sorted({other for term in rarest for other in places[term]})
-        alike = [
-            (
-                similarity(sample.query_with_history, samples[other].query_with_history, index),
-                -other,
-            )
-            for other in near
-        ]
+        rarest = rarest_terms(query, frequency.__getitem__)
+        near = {other for term in rarest for other in places[term]}
+        alike = [(similarity(query, queries[other], index), -other) for other in near]
         if alike and (best := max(alike))[0] >= ALIKE:
             found[place] = samples[-best[1]].id, False
         for term in rarest:

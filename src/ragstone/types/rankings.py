@@ -66,13 +66,13 @@ class Rankings:
         listed = np.arange(table.shape[1]) < n_retrieved[:, np.newaxis]
         table[listed] = np.fromiter(chain.from_iterable(found), np.float64)
         rows, ranks = np.nonzero(~np.isnan(table))
-        values = np.fromiter(chain.from_iterable(known.values() for known in relevance), np.float64)
         return cls.placed(
             rows=rows,
             ranks=ranks,
             grades=table[rows, ranks],
             n_retrieved=n_retrieved,
-            judged=Judged.of(values, np.fromiter(map(len, relevance), dtype=np.int64)),
+            judged=np.fromiter(chain.from_iterable(k.values() for k in relevance), np.float64),
+            n_judged=np.fromiter(map(len, relevance), dtype=np.int64),
             ids=ids,
             relevance=relevance,
         )
@@ -85,22 +85,31 @@ class Rankings:
         ranks: NDArray[np.int64],
         grades: NDArray[np.float64],
         n_retrieved: NDArray[np.int64],
-        judged: "Judged",
+        judged: NDArray[np.float64],
+        n_judged: NDArray[np.int64],
         ids: Sequence[Sequence[str]],
         relevance: Sequence[Mapping[str, float]],
     ) -> "Rankings":
+        """Build from matches, each with its query, rank and grade, and the grades of all judged."""
         shape = len(n_retrieved), int(n_retrieved.max(initial=0))
         gains = np.zeros(shape)
         gains[rows, ranks] = grades
         irrelevant = np.zeros(shape, dtype=np.bool_)
         irrelevant[rows, ranks] = grades == 0
+        falling = np.zeros((len(n_judged), int(n_judged.max(initial=0))))
+        falling[np.arange(falling.shape[1]) < n_judged[:, np.newaxis]] = -judged
+        falling.sort(axis=1)
+        n_relevant = np.count_nonzero(falling < 0, axis=1).astype(np.int64)
+        owners = np.repeat(np.arange(len(n_judged)), n_judged)
         return cls(
             gains=gains,
             irrelevant=irrelevant,
+            best=np.maximum(-falling[:, : int(n_relevant.max(initial=0))], 0.0),
+            n_relevant=n_relevant,
+            n_irrelevant=np.bincount(owners[judged == 0], minlength=len(n_judged)).astype(np.int64),
             n_retrieved=n_retrieved,
             ids=ids,
             relevance=relevance,
-            **vars(judged),
         )
 
     def __len__(self) -> int:
@@ -182,26 +191,6 @@ class Rankings:
     @property
     def _top(self) -> NDArray[np.float64]:
         return self.best[:, :1] if self.best.size else np.zeros((len(self), 1))
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The judgments of Q queries, independent of any ranking."""
-
-    best: NDArray[np.float64]
-    n_relevant: NDArray[np.int64]
-    n_irrelevant: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, grades: NDArray[np.float64], sizes: NDArray[np.int64]) -> "Judged":
-        rows = np.repeat(np.arange(len(sizes)), sizes)
-        table = np.zeros((len(sizes), int(sizes.max(initial=0))))
-        table[rows, np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)] = -grades
-        table.sort(axis=1)
-        n_relevant = np.count_nonzero(table < 0, axis=1)
-        best = np.maximum(-table[:, : int(n_relevant.max(initial=0))], 0.0)
-        n_irrelevant = np.bincount(rows[grades == 0], minlength=len(sizes))
-        return cls(best, n_relevant.astype(np.int64), n_irrelevant.astype(np.int64))
 
 
 def ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.datasets.rankings.join import Batch, Judgments, JudgmentsBuilder, matched
+from ragstone.datasets.rankings.join import Batch, Judgments, matched
 from ragstone.datasets.rankings.source import Problems, Spans, Texts
 from ragstone.errors import InputError
 from ragstone.types.rankings import Rankings
@@ -29,12 +29,11 @@ def batch_of(rankings: dict[str, list[str]]) -> Batch:
 
 
 def judged_of(relevance: dict[str, dict[str, float]], noted: Problems) -> Judgments:
-    judging = JudgmentsBuilder(noted)
     sizes = np.array([len(known) for known in relevance.values()])
     texts = Texts.of([document for known in relevance.values() for document in known])
     grades = np.array([grade for known in relevance.values() for grade in known.values()])
-    judging.add(list(relevance), sizes, texts, grades, np.arange(len(texts)))
-    return judging.build("")
+    batch = Batch.of(list(relevance), sizes, texts, grades, np.arange(len(texts)))
+    return Judgments.of([batch], noted)
 
 
 def rankings_of(batch: Batch, judged: Judgments, depth: int | None = None) -> list[Rankings]:

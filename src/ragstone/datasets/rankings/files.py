@@ -22,20 +22,13 @@ from ragstone._internal.text import listing, quoted
 from ragstone.datasets.arrow import unpacked_size
 from ragstone.datasets.frames import column_errors, text_size
 from ragstone.datasets.rankings import trec
-from ragstone.datasets.rankings.join import (
-    Batch,
-    Judgments,
-    JudgmentsBuilder,
-    qrels_in,
-    read_beir_qrels,
-)
+from ragstone.datasets.rankings.join import Batch, Judgments, qrels_in, read_beir_qrels
 from ragstone.datasets.rankings.source import (
     EXTRA,
     PADDING,
     Integers,
     OnRead,
     Problems,
-    Spans,
     Texts,
     opened,
     padded,
@@ -45,7 +38,7 @@ from ragstone.datasets.rankings.source import (
 from ragstone.errors import UsageError
 
 if TYPE_CHECKING:
-    from polars import DataFrame, LazyFrame, Series
+    from polars import DataFrame, LazyFrame
 
 _LINES = (".jsonl", ".ndjson")
 _PACKED = (".gz", ".zst", ".zstd")
@@ -54,8 +47,6 @@ ROWS_AT_ONCE = 1 << 18
 VALUE = 2
 """How many bytes a value of an unpacked column counts, at least."""
 TABLES = (".parquet", ".arrow", ".feather", ".ipc")
-BYTES_AT_ONCE = 1 << 20
-"""Bytes that are read at once, at least one line."""
 
 
 def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
@@ -63,27 +54,7 @@ def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
     if path.is_dir():
         path = qrels_in(path)
     problems = problems_of(path)
-    match _suffix(path):
-        case ".tsv":
-            return read_beir_qrels(path, problems)
-        case suffix if suffix in _LINES:
-            judgments = JudgmentsBuilder(problems)
-            for some in LineReader("relevance", columns, problems).parts(path, None):
-                lines = np.repeat(some.lines, some.sizes)
-                judgments.add(some.queries, some.sizes, some.documents, some.grades, lines)
-            return judgments.build("write one {query_id, relevance} object per line")
-        case suffix if suffix in TABLES:
-            frame = _frame(path, ("query_id", "document_id", "grade"), columns)
-            judgments, start = JudgmentsBuilder(problems), 0
-            while len(part := _rows(path, frame, start, ROWS_AT_ONCE)):
-                rows = np.arange(start + 1, start + len(part) + 1)
-                grades = _numbers(part["grade"], rows, problems, finite=True)
-                names, spans = _runs(part["query_id"])
-                judgments.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
-                start += len(part)
-            return judgments.build("write one row per judgment")
-        case _:
-            return trec.read_qrels(path, problems)
+    return Judgments.of(_read(path, problems, columns, graded=True), problems)
 
 
 def problems_of(path: Path) -> Problems:
@@ -97,16 +68,43 @@ def read_ranking(
     on_read: OnRead | None = None,
 ) -> Iterator[Batch]:
     """Yield whole queries; one whose lines are not contiguous comes in parts, see `gathered`."""
-    suffix = _suffix(path)
-    if suffix in _LINES:
-        batches = _read_lines(path, problems, columns, on_read)
-    elif suffix in TABLES:
-        batches = _read_table(path, problems, columns, on_read)
-    else:
-        batches = trec.read_ranking(path, problems, on_read)
-    for batch in batches:
+    for batch in _read(path, problems, columns, on_read, graded=False):
         problems.hold(len(batch.queries), "queries")
         yield batch
+
+
+def _read(
+    path: Path,
+    problems: Problems,
+    columns: Mapping[str, str],
+    on_read: OnRead | None = None,
+    *,
+    graded: bool,
+) -> Iterator[Batch]:
+    suffix, unit = _suffix(path), "judgment" if graded else "document"
+    if suffix in _LINES:
+        field = "relevance" if graded else "ranking"
+        form = f"one {{query_id, {field}}} object per line"
+        batches = LineReader(field, columns, problems).batches(path, on_read)
+    elif suffix in TABLES:
+        form = f"one row per {unit}"
+        batches = _read_table(path, problems, columns, on_read, graded=graded)
+    elif graded and suffix == ".tsv":
+        form = "one line per judgment: QUERY, DOCUMENT, GRADE"
+        batches = read_beir_qrels(path, problems)
+    else:
+        written = trec.QRELS if graded else trec.RANKING
+        form = f"one line per {unit}: {written}"
+        batches = trec.read(path, written, problems, on_read)
+    empty = True
+    for batch in batches:
+        empty = False
+        if graded:  # rankings are checked when they are whole
+            batch.check_ids(problems)
+        yield batch
+    if empty:
+        what = "are no judgments" if graded else "is no ranking"
+        problems.add(f"there {what}", f"write {form}")
 
 
 def _suffix(path: Path) -> str:
@@ -164,9 +162,8 @@ class PlainShape:
         for line in content.removesuffix(b"\n").split(b"\n"):
             place = line.find(self.middle, begin)
             last = len(line) - end
-            if not 0 <= place <= last - middle or not line.endswith(self.end):
-                return None
-            if not line.startswith(self.begin):
+            shaped = line.startswith(self.begin) and line.endswith(self.end)
+            if not (shaped and 0 <= place <= last - middle):
                 return None
             queries.append(line[begin:place])
             bodies.append(line[place + middle : last])
@@ -220,21 +217,22 @@ class LineReader:
     """Reads lines with the id of a query and one other field, and collects their problems."""
 
     def __init__(self, field: str, columns: Mapping[str, str], problems: Problems) -> None:
-        self._field, self._problems = field, problems
-        self._columns = columns
+        self._field, self._columns, self._problems = field, columns, problems
 
-    def parts(self, path: Path, on_read: OnRead | None) -> Iterator[QueryLines]:
+    def batches(self, path: Path, on_read: OnRead | None) -> Iterator[Batch]:
         seen: dict[str, int] = {}
         number = 1
         with opened(path, on_read) as stream:
-            for content in stream.lines(BYTES_AT_ONCE):
+            for content in stream.lines():
                 found = self._read_plain(content, number) or self._read_any(content, number)
                 for query, line in zip(found.queries, found.lines.tolist(), strict=True):
                     if (first := seen.setdefault(query, line)) != line:
                         copy = f"query {quoted(query)} is already on line {first}"
                         self._problems.add(copy, "write one line per query", line=line)
                 if found.queries:
-                    yield found
+                    grades = found.grades if self._field == "relevance" else None
+                    lines = np.repeat(found.lines, found.sizes)
+                    yield Batch.of(found.queries, found.sizes, found.documents, grades, lines)
                 number += content.count(b"\n")
 
     def _read_plain(self, content: bytes, number: int) -> QueryLines | None:
@@ -255,20 +253,12 @@ class LineReader:
         for line, text in enumerate(content.split(b"\n"), number):
             if not text.strip() or (found := self._query_of(text, line)) is None:
                 continue
-            query, value = found
-            documents: Sequence[str] = ()
-            if self._field == "relevance":
-                known = self._relevance(query, value, line)
-                documents = list(known)
-                grades += known.values()
-            elif isinstance(value, list):
-                documents = self._ids(query, cast("list[object]", value), line)
-            else:
-                seen = f"the ranking of query {quoted(query)} is not a list"
-                self._problems.add(seen, "write a list of ids, best first", line=line)
-            queries.append(query)
+            documents = self._documents(*found, line)
+            queries.append(found[0])
             lines.append(line)
-            lists.append(documents)
+            lists.append([*documents])
+            if isinstance(documents, dict):
+                grades += documents.values()
         return QueryLines(
             queries=queries,
             lines=np.array(lines, dtype=np.int64),
@@ -286,46 +276,48 @@ class LineReader:
         return str(names[0]), str(names[1])
 
     def _query_of(self, text: bytes, line: int) -> tuple[str, object] | None:
+        seen, fix = "this is not an object", "write one object per line"
         try:
             value: object = json.loads(text.decode(), object_pairs_hook=_unique)
-        except (ValueError, RecursionError) as error:
-            self._problems.add(f"invalid JSON: {error}", "write one object per line", line=line)
-            return None
-        if not isinstance(value, dict):
-            self._problems.add("this is not an object", "write one object per line", line=line)
-            return None
-        given = cast("dict[str, object]", value)
-        try:
-            query_name, field_name = self._names_of(list(given))
+            if isinstance(value, dict):
+                given = cast("dict[str, object]", value)
+                query_name, field_name = self._names_of(list(given))
+                if (query := _id(given[query_name])) is not None:
+                    return query, given[field_name]
+                seen, fix = "the query's id is not text or a whole number", ""
         except UsageError as error:
-            self._problems.add(str(error), line=line)
-            return None
-        if (query := _id(given[query_name])) is None:
-            self._problems.add("the query's id is not text or a whole number", line=line)
-            return None
-        return query, given[field_name]
+            seen, fix = str(error), ""
+        except (ValueError, RecursionError) as error:
+            seen = f"invalid JSON: {error}"
+        self._problems.add(seen, fix, line=line)
+        return None
 
-    def _ids(self, query: str, given: Sequence[object], line: int) -> Sequence[str]:
-        ids = list(map(_id, given))
-        if None not in ids:
-            return cast("list[str]", ids)
-        wrong = quoted(str(given[ids.index(None)]))
-        seen = f"the list of query {quoted(query)} contains {wrong}"
-        self._problems.add(seen, "use ids: text or whole numbers", line=line)
-        return ()
-
-    def _relevance(self, query: str, value: object, line: int) -> dict[str, float]:
+    def _documents(
+        self, query: str, value: object, line: int
+    ) -> "Sequence[str] | dict[str, float]":
+        """Return the ids of a ranking, or the grades of judged documents."""
+        graded = self._field == "relevance"
         if isinstance(value, list):
-            ids = self._ids(query, cast("list[object]", value), line)
-            if len(set(ids)) < len(ids):
+            given = cast("list[object]", value)
+            ids = [each for each in map(_id, given) if each is not None]
+            if len(ids) < len(given):
+                wrong = next(each for each in given if _id(each) is None)
+                seen = f"the list of query {quoted(query)} contains {quoted(str(wrong))}"
+                self._problems.add(seen, "use ids: text or whole numbers", line=line)
+                return ()
+            if graded and len(set(ids)) < len(ids):
                 seen = f"query {quoted(query)} contains a document twice"
                 self._problems.add(seen, "remove one of the two", line=line)
-            return dict.fromkeys(ids, 1.0)
+            return dict.fromkeys(ids, 1.0) if graded else ids
+        if not graded:
+            seen = f"the ranking of query {quoted(query)} is not a list"
+            self._problems.add(seen, "write a list of ids, best first", line=line)
+            return ()
         if not isinstance(value, dict):
             seen = f"the relevance of query {quoted(query)} is not a mapping or a list"
             fix = "write {document id: grade}, or a list of ids"
             self._problems.add(seen, fix, line=line)
-            return {}
+            return ()
         grades: dict[str, float] = {}
         for document, grade in cast("dict[str, object]", value).items():
             if isinstance(grade, int | float) and abs(grade) <= sys.float_info.max:
@@ -342,45 +334,24 @@ def _id(value: object) -> str | None:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _read_lines(
-    path: Path,
-    problems: Problems,
-    columns: Mapping[str, str],
-    on_read: OnRead | None = None,
-) -> Iterator[Batch]:
-    empty = True
-    for some in LineReader("ranking", columns, problems).parts(path, on_read):
-        empty = False
-        yield Batch(
-            queries=tuple(some.queries),
-            spans=Spans(some.sizes),
-            documents=some.documents,
-            hashes=some.documents.hashes(),
-            scores=None,
-            lines=np.repeat(some.lines, some.sizes),
-        )
-    if empty:
-        problems.add("there is no ranking", "write one {query_id, ranking} object per line")
-
-
 def _read_table(
     path: Path,
     problems: Problems,
     columns: Mapping[str, str],
-    on_read: OnRead | None = None,
+    on_read: OnRead | None,
+    *,
+    graded: bool,
 ) -> Iterator[Batch]:
     """Without a score the order of the rows is the ranking."""
-    frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
-    total = _count(path, frame)
-    if "score" not in frame.collect_schema().names():
+    number = "grade" if graded else "score"
+    frame, total = _frame(path, ("query_id", "document_id", number), columns)
+    if number not in frame.collect_schema().names():
         problems.notes.append(
             f"{problems.name}: no score column found, so the order of the rows is the "
             "ranking; if there is one, map it with --map score=COLUMN"
         )
     size = path.stat().st_size
     start, at_once = 0, ROWS_AT_ONCE
-    if not total:
-        problems.add("there is no ranking", "write one row per document")
     while start < total:
         expected = min(at_once, total - start)
         some = _rows(path, frame, start, expected)
@@ -388,37 +359,37 @@ def _read_table(
         if len(some) < expected:
             problems.add(f"the file is damaged: it has {end:,} rows instead of {total:,}")
             problems.raise_found()
-        names, spans = _runs(some["query_id"])
+        new = some["query_id"].ne_missing(some["query_id"].shift()).to_numpy()
+        starts = np.union1d([0], np.flatnonzero(new))
         if end < total:  # the last query may continue after what was read
-            if len(names) < 2:
+            if len(starts) < 2:
                 if at_once > problems.most:
                     raise too_large(path, f"a query has more than {at_once:,} documents")
                 at_once *= 2
                 continue
-            some = some.head(int(spans.starts[-1]))
-            names, spans = names[:-1], Spans(spans.sizes[:-1])
+            some, starts = some.head(int(starts[-1])), starts[:-1]
         rows = np.arange(start + 1, start + len(some) + 1)
-        scores = None
-        if "score" in some.columns:
-            with np.errstate(over="ignore"):
-                scores = _numbers(some["score"], rows, problems).astype(np.float32)
-        documents = _texts(some["document_id"])
-        yield Batch(tuple(names), spans, documents, documents.hashes(), scores, rows)
+        values = None
+        if number in some.columns:
+            values = some[number].to_numpy()
+            for place in np.flatnonzero(~np.isfinite(values) if graded else np.isnan(values)):
+                seen = f"the {number} {values[place]} is not a number"
+                problems.add(seen, line=int(rows[place]))
+            if not graded:
+                with np.errstate(over="ignore"):
+                    values = values.astype(np.float32)
+        ids = some["document_id"]
+        lengths = ids.str.len_bytes().fill_null(0).to_numpy().astype(np.int64)
+        documents = Texts.joint(padded(ids.str.join("").item().encode()), lengths)
+        names = ["" if name is None else name for name in some["query_id"].gather(starts)]
+        yield Batch.of(names, np.diff(starts, append=len(some)), documents, values, rows)
         start += len(some)
         if on_read:
             on_read(size * start // total)
 
 
-def _count(path: Path, frame: "LazyFrame") -> int:
-    import polars as pl  # an extra; `_frame` has checked that it is installed
-
-    with column_errors(path.name):
-        return int(frame.select(pl.len()).collect().item())
-
-
-def _frame(
-    path: Path, fields: tuple[str, ...], mapped: Mapping[str, str], *, maybe: str | None = None
-) -> "LazyFrame":
+def _frame(path: Path, fields: Sequence[str], mapped: Mapping[str, str]) -> "tuple[LazyFrame, int]":
+    """Return a file's columns by field, without a score if there is none, and how many rows."""
     check_file(path)
     if find_spec("polars") is None:
         raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
@@ -428,18 +399,17 @@ def _frame(
     scanned = pl.scan_parquet(path) if is_parquet else pl.scan_ipc(path)
     with column_errors(path.name):
         schema = scanned.collect_schema()
-        if is_parquet and unpacked_size(path) > limit:
+        rows = int(scanned.select(pl.len()).collect().item())
+        if (is_parquet and unpacked_size(path) > limit) or VALUE * len(schema) * rows > limit:
             raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
-    if VALUE * len(schema) * _count(path, scanned) > limit:
-        raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
     present = schema.names()
     selected: list[pl.Expr] = []
-    for field in (*fields, *((maybe,) if maybe else ())):
+    for field in fields:
         try:
             name = resolve_column(field, mapped, present)
         except UsageError as error:
             raise UsageError(f"{path.name}: {error}") from error
-        if name is None and field != maybe:
+        if name is None and field != "score":
             raise UsageError(
                 f"{path.name}: no column found for {field} among {listing(present)}; "
                 f"map it with --map {field}=COLUMN"
@@ -448,7 +418,7 @@ def _frame(
             raise UsageError(f"{path.name}: column {name} of {field} has lists or objects")
         if name is not None:
             selected.append(pl.col(name).alias(field))
-    return scanned.select(selected)
+    return scanned.select(selected), rows
 
 
 def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame":
@@ -468,28 +438,3 @@ def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame"
                 column = pl.when(whole == column).then(whole.cast(pl.String)).otherwise(column)
             columns.append(column.cast(kinds.get(name, pl.String), strict=False).alias(name))
         return part.with_columns(columns)
-
-
-def _runs(queries: "Series") -> tuple[list[str], Spans]:
-    new = queries.ne_missing(queries.shift()).to_numpy()
-    starts = np.flatnonzero(new) if len(new) else np.zeros(0, np.int64)
-    starts = np.union1d(starts, [0] if len(new) else [])
-    names = ["" if name is None else str(name) for name in queries.gather(starts).to_list()]
-    return names, Spans(np.diff(starts, append=len(queries)).astype(np.int64))
-
-
-def _texts(ids: "Series") -> Texts:
-    lengths: Integers = ids.str.len_bytes().fill_null(0).to_numpy().astype(np.int64)
-    joined = ids.str.join("").item()
-    return Texts.joint(padded(joined.encode()), lengths)
-
-
-def _numbers(
-    numbers: "Series", rows: Integers, problems: Problems, *, finite: bool = False
-) -> NDArray[np.float64]:
-    values = numbers.to_numpy()
-    wrong = ~np.isfinite(values) if finite else np.isnan(values)
-    for place in np.flatnonzero(wrong).tolist():
-        seen = f"the {numbers.name} {values[place]} is not a number"
-        problems.add(seen, line=int(rows[place]))
-    return values

@@ -27,71 +27,130 @@ from ragstone.datasets.rankings.source import (
     opened,
 )
 from ragstone.errors import UsageError
-from ragstone.types.rankings import Judged, Rankings
+from ragstone.types.rankings import Rankings
+
+Lines = NDArray[np.int64] | NDArray[np.int32]
+Values = NDArray[np.float32] | NDArray[np.float64]
+TieRule = Literal["trec_eval", "given"]
+"""Which of two documents with equal scores is first: the one whose id is greater byte by byte, or
+the one that is first in the file."""
 
 
-class JudgmentsBuilder:
-    """Collects judgments part by part, in few bytes per document."""
+@dataclass(frozen=True)
+class Batch:
+    """Q queries with N documents, and their scores or grades, in the order of the file."""
 
-    def __init__(self, problems: Problems) -> None:
-        self._problems = problems
-        self._queries: list[str] = []
-        self._sizes: list[int] = []
-        self._lengths, self._hashes = GrowingArray(np.int64), GrowingArray(np.uint64)
-        self._grades, self._lines = GrowingArray(np.float64), GrowingArray(np.int32)
-        self._content = bytearray(PADDING)
+    queries: tuple[str, ...]
+    spans: Spans
+    documents: Texts
+    hashes: Hashes
+    values: Values | None
+    lines: Lines
 
-    def add(
-        self,
+    @classmethod
+    def of(
+        cls,
         queries: Sequence[str],
         sizes: Integers,
         documents: Texts,
-        grades: NDArray[np.float64],
-        lines: Integers,
-    ) -> None:
-        self._problems.hold(len(documents), "judgments")
-        self._problems.check_ids(queries, Spans(sizes).starts, documents.lengths, lines)
-        again = bool(self._queries) and self._queries[-1] == queries[0]
-        if again:  # the query continues from the part before
-            self._sizes[-1] += int(sizes[0])
-        self._queries += queries[again:]
-        self._sizes += sizes[again:].tolist()
-        self._lengths.add(documents.lengths)
-        self._hashes.add(documents.hashes())
-        self._grades.add(grades)
-        self._lines.add(lines)
-        self._content += documents.joined().tobytes()
+        values: Values | None,
+        lines: Lines,
+    ) -> "Batch":
+        return cls(tuple(queries), Spans(sizes), documents, documents.hashes(), values, lines)
 
-    def build(self, fix: str) -> "Judgments":
-        """Return all judgments, or raise an InputError with all problems."""
-        if not self._queries:
-            self._problems.add("there are no judgments", fix)
-        self._problems.raise_found()
-        self._content += PADDING
-        buffer = np.frombuffer(self._content, dtype=np.uint8)
-        documents = Texts.joint(buffer, self._lengths.array())
-        hashes, grades, lines = self._hashes.array(), self._grades.array(), self._lines.array()
-        sizes = np.array(self._sizes, dtype=np.int64)
-        places = dict(zip(self._queries, range(len(sizes)), strict=True))
-        if len(places) < len(self._queries):  # the lines of some queries are not contiguous
-            places.clear()
-            numbers = np.array([places.setdefault(name, len(places)) for name in self._queries])
-            order = np.argsort(np.repeat(numbers, sizes), kind="stable")
-            documents, hashes = documents.part(order), hashes[order]
-            grades, lines = grades[order], lines[order]
-            sizes = np.bincount(numbers, weights=sizes).astype(np.int64)
-        spans = Spans(sizes)
-        names = list(places)
-        for first, second in spans.twice(documents, hashes):
-            document, query = quoted(documents.text(first)), quoted(names[spans.owner(first)])
-            unit = self._problems.unit
-            self._problems.add(
-                f"document {document} of query {query} is already judged at {unit} {lines[first]}",
-                "remove one of the two",
-                line=int(lines[second]),
+    def check_ids(self, problems: Problems) -> None:
+        blank = [place for place, query in enumerate(self.queries) if not query.strip()]
+        for start in self.spans.starts[blank].tolist():
+            line = int(self.lines[start]) if start < len(self.lines) else None  # no documents
+            problems.add("there is no query_id", "fill it in", line=line)
+        for line in self.lines[self.documents.lengths == 0].tolist():
+            problems.add("there is no document_id", "fill it in", line=line)
+
+    def report_copy(
+        self, first: int, second: int, problems: Problems, already: str = "already"
+    ) -> None:
+        """Add the problem that a query has a document at two positions."""
+        query = quoted(self.queries[self.spans.owner(first)])
+        problems.add(
+            f"document {quoted(self.documents.text(first))} of query {query} is {already} at "
+            f"{problems.unit} {self.lines[first]}",
+            "remove one of the two",
+            line=int(self.lines[second]),
+        )
+
+    def order(self, ties: TieRule) -> Integers:
+        """Return positions by rank. Singles are compared, as in trec_eval."""
+        scores, order = self.values, np.arange(len(self.lines))
+        if scores is None:
+            return order
+        precedes = np.less if ties == "trec_eval" else np.less_equal
+        sorted_there = np.ones(len(scores), dtype=np.bool_)
+        sorted_there[1:] = precedes(scores[1:], scores[:-1])
+        sorted_there[self.spans.starts[self.spans.sizes > 0]] = True
+        if sorted_there.all():
+            return order
+        owners = np.repeat(np.arange(len(self.queries)), self.spans.sizes)
+        some = self.spans.members(np.unique(owners[~sorted_there]))
+        ranked = some[np.lexsort((-scores[some], owners[some]))]  # stable: ties as in the file
+        if ties == "trec_eval":
+            same = (scores[ranked[1:]] == scores[ranked[:-1]]) & (
+                owners[ranked[1:]] == owners[ranked[:-1]]
             )
-        self._problems.raise_found()
-        return Judgments(places, spans, documents, hashes, grades)
+            if same.any():
+                tied = np.append(same, False) | np.append(False, same)
+                level = ranked[tied]
+                keys = self.documents.part(level).falling()
+                ranked[tied] = level[np.lexsort((*keys, -scores[level], owners[level]))]
+        order[some] = ranked
+        return order
+
+
+def gathered(
+    batches: Iterable[Batch],
+    problems: Problems,
+    what: str = "documents, and queries in several places",
+) -> Batch:
+    """Join batches, in few bytes per document; queries are in order of first appearance."""
+    queries: list[str] = []
+    sizes: list[int] = []
+    content = bytearray(PADDING)
+    lengths, hashes = GrowingArray(np.int64), GrowingArray(np.uint64)
+    values, lines = GrowingArray(np.float64), GrowingArray(np.int32)
+    for batch in batches:
+        problems.hold(len(batch.documents), what)
+        again = queries[-1:] == [batch.queries[0]]  # it continues from the part before
+        if again:
+            sizes[-1] += int(batch.spans.sizes[0])
+        queries += batch.queries[again:]
+        sizes += batch.spans.sizes[again:].tolist()
+        lengths.add(batch.documents.lengths)
+        hashes.add(batch.hashes)
+        lines.add(batch.lines)
+        content += batch.documents.joined().tobytes()
+        if batch.values is not None:  # else the order of the file is the ranking
+            values.add(batch.values)
+    content += PADDING
+    whole = Batch(
+        queries=tuple(queries),
+        spans=Spans(np.array(sizes, dtype=np.int64)),
+        documents=Texts.joint(np.frombuffer(content, dtype=np.uint8), lengths.array()),
+        hashes=hashes.array(),
+        values=values.array() if len(values) == len(lengths) else None,
+        lines=lines.array(),
+    )
+    places = {name: place for place, name in enumerate(dict.fromkeys(queries))}
+    if len(places) == len(queries):
+        return whole
+    numbers = np.fromiter(map(places.__getitem__, queries), np.int64, count=len(queries))
+    order = np.argsort(np.repeat(numbers, sizes), kind="stable")
+    return Batch(
+        queries=tuple(places),
+        spans=Spans(np.bincount(numbers, weights=sizes).astype(np.int64)),
+        documents=whole.documents.part(order),
+        hashes=whole.hashes[order],
+        values=None if whole.values is None else whole.values[order],
+        lines=whole.lines[order],
+    )
 
 
 @dataclass(frozen=True)
@@ -103,6 +162,18 @@ class Judgments:
     documents: Texts
     hashes: Hashes
     grades: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, batches: Iterable[Batch], problems: Problems) -> "Judgments":
+        """Join batches with grades, or raise an InputError with all problems."""
+        whole = gathered(batches, problems, "judgments")
+        problems.raise_found()
+        for first, second in whole.spans.twice(whole.documents, whole.hashes):
+            whole.report_copy(first, second, problems, "already judged")
+        problems.raise_found()
+        places = {name: place for place, name in enumerate(whole.queries)}
+        grades = np.asarray(whole.values, dtype=np.float64)
+        return cls(places, whole.spans, whole.documents, whole.hashes, grades)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -122,9 +193,6 @@ class Judgments:
             digest.update(np.ascontiguousarray(column).data)
         return digest.hexdigest()
 
-    def judged(self, places: Integers) -> Judged:
-        return Judged.of(self.grades[self.spans.members(places)], self.spans.sizes[places])
-
     def relevance(self, place: int) -> dict[str, float]:
         members = self.spans.members(np.array([place]))
         documents = self.documents.part(members).strings()
@@ -133,8 +201,6 @@ class Judgments:
 
 SPLIT = "test"
 """The split whose qrels are used if there are several."""
-AT_ONCE = 1 << 20
-"""Bytes that are read at once, at least one line."""
 
 
 def qrels_in(folder: Path) -> Path:
@@ -149,11 +215,10 @@ def qrels_in(folder: Path) -> Path:
     return named[0] if named else found[0]
 
 
-def read_beir_qrels(path: Path, problems: Problems) -> Judgments:
-    judgments = JudgmentsBuilder(problems)
+def read_beir_qrels(path: Path, problems: Problems) -> Iterator[Batch]:
     number = 0
     with opened(path) as stream:
-        for content in stream.lines(AT_ONCE):
+        for content in stream.lines():
             rows: list[tuple[str, str, float, int]] = []
             for line in content.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n"):
                 number += 1
@@ -167,10 +232,13 @@ def read_beir_qrels(path: Path, problems: Problems) -> Judgments:
                 rows.append((parts[0], parts[1], float(parts[2]), number))
             if rows:
                 queries, documents, grades, lines = zip(*rows, strict=True)
-                sizes = np.ones(len(rows), dtype=np.int64)
-                texts = Texts.of(documents)
-                judgments.add(queries, sizes, texts, np.array(grades), np.array(lines))
-    return judgments.build("write one line per judgment: QUERY, DOCUMENT, GRADE")
+                yield Batch.of(
+                    queries,
+                    np.ones(len(rows), dtype=np.int64),
+                    Texts.of(documents),
+                    np.array(grades),
+                    np.array(lines),
+                )
 
 
 def query_texts(qrels: Path) -> Mapping[str, str]:
@@ -181,7 +249,7 @@ def query_texts(qrels: Path) -> Mapping[str, str]:
         return texts
     problems = Problems(path)
     with opened(path) as stream:
-        parts = (part.removesuffix(b"\n").split(b"\n") for part in stream.lines(AT_ONCE))
+        parts = (part.removesuffix(b"\n").split(b"\n") for part in stream.lines())
         for number, line in enumerate(chain.from_iterable(parts), 1):
             if not line.strip():
                 continue
@@ -199,101 +267,40 @@ def _is_number(text: str) -> bool:
     return text.strip().removeprefix("-").replace(".", "", 1).isdecimal() and text.isascii()
 
 
-TieRule = Literal["trec_eval", "given"]
-"""Which of two documents with equal scores is first: the one whose id is greater byte by byte, or
-the one that is first in the file."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The rankings of Q queries with N documents, in the order of the file."""
-
-    queries: tuple[str, ...]
-    spans: Spans
-    documents: Texts
-    hashes: Hashes
-    scores: NDArray[np.float32] | None
-    lines: Integers
-
-    @classmethod
-    def empty(cls, queries: Sequence[str]) -> "Batch":
-        sizes = np.zeros(len(queries), dtype=np.int64)
-        documents = Texts.of([])
-        return cls(tuple(queries), Spans(sizes), documents, documents.hashes(), None, sizes[:0])
-
-    def order(self, ties: TieRule) -> Integers | None:
-        """Return positions by rank, None if as they are. Singles are compared, as in trec_eval."""
-        scores = self.scores
-        if scores is None:
-            return None
-        precedes = np.less if ties == "trec_eval" else np.less_equal
-        sorted_there = np.ones(len(scores), dtype=np.bool_)
-        sorted_there[1:] = precedes(scores[1:], scores[:-1])
-        sorted_there[self.spans.starts[self.spans.sizes > 0]] = True
-        if sorted_there.all():
-            return None
-        owners = np.repeat(np.arange(len(self.queries)), self.spans.sizes)
-        some = self.spans.members(np.unique(owners[~sorted_there]))
-        ranked = some[np.lexsort((-scores[some], owners[some]))]  # stable: ties as in the file
-        if ties == "trec_eval":
-            same = (scores[ranked[1:]] == scores[ranked[:-1]]) & (
-                owners[ranked[1:]] == owners[ranked[:-1]]
-            )
-            if same.any():
-                tied = np.append(same, False) | np.append(False, same)
-                level = ranked[tied]
-                keys = self.documents.part(level).falling()
-                ranked[tied] = level[np.lexsort((*keys, -scores[level], owners[level]))]
-        order = np.arange(len(scores))
-        order[some] = ranked
-        return order
-
-
 _TOP = np.uint64(1 << 63)
 
 
-@dataclass(frozen=True)
-class Matches:
-    """Returned documents that are judged, by query, rank from 0, and place in the judgments."""
-
-    rows: Integers
-    ranks: Integers
-    members: Integers
-    copies: list[tuple[int, int]]
-
-
 class Block:
-    """Q consecutive queries of a batch, with those returned, best first, and those judged."""
+    """Q consecutive queries of a batch, and which of their returned documents are judged.
+
+    Attributes:
+        known: each query's place in the judgments, or -1.
+        rows, ranks, members: of each match, the query, the rank from 0, and the place of the
+            document in the judgments.
+        copies: pairs of positions in the batch with the same document.
+    """
 
     def __init__(
-        self,
-        batch: Batch,
-        judgments: Judgments,
-        queries: slice,
-        *,
-        known: Integers,
-        order: Integers | None,
+        self, batch: Batch, judgments: Judgments, queries: slice, known: Integers, order: Integers
     ) -> None:
         self.batch, self.judgments, self.known = batch, judgments, known
-        between = batch.spans.between(queries)
         self.returned = Spans(batch.spans.sizes[queries])
-        self.places: Integers = (
-            np.arange(between.start, between.stop) if order is None else order[between]
-        )
-        self.judged = judgments.spans.of_some(known)
-        self.members = judgments.spans.members(known[known >= 0])
+        self.places = order[batch.spans.between(queries)]  # of the returned documents, best first
+        self.copies: list[tuple[int, int]] = []
+        self.rows, self.ranks, self.members = self._match()
 
-    def matches(self) -> Matches:
+    def _match(self) -> tuple[Integers, Integers, Integers]:
         # Each row of `keys` has the hashes of what was returned and of what is judged, with their
         # positions in the lowest bits. In a sorted row, equal hashes are neighbors. Their documents
         # are compared, too. A row with three equal hashes, which is rare, is matched without.
+        judged = self.judgments.spans.of_some(self.known)
+        judged_members = self.judgments.spans.members(self.known[self.known >= 0])
         deep = int(self.returned.sizes.max(initial=0))
-        width = deep + int(self.judged.sizes.max(initial=0))
+        width = deep + int(judged.sizes.max(initial=0))
         low = np.uint64((1 << width.bit_length()) - 1)
         keys = np.full((len(self.known), width), EMPTY)
         fill(keys[:, :deep], self.batch.hashes[self.places] & ~low & ~_TOP, self.returned.sizes)
-        judged = self.judgments.hashes[self.members] & ~low & ~_TOP
-        fill(keys[:, deep:], judged, self.judged.sizes)
+        fill(keys[:, deep:], self.judgments.hashes[judged_members] & ~low & ~_TOP, judged.sizes)
         keys |= np.arange(width).astype(np.uint64)
         keys.sort(axis=1)
         near = (keys[:, 1:] ^ keys[:, :-1]) <= low
@@ -307,10 +314,10 @@ class Block:
         plain = ~crowded[rows]
 
         # A returned and a judged document.
+        documents = self.batch.documents
         hits = plain & (right >= deep)
         row, rank = rows[hits], left[hits]
-        member = self.members[self.judged.starts[row] + right[hits] - deep]
-        documents = self.batch.documents
+        member = judged_members[judged.starts[row] + right[hits] - deep]
         returned = documents.part(self.places[self.returned.starts[row] + rank])
         same = returned.equal(self.judgments.documents.part(member))
         found = [(row[same], rank[same], member[same])]
@@ -320,53 +327,50 @@ class Block:
         starts = self.returned.starts[rows[twins]]
         one, two = self.places[starts + left[twins]], self.places[starts + right[twins]]
         same = documents.part(one).equal(documents.part(two))
-        copies = list(zip(one[same].tolist(), two[same].tolist(), strict=True))
+        self.copies += zip(one[same].tolist(), two[same].tolist(), strict=True)
 
-        for index in np.flatnonzero(crowded).tolist():
-            ranks, members, twice = self._match_row(index)
-            found.append((np.full(len(ranks), index), ranks, members))
-            copies += twice
+        found += map(self._match_row, np.flatnonzero(crowded))
         all_rows, all_ranks, all_members = map(np.concatenate, zip(*found, strict=True))
-        return Matches(all_rows, all_ranks, all_members, copies)
+        return all_rows, all_ranks, all_members
 
-    def _match_row(self, row: int) -> tuple[Integers, Integers, list[tuple[int, int]]]:
-        judged, owner = self.judgments.documents, np.array([row])
-        members = self.members[self.judged.members(owner)].tolist()
-        known = {judged.bytes_at(member): member for member in members}
+    def _match_row(self, row: np.int64) -> tuple[Integers, Integers, Integers]:
+        owner = np.array([row])
+        known = self.known[owner]
+        judged = self.judgments.documents
+        members = self.judgments.spans.members(known[known >= 0]).tolist()
+        by_text = {judged.bytes_at(member): member for member in members}
         first: dict[bytes, int] = {}
-        copies: list[tuple[int, int]] = []
         hits: list[tuple[int, int]] = []
         for rank, place in enumerate(self.places[self.returned.members(owner)].tolist()):
             text = self.batch.documents.bytes_at(place)
             if text in first:
-                copies.append((first[text], place))
-            elif text in known:
-                hits.append((rank, known[text]))
+                self.copies.append((first[text], place))
+            elif text in by_text:
+                hits.append((rank, by_text[text]))
             first.setdefault(text, place)
         ranks, found = np.array(hits, dtype=np.int64).reshape(-1, 2).T
-        return ranks, found, copies
+        return np.full(len(hits), row), ranks, found
 
-    def rankings(self, matches: Matches, depth: int | None) -> Rankings:
+    def rankings(self, depth: int | None) -> Rankings:
         deep = int(self.returned.sizes.max(initial=0)) if depth is None else depth
-        near = matches.ranks < deep
+        near = self.ranks < deep
         rows = np.flatnonzero(self.known >= 0)
+        known = self.known[rows]
         number = np.cumsum(self.known >= 0) - 1
 
         def ids(place: int) -> tuple[str, ...]:
             places = self.places[self.returned.members(rows[place : place + 1])[:deep]]
             return tuple(self.batch.documents.part(places).strings())
 
-        def relevance(place: int) -> Mapping[str, float]:
-            return self.judgments.relevance(int(self.known[rows[place]]))
-
         return Rankings.placed(
-            rows=number[matches.rows[near]],
-            ranks=matches.ranks[near],
-            grades=self.judgments.grades[matches.members[near]],
+            rows=number[self.rows[near]],
+            ranks=self.ranks[near],
+            grades=self.judgments.grades[self.members[near]],
             n_retrieved=np.minimum(self.returned.sizes[rows], deep),
-            judged=self.judgments.judged(self.known[rows]),
+            judged=self.judgments.grades[self.judgments.spans.members(known)],
+            n_judged=self.judgments.spans.sizes[known],
             ids=Lazy(len(rows), ids),
-            relevance=Lazy(len(rows), relevance),
+            relevance=Lazy(len(rows), lambda place: self.judgments.relevance(int(known[place]))),
         )
 
 
@@ -379,56 +383,14 @@ def matched(
     depth: int | None = None,
 ) -> Iterator[tuple[Integers, Rankings]]:
     """Yield the positions of judged queries, some at a time, and their rankings to `depth`."""
-    problems.check_ids(batch.queries, batch.spans.starts, batch.documents.lengths, batch.lines)
+    batch.check_ids(problems)
     known = judgments.places(batch.queries)
     order = batch.order(ties)
     for queries in batch.spans.blocks(judgments.spans.of_some(known)):
-        block = Block(batch, judgments, queries, known=known[queries], order=order)
-        matches = block.matches()
-        for copies in matches.copies:
+        block = Block(batch, judgments, queries, known[queries], order)
+        for copies in block.copies:
             first, second = sorted(copies, key=lambda place: int(batch.lines[place]))
-            query = quoted(batch.queries[batch.spans.owner(first)])
-            document = f"document {quoted(batch.documents.text(first))} of query {query}"
-            problems.add(
-                f"{document} is already at {problems.unit} {batch.lines[first]}",
-                "remove one of the two",
-                line=int(batch.lines[second]),
-            )
+            batch.report_copy(first, second, problems)
         judged = block.known[block.known >= 0]
         if len(judged):
-            yield judged, block.rankings(matches, depth)
-
-
-def gathered(batches: Iterable[Batch], problems: Problems) -> Batch:
-    """Join batches in which a query is in several parts; queries are in order of first appearance.
-
-    The result has the whole text of the file, and some 50 bytes per document.
-    """
-    parts: list[Batch] = []
-    for batch in batches:
-        problems.hold(len(batch.documents), "documents, and queries in several places")
-        parts.append(batch)
-    places: dict[str, int] = {}
-    names = (name for part in parts for name in part.queries)
-    numbers = np.array([places.setdefault(name, len(places)) for name in names], np.int64)
-    owners = np.repeat(numbers, np.concatenate([part.spans.sizes for part in parts]))
-    order = np.argsort(owners, kind="stable")
-    scores = [part.scores for part in parts if part.scores is not None]
-    starts: list[Integers] = []
-    before = 0
-    for part in parts:
-        starts.append(part.documents.starts + before)
-        before += len(part.documents.buffer)
-    documents = Texts(
-        np.concatenate([part.documents.buffer for part in parts]),
-        np.concatenate(starts),
-        np.concatenate([part.documents.lengths for part in parts]),
-    )
-    return Batch(
-        queries=tuple(places),
-        spans=Spans(np.bincount(owners, minlength=len(places)).astype(np.int64)),
-        documents=documents.part(order),
-        hashes=np.concatenate([part.hashes for part in parts])[order],
-        scores=np.concatenate(scores)[order] if scores else None,
-        lines=np.concatenate([part.lines for part in parts])[order],
-    )
+            yield judged, block.rankings(depth)

@@ -175,12 +175,8 @@ class Spans:
 
     def members(self, owners: Integers) -> Integers:
         sizes = self.sizes[owners]
-        return np.repeat(self.starts[owners], sizes) + self.ranks(sizes)
-
-    @staticmethod
-    def ranks(sizes: Integers) -> Integers:
-        starts = np.cumsum(sizes) - sizes
-        return np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
+        before = np.cumsum(sizes) - sizes
+        return np.repeat(self.starts[owners] - before, sizes) + np.arange(int(sizes.sum()))
 
     def owner(self, place: int) -> int:
         return int(np.searchsorted(self.starts + self.sizes, place, side="right"))
@@ -231,11 +227,7 @@ class Spans:
 
 
 def fill(table: Hashes, values: Hashes, sizes: Integers) -> None:
-    width = table.shape[1]
-    if width and int(sizes.min()) == width:
-        table[:] = values.reshape(-1, width)
-    else:
-        table[np.repeat(np.arange(len(sizes)), sizes), Spans.ranks(sizes)] = values
+    table[np.arange(table.shape[1]) < sizes[:, np.newaxis]] = values
 
 
 S = TypeVar("S", bound=np.generic)
@@ -247,14 +239,12 @@ class GrowingArray(Generic[S]):
     def __init__(self, kind: type[S]) -> None:
         self._kind = kind
         self._content = bytearray()
-        self._size = 0
 
     def __len__(self) -> int:
-        return self._size
+        return len(self._content) // np.dtype(self._kind).itemsize
 
     def add(self, part: NDArray[np.generic]) -> None:
-        self._content += part.astype(self._kind, copy=False).tobytes()
-        self._size += part.size
+        self._content += np.ascontiguousarray(part, dtype=self._kind).data
 
     def array(self) -> NDArray[S]:
         return np.frombuffer(self._content, dtype=self._kind)
@@ -285,6 +275,7 @@ _NOT_TEXT = {
     b"PAR1": ("this is Parquet, not text", "change its extension to .parquet"),
     b"ARROW1": ("this is an Arrow file, not text", "change its extension to .arrow"),
 }
+AT_ONCE = 1 << 20
 OnRead = Callable[[int], None]
 """Called with the number of bytes of the file on disk that have been read."""
 
@@ -300,7 +291,7 @@ class Stream:
     def __init__(self, path: Path, raw: BinaryIO, on_read: OnRead | None) -> None:
         self._path, self._raw, self._on_read = path, raw, on_read
         self._limit = unpacked_limit(path.stat().st_size)
-        self._first, self._taken = True, 0
+        self._taken = 0
         self._errors: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
         self._unpacked = raw
         start = raw.read(len(_ZSTD))
@@ -323,11 +314,10 @@ class Stream:
         except self._errors as error:
             problem = Problem(f"the file is damaged: {error}")
             raise InputError(self._path.name, [problem]) from error
-        self._taken += len(found)
+        is_first, self._taken = not self._taken, self._taken + len(found)
         if self._taken > self._limit:
             raise too_large(self._path, f"it unpacks to more than {self._limit:,} bytes")
-        if self._first:
-            self._first = False
+        if is_first:
             for beginning, problem in _NOT_TEXT.items():
                 if found.startswith(beginning):
                     raise InputError(self._path.name, [Problem(*problem)])
@@ -344,10 +334,11 @@ class Stream:
         more = self.read(min(max(at_once, len(rest)), longest + 1 - len(rest)))
         return rest + more, not more
 
-    def lines(self, at_once: int) -> Iterator[bytes]:
+    def lines(self) -> Iterator[bytes]:
+        """Yield whole lines, about AT_ONCE bytes at a time."""
         rest, last = b"", False
         while not last:
-            content, last = self.after(rest, at_once)
+            content, last = self.after(rest, AT_ONCE)
             end = len(content) if last else content.rfind(b"\n") + 1
             rest = content[end:]
             if end:
@@ -410,15 +401,6 @@ class Problems:
         if len(self._found) >= InputError.shown - 1:
             self._found.append(Problem("the rest was not checked"))
             self.raise_found()
-
-    def check_ids(
-        self, queries: Sequence[str], starts: Integers, documents: Integers, lines: Integers
-    ) -> None:
-        for start in [starts[place] for place, query in enumerate(queries) if not query.strip()]:
-            line = int(lines[start]) if start < len(lines) else None  # without any document
-            self.add("there is no query_id", "fill it in", line=line)
-        for line in lines[documents == 0].tolist():
-            self.add("there is no document_id", "fill it in", line=line)
 
     @cached_property
     def most(self) -> int:

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone._internal.text import quoted
-from ragstone.datasets.rankings.join import Batch, Judgments, JudgmentsBuilder
+from ragstone.datasets.rankings.join import Batch
 from ragstone.datasets.rankings.source import (
     PADDING,
     Hashes,
     Integers,
     OnRead,
     Problems,
-    Spans,
     Stream,
     Texts,
     opened,
@@ -217,50 +216,34 @@ def _digits(
 
 AT_ONCE = 1 << 21
 """Bytes that are read at once; more if one query has more."""
-
-
 _CARRIAGE = re.compile(rb"\r[^\r\n]")
-
-_QRELS, _QRELS_NEEDED = "QUERY 0 DOCUMENT GRADE", (0, 2, 3)
-_RANKING, _RANKING_NEEDED = "QUERY Q0 DOCUMENT RANK SCORE NAME", (0, 2, 4)
-"""The form of a line, and the fields that are needed."""
-
-
-def read_qrels(path: Path, problems: Problems) -> Judgments:
-    judgments = JudgmentsBuilder(problems)
-    with opened(path) as stream:
-        for fields, starts in _parts(stream, _QRELS, _QRELS_NEEDED, problems):
-            queries, documents, written = fields.texts
-            names, spans = _runs(queries, starts)
-            grades, wrong = numbers(written)
-            for place in sorted({*wrong.tolist(), *np.flatnonzero(np.isinf(grades)).tolist()}):
-                seen = f"the grade {quoted(written.text(place))} is not a number"
-                fix = "use whole numbers, usually 0, 1 or 2"
-                problems.add(seen, fix, line=int(fields.lines[place]))
-            judgments.add(names, spans.sizes, documents, grades, fields.lines)
-    return judgments.build(f"write one line per judgment: {_QRELS}")
+QRELS, RANKING = "QUERY 0 DOCUMENT GRADE", "QUERY Q0 DOCUMENT RANK SCORE NAME"
+"""The form of a line; the query, the document and the number at the end are needed."""
+_NEEDED = {QRELS: (0, 2, 3), RANKING: (0, 2, 4)}
 
 
-def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) -> Iterator[Batch]:
-    empty = True
+def read(
+    path: Path, form: str, problems: Problems, on_read: OnRead | None = None
+) -> Iterator[Batch]:
     with opened(path, on_read) as stream:
-        for fields, starts in _parts(stream, _RANKING, _RANKING_NEEDED, problems):
+        for fields, starts in _parts(stream, form, problems):
             queries, documents, written = fields.texts
-            names, spans = _runs(queries, starts)
-            scores, wrong = singles(written)
+            if form == QRELS:
+                values, wrong = numbers(written)
+                wrong = np.union1d(wrong, np.flatnonzero(np.isinf(values)))
+                what, fix = "grade", "use whole numbers, usually 0, 1 or 2"
+            else:
+                values, wrong = singles(written)
+                what, fix = "score", "a document without a score cannot be ranked"
             for place in wrong.tolist():
-                seen = f"the score {quoted(written.text(place))} is not a number"
-                fix = "a document without a score cannot be ranked"
+                seen = f"the {what} {quoted(written.text(place))} is not a number"
                 problems.add(seen, fix, line=int(fields.lines[place]))
-            empty = False
-            yield Batch(tuple(names), spans, documents, documents.hashes(), scores, fields.lines)
-    if empty:
-        problems.add("there is no ranking", f"write one line per document: {_RANKING}")
+            names = queries.part(starts).strings()
+            sizes = np.diff(starts, append=len(queries))
+            yield Batch.of(names, sizes, documents, values, fields.lines)
 
 
-def _parts(
-    stream: Stream, form: str, needed: tuple[int, ...], problems: Problems
-) -> Iterator[tuple[Fields, Integers]]:
+def _parts(stream: Stream, form: str, problems: Problems) -> Iterator[tuple[Fields, Integers]]:
     rest, before, last = b"", 1, False
     while not last:
         content, last = stream.after(rest, AT_ONCE)
@@ -270,10 +253,10 @@ def _parts(
             fix = "end lines with line feeds"
             problems.add("there is a carriage return inside the line", fix, line=line)
             problems.raise_found()
-        fields = fields_of(content[:end], needed, least=len(form.split()))
+        fields = fields_of(content[:end], _NEEDED[form], least=len(form.split()))
         rest = content[end:]
         starts = fields.texts[0].changes()
-        if form == _RANKING and not last:  # the last query may continue after what was read
+        if form == RANKING and not last:  # the last query may continue after what was read
             if len(starts) < 2:
                 rest = content
                 continue
@@ -295,8 +278,3 @@ def _parts(
         if len(fields.lines):
             yield replace(fields, lines=fields.lines + before), starts
         before += fields.count
-
-
-def _runs(queries: Texts, starts: Integers) -> tuple[list[str], Spans]:
-    names = queries.part(starts).strings()
-    return names, Spans(np.diff(starts, append=len(queries)))
