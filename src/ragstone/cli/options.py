@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from ragstone._internal.fields import split_threshold
 from ragstone._internal.text import public_url
-from ragstone.cli import load
+from ragstone.cli import load, say
 from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.config_file import (
@@ -508,7 +508,7 @@ def config_of(path: Path | None = None) -> Config:
     named = (*map(config.settings.get, ("target", "base_url")), *servers)
     references = [*config.plugins, *map(str, filter(None, named))]
     more = f" It uses {', '.join(map(public_url, references))}." if references else ""
-    click.echo(f"Settings from {path or FILE}.{more}", err=True)
+    say(f"Settings from {path or FILE}.{more}")
     return config
 
 
@@ -541,10 +541,9 @@ def _without_idle_gates(plan: Plan, config: Config, *, typed: Sequence[Gate]) ->
     ]
     if idle:
         words = ", ".join(f"{gate.metric} {gate.op} {gate.threshold:g}" for gate in idle)
-        click.echo(
+        say(
             f"Not checked: the config file's gates {words}, because --metric leaves out their "
-            "metrics",
-            err=True,
+            "metrics"
         )
     return plan.model_copy(update={"gates": tuple(g for g in plan.gates if g not in idle)})
 
@@ -556,7 +555,7 @@ def data_of(given: Given, config: Config) -> str | Path:
     here = Path(DATASET.name)
     if here.exists():
         return here
-    click.echo(f"No DATA given: using ragstone's sample data set, {DATASET.name}.", err=True)
+    say(f"No DATA given: using ragstone's sample data set, {DATASET.name}.")
     return DATASET
 
 

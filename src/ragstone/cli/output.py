@@ -21,7 +21,7 @@ from rich.text import Text
 from ragstone._internal.files import check_writable, write_text
 from ragstone._internal.rate_limit import RETRIES, RetryLog
 from ragstone._internal.text import count, quoted, span
-from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, silent_pipes
+from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, say, silent_pipes
 from ragstone.cli.options import Given
 from ragstone.errors import UsageError
 from ragstone.reports.markdown import no_commands, report_to_github
@@ -349,7 +349,7 @@ def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool
         return INTERRUPTED
     code = exit_code(run)
     if run.troubles:
-        click.echo(f"Exit code {code}: {'; '.join(run.troubles)}", err=True)
+        say(f"Exit code {code}: {'; '.join(run.troubles)}")
     return code
 
 
@@ -414,6 +414,6 @@ def code_of(found: "Regressions | None") -> int:
         return 0
     if found.doubts:
         doubts = "; ".join(found.doubts)
-        click.echo(f"Exit code {TOO_MUCH_FAILED}: no verdict, because {doubts}", err=True)
+        say(f"Exit code {TOO_MUCH_FAILED}: no verdict, because {doubts}")
         return TOO_MUCH_FAILED
     return GATE_FAILED if found.beyond else 0

@@ -13,24 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from ragstone.cli import TOO_MUCH_FAILED, load
-from ragstone.cli.options import (
-    GATES,
-    PLUGIN,
-    REGRESSION_OPTIONS,
-    WORKBOOK,
-    Given,
-    GroupedCommand,
-    Groups,
-    load_plugins,
-    open_store,
-    option,
-    setting,
-    store_files,
-    store_here,
-    typed_settings,
-    written,
-)
+from ragstone.cli import TOO_MUCH_FAILED, load, options, say
+from ragstone.cli.options import Given, GroupedCommand, Groups, option, setting
 from ragstone.cli.output import (
     SECONDS_BETWEEN_LINES,
     Outputs,
@@ -95,9 +79,9 @@ GROUPS: Groups = MappingProxyType(
                 metavar="NAME",
             ),
             setting("k", "Cut-offs: --k 1,3,5,10."),
-            PLUGIN,
+            options.PLUGIN,
         ),
-        "Gates": GATES,
+        "Gates": options.GATES,
         "Comparison": (
             option(
                 "--baseline",
@@ -105,18 +89,20 @@ GROUPS: Groups = MappingProxyType(
                 "id, a tag, or `last`.",
                 metavar="RUN",
             ),
-            *REGRESSION_OPTIONS,
+            *options.REGRESSION_OPTIONS,
         ),
         "Results": (
             option("-v --verbose", "Print the values of each query.", is_flag=True),
-            WORKBOOK,
-            written("html"),
-            written("json"),
-            written(
+            options.WORKBOOK,
+            options.written("html"),
+            options.written("json"),
+            options.written(
                 "rows", description="Write the values of each query: .jsonl, .csv or .parquet."
             ),
-            written("markdown"),
-            written("junit", description="Write JUnit XML for CI: one test per query and metric."),
+            options.written("markdown"),
+            options.written(
+                "junit", description="Write JUnit XML for CI: one test per query and metric."
+            ),
         ),
         "Store": (
             option(
@@ -169,7 +155,7 @@ class Compared:
 
 
 def rank(given: Given) -> int:
-    load_plugins(*given["plugin"])
+    options.load_plugins(*given["plugin"])
     outputs = outputs_of(given, export=given["output"] is not None)
     several = len(given["ranking"]) > 1
     of_one = ("html", "junit", "markdown", "output", "rows")
@@ -179,9 +165,9 @@ def rank(given: Given) -> int:
             "store them with --store and write the results of each with `ragstone runs show RUN "
             f"{flags[0]} FILE`"
         )
-    place = given["store"] or os.environ.get("RAGSTONE_STORE", "").strip() or store_here()
+    place = given["store"] or os.environ.get("RAGSTONE_STORE", "").strip() or options.store_here()
     if outputs.export or outputs.files:
-        outputs.check(given["qrels"], *given["ranking"], *store_files(place))
+        outputs.check(given["qrels"], *given["ranking"], *options.store_files(place))
     limits = RegressionLimits.of(given)
     if limits.asked and given["baseline"] is None and not several:
         raise UsageError(
@@ -191,12 +177,12 @@ def rank(given: Given) -> int:
     if given["store"] is None and given["baseline"] is None:
         return _rank(given, outputs, limits, None)
     saves, made_by = given["store"] is not None, "ragstone rank --store"
-    with open_store(place, make=saves, reading=not saves, made_by=made_by) as store:
+    with options.open_store(place, make=saves, reading=not saves, made_by=made_by) as store:
         return _rank(given, outputs, limits, store)
 
 
 def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Store | None") -> int:
-    typed = typed_settings(given)
+    typed = options.typed_settings(given)
     plan = Plan.of({"metrics": ("all_retrieval",), **typed})
     runs: list[Run] = []
     if store is not None and given["baseline"] is not None:
@@ -253,7 +239,7 @@ def _finish(
     write_results(evaluated, outputs, show, document=document)
     codes = [code_of(each.regressions) for each in compared]
     if trouble := next((run.troubles for run in evaluated if run.troubles), None):
-        click.echo(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(trouble)}", err=True)
+        say(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(trouble)}")
     return max(*codes, *map(exit_code, evaluated), 0)  # 3 outranks 1
 
 

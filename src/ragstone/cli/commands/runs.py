@@ -9,23 +9,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from ragstone.cli import silent_pipes
-from ragstone.cli.options import (
-    CORRECTION,
-    GATES,
-    PLUGIN,
-    RUN,
-    STORE,
-    STORED_RESULTS,
-    Given,
-    config_of,
-    json_file,
-    load_plugins,
-    open_store,
-    option,
-    read_by,
-    with_correction,
-)
+from ragstone.cli import options, silent_pipes
+from ragstone.cli.options import Given, option
 from ragstone.cli.output import (
     Outputs,
     check_extension,
@@ -86,16 +71,16 @@ def command() -> None:
     name="list",
     params=[
         option("--limit", "Number of runs to list.", least=1, default=20),
-        json_file("list"),
-        STORE,
+        options.json_file("list"),
+        options.STORE,
     ],
 )
 def list_(limit: int, file: Path | None, store: str | None) -> None:
     """List the runs, newest first, with their data, progress and scores."""
-    with open_store(store, reading=True) as opened:
+    with options.open_store(store, reading=True) as opened:
         found = opened.runs(limit=limit + 1)
         infos = [summarize(opened, info) for info in found[:limit]]
-        check_files(file, inputs=read_by(opened, *infos))
+        check_files(file, inputs=options.read_by(opened, *infos))
         check_extension("json", file or STDOUT)
         busy = running_runs(opened)
     if file is not None:
@@ -112,8 +97,8 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
 
 @command.command(
     name="show",
-    params=[click.Argument(["run"]), *CORRECTION, *STORED_RESULTS, STORE],
-    epilog=RUN,
+    params=[click.Argument(["run"]), *options.CORRECTION, *options.STORED_RESULTS, options.STORE],
+    epilog=options.RUN,
 )
 def show(**given: Any) -> None:
     """Print the settings and results of a run, and write reports of it.
@@ -127,11 +112,11 @@ def show(**given: Any) -> None:
     ragstone runs show last --calibration support --gates-on corrected
     """
     outputs = outputs_of(given, export=given["output"] is not None)
-    with open_store(given["store"], reading=True) as store:
+    with options.open_store(given["store"], reading=True) as store:
         info = store.info(find_run(store, given["run"]))
-        outputs.check(*read_by(store, info))
+        outputs.check(*options.read_by(store, info))
         run = store.load(info.id)
-        run = run.with_plan(with_correction(run.manifest.plan, given))
+        run = run.with_plan(options.with_correction(run.manifest.plan, given))
         with silent_pipes():
             print_info(info, outputs.console)
         sys.exit(finish(run, outputs))
@@ -154,14 +139,14 @@ def show(**given: Any) -> None:
             multiple=True,
             metavar="TEXT",
         ),
-        PLUGIN,
+        options.PLUGIN,
         option("--save keep", "Store the result as a new run.", is_flag=True),
-        *(each for each in GATES if each.name in FLAGS),
-        *STORED_RESULTS,
-        STORE,
+        *(each for each in options.GATES if each.name in FLAGS),
+        *options.STORED_RESULTS,
+        options.STORE,
     ],
-    epilog=f"{RUN} Exit codes are the same as for run. Only the gates given here are applied, not "
-    "those of the stored run.",
+    epilog=f"{options.RUN} Exit codes are the same as for run. Only the gates given here are "
+    "applied, not those of the stored run.",
 )
 def rescore_(**given: Any) -> None:
     """Score a stored run again using the stored replies of its judge; no calls are made.
@@ -174,10 +159,10 @@ def rescore_(**given: Any) -> None:
     ragstone runs rescore baseline -m hit@10 ndcg@10
     """
     outputs = outputs_of(given, export=given["output"] is not None)
-    load_plugins(*config_of().plugins, *given["plugin"])
-    with open_store(given["store"], reading=not given["keep"]) as store:
+    options.load_plugins(*options.config_of().plugins, *given["plugin"])
+    with options.open_store(given["store"], reading=not given["keep"]) as store:
         info = store.info(find_run(store, given["run"]))
-        outputs.check(*read_by(store, info))
+        outputs.check(*options.read_by(store, info))
         code = _rescored(store, info, given, outputs)
     sys.exit(code)
 
@@ -212,15 +197,15 @@ def _rescored(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> in
         click.Argument(["run"]),
         click.Argument(["name"], required=False),
         option("--remove", "Remove the run's tag.", is_flag=True),
-        STORE,
+        options.STORE,
     ],
-    epilog=RUN,
+    epilog=options.RUN,
 )
 def tag_(run: str, name: str | None, remove: bool, store: str | None) -> None:
     """Tag a run. RUN's earlier tag is replaced, and another run that has this tag loses it."""
     if remove == (name is not None):
         raise UsageError("specify either a tag, or --remove")
-    with open_store(store) as opened:
+    with options.open_store(store) as opened:
         run_id = find_run(opened, run)
         if name is None:
             untag(opened, run_id)
@@ -242,9 +227,9 @@ def tag_(run: str, name: str | None, remove: bool, store: str | None) -> None:
             metavar="AGE",
         ),
         option("--yes", "Do not ask for confirmation.", is_flag=True),
-        STORE,
+        options.STORE,
     ],
-    epilog=RUN,
+    epilog=options.RUN,
 )
 def delete_(runs: tuple[str, ...], older_than: str | None, yes: bool, store: str | None) -> None:
     """Delete runs and all their rows, except runs in progress."""
@@ -253,7 +238,7 @@ def delete_(runs: tuple[str, ...], older_than: str | None, yes: bool, store: str
     if older_than is not None:
         _prune(older_than, yes, store)
         return
-    with open_store(store) as opened:
+    with options.open_store(store) as opened:
         run_ids = list(dict.fromkeys(find_run(opened, name) for name in runs))
         if not yes and not _confirmed(run_ids):
             return
@@ -270,7 +255,7 @@ def _prune(older_than: str, yes: bool, store: str | None) -> None:
         )
     hours = {"h": 1, "d": 24, "w": 7 * 24}[age[2]]
     before = datetime.now(UTC) - timedelta(hours=int(age[1]) * hours)
-    with open_store(store) as opened:
+    with options.open_store(store) as opened:
         if not yes:
             busy = running_runs(opened)
             ids = [each for each in old_runs(opened, before=before) if each not in busy]
@@ -288,15 +273,15 @@ def _prune(older_than: str, yes: bool, store: str | None) -> None:
     params=[
         click.Argument(["run"]),
         click.Argument(["file"], type=click.Path(path_type=Path)),
-        STORE,
+        options.STORE,
     ],
-    epilog=RUN,
+    epilog=options.RUN,
 )
 def export_(run: str, file: Path, store: str | None) -> None:
     """Export a run to one file: a store with this run, to be imported elsewhere."""
-    with open_store(store, reading=True) as opened:
+    with options.open_store(store, reading=True) as opened:
         info = opened.info(find_run(opened, run))
-        check_files(file, inputs=read_by(opened, info))
+        check_files(file, inputs=options.read_by(opened, info))
         export(opened, info.id, file)
     click.echo(f"wrote {file}: run {info.id}")
 
@@ -306,13 +291,13 @@ def export_(run: str, file: Path, store: str | None) -> None:
     params=[
         click.Argument(["file"], type=click.Path(path_type=Path)),
         option("--tag", "Tag the run; another run that has this tag loses it.", metavar="NAME"),
-        STORE,
+        options.STORE,
     ],
 )
 def import__(file: Path, tag: str | None, store: str | None) -> None:
     """Import an exported run; it keeps its id."""
     check_export(file)
-    with open_store(store, make=True) as opened:
+    with options.open_store(store, make=True) as opened:
         run_id = import_(opened, file)
         if tag:
             set_tag(opened, run_id, tag)
