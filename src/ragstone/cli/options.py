@@ -3,7 +3,8 @@
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
@@ -48,6 +49,7 @@ Given = Mapping[str, Any]
 """The options of a command by name, as click passes them; None or empty if not given."""
 _METAVARS: Mapping[object, str] = {int: "N", float: "NUMBER"}
 _MULTIPLE: Sequence[object] = (tuple, Mapping)
+_ENDS = ("gt", "ge", "le")
 
 
 class Option(click.Option):
@@ -89,16 +91,15 @@ class SettingOption(Option):
     Its value is None (or empty) if it is not given, so that a config file or a preset can set it.
     """
 
-    def __init__(self, name: str, description: str = "", *, metavar: str = "") -> None:
+    def __init__(self, name: str, description: str = "") -> None:
         setting, field = SETTINGS[name], Settings.model_fields[name]
         kind = _kind(field.annotation)
         self._setting, self._description = setting, description
         self.common = setting.common
-        self._default = setting.default
         super().__init__(
             [*setting.flags, name],
             type=_type(field) if name in Plan.model_fields and not setting.metavar else None,
-            metavar=metavar or setting.metavar or _METAVARS.get(kind),
+            metavar=setting.metavar or _METAVARS.get(kind),
             multiple=get_origin(kind) in _MULTIPLE and name != "k",
             default=None,
             show_default=setting.default or False,
@@ -117,9 +118,9 @@ class SettingOption(Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         self.help = self._description or self._setting.description
-        record = super().get_help_record(ctx)
-        default = f"default: {self._default}"
-        return record and (record[0], record[1].replace(f"default: ({self._default})", default))
+        record, default = super().get_help_record(ctx), self._setting.default
+        text = f"default: {default}"
+        return record and (record[0], record[1].replace(f"default: ({default})", text))
 
 
 setting = SettingOption
@@ -140,17 +141,13 @@ def _type(field: FieldInfo) -> "click.ParamType[Any] | None":
         return None
     if kind not in _METAVARS:
         return click.STRING
-
-    def limit(name: str) -> Any:
-        found = (getattr(each, name, None) for each in field.metadata)
-        return next((each for each in found if each is not None), None)
-
-    over, high = limit("gt"), limit("le")
-    low = limit("ge") if over is None else over
-    if low is None and high is None:
+    ends: dict[str, Any] = {}  # from annotated_types.Gt, Ge and Le
+    for constraint in field.metadata:
+        ends |= {name: getattr(constraint, name) for name in _ENDS if hasattr(constraint, name)}
+    if not ends:
         return click.FLOAT
     made = click.IntRange if kind is int else click.FloatRange
-    return made(low, high, min_open=over is not None)
+    return made(ends.get("gt", ends.get("ge")), ends.get("le"), min_open="gt" in ends)
 
 
 Groups = Mapping[str, Sequence[click.Option]]
@@ -159,44 +156,18 @@ _ALL = "ragstone.help_all"
 
 
 class GroupedCommand(click.Command):
-    """A command with headings in its help; if `brief`, `--help-all` shows the rare options."""
+    """A command with headings in its help; with HELP_ALL, the help has only common options."""
 
-    def __init__(
-        self,
-        name: str | None,
-        *,
-        callback: Callable[..., object],
-        params: Sequence[click.Parameter],
-        groups: Groups,
-        brief: bool = False,
-        help: str | None = None,  # noqa: A002 - click's name for it
-        epilog: str | None = None,
-    ) -> None:
-        options = [option for group in groups.values() for option in group]
+    def __init__(self, name: str | None, *, groups: Groups, **more: Any) -> None:
         self._groups = groups
-        self._brief = brief
-
-        def show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-            if value:
-                click.echo(full_help(ctx))
-                ctx.exit()
-
-        if brief:
-            more = option(
-                "--help-all", "Show all options and exit.", is_flag=True, callback=show_all
-            )
-            more.is_eager, more.expose_value = True, False
-            options.append(more)
-        super().__init__(
-            name, callback=callback, params=[*params, *options], help=help, epilog=epilog
-        )
+        self._grouped = [option for group in groups.values() for option in group]
+        super().__init__(name, **{**more, "params": [*more["params"], *self._grouped]})
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        grouped = [option for group in self._groups.values() for option in group]
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        rest = [option for option in options if option not in grouped]
+        rest = [option for option in options if option not in self._grouped]
+        complete = HELP_ALL not in self.params or ctx.meta.get(_ALL)
         for heading, options in {**self._groups, "Help": rest}.items():
-            complete = not self._brief or ctx.meta.get(_ALL)
             shown = [each for each in options if complete or getattr(each, "common", True)]
             if records := [record for each in shown if (record := each.get_help_record(ctx))]:
                 with formatter.section(heading):
@@ -206,6 +177,22 @@ class GroupedCommand(click.Command):
 def full_help(ctx: click.Context) -> str:
     ctx.meta[_ALL] = True
     return ctx.get_help()
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(full_help(ctx))
+        ctx.exit()
+
+
+HELP_ALL = option(
+    "--help-all",
+    "Show all options and exit.",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all,
+)
 
 
 GATES = tuple(
@@ -228,24 +215,40 @@ def with_correction(plan: Plan, given: Given) -> Plan:
     return changed
 
 
-FILES = MappingProxyType(
+@dataclass(frozen=True)
+class FileFormat:
+    """A format of results: its help, extensions, and whether it may go to standard output."""
+
+    description: str
+    extensions: Sequence[str]
+    piped: bool = True
+
+
+_TABLES = (".jsonl", ".csv", ".parquet", ".json", ".ndjson")
+FILES: Mapping[str, FileFormat] = MappingProxyType(
     {
-        "html": ("FILE", "Write a self-contained HTML report."),
-        "json": ("FILE|-", "Write the summary as JSON."),
-        "rows": ("FILE|-", "Write one line per sample: .jsonl, .csv or .parquet."),
-        "claim_rows": ("FILE|-", "Write one line per judged claim: .jsonl, .csv or .parquet."),
-        "markdown": ("FILE|-", "Write the summary as Markdown, for a pull request."),
-        "junit": ("FILE", "Write JUnit XML for CI: one test per sample and metric."),
+        "html": FileFormat("Write a self-contained HTML report.", (".html", ".htm"), piped=False),
+        "json": FileFormat("Write the summary as JSON.", (".json",)),
+        "rows": FileFormat("Write one line per sample: .jsonl, .csv or .parquet.", _TABLES),
+        "claim_rows": FileFormat(
+            "Write one line per judged claim: .jsonl, .csv or .parquet.", _TABLES
+        ),
+        "markdown": FileFormat(
+            "Write the summary as Markdown, for a pull request.", (".md", ".markdown")
+        ),
+        "junit": FileFormat(
+            "Write JUnit XML for CI: one test per sample and metric.", (".xml",), piped=False
+        ),
     }
 )
-"""Format -> the placeholder for its file, and its help."""
 
 WORKBOOK = option("-o --output", "Write a workbook.", path="FILE")
 
 
-def written(name: str, *, description: str = "") -> click.Option:
-    metavar, usual = FILES[name]
-    return option(f"--{name.replace('_', '-')} {name}", description or usual, path=metavar)
+def written(name: str, description: str = "") -> click.Option:
+    path = "FILE|-" if FILES[name].piped else "FILE"
+    text = description or FILES[name].description
+    return option(f"--{name.replace('_', '-')} {name}", text, path=path)
 
 
 RESULTS = (
@@ -447,14 +450,13 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
 RUN = "RUN is an id, the start of an id, a tag, or `last`."
 
 
-def store_option_value(given: str | None, *, no_store: bool) -> str | None:
+def store_option_value(given: Given) -> str | None:
     """Return the store that was named by --store or RAGSTONE_STORE."""
-    if no_store and is_store_typed():
-        shown = load("store.errors").display_name(given)
+    if given["no_store"] and is_store_typed():
+        shown = load("store.errors").display_name(given["store"])
         raise UsageError(f"--no-store stores nothing; remove it, or --store {shown}")
     source = click.get_current_context().get_parameter_source("store")
-    named = source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-    return given if named else None
+    return given["store"] if is_store_typed() or source is ParameterSource.ENVIRONMENT else None
 
 
 def is_store_typed() -> bool:
@@ -470,14 +472,23 @@ def open_store(
     `made_by` is the command that creates one, for the message if it is missing.
     """
     path = Path(place or DEFAULT_STORE)
-    if not make and "://" not in str(place) and not path.exists():
-        raise UsageError(
-            f"there is no store at {path}: `{made_by}` creates one in the current "
-            "folder; change to another folder, or name a store with --store or RAGSTONE_STORE"
-        )
-    if "://" not in str(place) and path.is_dir():
-        raise UsageError(f"{path} is a folder; name a file in it")
+    if "://" not in str(place):
+        if not make and not path.exists():
+            raise UsageError(
+                f"there is no store at {path}: `{made_by}` creates one in the current "
+                "folder; change to another folder, or name a store with --store or RAGSTONE_STORE"
+            )
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; name a file in it")
     return load("store").Store.open(place, reading=reading)
+
+
+@contextmanager
+def open_run(
+    place: str | None, name: str, *, reading: bool = True
+) -> Generator[tuple["Store", "RunInfo"], None, None]:
+    with open_store(place, reading=reading) as store:
+        yield store, store.info(load("store").find_run(store, name))
 
 
 def read_by(store: "Store", *infos: "RunInfo") -> list[str | Path]:
@@ -486,7 +497,7 @@ def read_by(store: "Store", *infos: "RunInfo") -> list[str | Path]:
 
 
 def store_options_of(given: Given, config: Config) -> "StoreOptions":
-    place = store_option_value(given["store"], no_store=given["no_store"])
+    place = store_option_value(given)
     if given["no_store"]:
         if given["fresh"] or given["no_transcript"]:
             raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
@@ -560,17 +571,14 @@ def data_of(given: Given, config: Config) -> str | Path:
 
 
 def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]:
-    place = store_option_value(given["store"], no_store=given["no_store"]) or config.store
+    place = store_option_value(given) or config.store
     plugins = (*config.plugins, *given["plugin"])
     named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
     read = [name for name in named if name is not None and Path(name).is_file()]
     return [*read, *store_files(place)]
 
 
-@contextmanager
-def tracing_of(otel: bool) -> Generator[Tracing, None, None]:
+def tracing_of(otel: bool) -> AbstractContextManager[Tracing]:
     if not otel:
-        yield UNTRACED
-        return
-    with load("integrations.opentelemetry").exporting(os.environ) as tracing:
-        yield tracing
+        return nullcontext(UNTRACED)
+    return load("integrations.opentelemetry").exporting(os.environ)

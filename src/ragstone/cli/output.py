@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, NoReturn, Self, cast
 
 import click
 from rich.console import Console
@@ -22,7 +22,7 @@ from ragstone._internal.files import check_writable, write_text
 from ragstone._internal.rate_limit import RETRIES, RetryLog
 from ragstone._internal.text import count, quoted, span
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, say, silent_pipes
-from ragstone.cli.options import Given
+from ragstone.cli.options import FILES, Given
 from ragstone.errors import UsageError
 from ragstone.reports.markdown import no_commands, report_to_github
 from ragstone.reports.tables import STDOUT, check_table, write_claims, write_json, write_rows
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 # Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.
 
 SECONDS_BETWEEN_LINES = 10.0
+FOLDER = Path("results")  # of workbooks without a name
 
 
 def write_document(file: Path | None, document: object) -> Console:
@@ -153,13 +154,17 @@ def print_estimate(estimate: "Estimate", console: Console) -> None:
 
 
 def check_files(
-    *files: Path | None, inputs: Sequence[str | Path] = (), written: Sequence[Path] = ()
+    *files: Path | None,
+    inputs: Sequence[str | Path] = (),
+    written: Sequence[Path] = (),
+    **formats: Path | None,
 ) -> None:
     """Check, before any call is made, that files can be written and are not `inputs`.
 
-    `written` are other files that the command writes, checked elsewhere.
+    `written` are other files that the command writes, checked elsewhere; `formats` are files by
+    format, whose extensions are checked too.
     """
-    named = [path for path in files if path is not None]
+    named = [path for path in (*files, *formats.values()) if path is not None]
     for path in named:
         if path != STDOUT:
             check_writable(path)
@@ -179,6 +184,12 @@ def check_files(
                 "choose another folder"
             )
         taken[path.resolve()] = f"{path} would be written twice"
+    known = _OTHER_EXTENSIONS.union(*(each.extensions for each in FILES.values()))
+    for name, path in formats.items():
+        extension, own = path.suffix.lower() if path else "", FILES[name].extensions
+        if extension in known.difference(own):
+            flag, fix = name.replace("_", "-"), " or ".join(own[: 3 if name in TABLES else 1])
+            raise UsageError(f"--{flag} {path}: this option does not write {extension}; use {fix}")
 
 
 def _later(module: str, name: str) -> Callable[[Run, Path], None]:
@@ -202,61 +213,37 @@ WRITERS: Mapping[str, Callable[[Run, Path], None]] = MappingProxyType(
 """Format -> the function that writes it."""
 TABLES = frozenset({"rows", "claim_rows"})
 """Formats with several kinds of table, chosen by the file's extension."""
-_TABLE_EXTENSIONS = (".jsonl", ".csv", ".parquet", ".json", ".ndjson")
-EXTENSIONS: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "html": (".html", ".htm"),
-        "json": (".json",),
-        "rows": _TABLE_EXTENSIONS,
-        "claim_rows": _TABLE_EXTENSIONS,
-        "markdown": (".md", ".markdown"),
-        "junit": (".xml",),
-    }
-)
-"""Format -> its file extensions; names with an unknown extension, or none, are allowed too."""
 _OTHER_EXTENSIONS = frozenset(
     f".{name}" for name in "db doc docx ods pdf png tsv xls xlsm xlsx yaml yml zip".split()
 )
-PIPED = frozenset({"json", "rows", "claim_rows", "markdown"})
-"""Formats that may go to standard output."""
-
-
-def check_extension(name: str, path: Path) -> None:
-    extension, own = path.suffix.lower(), EXTENSIONS[name]
-    if extension in _OTHER_EXTENSIONS.union(*EXTENSIONS.values()) - {*own}:
-        expected = " or ".join(own[: 3 if name in TABLES else 1])
-        flag = name.replace("_", "-")
-        raise UsageError(f"--{flag} {path}: this option does not write {extension}; use {expected}")
+"""Files with these extensions, or those of another format, are refused; unknown ones are not."""
 
 
 @dataclass(frozen=True)
 class Outputs:
     """Where a run's results go.
 
-    `files` are by format, one of WRITERS; `-` is standard output, for one of PIPED.
+    `files` are by format, one of WRITERS; `-` is standard output.
     """
 
     workbook: Path | None = None
-    folder: Path = Path("results")
     export: bool = True
     files: Mapping[str, Path] = field(default_factory=dict[str, Path])
     verbose: bool = False
 
     def check(self, *inputs: str | Path) -> None:
         if self.export:
-            load("reports.excel").check_output(self.workbook or self.folder / "workbook.xlsx")
-        for name in self.files.keys() - PIPED:
-            if self.files[name] == STDOUT:
+            load("reports.excel").check_output(self.workbook or FOLDER / "workbook.xlsx")
+        for name, path in self.files.items():
+            if path == STDOUT and not FILES[name].piped:
                 raise UsageError(f"--{name}: this format needs a file, not standard output")
         workbooks: list[Path] = []
         if self.export and self.workbook is not None:
             parts = ("", "_retrieval", "_generation")
             workbooks = [self.workbook.with_stem(self.workbook.stem + part) for part in parts]
-        check_files(*self.files.values(), inputs=inputs, written=workbooks)
-        for name, path in self.files.items():
-            check_extension(name, path)
-            if name in TABLES:
-                check_table(path)
+        check_files(inputs=inputs, written=workbooks, **self.files)
+        for name in TABLES & self.files.keys():
+            check_table(self.files[name])
 
     @contextmanager
     def quiet(self) -> Generator[None, None, None]:
@@ -322,9 +309,7 @@ def write_results(
 
     write(piped=False)
     if outputs.export and run.rows:
-        files += load("reports.excel").write_workbooks(
-            run, output=outputs.workbook, folder=outputs.folder
-        )
+        files += load("reports.excel").write_workbooks(run, output=outputs.workbook, folder=FOLDER)
     with silent_pipes():
         console = outputs.console
         with no_commands(console.file, os.environ):
@@ -351,6 +336,11 @@ def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool
     if run.troubles:
         say(f"Exit code {code}: {'; '.join(run.troubles)}")
     return code
+
+
+def exit_undecided(reason: str) -> NoReturn:
+    say(f"Exit code {TOO_MUCH_FAILED}: {reason}")
+    sys.exit(TOO_MUCH_FAILED)
 
 
 def exit_code(run: Run) -> int:

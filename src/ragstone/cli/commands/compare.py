@@ -11,7 +11,7 @@ from rich.console import Console
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
 from ragstone.cli.options import REGRESSION_OPTIONS, STORE, open_store, option, read_by, setting
-from ragstone.cli.output import RegressionLimits, check_extension, check_files, code_of
+from ragstone.cli.output import RegressionLimits, check_files, code_of
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions, verdict
 from ragstone.reports.format import finite
@@ -80,9 +80,7 @@ def command(**given: Any) -> None:
             if a == b:
                 raise UsageError(f"A is the newest finished run, {a}; specify B")
         read = read_by(store, *map(store.info, (a, b)))
-        check_files(given["json"], given["markdown"], inputs=read)
-        check_extension("json", given["json"] or STDOUT)
-        check_extension("markdown", given["markdown"] or STDOUT)
+        check_files(json=given["json"], markdown=given["markdown"], inputs=read)
         runs = store.load(a), store.load(b)
         comparison = compare(
             *runs, metrics=given["metric"], cluster=given["cluster"], top=given["top"]

@@ -73,7 +73,7 @@ def command(**given: Any) -> None:
     outputs = outputs_of(given)
     outputs.check(*options.store_files(given["store"]))
     click.echo(_INTRODUCTION, err=outputs.data_on_stdout)
-    options.store_option_value(given["store"], no_store=given["no_store"])
+    options.store_option_value(given)
     storing: StoreOptions = {} if given["no_store"] else {"store": given["store"] or True}
     with _served(service) as url:
         plan = Plan(k=given["k"], limit=given["limit"], target=url)

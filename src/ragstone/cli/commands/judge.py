@@ -13,9 +13,9 @@ from rich.text import Text
 from ragstone._internal.concurrency import run_sync
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, one_line
-from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, options, say
+from ragstone.cli import GATE_FAILED, INTERRUPTED, options, say
 from ragstone.cli.options import Given, option, setting
-from ragstone.cli.output import check_extension, check_files, progress, progress_bar, write_document
+from ragstone.cli.output import check_files, exit_undecided, progress, progress_bar, write_document
 from ragstone.datasets import load, samples_of
 from ragstone.datasets.columns import ALIASES, flag
 from ragstone.demo.questions import grounded_samples
@@ -71,8 +71,7 @@ def _rejudge_options(default: int, least: int, repeat: str) -> list[click.Parame
 
 def _load_judged(store: Store, given: Given) -> tuple[Run, Plan]:
     info = store.info(find_run(store, given["run"]))
-    check_files(given["file"], inputs=options.read_by(store, info))
-    check_extension("json", given["file"] or STDOUT)
+    check_files(json=given["file"], inputs=options.read_by(store, info))
     if info.manifest.judge is None:
         raise UsageError(f"run {info.id} has no metric that asks a judge")
     config = options.config_of()
@@ -92,11 +91,6 @@ def _judge_again(
     say(estimate)
     with progress(Console(stderr=True)) as on_row:
         return rejudged.judge(on_row)
-
-
-def _exit_undecided(reason: str) -> None:
-    say(f"Exit code {TOO_MUCH_FAILED}: {reason}")
-    sys.exit(TOO_MUCH_FAILED)
 
 
 @command.command(
@@ -144,7 +138,7 @@ def noise(**given: Any) -> None:
     if len(noises) < len(metrics):
         few = ", ".join(name for name in measured if name not in noises)
         why = spent or f"fewer than 2 rows were scored {given['repeat']} times"
-        _exit_undecided(f"{few}: {why}")
+        exit_undecided(f"{few}: {why}")
     write_document(judge_test.NOISE / f"{run.manifest.run_id}.json", document)
     lines: list[Sequence[str]] = []
     for name, noise in noises.items():
@@ -188,7 +182,7 @@ def probe(**given: Any) -> None:
         rows = [row for row in run.rows if row.index in positions]
     units = judge_test.units_to_probe(labels, rows)
     if len(units) < MIN_ROWS:
-        _exit_undecided(
+        exit_undecided(
             f"run {run_id} has {count(len(units), 'label')} that can be compared with a verdict; "
             f"at least {MIN_ROWS} are needed"
         )
@@ -204,7 +198,7 @@ def probe(**given: Any) -> None:
     unanswered = max([*probe.verdicts.values()].count(None) for probe in probes)
     if unanswered > MAX_FAILURES * len(units):
         why = spent or f"{unanswered:,} of {count(len(units), 'label')} have no verdict now"
-        _exit_undecided(f"{why}; nothing was recorded")
+        exit_undecided(f"{why}; nothing was recorded")
     judge_test.add_probes(path, probes)
     series = [*before, *probes]
     drift = judge_test.measure_drift(series, units)
@@ -319,7 +313,7 @@ def test(**given: Any) -> None:
     settings = {**given, "fail_under": ()}
     plan = config.plan(options.typed_settings(settings))
     check_judge_settings(options.explicit_settings(settings), plan)
-    check_extension("json", given["file"] or STDOUT)
+    check_files(json=given["file"])
     gates = [JudgeTestGate.parse(text) for text in given["fail_under"]]
     if given["data"] is None:
         samples = samples_of(grounded_samples(), **plan.selection).samples
@@ -403,7 +397,7 @@ def test(**given: Any) -> None:
         seen = f"{gate.kind} {share:.1%} is below {gate.threshold:.0%}"
         say(f"Gate FAILED: {seen}")
     if reasons := _undecided(result, gates):
-        _exit_undecided("; ".join(reasons))
+        exit_undecided("; ".join(reasons))
     sys.exit(GATE_FAILED if failed else 0)
 
 

@@ -16,20 +16,19 @@ from rich.console import Console
 from ragstone._internal.text import count, one_line
 from ragstone.cli import load, options, say, silent_pipes
 from ragstone.cli.options import Given, option
-from ragstone.cli.output import check_extension, check_files, write_document
+from ragstone.cli.output import check_files, write_document
 from ragstone.errors import UsageError
 from ragstone.evaluation import labelling
 from ragstone.evaluation.labelling import LabelPlan, LabelSession
 from ragstone.reports.format import percent
 from ragstone.reports.labels import print_labels, write_claims, write_labels
-from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_table
 from ragstone.reports.view import Tone, correction
 from ragstone.results.calibration import MIN_ROWS, Calibration, MetricCalibration, calibratable
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Share
 from ragstone.results.stats.labels import MIN_CLAIMS
-from ragstone.store import RunInfo, Store, find_run
+from ragstone.store import RunInfo, Store
 from ragstone.types.label import HumanLabel
 from ragstone.types.score import Summary
 
@@ -114,8 +113,7 @@ def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any
     claims. Every answer is stored at once; the same command continues later. Another annotator
     gets the same claims.
     """
-    with options.open_store(store) as opened:
-        info = opened.info(find_run(opened, run))
+    with options.open_run(store, run, reading=False) as (opened, info):
         plan = _plan(opened, info, given)
         session = LabelSession(opened, info.id, given["annotator"], plan)
         _serve(session, port=port, browser=not no_open)
@@ -138,8 +136,7 @@ def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
     Fill its column `human` with yes, no or ? (cannot tell), and import it. `ragstone labels start`
     shows the same claims in the browser.
     """
-    with options.open_store(store, reading=True) as opened:
-        info = opened.info(find_run(opened, run))
+    with options.open_run(store, run) as (opened, info):
         check_files(file, inputs=options.read_by(opened, info))
         plan = _plan(opened, info, given)
         if file:
@@ -251,8 +248,7 @@ def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
     )
     if file.is_file() and not file.stat().st_size:
         raise empty
-    with options.open_store(store) as opened:
-        info = opened.info(find_run(opened, run))
+    with options.open_run(store, run, reading=False) as (opened, info):
         labels, notes = labelling.read_label_file(
             file,
             labelling.read_claims(opened, info.id),
@@ -287,8 +283,7 @@ def list_(run: str, file: Path | None, store: str | None) -> None:
 
     Agreement is measured by Cohen's kappa and Gwet's AC1. FILE is .jsonl, .csv or .xlsx.
     """
-    with options.open_store(store, reading=True) as opened:
-        info = opened.info(find_run(opened, run))
+    with options.open_run(store, run) as (opened, info):
         check_files(file, inputs=options.read_by(opened, info))
         labels = opened.labels(info.id)
         if file and labels:
@@ -332,22 +327,16 @@ def calibrate(run: str, name: str, file: Path | None, store: str | None) -> None
     ragstone run new.jsonl -m faithfulness --calibration support \\
       --fail-under faithfulness=0.8 --gates-on corrected
     """
-    with options.open_store(store, reading=True) as opened:
-        info = opened.info(find_run(opened, run))
-        check_files(file, inputs=options.read_by(opened, info))
-        check_extension("json", file or STDOUT)
+    with options.open_run(store, run) as (opened, info):
+        check_files(json=file, inputs=options.read_by(opened, info))
         labelled = opened.load(info.id)
         labels = opened.labels(info.id)
         calibration = labelled.calibrate(labels, name)
-        summaries = {
-            metric: summary.model_copy(
-                update={
-                    "corrected": calibration.correct(metric, labelled.manifest, labelled.counts)
-                }
-            )
-            for metric, summary in labelled.summary().items()
-            if metric in calibration.metrics
-        }
+        summaries: dict[str, Summary] = {}
+        for metric in calibration.metrics:
+            corrected = calibration.correct(metric, labelled.manifest, labelled.counts)
+            summary = labelled.summary()[metric]
+            summaries[metric] = summary.model_copy(update={"corrected": corrected})
     path = calibration.save()
     with silent_pipes():
         console = write_document(file, _as_json(calibration, summaries))

@@ -9,11 +9,10 @@ from rich.console import Console
 
 from ragstone._internal.text import count
 from ragstone.cli.options import RUN, STORE, json_file, open_store, option, read_by
-from ragstone.cli.output import check_extension, check_files, write_document
+from ragstone.cli.output import check_files, write_document
 from ragstone.errors import UsageError
 from ragstone.evaluation.judge_test import judge_variances
 from ragstone.reports.format import NO_VALUE
-from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_table
 from ragstone.results import planning
 from ragstone.results.calibration import MIN_ROWS
@@ -73,13 +72,13 @@ def command(
         raise UsageError(f"--like is given {len(like)} times; name one run or two")
     if metric and not like:
         raise UsageError("--metric needs --like RUN: without a run, metrics do not differ")
-    check_extension("json", file or STDOUT)
+    check_files(json=file)
     ids: list[str] = []
     pilots = {"any metric": planning.PilotEstimate()}
     if like:
         with open_store(store, reading=True) as opened:
             ids = [find_run(opened, each) for each in like]
-            check_files(file, inputs=read_by(opened, *map(opened.info, ids)))
+            check_files(json=file, inputs=read_by(opened, *map(opened.info, ids)))
             runs = [opened.load(each) for each in ids]
             variances = {k: v for each in ids for k, v in judge_variances(each).items()}
             pilots = planning.estimate_pilots(runs, opened.labels(ids[0]), variances)

@@ -17,12 +17,12 @@ from ragstone._internal.concurrency import run_sync
 from ragstone._internal.files import write_file
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, listing, one_line
-from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, options, say
+from ragstone.cli import GATE_FAILED, INTERRUPTED, options, say
 from ragstone.cli.options import option, setting
 from ragstone.cli.output import (
     SECONDS_BETWEEN_LINES,
-    check_extension,
     check_files,
+    exit_undecided,
     progress_bar,
     write_document,
 )
@@ -134,9 +134,8 @@ def generate_command(**given: Any) -> None:
     check_format(out.suffix)
     if chunks is not None and chunks.suffix.lower() != ".jsonl":
         raise UsageError(f"--chunks {chunks}: it is written as JSON Lines; name a .jsonl file")
-    check_extension("json", given["file"] or STDOUT)
     rejected, record = out.with_name(f"{out.stem}-rejected.jsonl"), generate.provenance_path(out)
-    check_files(out, chunks, given["file"], rejected, record, inputs=given["documents"])
+    check_files(out, chunks, rejected, record, json=given["file"], inputs=given["documents"])
     before = generate.check_replaceable(out)
     generate.check_generated_by_us(record, generate.RECORD_FIELDS)
     generate.check_generated_by_us(rejected, generate.REJECTED_FIELDS)
@@ -204,8 +203,7 @@ def generate_command(**given: Any) -> None:
     if written:
         say(f"Documents, judge and seed: {record}")
     if not generated.complete:
-        say(f"Exit code {TOO_MUCH_FAILED}: fewer questions than asked for")
-        sys.exit(TOO_MUCH_FAILED)
+        exit_undecided("fewer questions than asked for")
     say(f"Evaluate with: ragstone run {out} --api-url URL")
 
 
@@ -344,10 +342,7 @@ def check_command(**given: Any) -> None:
     if fixed is not None:
         check_format(fixed.suffix)
     inputs = [given["data"], *given["docs"]]
-    check_files(given["file"], given["html"], fixed, rejected, inputs=inputs)
-    for name, path in (("json", given["file"]), ("html", given["html"])):
-        if path is not None:
-            check_extension(name, path)
+    check_files(fixed, rejected, json=given["file"], html=given["html"], inputs=inputs)
     dataset = load(given["data"], sheet=plan.sheet, columns=plan.columns, **plan.selection)
     corpus = read_documents(given["docs"], chunk_words=given["chunk_words"])
     for note in (*dataset.source.notes, *corpus.notes):
@@ -379,9 +374,7 @@ def check_command(**given: Any) -> None:
     print_check(result, console)
     if unchecked := [f for f in result.findings if f.check == "not_checked"]:
         words = f"{count(len(unchecked), 'row')} of {len(result.rows):,} not checked"
-        first = f"the first: {unchecked[0].message}"
-        say(f"Exit code {TOO_MUCH_FAILED}: {words}; {first}")
-        sys.exit(TOO_MUCH_FAILED)
+        exit_undecided(f"{words}; the first: {unchecked[0].message}")
     sys.exit(GATE_FAILED if any(row.errors for row in result.rows) else 0)
 
 

@@ -112,9 +112,8 @@ EPILOG = (
 @click.command(
     name="run",
     cls=GroupedCommand,
-    params=[click.Argument(["data"], required=False)],
+    params=[click.Argument(["data"], required=False), options.HELP_ALL],
     groups=GROUPS,
-    brief=True,
     epilog=EPILOG,
 )
 def command(**given: Any) -> None:

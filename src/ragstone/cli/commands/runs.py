@@ -10,10 +10,8 @@ import click
 from rich.console import Console
 
 from ragstone.cli import options, silent_pipes
-from ragstone.cli.options import Given, option
+from ragstone.cli.options import option
 from ragstone.cli.output import (
-    Outputs,
-    check_extension,
     check_files,
     finish,
     outputs_of,
@@ -23,11 +21,8 @@ from ragstone.cli.output import (
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import metric_names
 from ragstone.evaluation.rescore import TranscriptMissingError, rescore, save
-from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_info, print_runs, run_entry
 from ragstone.store import (
-    RunInfo,
-    Store,
     delete,
     export,
     find_run,
@@ -80,8 +75,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
     with options.open_store(store, reading=True) as opened:
         found = opened.runs(limit=limit + 1)
         infos = [summarize(opened, info) for info in found[:limit]]
-        check_files(file, inputs=options.read_by(opened, *infos))
-        check_extension("json", file or STDOUT)
+        check_files(json=file, inputs=options.read_by(opened, *infos))
         busy = running_runs(opened)
     if file is not None:
         write_document(file, [run_entry(info) for info in infos])
@@ -112,8 +106,7 @@ def show(**given: Any) -> None:
     ragstone runs show last --calibration support --gates-on corrected
     """
     outputs = outputs_of(given, export=given["output"] is not None)
-    with options.open_store(given["store"], reading=True) as store:
-        info = store.info(find_run(store, given["run"]))
+    with options.open_run(given["store"], given["run"]) as (store, info):
         outputs.check(*options.read_by(store, info))
         run = store.load(info.id)
         run = run.with_plan(options.with_correction(run.manifest.plan, given))
@@ -160,35 +153,31 @@ def rescore_(**given: Any) -> None:
     """
     outputs = outputs_of(given, export=given["output"] is not None)
     options.load_plugins(*options.config_of().plugins, *given["plugin"])
-    with options.open_store(given["store"], reading=not given["keep"]) as store:
-        info = store.info(find_run(store, given["run"]))
+    reading = not given["keep"]
+    with options.open_run(given["store"], given["run"], reading=reading) as (store, info):
         outputs.check(*options.read_by(store, info))
-        code = _rescored(store, info, given, outputs)
-    sys.exit(code)
-
-
-def _rescored(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int:
-    gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in given[name]]
-    policies = [name.strip() for text in given["policies"] for name in text.split(",")]
-    if not all(policies):
-        raise UsageError(
-            "--policy: a name is empty; specify one policy, several separated by commas, or `all`"
-        )
-    with outputs.quiet(), progress(Console(stderr=True)) as on_row:
-        run = rescore(
-            store.load(info.id),
-            metric_names(given["metrics"]),
-            policies=list(dict.fromkeys(POLICIES if "all" in policies else policies)),
-            gates=gates,
-            on_row=on_row,
-        )
-    if not info.transcript and run.manifest.judge is not None:
-        # all of its questions had failed, so no reply is stored
-        raise TranscriptMissingError(info.id)
-    if given["keep"]:
-        save(run, store, transcript=info.transcript)
-        outputs.console.print(f"stored as run {run.manifest.run_id}", markup=False)
-    return finish(run, outputs)
+        gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in given[name]]
+        policies = [name.strip() for text in given["policies"] for name in text.split(",")]
+        if not all(policies):
+            raise UsageError(
+                "--policy: a name is empty; specify one policy, several separated by commas, or "
+                "`all`"
+            )
+        with outputs.quiet(), progress(Console(stderr=True)) as on_row:
+            run = rescore(
+                store.load(info.id),
+                metric_names(given["metrics"]),
+                policies=list(dict.fromkeys(POLICIES if "all" in policies else policies)),
+                gates=gates,
+                on_row=on_row,
+            )
+        if not info.transcript and run.manifest.judge is not None:
+            # all of its questions had failed, so no reply is stored
+            raise TranscriptMissingError(info.id)
+        if given["keep"]:
+            save(run, store, transcript=info.transcript)
+            outputs.console.print(f"stored as run {run.manifest.run_id}", markup=False)
+        sys.exit(finish(run, outputs))
 
 
 @command.command(
@@ -279,8 +268,7 @@ def _prune(older_than: str, yes: bool, store: str | None) -> None:
 )
 def export_(run: str, file: Path, store: str | None) -> None:
     """Export a run to one file: a store with this run, to be imported elsewhere."""
-    with options.open_store(store, reading=True) as opened:
-        info = opened.info(find_run(opened, run))
+    with options.open_run(store, run) as (opened, info):
         check_files(file, inputs=options.read_by(opened, info))
         export(opened, info.id, file)
     click.echo(f"wrote {file}: run {info.id}")
