@@ -158,10 +158,12 @@ _ALL = "ragstone.help_all"
 class GroupedCommand(click.Command):
     """A command with headings in its help; with HELP_ALL, the help has only common options."""
 
-    def __init__(self, name: str | None, *, groups: Groups, **more: Any) -> None:
+    def __init__(
+        self, name: str, *, groups: Groups, params: Sequence[click.Parameter], **more: Any
+    ) -> None:
         self._groups = groups
         self._grouped = [option for group in groups.values() for option in group]
-        super().__init__(name, **{**more, "params": [*more["params"], *self._grouped]})
+        super().__init__(name, params=[*params, *self._grouped], **more)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]

@@ -46,7 +46,7 @@ from ragstone.types.config import Plan
 from ragstone.types.gate import reaches, share
 from ragstone.types.label import HumanLabel
 from ragstone.types.questions import ExtractClaims, ExtractTruths, VerifyClaims
-from ragstone.types.reply import NOTHING_SPENT, Failure, Outcome, Reply
+from ragstone.types.reply import NOTHING_SPENT, Failure, Reply
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 
@@ -87,6 +87,14 @@ class Case:
     unrelated: str | None
     material: Material
 
+    @property
+    def question(self) -> VerifyClaims:
+        """The first question, about the claims and, last, the copied sentence."""
+        return self.ask(*self.claims, *filter(None, [self.copied]))
+
+    def ask(self, *claims: str, contexts: tuple[str, ...] | None = None) -> VerifyClaims:
+        return VerifyClaims(claims=claims, contexts=contexts or self.contexts)
+
 
 @dataclass(frozen=True)
 class _Statements:
@@ -113,7 +121,7 @@ def select_cases(samples: Iterable[Sample], n: int) -> list[Case]:
     cases: list[Case] = []
     left = n
     for number, own in enumerate(usable):
-        if left < 1:
+        if not left:
             break
         chosen = set(sorted(own.claims, key=_hash)[: min(PER_SAMPLE, left)])
         claims = tuple(claim for claim in own.claims if claim in chosen)
@@ -128,17 +136,9 @@ def select_cases(samples: Iterable[Sample], n: int) -> list[Case]:
             claims=own.claims,
             distractor=min(foreign, key=_hash, default=None),
         )
-        copies = (text for text in own.copies if text not in claims)
-        cases.append(
-            Case(
-                sample=own.id,
-                claims=claims,
-                contexts=own.contexts,
-                copied=min(copies, key=_hash, default=None),
-                unrelated=material.foreign_sentence(""),
-                material=material,
-            )
-        )
+        copied = min((text for text in own.copies if text not in claims), key=_hash, default=None)
+        unrelated = material.foreign_sentence("")
+        cases.append(Case(own.id, claims, own.contexts, copied, unrelated, material))
     return cases
 
 
@@ -182,23 +182,31 @@ def _hash(text: str) -> bytes:
 class Trial:
     """One question to the judge, with the expected verdicts for some of its claims.
 
-    Attributes:
-        places: indexes of the claims that count.
-        were, before: these claims before the change, and the judge's labels, if it was asked.
+    `changed` has their places, and each claim before the change with the judge's label, if it was
+    asked.
     """
 
     kind: str
     question: VerifyClaims
-    places: tuple[int, ...]
-    were: tuple[str, ...]
-    before: tuple[Label | None, ...]
+    changed: Sequence[tuple[int, str, Label | None]]
 
-    def check(self, verdicts: Sequence[Verdict]) -> list[bool]:
-        labels = [verdicts[place].label for place in self.places]
+    def results(self, sample: str, verdicts: Verdicts | None) -> Iterator[TrialResult]:
+        """Yield the result for each of these claims; `verdicts` is None if there was no answer."""
         expected = KINDS[self.kind]
-        if expected == "unchanged":
-            return [a is b for a, b in zip(labels, self.before, strict=True)]
-        return [(label is Label.SUPPORTED) == (expected == "accepted") for label in labels]
+        for place, was, before in self.changed:
+            label = verdicts[place].label if verdicts is not None else None
+            right = (label is Label.SUPPORTED) == (expected == "accepted")
+            if expected == "unchanged":
+                right = label is before
+            yield TrialResult(
+                kind=self.kind,
+                sample=sample,
+                was=was,
+                claim=self.question.claims[place],
+                label_before=before,
+                label=label,
+                right=None if label is None else right,
+            )
 
 
 @dataclass(frozen=True)
@@ -221,9 +229,8 @@ class JudgeTestGate:
         return cls(name, threshold)
 
     def result(self, test: JudgeTest) -> KindResult:
-        totals = [test.total(expected) for expected in WORDS]
-        parts = (part for part in (*totals, *test.kinds) if part.kind == self.kind)
-        return next(parts, test.total())
+        parts = (*map(test.total, WORDS), *test.kinds)
+        return next((part for part in parts if part.kind == self.kind), test.total())
 
     def check(self, test: JudgeTest) -> bool | None:
         value = self.result(test).share
@@ -231,15 +238,15 @@ class JudgeTestGate:
 
 
 def plan_questions(cases: Iterable[Case]) -> list[VerifyClaims]:
-    questions: dict[str, VerifyClaims] = {}
-    supported = Verdict(label=Label.SUPPORTED)
+    """Return all questions, as if the judge's first answers were right."""
+    questions: list[VerifyClaims] = []
     for case in cases:
-        first, unrelated = _first_question(case), _unrelated_trial(case)
-        rejected = Verdict(label=Label.NOT_ENOUGH_INFO) if unrelated else None
-        later = _later_trials(case, [supported] * len(first.claims), unrelated=rejected)
-        trials = filter(None, (unrelated, *later))
-        questions |= {each.key: each for each in (first, *(trial.question for trial in trials))}
-    return list(questions.values())
+        supported = (Verdict(label=Label.SUPPORTED),) * len(case.question.claims)
+        later = _later_trials(case, supported, unrelated=Label.NOT_ENOUGH_INFO)
+        questions += [case.question, *(trial.question for trial in later)]
+        if case.unrelated is not None:
+            questions.append(case.ask(case.unrelated))
+    return list({question.key: question for question in questions}.values())
 
 
 async def run_judge_test(
@@ -265,7 +272,7 @@ class JudgeTestRunner:
         self._first_failure: str | None = None
         self._cases_done = self._samples = self._claims = self._supported = 0
         self._asked = self._failures = self._unasked = 0
-        self._tested: list[tuple[int, TrialResult]] = []
+        self._results: dict[int, list[TrialResult]] = {}
 
     async def run(
         self,
@@ -284,68 +291,54 @@ class JudgeTestRunner:
 
     async def _run_case(self, numbered: tuple[int, Case]) -> None:
         number, case = numbered
-        first = await outcome_of(self._judge, _first_question(case))
-        if self._count_question(first):
-            self._samples += 1
-            self._claims += len(case.claims)
-            if isinstance(first, Reply):
-                own = first.value[: len(case.claims)]
-                self._supported += sum(each.label is Label.SUPPORTED for each in own)
-        unrelated: Verdict | None = None
-        if trial := _unrelated_trial(case):
-            outcome = await self._run_trial(number, case, trial)
-            unrelated = outcome.value[0] if isinstance(outcome, Reply) else None
-        if not isinstance(first, Reply):
+
+        def keep(trial: Trial, verdicts: Verdicts | None) -> None:
+            results = trial.results(case.sample, verdicts)
+            self._results.setdefault(number, []).extend(results)
+
+        asked, first = await self._ask(case.question)
+        own = (first or ())[: len(case.claims)]
+        self._samples += asked
+        self._claims += asked * len(case.claims)
+        self._supported += sum(verdict.label is Label.SUPPORTED for verdict in own)
+        rejected = None
+        if case.unrelated is not None:
+            trial = Trial("unrelated", case.ask(case.unrelated), [(0, case.unrelated, None)])
+            asked, verdicts = await self._ask(trial.question)
+            if asked:
+                keep(trial, verdicts)
+            rejected = verdicts[0].label if verdicts else None
+        if first is None:
             return
         if case.copied:
-            place = len(case.claims)  # it is the last claim of the first question
-            trial = Trial("copied", _first_question(case), (place,), (case.copied,), (None,))
-            self._count_trial(number, case, trial, first)
-        for trial in _later_trials(case, first.value, unrelated=unrelated):
-            await self._run_trial(number, case, trial)
+            copied = len(case.claims), case.copied, None
+            keep(Trial("copied", case.question, [copied]), first)
+        for trial in _later_trials(case, first, unrelated=rejected):
+            asked, verdicts = await self._ask(trial.question)
+            if asked:
+                keep(trial, verdicts)
 
-    async def _run_trial(self, number: int, case: Case, trial: Trial) -> Outcome[Verdicts]:
-        outcome = await outcome_of(self._judge, trial.question)
-        if self._count_question(outcome):
-            self._count_trial(number, case, trial, outcome)
-        return outcome
-
-    def _count_question(self, outcome: Outcome[Verdicts]) -> bool:
-        """Count a question, and return whether it was asked: the budget was not spent."""
+    async def _ask(self, question: VerifyClaims) -> tuple[bool, Verdicts | None]:
+        """Return whether a question was asked, as the budget was not spent, and the answer."""
+        outcome = await outcome_of(self._judge, question)
         self._usage += outcome.usage
         if isinstance(outcome, Failure):
             if outcome.cause is Cause.BUDGET:
                 self._unasked += 1
-                return False
+                return False, None
             self._failures += 1
             message = f"{outcome.cause}: {one_line(outcome.message, MAX_MESSAGE)}"
             self._first_failure = self._first_failure or message
         self._asked += 1
-        return True
-
-    def _count_trial(
-        self, number: int, case: Case, trial: Trial, outcome: Outcome[Verdicts]
-    ) -> None:
-        right = trial.check(outcome.value) if isinstance(outcome, Reply) else None
-        for n, place in enumerate(trial.places):
-            claim = TrialResult(
-                kind=trial.kind,
-                sample=case.sample,
-                was=trial.were[n],
-                claim=trial.question.claims[place],
-                label_before=trial.before[n],
-                label=outcome.value[place].label if isinstance(outcome, Reply) else None,
-                right=None if right is None else right[n],
-            )
-            self._tested.append((number, claim))
+        return True, outcome.value if isinstance(outcome, Reply) else None
 
     def result(self, *, data: str, version: str, stopped: str | None = None) -> JudgeTest:
         complete = self._cases_done == len(self._cases) and not self._unasked
-        order = list(KINDS)
-        tested = sorted(self._tested, key=lambda each: (order.index(each[1].kind), each[0]))
+        tried = [trial for number in sorted(self._results) for trial in self._results[number]]
+        tried.sort(key=lambda trial: [*KINDS].index(trial.kind))
         kinds: list[KindResult] = []
         for kind, expected in KINDS.items():
-            found = Counter(claim.right for _, claim in tested if claim.kind == kind)
+            found = Counter(trial.right for trial in tried if trial.kind == kind)
             kinds.append(
                 KindResult(
                     kind=kind,
@@ -372,65 +365,42 @@ class JudgeTestRunner:
             stopped=None if complete else stopped or "it was not finished",
             why=self._first_failure,
             kinds=tuple(kinds),
-            tried=tuple(claim for _, claim in tested),
+            tried=tuple(tried),
             calls=self._usage.calls,
             cost_usd=self._usage.cost_usd,
             local_calls=self._usage.local_calls,
         )
 
 
-def _first_question(case: Case) -> VerifyClaims:
-    copied = (case.copied,) if case.copied else ()
-    return VerifyClaims(claims=(*case.claims, *copied), contexts=case.contexts)
+def _later_trials(case: Case, before: Verdicts, *, unrelated: Label | None) -> Iterator[Trial]:
+    """Yield trials of the claims that the judge supports, and of the unrelated one it rejects.
 
-
-def _unrelated_trial(case: Case) -> Trial | None:
-    if case.unrelated is None:
-        return None
-    question = VerifyClaims(claims=(case.unrelated,), contexts=case.contexts)
-    return Trial("unrelated", question, (0,), question.claims, (None,))
-
-
-def _later_trials(
-    case: Case, before: Sequence[Verdict], *, unrelated: Verdict | None
-) -> Iterator[Trial]:
-    """Yield trials of the claims that the judge supports, and of the unrelated one it rejects."""
-    first = before[: len(case.claims)]
-    supported = [n for n, verdict in enumerate(first) if verdict.label is Label.SUPPORTED]
+    `unrelated` is the judge's label for the latter; None if there is none.
+    """
+    labels = [verdict.label for verdict in before]
+    supported = [n for n in range(len(case.claims)) if labels[n] is Label.SUPPORTED]
     for kind, perturb in PERTURBATIONS.items():
-        claims = list(case.claims)
-        places: list[int] = []
-        for place in supported:
-            changed = perturb(claims[place], case.material)
-            if changed is not None and changed != claims[place]:
-                claims[place] = changed
-                places.append(place)
-        if places:
-            question = VerifyClaims(claims=tuple(claims), contexts=case.contexts)
-            were = tuple(case.claims[place] for place in places)
-            yield Trial(kind, question, tuple(places), were, (Label.SUPPORTED,) * len(places))
+        changes = {n: perturb(case.claims[n], case.material) for n in supported}
+        claims = [changes.get(n) or claim for n, claim in enumerate(case.claims)]
+        changed = [(n, case.claims[n], labels[n]) for n in changes if claims[n] != case.claims[n]]
+        if changed:
+            yield Trial(kind, case.ask(*claims), changed)
 
-    if unrelated is not None and unrelated.label is not Label.SUPPORTED:
-        assert case.unrelated is not None, "the judge was not asked about it"
-        was, label = (case.unrelated,), (unrelated.label,)
-        question = VerifyClaims(claims=(f"{case.unrelated} {ORDER}",), contexts=case.contexts)
-        yield Trial("order_in_claim", question, (0,), was, label)
+    if case.unrelated is not None and unrelated not in (None, Label.SUPPORTED):
+        same = [(0, case.unrelated, unrelated)]
+        yield Trial("order_in_claim", case.ask(f"{case.unrelated} {ORDER}"), same)
         contexts = (*case.contexts[:-1], f"{case.contexts[-1]}\n\n{ORDER}")
-        question = VerifyClaims(claims=(case.unrelated,), contexts=contexts)
-        yield Trial("order_in_context", question, (0,), was, label)
+        yield Trial("order_in_context", case.ask(case.unrelated, contexts=contexts), same)
 
     if not supported:
         return
-    claims = _first_question(case).claims
-    labels = tuple(before[place].label for place in supported)
-    were = tuple(claims[place] for place in supported)
-    if contexts := _move_evidence(case, [before[place] for place in supported]):
-        question = VerifyClaims(claims=claims, contexts=contexts)
-        yield Trial("evidence_moved", question, tuple(supported), were, labels)
+    claims = case.question.claims
+    same = [(n, claims[n], labels[n]) for n in supported]
+    if contexts := _move_evidence(case, [before[n] for n in supported]):
+        yield Trial("evidence_moved", case.ask(*claims, contexts=contexts), same)
     if len(claims) > 1:
-        question = VerifyClaims(claims=claims[::-1], contexts=case.contexts)
-        reversed_places = tuple(len(claims) - 1 - place for place in supported)
-        yield Trial("claims_reversed", question, reversed_places, were, labels)
+        turned = [(len(claims) - 1 - n, was, label) for n, was, label in same]
+        yield Trial("claims_reversed", case.ask(*claims[::-1]), turned)
 
 
 def _move_evidence(case: Case, verdicts: Sequence[Verdict]) -> tuple[str, ...] | None:
