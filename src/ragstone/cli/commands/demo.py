@@ -15,7 +15,6 @@ from ragstone.cli.output import outputs_of
 from ragstone.demo.questions import DATASET, write_manuals
 from ragstone.demo.server import Service, Variant, make_service, running, serve
 from ragstone.errors import UsageError
-from ragstone.evaluation.recorder import StoreOptions
 from ragstone.targets.factory import get_target
 from ragstone.types.config import Plan
 
@@ -74,12 +73,12 @@ def command(**given: Any) -> None:
     outputs.check(*options.store_files(given["store"]))
     click.echo(_INTRODUCTION, err=outputs.data_on_stdout)
     options.store_option_value(given)
-    storing: StoreOptions = {} if given["no_store"] else {"store": given["store"] or True}
+    store = None if given["no_store"] else given["store"] or True
     with _served(service) as url:
         plan = Plan(k=given["k"], limit=given["limit"], target=url)
         target = get_target(url, plan, k=max(plan.cutoffs))
         target.name = f"demo, {given['retriever']} retriever"  # the port is another each time
-        code = evaluated(DATASET, plan, outputs, storing, target=target)
+        code = evaluated(DATASET, plan, outputs, store=store, target=target)
     sys.exit(code)
 
 

@@ -1,11 +1,10 @@
 """`ragstone run`: evaluate a RAG system, or answers it gave before; `resume` and `collect`."""
 
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 from rich.console import Console
@@ -19,12 +18,11 @@ from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, pro
 from ragstone.errors import BatchPendingError, Cause, RagstoneError, UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
 from ragstone.evaluation.recorder import RunChangedError
-from ragstone.evaluation.runner import Evaluation
+from ragstone.evaluation.runner import Evaluation, Options
 from ragstone.integrations.promptfoo import RAGAS
 from ragstone.integrations.promptfoo.configuration import (
     LEGACY,
     Configuration,
-    ProgressOptions,
     asks_in_text,
     evaluate_tests,
     is_configuration,
@@ -33,9 +31,7 @@ from ragstone.integrations.promptfoo.configuration import (
     with_failed_tests,
 )
 from ragstone.integrations.promptfoo.legacy import legacy_model
-from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.results.run import RunInterruptedError
-from ragstone.targets.base import Target
 from ragstone.types.config import DEFAULT_API, ORIGIN, Plan
 
 if TYPE_CHECKING:
@@ -155,14 +151,14 @@ def run_evaluation(given: Given) -> int:
     if given["dry_run"]:
         rows = tests.dataset if tests else data
         with outputs.quiet():
-            estimated = Evaluation.estimate(
-                rows, plan=plan, explicit=explicit, on_notice=print_notice
-            )
+            estimated = Evaluation.estimate(rows, plan=plan, explicit=explicit, on_notice=say)
         print_estimate(estimated, Console(highlight=False))
         return 0
     with options.tracing_of(given["otel"]) as tracing:
         storing = options.store_options_of(given, config)
-        return evaluated(tests or data, plan, outputs, storing, explicit=explicit, tracing=tracing)
+        return evaluated(
+            tests or data, plan, outputs, **storing, explicit=explicit, tracing=tracing
+        )
 
 
 def _plan_of_tests(tests: Configuration, file: str, given: Given, config: Config) -> Plan:
@@ -195,41 +191,23 @@ def _plan_of_tests(tests: Configuration, file: str, given: Given, config: Config
     return plan.model_copy(update={"fallback_target": None})
 
 
-def print_notice(notice: str) -> None:
-    say(notice)
-
-
 def evaluated(
     data: str | Path | Configuration,
     plan: Plan,
     outputs: Outputs,
-    storing: "StoreOptions",
-    *,
-    explicit: Mapping[str, str] = MappingProxyType({}),
-    tracing: Tracing = UNTRACED,
-    target: Target | None = None,
+    /,
+    **given: Unpack[Options],
 ) -> int:
-    """Evaluate with progress shown, finish, and return the exit code, also when interrupted.
-
-    `target` is the one that is called, if the plan's target does not name it well.
-    """
+    """Evaluate with progress shown, finish, and return the exit code, also when interrupted."""
     tests, interrupted = isinstance(data, Configuration), False
     with outputs.quiet(), progress(Console(stderr=True)) as on_progress:
-        progressing: ProgressOptions = {
-            "on_progress": on_progress,
-            "on_notice": print_notice,
-            "explicit": explicit,
-            "reports": outputs.options,
-            "tracing": tracing,
-        }
+        made: Options = {"explicit": {}, **given, "plan": plan, "reports": outputs.options}
+        made |= {"on_progress": on_progress, "on_notice": say}
         try:
             if isinstance(data, Configuration):
-                run = evaluate_tests(data.dataset, plan, progressing, finish=data.finish, **storing)
-            elif target is not None:
-                made = Evaluation.prepare(data, plan=plan, target=target, **progressing, **storing)
-                run = made.run_in_thread()
+                run = evaluate_tests(data.dataset, plan, data.finish, **made)
             else:
-                run = Evaluation.prepare(data, plan=plan, **progressing, **storing).run_in_thread()
+                run = Evaluation.prepare(data, **made).run_in_thread()
         except BatchPendingError as pending:
             outputs.console.print(str(pending), markup=False, soft_wrap=True)
             return 0
@@ -237,10 +215,10 @@ def evaluated(
             run, interrupted = stop.run, True
     if isinstance(data, Configuration):
         run = with_failed_tests(run, data)
-    code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
-    if (run.partial or run.stopped) and run.rows and "store" in storing:
+    store = given.get("store")
+    code = finish(run, outputs, first=_is_first(store), interrupted=interrupted)
+    if (run.partial or run.stopped) and run.rows and store:
         run_id = run.manifest.run_id
-        store = storing["store"]
         name = str(getattr(store, "name", store))  # an open store, or its location
         shown = load("store.errors").display_name(name)
         place = f" --store {shown}" if options.is_store_typed() else ""
@@ -257,8 +235,7 @@ def evaluated(
     return code
 
 
-def _is_first(storing: "StoreOptions") -> bool:
-    place = storing.get("store")
+def _is_first(place: "Store | str | Path | bool | None") -> bool:
     if not isinstance(place, (str, Path)) and place is not True:
         return False
     try:
@@ -358,7 +335,7 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
         )
     storing: StoreOptions = {"store": store, "resume": run_id, "retry_failed": retries}
     with options.tracing_of(given["otel"]) as tracing:
-        return evaluated(path, plan, outputs, storing, tracing=tracing)
+        return evaluated(path, plan, outputs, **storing, tracing=tracing)
 
 
 @click.command(
