@@ -351,17 +351,14 @@ def load_plugins(*names: str) -> None:
 
 def store_here() -> str | None:
     """Return `store` of the config file in this folder, whose other settings are not checked."""
-    if not FILE.is_file():
-        return None
-    for entry in load("_internal.yaml").read_yaml_values(FILE):
-        if not isinstance(entry, Problem) and entry.key == "store":
-            try:
-                place = entry.value
-            except ValueError as error:
-                raise InputError(
-                    str(FILE), [Problem(f"{entry}: {error}", row=entry.row, unit="line")]
-                ) from None
-            return place if isinstance(place, str) else None
+    for entry in load("_internal.yaml").read_yaml_values(FILE) if FILE.is_file() else ():
+        if isinstance(entry, Problem) or entry.key != "store":
+            continue
+        try:
+            return entry.value if isinstance(entry.value, str) else None
+        except ValueError as error:
+            problem = Problem(f"{entry}: {error}", row=entry.row, unit="line")
+            raise InputError(str(FILE), [problem]) from None
     return None
 
 
@@ -531,27 +528,18 @@ def plan_of(given: Given, config: Config) -> Plan:
         typed["fallback_target"] = DEFAULT_API
     plan = config.plan(typed, preset_name=given["preset"])
     if given["metrics"]:
-        plan = _without_idle_gates(
-            plan, config, typed=cast("Sequence[Gate]", typed.get("gates", ()))
-        )
+        plan = _without_idle_gates(plan, config.settings.get("gates"), typed.get("gates"))
     check_judge_settings(explicit_settings(given), with_llm(plan))
     return plan
 
 
-def _without_idle_gates(plan: Plan, config: Config, *, typed: Sequence[Gate]) -> Plan:
-    written = cast("Sequence[Gate]", config.settings.get("gates", ()))
-    if not written:
-        return plan
+def _without_idle_gates(plan: Plan, configured: object, typed: object) -> Plan:
+    """Remove the config file's gates on known metrics that are not chosen."""
     chosen = {metric.name for metric in select(plan.metrics, **plan.parameters)}
-    names = catalogue()
-    idle = [
-        gate
-        for gate in plan.gates
-        if gate in written
-        and gate not in typed
-        and (name := split_threshold(gate.metric)[0]) in names
-        and name not in chosen
-    ]
+    others = catalogue().keys() - chosen
+    kept = cast("Sequence[Gate]", typed or ())
+    gates = [g for g in cast("Sequence[Gate]", configured or ()) if g in plan.gates]
+    idle = [g for g in gates if g not in kept and split_threshold(g.metric)[0] in others]
     if idle:
         words = ", ".join(f"{gate.metric} {gate.op} {gate.threshold:g}" for gate in idle)
         say(

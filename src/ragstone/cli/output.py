@@ -55,19 +55,12 @@ def progress_bar(
     console: Console, what: str, *, total: int | None = None, of_bytes: bool = False
 ) -> Generator[Callable[..., None], None, None]:
     """Show a bar on a terminal; yields a function of `completed`, `total` and the like."""
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress as bars
 
-    done = DownloadColumn() if of_bytes else MofNCompleteColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), done, TimeRemainingColumn())
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+    done = bars.DownloadColumn() if of_bytes else bars.MofNCompleteColumn()
+    text, left = bars.TextColumn("{task.description}"), bars.TimeRemainingColumn()
+    columns, hidden = (text, bars.BarColumn(), done, left), not console.is_terminal
+    with bars.Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         yield partial(bar.update, bar.add_task(what, total=total))
 
 
@@ -169,21 +162,20 @@ def check_files(
         if path != STDOUT:
             check_writable(path)
     read = {Path(os.path.realpath(name)): name for name in inputs}
-    folders = {
-        path: name for path, name in read.items() if os.access(path, os.R_OK) and path.is_dir()
-    }
+    folders = {path for path in read if os.access(path, os.R_OK) and path.is_dir()}
     taken = {
         path: f"{name} is an input file, so it cannot be written" for path, name in read.items()
     }
     for path in (*named, *written):
-        if path.resolve() in taken:
-            raise UsageError(f"{taken[path.resolve()]}; choose another path")
-        for folder in folders.keys() & set(() if path == STDOUT else path.resolve().parents):
+        place = path.resolve()
+        if place in taken:
+            raise UsageError(f"{taken[place]}; choose another path")
+        for folder in folders.intersection(() if path == STDOUT else place.parents):
             raise UsageError(
-                f"{path} is in {folders[folder]}, an input folder, so it cannot be written there; "
+                f"{path} is in {read[folder]}, an input folder, so it cannot be written there; "
                 "choose another folder"
             )
-        taken[path.resolve()] = f"{path} would be written twice"
+        taken[place] = f"{path} would be written twice"
     known = _OTHER_EXTENSIONS.union(*(each.extensions for each in FILES.values()))
     for name, path in formats.items():
         extension, own = path.suffix.lower() if path else "", FILES[name].extensions
@@ -363,13 +355,13 @@ class RegressionLimits:
 
     @classmethod
     def of(cls, given: Given, *, corrected: bool = False) -> Self:
-        numbers: list[float] = []
-        for name in ("min_effect", "min_paired"):
+        def number(name: str, flag: str) -> float:
             try:
-                numbers.append(share(given[name]))
+                return share(given[name])
             except UsageError as error:
-                raise UsageError(f"--{name.replace('_', '-')}: {error}") from None
-        effect, paired = numbers
+                raise UsageError(f"{flag}: {error}") from None
+
+        effect, paired = number("min_effect", "--min-effect"), number("min_paired", "--min-paired")
         if effect < 0:
             raise UsageError(f"--min-effect {given['min_effect']}: must be 0 or more")
         if not 0 <= paired <= 1:

@@ -4,11 +4,10 @@ import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 from rich.console import Console
@@ -144,14 +143,8 @@ def command(**given: Any) -> None:
     sys.exit(rank(given))
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A comparison of two runs, and what got worse; None if that was not asked for."""
-
-    a: Run
-    b: Run
-    comparison: "Comparison"
-    regressions: "Regressions | None"
+Compared: TypeAlias = "tuple[Run, Comparison, Regressions | None]"
+"""The second run, its comparison with the first, and what got worse, if that was asked for."""
 
 
 def rank(given: Given) -> int:
@@ -182,8 +175,7 @@ def rank(given: Given) -> int:
 
 
 def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Store | None") -> int:
-    typed = options.typed_settings(given)
-    plan = Plan.of({"metrics": ("all_retrieval",), **typed})
+    plan = Plan.of({"metrics": ("all_retrieval",), **options.typed_settings(given)})
     runs: list[Run] = []
     if store is not None and given["baseline"] is not None:
         runs.append(store.load(load("store").find_run(store, given["baseline"])))
@@ -201,43 +193,47 @@ def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Stor
     compared: list[Compared] = []
     for run in runs[1:]:
         comparison = load("results.comparison").compare(runs[0], run)
-        compared.append(Compared(runs[0], run, comparison, limits.found(comparison)))
+        compared.append((run, comparison, limits.found(comparison)))
     saved: list[str] = []
     if store is not None and given["store"] is not None:
         for run in evaluated:
             load("store").save_ranking(store, run)
             saved.append(f"stored as run {run.manifest.run_id} in {store.name}")
-    return _finish(evaluated, compared, outputs, saved)
+    return _finish(runs[0], evaluated, compared, outputs, saved)
 
 
 def _finish(
-    evaluated: Sequence[Run], compared: Sequence[Compared], outputs: Outputs, saved: Sequence[str]
+    a: Run,
+    evaluated: Sequence[Run],
+    compared: Sequence[Compared],
+    outputs: Outputs,
+    saved: Sequence[str],
 ) -> int:
     document: dict[str, object] | None = None
     if compared:  # the first comparison beside the run, others in a list
         first, *more = [
-            {"b": each.b.to_dict(), "comparison": each.comparison.to_dict()} for each in compared
+            {"b": b.to_dict(), "comparison": comparison.to_dict()} for b, comparison, _ in compared
         ]
-        document = {"a": compared[0].a.to_dict(), **first, "more": more}
+        document = {"a": a.to_dict(), **first, "more": more}
 
     def show(console: Console) -> None:
         for run in evaluated:
             if outputs.verbose:
                 print_rows(run, console)
             print_ranking(run, console)
-        for each in compared:
+        for b, comparison, regressions in compared:
             console.print()
             if len(compared) > 1:
-                names = f"{each.a.manifest.source.name} and {each.b.manifest.source.name}"
+                names = f"{a.manifest.source.name} and {b.manifest.source.name}"
                 console.print(names, style="bold", markup=False)
-            load("reports.comparison").print_comparison(each.comparison, console)
-            if each.regressions is not None and not each.regressions.doubts:
-                load("reports.comparison").print_regressions(each.regressions, console)
+            load("reports.comparison").print_comparison(comparison, console)
+            if regressions is not None and not regressions.doubts:
+                load("reports.comparison").print_regressions(regressions, console)
         for line in saved:
             console.print(line, markup=False, soft_wrap=True)
 
     write_results(evaluated, outputs, show, document=document)
-    codes = [code_of(each.regressions) for each in compared]
+    codes = [code_of(regressions) for *_, regressions in compared]
     if trouble := next((run.troubles for run in evaluated if run.troubles), None):
         say(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(trouble)}")
     return max(*codes, *map(exit_code, evaluated), 0)  # 3 outranks 1
