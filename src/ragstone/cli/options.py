@@ -18,15 +18,8 @@ from ragstone._internal.text import public_url
 from ragstone.cli import load, say
 from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.evaluation.config_file import (
-    FILE,
-    OTHER_KEYS,
-    Config,
-    metric_names,
-    model_names,
-    read_config,
-    settings_of,
-)
+from ragstone.evaluation import config_file
+from ragstone.evaluation.config_file import FILE, Config
 from ragstone.evaluation.preflight import check_judge_settings, with_llm
 from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.metrics import catalogue, select
@@ -295,7 +288,7 @@ def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
 
 
 def typed_settings(given: Given) -> dict[str, object]:
-    others = settings_of(pairs_of(given.get("set_", ()), "--set"))
+    others = config_file.settings_of(pairs_of(given.get("set_", ()), "--set"))
     for name in others:
         if SETTINGS[name].option:
             raise UsageError(f"--set {name}: use its own option, {SETTINGS[name].flags[-1]}")
@@ -303,14 +296,14 @@ def typed_settings(given: Given) -> dict[str, object]:
         name: given[name] for name in Plan.model_fields.keys() & given.keys()
     }
     if "metrics" in given:
-        found["metrics"] = metric_names(given["metrics"])
+        found["metrics"] = config_file.metric_names(given["metrics"])
     if "judge" in given:
-        model = given["model"] and model_names(given["model"])
+        model = given["model"] and config_file.model_names(given["model"])
         judge = one_of("--judge", given["judge"], "--model", model)
         from_environment = os.environ.get("RAGSTONE_JUDGE", "").strip() or None
         found["judge"] = from_environment if judge is None else judge
     if embedding_model := given.get("embedding_model"):
-        found["embedding_model"] = model_names(embedding_model)
+        found["embedding_model"] = config_file.model_names(embedding_model)
     if "api_url" in given:
         found["target"] = one_of("--target", given["target"], "--api-url", given["api_url"])
     for name, flag in (("columns", "--map"), ("prompts", "--prompt")):
@@ -323,7 +316,7 @@ def typed_settings(given: Given) -> dict[str, object]:
 
 def explicit_settings(given: Given) -> dict[str, str]:
     pairs = pairs_of(given.get("set_", ()), "--set")
-    found = {OTHER_KEYS.get(key, key): f"--set {key}" for key in pairs}
+    found = {config_file.OTHER_KEYS.get(key, key): f"--set {key}" for key in pairs}
     for name, setting in SETTINGS.items():
         if given.get(name) not in (None, (), {}):
             yes, _, no = setting.flags[-1].partition("/")
@@ -511,7 +504,7 @@ def store_options_of(given: Given, config: Config) -> "StoreOptions":
 def config_of(path: Path | None = None) -> Config:
     if path is None and not FILE.is_file():
         return Config()
-    config = read_config(path or FILE)
+    config = config_file.read_config(path or FILE)
     places = config.store, config.settings.get("reply_cache")
     servers = (place for place in places if "://" in str(place))
     # with the first two, a config file can run code or redirect a key, so they are printed

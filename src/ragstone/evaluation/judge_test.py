@@ -35,12 +35,7 @@ from ragstone.metrics import Metric
 from ragstone.results.calibration import Unit, majority, verdict_of
 from ragstone.results.judge_test import WORDS, Expectation, JudgeTest, KindResult, TrialResult
 from ragstone.results.run import Run
-from ragstone.results.stats.paired_tests import (
-    DRIFTED,
-    drift_evidence,
-    mean_sequence,
-    variance_components,
-)
+from ragstone.results.stats import paired_tests
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.gate import reaches, share
@@ -499,7 +494,7 @@ def noise_of(judged: Sequence[Mapping[int, Row]], metric: str) -> Noise | None:
     complete = [values for values in table if len(values) == len(judged)]
     if len(complete) < 2:
         return None
-    sampling, judge = variance_components(np.array(complete, dtype=np.float64))
+    sampling, judge = paired_tests.variance_components(np.array(complete, dtype=np.float64))
     unchanged = sum(len(set(values)) == 1 for values in complete) / len(complete)
     return Noise(rows=len(complete), sampling=sampling, judge=judge, unchanged=unchanged)
 
@@ -615,7 +610,7 @@ class Drift:
 
     @property
     def drifted(self) -> bool:
-        return max(self.evidence) >= DRIFTED
+        return max(self.evidence) >= paired_tests.DRIFTED
 
 
 def measure_drift(probes: Sequence[Probe], units: Units) -> Drift:
@@ -632,7 +627,7 @@ def measure_drift(probes: Sequence[Probe], units: Units) -> Drift:
     return Drift(
         rows=len(sizes),
         agreement=shares,
-        evidence=drift_evidence(counts).tolist(),
-        intervals=mean_sequence(np.where(known, counts / sizes, np.nan)).tolist(),
+        evidence=paired_tests.drift_evidence(counts).tolist(),
+        intervals=paired_tests.mean_sequence(np.where(known, counts / sizes, np.nan)).tolist(),
         causes=[cause for cause, seen in values.items() if len(seen) > 1],
     )

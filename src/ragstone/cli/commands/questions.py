@@ -17,15 +17,8 @@ from ragstone._internal.concurrency import run_sync
 from ragstone._internal.files import write_file
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, listing, one_line
-from ragstone.cli import GATE_FAILED, INTERRUPTED, options, say
+from ragstone.cli import GATE_FAILED, INTERRUPTED, options, output, say
 from ragstone.cli.options import option, setting
-from ragstone.cli.output import (
-    SECONDS_BETWEEN_LINES,
-    check_files,
-    exit_undecided,
-    progress_bar,
-    write_document,
-)
 from ragstone.datasets import load
 from ragstone.datasets.export import check_format, losses, write_samples
 from ragstone.errors import UsageError
@@ -135,7 +128,7 @@ def generate_command(**given: Any) -> None:
     if chunks is not None and chunks.suffix.lower() != ".jsonl":
         raise UsageError(f"--chunks {chunks}: it is written as JSON Lines; name a .jsonl file")
     rejected, record = out.with_name(f"{out.stem}-rejected.jsonl"), generate.provenance_path(out)
-    check_files(out, chunks, rejected, record, json=given["file"], inputs=given["documents"])
+    output.check_files(out, chunks, rejected, record, json=given["file"], inputs=given["documents"])
     before = generate.check_replaceable(out)
     generate.check_generated_by_us(record, generate.RECORD_FIELDS)
     generate.check_generated_by_us(rejected, generate.REJECTED_FIELDS)
@@ -192,7 +185,7 @@ def generate_command(**given: Any) -> None:
         "calls": generated.usage.calls,
         "cost_usd": generated.usage.cost_usd,
     }
-    write_document(given["file"], document)
+    output.write_document(given["file"], document)
     action = f"wrote {out}" if written else "nothing was written"
     click.echo(f"{action}: {generated}", err=given["file"] == STDOUT)
     _print_details(generated)
@@ -203,7 +196,7 @@ def generate_command(**given: Any) -> None:
     if written:
         say(f"Documents, judge and seed: {record}")
     if not generated.complete:
-        exit_undecided("fewer questions than asked for")
+        output.exit_undecided("fewer questions than asked for")
     say(f"Evaluate with: ragstone run {out} --api-url URL")
 
 
@@ -228,11 +221,11 @@ def _generate(generator: generate.Generator, plan: Plan, budget: Budget) -> tupl
     def report(done: int, of: int) -> None:
         nonlocal shown
         update(completed=done, total=of)
-        if not console.is_terminal and monotonic() - shown > SECONDS_BETWEEN_LINES:
+        if not console.is_terminal and monotonic() - shown > output.SECONDS_BETWEEN_LINES:
             shown = monotonic()
             say(f"{done:,} of {count(of, 'candidate')} of this round decided")
 
-    with progress_bar(console, "verifying") as update:
+    with output.progress_bar(console, "verifying") as update:
         try:
             run_sync(
                 partial(
@@ -342,7 +335,7 @@ def check_command(**given: Any) -> None:
     if fixed is not None:
         check_format(fixed.suffix)
     inputs = [given["data"], *given["docs"]]
-    check_files(fixed, rejected, json=given["file"], html=given["html"], inputs=inputs)
+    output.check_files(fixed, rejected, json=given["file"], html=given["html"], inputs=inputs)
     dataset = load(given["data"], sheet=plan.sheet, columns=plan.columns, **plan.selection)
     corpus = read_documents(given["docs"], chunk_words=given["chunk_words"])
     for note in (*dataset.source.notes, *corpus.notes):
@@ -353,7 +346,9 @@ def check_command(**given: Any) -> None:
         click.echo(f"Dry run: no calls were made. {text}: {estimate}")
         return
     judge = make_judge(plan, asked=[check.KINDS], budget=Budget(plan.max_calls, plan.max_cost))
-    with progress_bar(Console(stderr=True), "checking", total=len(dataset.samples)) as update:
+    with output.progress_bar(
+        Console(stderr=True), "checking", total=len(dataset.samples)
+    ) as update:
         result = run_sync(
             partial(
                 check_samples,
@@ -366,7 +361,7 @@ def check_command(**given: Any) -> None:
                 on_row=lambda done, total: update(completed=done, total=total),
             )
         )
-    console = write_document(given["file"], given["file"] and check_document(result))
+    console = output.write_document(given["file"], given["file"] and check_document(result))
     if given["html"] is not None:
         write_file(given["html"], partial(write_check, result))
     if fixed is not None and rejected is not None:
@@ -374,7 +369,7 @@ def check_command(**given: Any) -> None:
     print_check(result, console)
     if unchecked := [f for f in result.findings if f.check == "not_checked"]:
         words = f"{count(len(unchecked), 'row')} of {len(result.rows):,} not checked"
-        exit_undecided(f"{words}; the first: {unchecked[0].message}")
+        output.exit_undecided(f"{words}; the first: {unchecked[0].message}")
     sys.exit(GATE_FAILED if any(row.errors for row in result.rows) else 0)
 
 

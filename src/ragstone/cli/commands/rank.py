@@ -12,18 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 from rich.console import Console
 
-from ragstone.cli import TOO_MUCH_FAILED, load, options, say
+from ragstone.cli import TOO_MUCH_FAILED, load, options, output, say
 from ragstone.cli.options import Given, GroupedCommand, Groups, option, setting
-from ragstone.cli.output import (
-    SECONDS_BETWEEN_LINES,
-    Outputs,
-    RegressionLimits,
-    code_of,
-    exit_code,
-    outputs_of,
-    progress_bar,
-    write_results,
-)
 from ragstone.errors import UsageError
 from ragstone.evaluation.ranking import RankingEvaluation
 from ragstone.reports.terminal import print_ranking, print_rows
@@ -149,7 +139,7 @@ Compared: TypeAlias = "tuple[Run, Comparison, Regressions | None]"
 
 def rank(given: Given) -> int:
     options.load_plugins(*given["plugin"])
-    outputs = outputs_of(given, export=given["output"] is not None)
+    outputs = output.outputs_of(given, export=given["output"] is not None)
     several = len(given["ranking"]) > 1
     of_one = ("html", "junit", "markdown", "output", "rows")
     if several and (flags := [f"--{name}" for name in of_one if given[name] is not None]):
@@ -161,7 +151,7 @@ def rank(given: Given) -> int:
     place = given["store"] or os.environ.get("RAGSTONE_STORE", "").strip() or options.store_here()
     if outputs.export or outputs.files:
         outputs.check(given["qrels"], *given["ranking"], *options.store_files(place))
-    limits = RegressionLimits.of(given)
+    limits = output.RegressionLimits.of(given)
     if limits.asked and given["baseline"] is None and not several:
         raise UsageError(
             "--fail-on-regression: there is nothing to compare with; add a second --ranking, or "
@@ -174,7 +164,9 @@ def rank(given: Given) -> int:
         return _rank(given, outputs, limits, store)
 
 
-def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Store | None") -> int:
+def _rank(
+    given: Given, outputs: output.Outputs, limits: output.RegressionLimits, store: "Store | None"
+) -> int:
     plan = Plan.of({"metrics": ("all_retrieval",), **options.typed_settings(given)})
     runs: list[Run] = []
     if store is not None and given["baseline"] is not None:
@@ -206,7 +198,7 @@ def _finish(
     a: Run,
     evaluated: Sequence[Run],
     compared: Sequence[Compared],
-    outputs: Outputs,
+    outputs: output.Outputs,
     saved: Sequence[str],
 ) -> int:
     document: dict[str, object] | None = None
@@ -232,11 +224,11 @@ def _finish(
         for line in saved:
             console.print(line, markup=False, soft_wrap=True)
 
-    write_results(evaluated, outputs, show, document=document)
-    codes = [code_of(regressions) for *_, regressions in compared]
+    output.write_results(evaluated, outputs, show, document=document)
+    codes = [output.code_of(regressions) for *_, regressions in compared]
     if trouble := next((run.troubles for run in evaluated if run.troubles), None):
         say(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(trouble)}")
-    return max(*codes, *map(exit_code, evaluated), 0)  # 3 outranks 1
+    return max(*codes, *map(output.exit_code, evaluated), 0)  # 3 outranks 1
 
 
 @contextmanager
@@ -244,14 +236,14 @@ def _progress(console: Console, path: Path) -> Generator[Callable[[int], None], 
     """Show how much of a file has been read; yields a function of the bytes read so far."""
     total = path.stat().st_size if path.is_file() else 0
     if console.is_terminal:
-        with progress_bar(console, path.name, total=total, of_bytes=True) as update:
+        with output.progress_bar(console, path.name, total=total, of_bytes=True) as update:
             yield lambda done: update(completed=done)
         return
     last = monotonic()
 
     def on_read(done: int) -> None:
         nonlocal last
-        if monotonic() - last >= SECONDS_BETWEEN_LINES and done < total:
+        if monotonic() - last >= output.SECONDS_BETWEEN_LINES and done < total:
             last = monotonic()
             console.print(f"{path.name}: {done / total:.0%} read", highlight=False)
 

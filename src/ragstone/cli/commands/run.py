@@ -20,16 +20,7 @@ from ragstone.evaluation.config_file import FILE, Config, read_config
 from ragstone.evaluation.recorder import RunChangedError
 from ragstone.evaluation.runner import Evaluation, Options
 from ragstone.integrations.promptfoo import RAGAS
-from ragstone.integrations.promptfoo.configuration import (
-    LEGACY,
-    Configuration,
-    asks_in_text,
-    evaluate_tests,
-    is_configuration,
-    limit_tests,
-    read_configuration,
-    with_failed_tests,
-)
+from ragstone.integrations.promptfoo import configuration as promptfoo
 from ragstone.integrations.promptfoo.legacy import legacy_model
 from ragstone.results.run import RunInterruptedError
 from ragstone.types.config import DEFAULT_API, ORIGIN, Plan
@@ -139,13 +130,15 @@ def run_evaluation(given: Given) -> int:
         print_catalogue(Console(highlight=False))
         return 0
     data = options.data_of(given, config)
-    tests = read_configuration(data) if is_configuration(data) else None
+    tests = promptfoo.read_configuration(data) if promptfoo.is_configuration(data) else None
     if tests is None:
         plan = options.plan_of(given, config)
         if given.get("collects"):  # the answers are judged later
             plan = plan.model_copy(update={"gates": ()})
     else:
-        tests, plan = limit_tests(tests, _plan_of_tests(tests, Path(data).name, given, config))
+        tests, plan = promptfoo.limit_tests(
+            tests, _plan_of_tests(tests, Path(data).name, given, config)
+        )
     outputs.check(data, *options.files_read(given, config, plan))
     explicit = options.explicit_settings(given)
     if given["dry_run"]:
@@ -161,14 +154,14 @@ def run_evaluation(given: Given) -> int:
         )
 
 
-def _plan_of_tests(tests: Configuration, file: str, given: Given, config: Config) -> Plan:
+def _plan_of_tests(tests: promptfoo.Configuration, file: str, given: Given, config: Config) -> Plan:
     """Return the plan of promptfoo's tests, and print notes about it.
 
     The command line takes precedence over the configuration, and that over `ragstone.yaml`.
     Only a target that is named is called.
     """
     requirements = tests.requirements
-    if given["policy"] == LEGACY and given["preset"] is None:
+    if given["policy"] == promptfoo.LEGACY and given["preset"] is None:
         requirements = requirements.without_ragas()
     plan = options.plan_of(given, requirements.over(config))
     if plan.columns:
@@ -178,10 +171,10 @@ def _plan_of_tests(tests: Configuration, file: str, given: Given, config: Config
         )
     if plan.sheet is not None:
         raise UsageError(f"{file} has no sheets; remove --sheet {plan.sheet}")
-    if asks_in_text(plan):
+    if promptfoo.asks_in_text(plan):
         legacy_model(plan)
     modes = {
-        LEGACY: "RAGAS mode is off: scored as promptfoo 0.121.20 does",
+        promptfoo.LEGACY: "RAGAS mode is off: scored as promptfoo 0.121.20 does",
         RAGAS: "RAGAS mode is on",
     }
     how = modes.get(plan.policy, "scored by ragstone's own rules")
@@ -192,20 +185,20 @@ def _plan_of_tests(tests: Configuration, file: str, given: Given, config: Config
 
 
 def evaluated(
-    data: str | Path | Configuration,
+    data: str | Path | promptfoo.Configuration,
     plan: Plan,
     outputs: Outputs,
     /,
     **given: Unpack[Options],
 ) -> int:
     """Evaluate with progress shown, finish, and return the exit code, also when interrupted."""
-    tests, interrupted = isinstance(data, Configuration), False
+    tests, interrupted = isinstance(data, promptfoo.Configuration), False
     with outputs.quiet(), progress(Console(stderr=True)) as on_progress:
         made: Options = {"explicit": {}, **given, "plan": plan, "reports": outputs.options}
         made |= {"on_progress": on_progress, "on_notice": say}
         try:
-            if isinstance(data, Configuration):
-                run = evaluate_tests(data.dataset, plan, data.finish, **made)
+            if isinstance(data, promptfoo.Configuration):
+                run = promptfoo.evaluate_tests(data.dataset, plan, data.finish, **made)
             else:
                 run = Evaluation.prepare(data, **made).run_in_thread()
         except BatchPendingError as pending:
@@ -213,8 +206,8 @@ def evaluated(
             return 0
         except RunInterruptedError as stop:
             run, interrupted = stop.run, True
-    if isinstance(data, Configuration):
-        run = with_failed_tests(run, data)
+    if isinstance(data, promptfoo.Configuration):
+        run = promptfoo.with_failed_tests(run, data)
     store = given.get("store")
     code = finish(run, outputs, first=_is_first(store), interrupted=interrupted)
     if (run.partial or run.stopped) and run.rows and store:

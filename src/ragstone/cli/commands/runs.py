@@ -9,31 +9,13 @@ from typing import Any
 import click
 from rich.console import Console
 
-from ragstone.cli import options, silent_pipes
+from ragstone.cli import options, output, silent_pipes
 from ragstone.cli.options import option
-from ragstone.cli.output import (
-    check_files,
-    finish,
-    outputs_of,
-    progress,
-    write_document,
-)
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import metric_names
 from ragstone.evaluation.rescore import TranscriptMissingError, rescore, save
 from ragstone.reports.terminal import print_info, print_runs, run_entry
-from ragstone.store import (
-    delete,
-    export,
-    find_run,
-    import_,
-    old_runs,
-    prune,
-    running_runs,
-    untag,
-)
-from ragstone.store import tag as set_tag
-from ragstone.store.runs import check_export, summarize
+from ragstone.store import runs as stored
 from ragstone.types.gate import FLAGS, gate
 from ragstone.types.policy import POLICIES
 
@@ -74,11 +56,11 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
     """List the runs, newest first, with their data, progress and scores."""
     with options.open_store(store, reading=True) as opened:
         found = opened.runs(limit=limit + 1)
-        infos = [summarize(opened, info) for info in found[:limit]]
-        check_files(json=file, inputs=options.read_by(opened, *infos))
-        busy = running_runs(opened)
+        infos = [stored.summarize(opened, info) for info in found[:limit]]
+        output.check_files(json=file, inputs=options.read_by(opened, *infos))
+        busy = stored.running_runs(opened)
     if file is not None:
-        write_document(file, [run_entry(info) for info in infos])
+        output.write_document(file, [run_entry(info) for info in infos])
         return
     if not infos:
         click.echo(f"There are no runs in {opened.name} yet; `ragstone run` stores one.")
@@ -105,14 +87,14 @@ def show(**given: Any) -> None:
     ragstone runs show last --json -
     ragstone runs show last --calibration support --gates-on corrected
     """
-    outputs = outputs_of(given, export=given["output"] is not None)
+    outputs = output.outputs_of(given, export=given["output"] is not None)
     with options.open_run(given["store"], given["run"]) as (store, info):
         outputs.check(*options.read_by(store, info))
         run = store.load(info.id)
         run = run.with_plan(options.with_correction(run.manifest.plan, given))
         with silent_pipes():
             print_info(info, outputs.console)
-        sys.exit(finish(run, outputs))
+        sys.exit(output.finish(run, outputs))
 
 
 @command.command(
@@ -151,7 +133,7 @@ def rescore_(**given: Any) -> None:
     ragstone runs rescore last --policy ragas --save
     ragstone runs rescore baseline -m hit@10 ndcg@10
     """
-    outputs = outputs_of(given, export=given["output"] is not None)
+    outputs = output.outputs_of(given, export=given["output"] is not None)
     options.load_plugins(*options.config_of().plugins, *given["plugin"])
     reading = not given["keep"]
     with options.open_run(given["store"], given["run"], reading=reading) as (store, info):
@@ -163,7 +145,7 @@ def rescore_(**given: Any) -> None:
                 "--policy: a name is empty; specify one policy, several separated by commas, or "
                 "`all`"
             )
-        with outputs.quiet(), progress(Console(stderr=True)) as on_row:
+        with outputs.quiet(), output.progress(Console(stderr=True)) as on_row:
             run = rescore(
                 store.load(info.id),
                 metric_names(given["metrics"]),
@@ -177,7 +159,7 @@ def rescore_(**given: Any) -> None:
         if given["keep"]:
             save(run, store, transcript=info.transcript)
             outputs.console.print(f"stored as run {run.manifest.run_id}", markup=False)
-        sys.exit(finish(run, outputs))
+        sys.exit(output.finish(run, outputs))
 
 
 @command.command(
@@ -195,12 +177,12 @@ def tag_(run: str, name: str | None, remove: bool, store: str | None) -> None:
     if remove == (name is not None):
         raise UsageError("specify either a tag, or --remove")
     with options.open_store(store) as opened:
-        run_id = find_run(opened, run)
+        run_id = stored.find_run(opened, run)
         if name is None:
-            untag(opened, run_id)
+            stored.untag(opened, run_id)
             click.echo(f"Untagged run {run_id}")
             return
-        before = set_tag(opened, run_id, name)
+        before = stored.tag(opened, run_id, name)
     moved = f" (moved from run {before.run})" if before.run else ""
     replaced = f"; its tag {before.tag} was removed" if before.tag else ""
     click.echo(f"Tagged run {run_id} as {name}{moved}{replaced}")
@@ -228,11 +210,11 @@ def delete_(runs: tuple[str, ...], older_than: str | None, yes: bool, store: str
         _prune(older_than, yes, store)
         return
     with options.open_store(store) as opened:
-        run_ids = list(dict.fromkeys(find_run(opened, name) for name in runs))
+        run_ids = list(dict.fromkeys(stored.find_run(opened, name) for name in runs))
         if not yes and not _confirmed(run_ids):
             return
         for run_id in run_ids:
-            delete(opened, run_id)
+            stored.delete(opened, run_id)
             click.echo(f"deleted {run_id}")
 
 
@@ -246,11 +228,11 @@ def _prune(older_than: str, yes: bool, store: str | None) -> None:
     before = datetime.now(UTC) - timedelta(hours=int(age[1]) * hours)
     with options.open_store(store) as opened:
         if not yes:
-            busy = running_runs(opened)
-            ids = [each for each in old_runs(opened, before=before) if each not in busy]
+            busy = stored.running_runs(opened)
+            ids = [each for each in stored.old_runs(opened, before=before) if each not in busy]
             if ids and not _confirmed(ids):
                 return
-        deleted = prune(opened, before=before)
+        deleted = stored.prune(opened, before=before)
     for run_id in deleted:
         click.echo(f"deleted {run_id}")
     if not deleted:
@@ -269,8 +251,8 @@ def _prune(older_than: str, yes: bool, store: str | None) -> None:
 def export_(run: str, file: Path, store: str | None) -> None:
     """Export a run to one file: a store with this run, to be imported elsewhere."""
     with options.open_run(store, run) as (opened, info):
-        check_files(file, inputs=options.read_by(opened, info))
-        export(opened, info.id, file)
+        output.check_files(file, inputs=options.read_by(opened, info))
+        stored.export(opened, info.id, file)
     click.echo(f"wrote {file}: run {info.id}")
 
 
@@ -284,11 +266,11 @@ def export_(run: str, file: Path, store: str | None) -> None:
 )
 def import__(file: Path, tag: str | None, store: str | None) -> None:
     """Import an exported run; it keeps its id."""
-    check_export(file)
+    stored.check_export(file)
     with options.open_store(store, make=True) as opened:
-        run_id = import_(opened, file)
+        run_id = stored.import_(opened, file)
         if tag:
-            set_tag(opened, run_id, tag)
+            stored.tag(opened, run_id, tag)
         click.echo(f"imported run {run_id} into {opened.name}" + (f" as {tag}" if tag else ""))
 
 
