@@ -147,15 +147,11 @@ def print_estimate(estimate: "Estimate", console: Console) -> None:
 
 
 def check_files(
-    *files: Path | None,
-    inputs: Sequence[str | Path] = (),
-    written: Sequence[Path] = (),
-    **formats: Path | None,
+    *files: Path | None, inputs: Sequence[str | Path] = (), **formats: Path | None
 ) -> None:
     """Check, before any call is made, that files can be written and are not `inputs`.
 
-    `written` are other files that the command writes, checked elsewhere; `formats` are files by
-    format, whose extensions are checked too.
+    `formats` are files by format, whose extensions are checked too.
     """
     named = [path for path in (*files, *formats.values()) if path is not None]
     for path in named:
@@ -166,7 +162,7 @@ def check_files(
     taken = {
         path: f"{name} is an input file, so it cannot be written" for path, name in read.items()
     }
-    for path in (*named, *written):
+    for path in named:
         place = path.resolve()
         if place in taken:
             raise UsageError(f"{taken[place]}; choose another path")
@@ -233,7 +229,7 @@ class Outputs:
         if self.export and self.workbook is not None:
             parts = ("", "_retrieval", "_generation")
             workbooks = [self.workbook.with_stem(self.workbook.stem + part) for part in parts]
-        check_files(inputs=inputs, written=workbooks, **self.files)
+        check_files(*workbooks, inputs=inputs, **self.files)
         for name in TABLES & self.files.keys():
             check_table(self.files[name])
 

@@ -148,12 +148,12 @@ def skipped_reasons(samples: Iterable[Sample]) -> str:
         texts = (sample.response or "", sample.reference or "", "\n".join(contexts))
         claims = next((claims for text in texts if (claims := extract_claims(text))), ())
         lengths += [_length(claim.text) for claim in claims]
-    reasons = (
-        (without_contexts, "row", " without contexts"),
-        (sum(length < SHORTEST for length in lengths), "shorter sentence", ""),
-        (sum(length > LONGEST for length in lengths), "longer sentence", ""),
-    )
-    return ", ".join(f"{count(number, what)}{more}" for number, what, more in reasons if number)
+    shorter = sum(length < SHORTEST for length in lengths)
+    longer = sum(length > LONGEST for length in lengths)
+    reasons = [f"{count(without_contexts, 'row')} without contexts"] if without_contexts else []
+    reasons += [count(shorter, "shorter sentence")] if shorter else []
+    reasons += [count(longer, "longer sentence")] if longer else []
+    return ", ".join(reasons)
 
 
 def _contexts(sample: Sample) -> tuple[str, ...]:
@@ -417,24 +417,32 @@ def _move_evidence(case: Case, verdicts: Sequence[Verdict]) -> tuple[str, ...] |
 
 PROBES, NOISE = Path(".ragstone") / "probes", Path(".ragstone") / "noise"
 """Folders with a file for each run: the probes of its labelled rows, and its judge's noise."""
-WrapJudge = Callable[[Judge], Judge]
 
 
 @dataclass(frozen=True)
 class RejudgedRun:
-    """Rows of a stored run that are judged `repeat` times, by a plan without the cache."""
+    """Rows of a stored run that are judged `repeat` times, by a plan without the cache.
+
+    With `same_claims`, the judge is asked about the recorded claims.
+    """
 
     run: Run
     plan: Plan
     rows: Sequence[Row]
     metrics: Sequence[Metric]
     repeat: int
-    wrap: WrapJudge = lambda judge: judge
+    same_claims: bool = False
+
+    def _wrap(self, judge: Judge) -> Judge:
+        if not self.same_claims:
+            return judge
+        recorded = ReplayJudge(chain.from_iterable(row.exchanges for row in self.rows))
+        return RouterJudge(dict.fromkeys((ExtractClaims.kind, ExtractTruths.kind), recorded), judge)
 
     def estimate(self) -> str:
         unlimited = self.plan.model_copy(update={"max_cost": None})
         samples = [row.sample for row in self.rows] * self.repeat
-        cost = estimate_rows(unlimited, samples, self.metrics, asks_target=False, around=self.wrap)
+        cost = estimate_rows(unlimited, samples, self.metrics, asks_target=False, around=self._wrap)
         return (
             f"Judging {count(len(self.rows), 'row')} of run {self.run.manifest.run_id} "
             f"{count(self.repeat, 'time')} with {self.plan.judge}, without the reply cache: {cost}"
@@ -443,7 +451,7 @@ class RejudgedRun:
     def judge(self, on_row: Callable[[Row, int], None]) -> tuple[list[dict[int, Row]], str | None]:
         """Return the rows of each repeat, by index, and the budget if one was spent."""
         budget = Budget(self.plan.max_calls, self.plan.max_cost)
-        judge = self.wrap(make_judge(self.plan, budget=budget))
+        judge = self._wrap(make_judge(self.plan, budget=budget))
         bare = [Row(row.index, row.sample, failures=row.failures) for row in self.rows]
         bare *= self.repeat
         judged: list[dict[int, Row]] = [{} for _ in range(self.repeat)]
@@ -459,13 +467,6 @@ class RejudgedRun:
 
         run_sync(judge_all)
         return judged, budget.spent
-
-
-def same_claims(rows: Iterable[Row]) -> WrapJudge:
-    """Wrap a judge so that it is asked about the claims of these rows."""
-    recorded = ReplayJudge(chain.from_iterable(row.exchanges for row in rows))
-    kinds = ExtractClaims.kind, ExtractTruths.kind
-    return lambda judge: RouterJudge(dict.fromkeys(kinds, recorded), judge)
 
 
 def sample_rows(rows: Iterable[Row], metrics: Iterable[str], n: int) -> list[Row]:

@@ -50,10 +50,9 @@ class Capitals(NamedTuple):
         return cls(mark_names, frozenset(lowered))
 
     def is_name(self, word: str) -> bool:
-        if not word[0].isupper() or word.casefold() in self.lowered:
-            return is_code(word)
+        capital = word[0].isupper() and word.casefold() not in self.lowered
         alone = re.match(r"\w['’]", word)  # I'm, L'
-        return is_code(word) or (self.mark_names and not alone)
+        return is_code(word) or (self.mark_names and capital and not alone)
 
 
 @dataclass(frozen=True)

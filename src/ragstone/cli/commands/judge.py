@@ -190,9 +190,7 @@ def probe(**given: Any) -> None:
     path = judge_test.PROBES / f"{run_id}.jsonl"
     before = judge_test.read_probes(path)
     metrics = [get(name) for name in dict.fromkeys(metric for metric, _, _ in units)]
-    rejudged = judge_test.RejudgedRun(
-        run, plan, rows, metrics, given["repeat"], judge_test.same_claims(rows)
-    )
+    rejudged = judge_test.RejudgedRun(run, plan, rows, metrics, given["repeat"], same_claims=True)
     judged, spent = _judge_again(rejudged, dry_run=given["dry_run"])
     probes = judge_test.make_probes(judged, units, plan)
     unanswered = max([*probe.verdicts.values()].count(None) for probe in probes)

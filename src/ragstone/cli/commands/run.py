@@ -89,19 +89,15 @@ GROUPS: Groups = MappingProxyType(
     }
 )
 
-EPILOG = (
-    "Order of precedence: options, RAGSTONE_JUDGE, --preset, the config file. "
-    "Exit codes: 0 success; 1 a gate or a promptfoo test failed; 2 usage, input or API key "
-    "error; 3 too many failures, over budget, or a gate with nothing scored; 130 interrupted."
-)
-
 
 @click.command(
     name="run",
     cls=GroupedCommand,
     params=[click.Argument(["data"], required=False), options.HELP_ALL],
     groups=GROUPS,
-    epilog=EPILOG,
+    epilog="Order of precedence: options, RAGSTONE_JUDGE, --preset, the config file. "
+    "Exit codes: 0 success; 1 a gate or a promptfoo test failed; 2 usage, input or API key "
+    "error; 3 too many failures, over budget, or a gate with nothing scored; 130 interrupted.",
 )
 def command(**given: Any) -> None:
     """Evaluate a RAG system, or saved answers.
