@@ -30,7 +30,7 @@ from ragstone.results.stats.intervals import Share
 from ragstone.results.stats.labels import MIN_CLAIMS
 from ragstone.store import RunInfo, Store
 from ragstone.types.label import HumanLabel
-from ragstone.types.score import Summary
+from ragstone.types.score import Correction
 
 _NUMBER = option(
     "--n labels",
@@ -332,25 +332,26 @@ def calibrate(run: str, name: str, file: Path | None, store: str | None) -> None
         labelled = opened.load(info.id)
         labels = opened.labels(info.id)
         calibration = labelled.calibrate(labels, name)
-        summaries: dict[str, Summary] = {}
-        for metric in calibration.metrics:
-            corrected = calibration.correct(metric, labelled.manifest, labelled.counts)
-            summary = labelled.summary()[metric]
-            summaries[metric] = summary.model_copy(update={"corrected": corrected})
+        corrected = {
+            metric: calibration.correct(metric, labelled.manifest, labelled.counts)
+            for metric in calibration.metrics
+        }
     path = calibration.save()
     with silent_pipes():
-        console = write_document(file, _as_json(calibration, summaries))
+        console = write_document(file, _as_json(calibration, labelled, corrected))
         for metric, found in calibration.metrics.items():
             _note_unused(metric, found, labels)
-            _print(metric, found, summaries[metric], labelled, console)
+            console.print(f"{metric}, judge {labelled.manifest.judge}", style="bold", markup=False)
+            _print(found, corrected[metric], console)
         console.print(f"wrote {path}", markup=False, soft_wrap=True)
 
 
-def _as_json(calibration: Calibration, summaries: Mapping[str, Summary]) -> dict[str, object]:
+def _as_json(
+    calibration: Calibration, run: Run, corrections: Mapping[str, Correction | None]
+) -> dict[str, object]:
     metrics: dict[str, object] = {}
     for name, found in calibration.metrics.items():
-        agreement, corrected = found.agreement, summaries[name].corrected
-        threshold = found.threshold()
+        agreement, threshold, corrected = found.agreement, found.threshold(), corrections[name]
         metrics[name] = {
             "rows": len(found.rows),
             "of": found.of,
@@ -362,7 +363,7 @@ def _as_json(calibration: Calibration, summaries: Mapping[str, Summary]) -> dict
             "specificity": found.share(of_human=False),
             "reliability": found.reliability(),
             "threshold": threshold and asdict(threshold) | {"accepted": threshold.accepted},
-            "mean": summaries[name].mean,
+            "mean": run.summary()[name].mean,
             "corrected": corrected and corrected.model_dump(mode="json", exclude={"reliability"}),
         }
     about: dict[str, object] = {"name": calibration.name, "run": calibration.run}
@@ -390,15 +391,11 @@ def _note_unused(metric: str, found: MetricCalibration, labels: Sequence[HumanLa
         )
 
 
-def _print(
-    metric: str, found: MetricCalibration, summary: Summary, run: Run, console: Console
-) -> None:
+def _print(found: MetricCalibration, corrected: Correction | None, console: Console) -> None:
     def line(text: str, style: str = "") -> None:
         console.print(text, style=style, markup=False, soft_wrap=True)
 
-    agreement, corrected = found.agreement, summary.corrected
-    kind = "claim" if found.of == "claims" else "response"
-    line(f"{metric}, judge {run.manifest.judge}", "bold")
+    agreement, kind = found.agreement, "claim" if found.of == "claims" else "response"
     seen = f"; {count(found.not_blind, 'label')} not blind" if found.not_blind else ""
     line(
         f"{count(agreement.n, kind)} in {count(len(found.rows), 'row')}, labelled by "
