@@ -1,9 +1,8 @@
 """`ragstone judge`: does the judge notice errors, is it stable, has it changed?"""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import click
@@ -245,24 +244,6 @@ def _range(shares: Sequence[float | None]) -> str:
     return " to ".join(dict.fromkeys(f"{share:.0%}" for share in ends)) or "of other claims"
 
 
-CHANGES: Mapping[str, str] = MappingProxyType(
-    {
-        "number": "a different number",
-        "date": "a different date, month, weekday or year",
-        "unit": "a different unit or currency",
-        "name": "a name from another sample",
-        "negation": "a negation added or removed",
-        "qualifier": "a qualifier removed (`only`, `up to`, `if ...`)",
-        "invented": "a sentence from another sample added",
-        "unrelated": "a claim from another sample, unchanged",
-        "order_in_claim": "that claim, with an instruction to call it supported",
-        "order_in_context": "that claim, with the instruction in a context",
-        "copied": "a sentence from the contexts, unchanged",
-        "evidence_moved": "the context with the evidence last",
-        "claims_reversed": "the claims in reverse order",
-    }
-)
-"""Kind of change -> what was changed."""
 MAX_SHOWN = 200
 
 
@@ -448,7 +429,7 @@ def print_test(test: JudgeTest, console: Console) -> None:
                 name, applied = "total", ""
             share = Share(kind.right, kind.answered)
             figures = (share.seen, share.interval) if kind.answered else (NO_VALUE, NO_VALUE)
-            rows.append(GridRow((name, CHANGES.get(kind.kind, ""), *figures, applied)))
+            rows.append(GridRow((name, judge_test.CHANGES.get(kind.kind, ""), *figures, applied)))
         figures = frozenset((heading, "95% interval", "applied to"))
         heads = ("kind", "what was done", heading, "95% interval", "applied to")
         short = tuple(GridRow((row.cells[0], *row.cells[2:])) for row in rows)

@@ -491,7 +491,7 @@ def _settings(test: _Test, whole: Thing) -> tuple[Mapping[str, object], bool, li
     """Return the settings of the judge, whether RAGAS mode is on, and notes."""
     base = {**_part(whole, "ragas"), **_part(whole, "grading")}
     blocks = [{"provider": one.get("provider"), **_part(one, "grading")} for one in test.supported]
-    remember([base, *blocks])
+    remember([base, *blocks, test.grader])
     modes = {
         bool(block.get("useRagas", base.get("useRagas")))
         for block, one in zip(blocks, test.supported, strict=True)
