@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from ragstone.cli.commands.judge import CHANGES
 from ragstone.demo.questions import grounded_samples
-from ragstone.evaluation.judge_test import KINDS, run_judge_test
+from ragstone.evaluation.judge_test import CHANGES, KINDS, run_judge_test
 from ragstone.judges.offline import OfflineJudge
 
 PAGE = (Path(__file__).parents[2] / "docs/judge-test.md").read_text(encoding="utf-8")

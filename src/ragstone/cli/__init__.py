@@ -128,6 +128,11 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
 """Command -> its help in one line. Its module is named after it, but `run` has three."""
 
 
+def say(text: str) -> None:
+    """Print on standard error: standard output may be data."""
+    click.echo(text, err=True)
+
+
 def load(name: str) -> ModuleType:
     gc.disable()  # importing creates next to no garbage, and searching for it takes time
     try:
@@ -204,18 +209,18 @@ def main() -> int:
         from ragstone.reports.markdown import error_annotation, no_commands
 
         with no_commands(sys.stderr, os.environ):
-            click.echo(f"Error: {error}", err=True)
+            say(f"Error: {error}")
         if annotation := error_annotation(error, os.environ):
-            click.echo(annotation, err=True)
+            say(annotation)
         return UNUSABLE
     except (KeyboardInterrupt, click.Abort):
-        click.echo("Interrupted.", err=True)
+        say("Interrupted.")
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - printed with its traceback; no gate has this code
         if seen := explain_path_error(error):
-            click.echo(f"Error: {seen}", err=True)
+            say(f"Error: {seen}")
             return UNUSABLE
-        click.echo(redact(traceback.format_exc()), err=True)
+        say(redact(traceback.format_exc()))
         return BROKEN
 
 

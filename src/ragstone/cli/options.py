@@ -3,7 +3,8 @@
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
@@ -14,18 +15,11 @@ from pydantic.fields import FieldInfo
 
 from ragstone._internal.fields import split_threshold
 from ragstone._internal.text import public_url
-from ragstone.cli import load
+from ragstone.cli import load, say
 from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.evaluation.config_file import (
-    FILE,
-    OTHER_KEYS,
-    Config,
-    metric_names,
-    model_names,
-    read_config,
-    settings_of,
-)
+from ragstone.evaluation import config_file
+from ragstone.evaluation.config_file import FILE, Config
 from ragstone.evaluation.preflight import check_judge_settings, with_llm
 from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.metrics import catalogue, select
@@ -48,6 +42,7 @@ Given = Mapping[str, Any]
 """The options of a command by name, as click passes them; None or empty if not given."""
 _METAVARS: Mapping[object, str] = {int: "N", float: "NUMBER"}
 _MULTIPLE: Sequence[object] = (tuple, Mapping)
+_ENDS = ("gt", "ge", "le")
 
 
 class Option(click.Option):
@@ -89,16 +84,15 @@ class SettingOption(Option):
     Its value is None (or empty) if it is not given, so that a config file or a preset can set it.
     """
 
-    def __init__(self, name: str, description: str = "", *, metavar: str = "") -> None:
+    def __init__(self, name: str, description: str = "") -> None:
         setting, field = SETTINGS[name], Settings.model_fields[name]
         kind = _kind(field.annotation)
         self._setting, self._description = setting, description
         self.common = setting.common
-        self._default = setting.default
         super().__init__(
             [*setting.flags, name],
             type=_type(field) if name in Plan.model_fields and not setting.metavar else None,
-            metavar=metavar or setting.metavar or _METAVARS.get(kind),
+            metavar=setting.metavar or _METAVARS.get(kind),
             multiple=get_origin(kind) in _MULTIPLE and name != "k",
             default=None,
             show_default=setting.default or False,
@@ -117,9 +111,9 @@ class SettingOption(Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         self.help = self._description or self._setting.description
-        record = super().get_help_record(ctx)
-        default = f"default: {self._default}"
-        return record and (record[0], record[1].replace(f"default: ({self._default})", default))
+        record, default = super().get_help_record(ctx), self._setting.default
+        text = f"default: {default}"
+        return record and (record[0], record[1].replace(f"default: ({default})", text))
 
 
 setting = SettingOption
@@ -140,17 +134,13 @@ def _type(field: FieldInfo) -> "click.ParamType[Any] | None":
         return None
     if kind not in _METAVARS:
         return click.STRING
-
-    def limit(name: str) -> Any:
-        found = (getattr(each, name, None) for each in field.metadata)
-        return next((each for each in found if each is not None), None)
-
-    over, high = limit("gt"), limit("le")
-    low = limit("ge") if over is None else over
-    if low is None and high is None:
+    ends: dict[str, Any] = {}  # from annotated_types.Gt, Ge and Le
+    for constraint in field.metadata:
+        ends |= {name: getattr(constraint, name) for name in _ENDS if hasattr(constraint, name)}
+    if not ends:
         return click.FLOAT
     made = click.IntRange if kind is int else click.FloatRange
-    return made(low, high, min_open=over is not None)
+    return made(ends.get("gt", ends.get("ge")), ends.get("le"), min_open="gt" in ends)
 
 
 Groups = Mapping[str, Sequence[click.Option]]
@@ -159,44 +149,20 @@ _ALL = "ragstone.help_all"
 
 
 class GroupedCommand(click.Command):
-    """A command with headings in its help; if `brief`, `--help-all` shows the rare options."""
+    """A command with headings in its help; with HELP_ALL, the help has only common options."""
 
     def __init__(
-        self,
-        name: str | None,
-        *,
-        callback: Callable[..., object],
-        params: Sequence[click.Parameter],
-        groups: Groups,
-        brief: bool = False,
-        help: str | None = None,  # noqa: A002 - click's name for it
-        epilog: str | None = None,
+        self, name: str, *, groups: Groups, params: Sequence[click.Parameter], **more: Any
     ) -> None:
-        options = [option for group in groups.values() for option in group]
         self._groups = groups
-        self._brief = brief
-
-        def show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-            if value:
-                click.echo(full_help(ctx))
-                ctx.exit()
-
-        if brief:
-            more = option(
-                "--help-all", "Show all options and exit.", is_flag=True, callback=show_all
-            )
-            more.is_eager, more.expose_value = True, False
-            options.append(more)
-        super().__init__(
-            name, callback=callback, params=[*params, *options], help=help, epilog=epilog
-        )
+        self._grouped = [option for group in groups.values() for option in group]
+        super().__init__(name, params=[*params, *self._grouped], **more)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        grouped = [option for group in self._groups.values() for option in group]
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        rest = [option for option in options if option not in grouped]
+        rest = [option for option in options if option not in self._grouped]
+        complete = HELP_ALL not in self.params or ctx.meta.get(_ALL)
         for heading, options in {**self._groups, "Help": rest}.items():
-            complete = not self._brief or ctx.meta.get(_ALL)
             shown = [each for each in options if complete or getattr(each, "common", True)]
             if records := [record for each in shown if (record := each.get_help_record(ctx))]:
                 with formatter.section(heading):
@@ -206,6 +172,22 @@ class GroupedCommand(click.Command):
 def full_help(ctx: click.Context) -> str:
     ctx.meta[_ALL] = True
     return ctx.get_help()
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(full_help(ctx))
+        ctx.exit()
+
+
+HELP_ALL = option(
+    "--help-all",
+    "Show all options and exit.",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all,
+)
 
 
 GATES = tuple(
@@ -228,24 +210,40 @@ def with_correction(plan: Plan, given: Given) -> Plan:
     return changed
 
 
-FILES = MappingProxyType(
+@dataclass(frozen=True)
+class FileFormat:
+    """A format of results: its help, extensions, and whether it may go to standard output."""
+
+    description: str
+    extensions: Sequence[str]
+    piped: bool = True
+
+
+_TABLES = (".jsonl", ".csv", ".parquet", ".json", ".ndjson")
+FILES: Mapping[str, FileFormat] = MappingProxyType(
     {
-        "html": ("FILE", "Write a self-contained HTML report."),
-        "json": ("FILE|-", "Write the summary as JSON."),
-        "rows": ("FILE|-", "Write one line per sample: .jsonl, .csv or .parquet."),
-        "claim_rows": ("FILE|-", "Write one line per judged claim: .jsonl, .csv or .parquet."),
-        "markdown": ("FILE|-", "Write the summary as Markdown, for a pull request."),
-        "junit": ("FILE", "Write JUnit XML for CI: one test per sample and metric."),
+        "html": FileFormat("Write a self-contained HTML report.", (".html", ".htm"), piped=False),
+        "json": FileFormat("Write the summary as JSON.", (".json",)),
+        "rows": FileFormat("Write one line per sample: .jsonl, .csv or .parquet.", _TABLES),
+        "claim_rows": FileFormat(
+            "Write one line per judged claim: .jsonl, .csv or .parquet.", _TABLES
+        ),
+        "markdown": FileFormat(
+            "Write the summary as Markdown, for a pull request.", (".md", ".markdown")
+        ),
+        "junit": FileFormat(
+            "Write JUnit XML for CI: one test per sample and metric.", (".xml",), piped=False
+        ),
     }
 )
-"""Format -> the placeholder for its file, and its help."""
 
 WORKBOOK = option("-o --output", "Write a workbook.", path="FILE")
 
 
-def written(name: str, *, description: str = "") -> click.Option:
-    metavar, usual = FILES[name]
-    return option(f"--{name.replace('_', '-')} {name}", description or usual, path=metavar)
+def written(name: str, description: str = "") -> click.Option:
+    path = "FILE|-" if FILES[name].piped else "FILE"
+    text = description or FILES[name].description
+    return option(f"--{name.replace('_', '-')} {name}", text, path=path)
 
 
 RESULTS = (
@@ -290,7 +288,7 @@ def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
 
 
 def typed_settings(given: Given) -> dict[str, object]:
-    others = settings_of(pairs_of(given.get("set_", ()), "--set"))
+    others = config_file.settings_of(pairs_of(given.get("set_", ()), "--set"))
     for name in others:
         if SETTINGS[name].option:
             raise UsageError(f"--set {name}: use its own option, {SETTINGS[name].flags[-1]}")
@@ -298,14 +296,14 @@ def typed_settings(given: Given) -> dict[str, object]:
         name: given[name] for name in Plan.model_fields.keys() & given.keys()
     }
     if "metrics" in given:
-        found["metrics"] = metric_names(given["metrics"])
+        found["metrics"] = config_file.metric_names(given["metrics"])
     if "judge" in given:
-        model = given["model"] and model_names(given["model"])
+        model = given["model"] and config_file.model_names(given["model"])
         judge = one_of("--judge", given["judge"], "--model", model)
         from_environment = os.environ.get("RAGSTONE_JUDGE", "").strip() or None
         found["judge"] = from_environment if judge is None else judge
     if embedding_model := given.get("embedding_model"):
-        found["embedding_model"] = model_names(embedding_model)
+        found["embedding_model"] = config_file.model_names(embedding_model)
     if "api_url" in given:
         found["target"] = one_of("--target", given["target"], "--api-url", given["api_url"])
     for name, flag in (("columns", "--map"), ("prompts", "--prompt")):
@@ -318,7 +316,7 @@ def typed_settings(given: Given) -> dict[str, object]:
 
 def explicit_settings(given: Given) -> dict[str, str]:
     pairs = pairs_of(given.get("set_", ()), "--set")
-    found = {OTHER_KEYS.get(key, key): f"--set {key}" for key in pairs}
+    found = {config_file.OTHER_KEYS.get(key, key): f"--set {key}" for key in pairs}
     for name, setting in SETTINGS.items():
         if given.get(name) not in (None, (), {}):
             yes, _, no = setting.flags[-1].partition("/")
@@ -346,17 +344,14 @@ def load_plugins(*names: str) -> None:
 
 def store_here() -> str | None:
     """Return `store` of the config file in this folder, whose other settings are not checked."""
-    if not FILE.is_file():
-        return None
-    for entry in load("_internal.yaml").read_yaml_values(FILE):
-        if not isinstance(entry, Problem) and entry.key == "store":
-            try:
-                place = entry.value
-            except ValueError as error:
-                raise InputError(
-                    str(FILE), [Problem(f"{entry}: {error}", row=entry.row, unit="line")]
-                ) from None
-            return place if isinstance(place, str) else None
+    for entry in load("_internal.yaml").read_yaml_values(FILE) if FILE.is_file() else ():
+        if isinstance(entry, Problem) or entry.key != "store":
+            continue
+        try:
+            return entry.value if isinstance(entry.value, str) else None
+        except ValueError as error:
+            problem = Problem(f"{entry}: {error}", row=entry.row, unit="line")
+            raise InputError(str(FILE), [problem]) from None
     return None
 
 
@@ -447,14 +442,13 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
 RUN = "RUN is an id, the start of an id, a tag, or `last`."
 
 
-def store_option_value(given: str | None, *, no_store: bool) -> str | None:
+def store_option_value(given: Given) -> str | None:
     """Return the store that was named by --store or RAGSTONE_STORE."""
-    if no_store and is_store_typed():
-        shown = load("store.errors").display_name(given)
+    if given["no_store"] and is_store_typed():
+        shown = load("store.errors").display_name(given["store"])
         raise UsageError(f"--no-store stores nothing; remove it, or --store {shown}")
     source = click.get_current_context().get_parameter_source("store")
-    named = source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-    return given if named else None
+    return given["store"] if is_store_typed() or source is ParameterSource.ENVIRONMENT else None
 
 
 def is_store_typed() -> bool:
@@ -470,14 +464,23 @@ def open_store(
     `made_by` is the command that creates one, for the message if it is missing.
     """
     path = Path(place or DEFAULT_STORE)
-    if not make and "://" not in str(place) and not path.exists():
-        raise UsageError(
-            f"there is no store at {path}: `{made_by}` creates one in the current "
-            "folder; change to another folder, or name a store with --store or RAGSTONE_STORE"
-        )
-    if "://" not in str(place) and path.is_dir():
-        raise UsageError(f"{path} is a folder; name a file in it")
+    if "://" not in str(place):
+        if not make and not path.exists():
+            raise UsageError(
+                f"there is no store at {path}: `{made_by}` creates one in the current "
+                "folder; change to another folder, or name a store with --store or RAGSTONE_STORE"
+            )
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; name a file in it")
     return load("store").Store.open(place, reading=reading)
+
+
+@contextmanager
+def open_run(
+    place: str | None, name: str, *, reading: bool = True
+) -> Generator[tuple["Store", "RunInfo"], None, None]:
+    with open_store(place, reading=reading) as store:
+        yield store, store.info(load("store").find_run(store, name))
 
 
 def read_by(store: "Store", *infos: "RunInfo") -> list[str | Path]:
@@ -486,7 +489,7 @@ def read_by(store: "Store", *infos: "RunInfo") -> list[str | Path]:
 
 
 def store_options_of(given: Given, config: Config) -> "StoreOptions":
-    place = store_option_value(given["store"], no_store=given["no_store"])
+    place = store_option_value(given)
     if given["no_store"]:
         if given["fresh"] or given["no_transcript"]:
             raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
@@ -501,14 +504,14 @@ def store_options_of(given: Given, config: Config) -> "StoreOptions":
 def config_of(path: Path | None = None) -> Config:
     if path is None and not FILE.is_file():
         return Config()
-    config = read_config(path or FILE)
+    config = config_file.read_config(path or FILE)
     places = config.store, config.settings.get("reply_cache")
     servers = (place for place in places if "://" in str(place))
     # with the first two, a config file can run code or redirect a key, so they are printed
     named = (*map(config.settings.get, ("target", "base_url")), *servers)
     references = [*config.plugins, *map(str, filter(None, named))]
     more = f" It uses {', '.join(map(public_url, references))}." if references else ""
-    click.echo(f"Settings from {path or FILE}.{more}", err=True)
+    say(f"Settings from {path or FILE}.{more}")
     return config
 
 
@@ -518,33 +521,23 @@ def plan_of(given: Given, config: Config) -> Plan:
         typed["fallback_target"] = DEFAULT_API
     plan = config.plan(typed, preset_name=given["preset"])
     if given["metrics"]:
-        plan = _without_idle_gates(
-            plan, config, typed=cast("Sequence[Gate]", typed.get("gates", ()))
-        )
+        plan = _without_idle_gates(plan, config.settings.get("gates"), typed.get("gates"))
     check_judge_settings(explicit_settings(given), with_llm(plan))
     return plan
 
 
-def _without_idle_gates(plan: Plan, config: Config, *, typed: Sequence[Gate]) -> Plan:
-    written = cast("Sequence[Gate]", config.settings.get("gates", ()))
-    if not written:
-        return plan
+def _without_idle_gates(plan: Plan, configured: object, typed: object) -> Plan:
+    """Remove the config file's gates on known metrics that are not chosen."""
     chosen = {metric.name for metric in select(plan.metrics, **plan.parameters)}
-    names = catalogue()
-    idle = [
-        gate
-        for gate in plan.gates
-        if gate in written
-        and gate not in typed
-        and (name := split_threshold(gate.metric)[0]) in names
-        and name not in chosen
-    ]
+    others = catalogue().keys() - chosen
+    kept = cast("Sequence[Gate]", typed or ())
+    gates = [g for g in cast("Sequence[Gate]", configured or ()) if g in plan.gates]
+    idle = [g for g in gates if g not in kept and split_threshold(g.metric)[0] in others]
     if idle:
         words = ", ".join(f"{gate.metric} {gate.op} {gate.threshold:g}" for gate in idle)
-        click.echo(
+        say(
             f"Not checked: the config file's gates {words}, because --metric leaves out their "
-            "metrics",
-            err=True,
+            "metrics"
         )
     return plan.model_copy(update={"gates": tuple(g for g in plan.gates if g not in idle)})
 
@@ -556,22 +549,19 @@ def data_of(given: Given, config: Config) -> str | Path:
     here = Path(DATASET.name)
     if here.exists():
         return here
-    click.echo(f"No DATA given: using ragstone's sample data set, {DATASET.name}.", err=True)
+    say(f"No DATA given: using ragstone's sample data set, {DATASET.name}.")
     return DATASET
 
 
 def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]:
-    place = store_option_value(given["store"], no_store=given["no_store"]) or config.store
+    place = store_option_value(given) or config.store
     plugins = (*config.plugins, *given["plugin"])
     named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
     read = [name for name in named if name is not None and Path(name).is_file()]
     return [*read, *store_files(place)]
 
 
-@contextmanager
-def tracing_of(otel: bool) -> Generator[Tracing, None, None]:
+def tracing_of(otel: bool) -> AbstractContextManager[Tracing]:
     if not otel:
-        yield UNTRACED
-        return
-    with load("integrations.opentelemetry").exporting(os.environ) as tracing:
-        yield tracing
+        return nullcontext(UNTRACED)
+    return load("integrations.opentelemetry").exporting(os.environ)

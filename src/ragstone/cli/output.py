@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, NoReturn, Self, cast
 
 import click
 from rich.console import Console
@@ -21,8 +21,8 @@ from rich.text import Text
 from ragstone._internal.files import check_writable, write_text
 from ragstone._internal.rate_limit import RETRIES, RetryLog
 from ragstone._internal.text import count, quoted, span
-from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, silent_pipes
-from ragstone.cli.options import Given
+from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, say, silent_pipes
+from ragstone.cli.options import FILES, Given
 from ragstone.errors import UsageError
 from ragstone.reports.markdown import no_commands, report_to_github
 from ragstone.reports.tables import STDOUT, check_table, write_claims, write_json, write_rows
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 # Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.
 
 SECONDS_BETWEEN_LINES = 10.0
+FOLDER = Path("results")  # of workbooks without a name
 
 
 def write_document(file: Path | None, document: object) -> Console:
@@ -54,19 +55,12 @@ def progress_bar(
     console: Console, what: str, *, total: int | None = None, of_bytes: bool = False
 ) -> Generator[Callable[..., None], None, None]:
     """Show a bar on a terminal; yields a function of `completed`, `total` and the like."""
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress as bars
 
-    done = DownloadColumn() if of_bytes else MofNCompleteColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), done, TimeRemainingColumn())
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+    done = bars.DownloadColumn() if of_bytes else bars.MofNCompleteColumn()
+    text, left = bars.TextColumn("{task.description}"), bars.TimeRemainingColumn()
+    columns, hidden = (text, bars.BarColumn(), done, left), not console.is_terminal
+    with bars.Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         yield partial(bar.update, bar.add_task(what, total=total))
 
 
@@ -153,32 +147,37 @@ def print_estimate(estimate: "Estimate", console: Console) -> None:
 
 
 def check_files(
-    *files: Path | None, inputs: Sequence[str | Path] = (), written: Sequence[Path] = ()
+    *files: Path | None, inputs: Sequence[str | Path] = (), **formats: Path | None
 ) -> None:
     """Check, before any call is made, that files can be written and are not `inputs`.
 
-    `written` are other files that the command writes, checked elsewhere.
+    `formats` are files by format, whose extensions are checked too.
     """
-    named = [path for path in files if path is not None]
+    named = [path for path in (*files, *formats.values()) if path is not None]
     for path in named:
         if path != STDOUT:
             check_writable(path)
     read = {Path(os.path.realpath(name)): name for name in inputs}
-    folders = {
-        path: name for path, name in read.items() if os.access(path, os.R_OK) and path.is_dir()
-    }
+    folders = {path for path in read if os.access(path, os.R_OK) and path.is_dir()}
     taken = {
         path: f"{name} is an input file, so it cannot be written" for path, name in read.items()
     }
-    for path in (*named, *written):
-        if path.resolve() in taken:
-            raise UsageError(f"{taken[path.resolve()]}; choose another path")
-        for folder in folders.keys() & set(() if path == STDOUT else path.resolve().parents):
+    for path in named:
+        place = path.resolve()
+        if place in taken:
+            raise UsageError(f"{taken[place]}; choose another path")
+        for folder in folders.intersection(() if path == STDOUT else place.parents):
             raise UsageError(
-                f"{path} is in {folders[folder]}, an input folder, so it cannot be written there; "
+                f"{path} is in {read[folder]}, an input folder, so it cannot be written there; "
                 "choose another folder"
             )
-        taken[path.resolve()] = f"{path} would be written twice"
+        taken[place] = f"{path} would be written twice"
+    known = _OTHER_EXTENSIONS.union(*(each.extensions for each in FILES.values()))
+    for name, path in formats.items():
+        extension, own = path.suffix.lower() if path else "", FILES[name].extensions
+        if extension in known.difference(own):
+            flag, fix = name.replace("_", "-"), " or ".join(own[: 3 if name in TABLES else 1])
+            raise UsageError(f"--{flag} {path}: this option does not write {extension}; use {fix}")
 
 
 def _later(module: str, name: str) -> Callable[[Run, Path], None]:
@@ -202,61 +201,37 @@ WRITERS: Mapping[str, Callable[[Run, Path], None]] = MappingProxyType(
 """Format -> the function that writes it."""
 TABLES = frozenset({"rows", "claim_rows"})
 """Formats with several kinds of table, chosen by the file's extension."""
-_TABLE_EXTENSIONS = (".jsonl", ".csv", ".parquet", ".json", ".ndjson")
-EXTENSIONS: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "html": (".html", ".htm"),
-        "json": (".json",),
-        "rows": _TABLE_EXTENSIONS,
-        "claim_rows": _TABLE_EXTENSIONS,
-        "markdown": (".md", ".markdown"),
-        "junit": (".xml",),
-    }
-)
-"""Format -> its file extensions; names with an unknown extension, or none, are allowed too."""
 _OTHER_EXTENSIONS = frozenset(
     f".{name}" for name in "db doc docx ods pdf png tsv xls xlsm xlsx yaml yml zip".split()
 )
-PIPED = frozenset({"json", "rows", "claim_rows", "markdown"})
-"""Formats that may go to standard output."""
-
-
-def check_extension(name: str, path: Path) -> None:
-    extension, own = path.suffix.lower(), EXTENSIONS[name]
-    if extension in _OTHER_EXTENSIONS.union(*EXTENSIONS.values()) - {*own}:
-        expected = " or ".join(own[: 3 if name in TABLES else 1])
-        flag = name.replace("_", "-")
-        raise UsageError(f"--{flag} {path}: this option does not write {extension}; use {expected}")
+"""Files with these extensions, or those of another format, are refused; unknown ones are not."""
 
 
 @dataclass(frozen=True)
 class Outputs:
     """Where a run's results go.
 
-    `files` are by format, one of WRITERS; `-` is standard output, for one of PIPED.
+    `files` are by format, one of WRITERS; `-` is standard output.
     """
 
     workbook: Path | None = None
-    folder: Path = Path("results")
     export: bool = True
     files: Mapping[str, Path] = field(default_factory=dict[str, Path])
     verbose: bool = False
 
     def check(self, *inputs: str | Path) -> None:
         if self.export:
-            load("reports.excel").check_output(self.workbook or self.folder / "workbook.xlsx")
-        for name in self.files.keys() - PIPED:
-            if self.files[name] == STDOUT:
+            load("reports.excel").check_output(self.workbook or FOLDER / "workbook.xlsx")
+        for name, path in self.files.items():
+            if path == STDOUT and not FILES[name].piped:
                 raise UsageError(f"--{name}: this format needs a file, not standard output")
         workbooks: list[Path] = []
         if self.export and self.workbook is not None:
             parts = ("", "_retrieval", "_generation")
             workbooks = [self.workbook.with_stem(self.workbook.stem + part) for part in parts]
-        check_files(*self.files.values(), inputs=inputs, written=workbooks)
-        for name, path in self.files.items():
-            check_extension(name, path)
-            if name in TABLES:
-                check_table(path)
+        check_files(*workbooks, inputs=inputs, **self.files)
+        for name in TABLES & self.files.keys():
+            check_table(self.files[name])
 
     @contextmanager
     def quiet(self) -> Generator[None, None, None]:
@@ -322,9 +297,7 @@ def write_results(
 
     write(piped=False)
     if outputs.export and run.rows:
-        files += load("reports.excel").write_workbooks(
-            run, output=outputs.workbook, folder=outputs.folder
-        )
+        files += load("reports.excel").write_workbooks(run, output=outputs.workbook, folder=FOLDER)
     with silent_pipes():
         console = outputs.console
         with no_commands(console.file, os.environ):
@@ -349,8 +322,13 @@ def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool
         return INTERRUPTED
     code = exit_code(run)
     if run.troubles:
-        click.echo(f"Exit code {code}: {'; '.join(run.troubles)}", err=True)
+        say(f"Exit code {code}: {'; '.join(run.troubles)}")
     return code
+
+
+def exit_undecided(reason: str) -> NoReturn:
+    say(f"Exit code {TOO_MUCH_FAILED}: {reason}")
+    sys.exit(TOO_MUCH_FAILED)
 
 
 def exit_code(run: Run) -> int:
@@ -373,13 +351,13 @@ class RegressionLimits:
 
     @classmethod
     def of(cls, given: Given, *, corrected: bool = False) -> Self:
-        numbers: list[float] = []
-        for name in ("min_effect", "min_paired"):
+        def number(name: str, flag: str) -> float:
             try:
-                numbers.append(share(given[name]))
+                return share(given[name])
             except UsageError as error:
-                raise UsageError(f"--{name.replace('_', '-')}: {error}") from None
-        effect, paired = numbers
+                raise UsageError(f"{flag}: {error}") from None
+
+        effect, paired = number("min_effect", "--min-effect"), number("min_paired", "--min-paired")
         if effect < 0:
             raise UsageError(f"--min-effect {given['min_effect']}: must be 0 or more")
         if not 0 <= paired <= 1:
@@ -414,6 +392,6 @@ def code_of(found: "Regressions | None") -> int:
         return 0
     if found.doubts:
         doubts = "; ".join(found.doubts)
-        click.echo(f"Exit code {TOO_MUCH_FAILED}: no verdict, because {doubts}", err=True)
+        say(f"Exit code {TOO_MUCH_FAILED}: no verdict, because {doubts}")
         return TOO_MUCH_FAILED
     return GATE_FAILED if found.beyond else 0

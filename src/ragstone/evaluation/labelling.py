@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean, median
 from types import MappingProxyType
@@ -120,41 +121,43 @@ def plan_labels(rows: Sequence[ClaimRow], metric: str, *, labels: int, seed: str
     The strata are rows whose claims are all supported and other rows, each split at the median of
     the judge's lowest confidence, if it has any.
     """
-    judged: list[tuple[ClaimRow, Sequence[_Claim], bool, float]] = []
-    for row in rows:
-        if (score := row.scores.get(metric)) and score.state == "scored" and score.claims:
-            supported = all(each.label is Label.SUPPORTED for each in score.claims)
-            known = [each.confidence for each in score.claims if each.confidence is not None]
-            judged.append((row, score.claims, supported, min(known, default=1.0)))
+    judged = [
+        (row, score.claims)
+        for row in rows
+        if (score := row.scores.get(metric)) and score.state == "scored" and score.claims
+    ]
     if not judged:
         raise UsageError(f"no row has claims of {metric} to label")
+    supported = [all(each.label is Label.SUPPORTED for each in claims) for _, claims in judged]
+    least = [
+        min((each.confidence for each in claims if each.confidence is not None), default=1.0)
+        for _, claims in judged
+    ]
     middle = {
-        word: median([least for _, _, supported, least in judged if supported is word] or [0])
+        word: median(
+            [low for low, kind in zip(least, supported, strict=True) if kind is word] or [0]
+        )
         for word in (True, False)
     }
-    graded = any(least < 1 for _, _, _, least in judged)
-    members: dict[str, list[int]] = {}
-    for number, (_, _, supported, least) in enumerate(judged):
-        name = "all supported" if supported else "not all supported"
-        if graded:
-            name += ", less sure" if least < middle[supported] else ", more sure"
-        members.setdefault(name, []).append(number)
-
-    strata: list[Stratum] = []
-    codes = [0] * len(judged)
-    for code, (name, numbers) in enumerate(sorted(members.items())):
-        claims = [claim for number in numbers for claim in judged[number][1]]
-        rate = fmean(map(_expected_support, claims))
-        strata.append(Stratum(name, rows=len(numbers), claims=len(claims), rate=rate))
-        for number in numbers:
-            codes[number] = code
+    names = [
+        f"{'' if word else 'not '}all supported"
+        + (f", {'less' if low < middle[word] else 'more'} sure" if min(least) < 1 else "")
+        for word, low in zip(supported, least, strict=True)
+    ]
+    members: dict[str, list[_Claim]] = {}
+    for name, (_, claims) in sorted(zip(names, judged, strict=True), key=itemgetter(0)):
+        members.setdefault(name, []).extend(claims)
+    strata = [
+        Stratum(name, names.count(name), len(claims), rate=fmean(map(_expected_support, claims)))
+        for name, claims in members.items()
+    ]
     sampling = SamplingPlan.allocate(strata, labels)
+    codes = [[*members].index(name) for name in names]
     probabilities = sampling.inclusion_probabilities()
     drawn: list[DrawnRow] = []
     for number in sampling.draw(codes, seed=int(sha256(seed.encode()).hexdigest()[:16], 16)):
-        row, claims, code = judged[number][0], judged[number][1], codes[number]
-        chance = probabilities[code]
-        drawn.append(DrawnRow(row.index, row.sample.id, len(claims), strata[code].name, chance))
+        (row, claims), chance = judged[number], probabilities[codes[number]]
+        drawn.append(DrawnRow(row.index, row.sample.id, len(claims), names[number], chance))
     return LabelPlan(metric, sampling, drawn)
 
 
@@ -200,13 +203,14 @@ class LabelSession:
         return {item: label for item, label in found.items() if item not in self.reopened}
 
     def _stored(self) -> dict[Item, HumanLabel]:
-        items = set(self.items)
-        found = {
-            Item(label.position, label.claim): label
+        items = {*self.items}
+        return {
+            item: label
             for label in sorted(self.store.labels(self.run_id), key=lambda label: label.at)
-            if self._owns(label) and label.claim is not None
+            if self._owns(label)
+            and label.claim is not None
+            and (item := Item(label.position, label.claim)) in items
         }
-        return {item: label for item, label in found.items() if item in items}
 
     def next(self) -> Item | None:
         labels = self.labels
@@ -216,9 +220,9 @@ class LabelSession:
 
     def answer(self, item: Item, value: bool | None) -> None:
         """Store a label; all labels get the probabilities of a draw up to the last labelled row."""
-        row = next((row for row in self.plan.rows if row.position == item.position), None)
-        if row is None or not 0 <= item.claim < row.claims:
+        if item not in self.items:
             raise UsageError(f"row {item.position} has no claim {item.claim} to label")
+        row = next(row for row in self.plan.rows if row.position == item.position)
         stored = self._stored()
         given = stored.get(item)
         labelled = {each.position: label.probability for each, label in stored.items()}
@@ -249,10 +253,9 @@ class LabelSession:
 
     def undo(self) -> Item | None:
         """Ask for the newest labelled claim again, and return it; None if there is none."""
-        labels = self.labels
-        if not labels:
+        if not (labels := self.labels):
             return None
-        item, label = list(labels.items())[-1]
+        item, label = labels.popitem()
         if label.blind:
             self.store.delete_label(self.run_id, label)
         else:

@@ -50,10 +50,9 @@ class Capitals(NamedTuple):
         return cls(mark_names, frozenset(lowered))
 
     def is_name(self, word: str) -> bool:
-        if not word[0].isupper() or word.casefold() in self.lowered:
-            return is_code(word)
+        capital = word[0].isupper() and word.casefold() not in self.lowered
         alone = re.match(r"\w['’]", word)  # I'm, L'
-        return is_code(word) or (self.mark_names and not alone)
+        return is_code(word) or (self.mark_names and capital and not alone)
 
 
 @dataclass(frozen=True)
@@ -159,12 +158,9 @@ def date_spans(text: str) -> list[tuple[int, int]]:
             if word not in _AMBIGUOUS or re.search(r"\d", near):
                 words.append(match.span())
     found = [match.span() for match in _FULL_DATE.finditer(text)]
-    for spans in (words, [match.span() for match in _YEAR.finditer(text)]):
-        found += [
-            span
-            for span in spans
-            if not any(start <= span[0] and span[1] <= end for start, end in found)
-        ]
+    for span in (*words, *(match.span() for match in _YEAR.finditer(text))):
+        if not any(start <= span[0] and span[1] <= end for start, end in found):
+            found.append(span)
     return sorted(found)
 
 
@@ -220,12 +216,7 @@ V mV, Hz kHz, kHz Hz, MHz GHz, GHz MHz, °C °F, °F °C, celsius fahrenheit, li
 litres millilitres, ml l, million billion, billion million, thousand million, dollars euros
 euros dollars, USD EUR, EUR USD
 """
-_OTHER_UNIT = {
-    one: other
-    for pair in _UNIT_PAIRS.replace("\n", ",").split(",")
-    if (words := pair.split())
-    for one, other in [words]
-}
+_OTHER_UNIT = dict(pair.split() for pair in re.split("[,\n]", _UNIT_PAIRS.strip()))
 UNITS = frozenset(_OTHER_UNIT)
 _LONGEST_FIRST = "|".join(re.escape(unit) for unit in sorted(_OTHER_UNIT, key=len, reverse=True))
 _AFTER_NUMBER = re.compile(rf"(?<=\d)(\s?-?)({_LONGEST_FIRST})(?![A-Za-zÀ-ÿ])")
@@ -265,9 +256,7 @@ def names_in(texts: Iterable[str], capitals: Capitals) -> list[str]:
 def name_spans(text: str, capitals: Capitals) -> list[tuple[int, int]]:
     """Return the positions of names outside dates; adjacent ones are one name."""
     spans: list[tuple[int, int]] = []
-    if text.isupper():
-        return spans
-    for match in WORD.finditer(text):
+    for match in WORD.finditer("" if text.isupper() else text):
         word = match[0]
         if word in UNITS or _AFTER_NUMBER_WORD.search(text[: match.start()]):
             continue

@@ -307,12 +307,11 @@ def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None
 
     Existing providers, as from `opentelemetry-instrument`, are used unchanged.
     """
-    try:
-        from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
-    except ImportError as error:
-        raise UsageError(NEEDS) from error
+    with_existing = OpenTelemetry()
+    from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
+
     if not isinstance(get_tracer_provider(), ProxyTracerProvider):
-        yield OpenTelemetry()
+        yield with_existing
         return
     try:
         from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ from rich.console import Console
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
 from ragstone.cli.options import REGRESSION_OPTIONS, STORE, open_store, option, read_by, setting
-from ragstone.cli.output import RegressionLimits, check_extension, check_files, code_of
+from ragstone.cli.output import RegressionLimits, check_files, code_of
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions, verdict
 from ragstone.reports.format import finite
@@ -20,40 +19,42 @@ from ragstone.results.calibration import load_calibration
 from ragstone.results.comparison import TOP, LabelledRun, compare, correct_changes
 from ragstone.store import find_run
 
-EPILOG = (
-    "Exit codes: 0 success; 1 a regression, with --fail-on-regression; 2 usage error; 3, with "
-    "--fail-on-regression: a run is unfinished, too few samples were paired, or no metric was "
-    "scored in both runs."
+
+@click.command(
+    name="compare",
+    params=[
+        click.Argument(["a"]),
+        click.Argument(["b"], required=False),
+        option("-m --metric", "Compare these metrics only.", multiple=True, metavar="NAME"),
+        option(
+            "--cluster",
+            "Treat rows with the same value of this tag as one unit: questions about one source "
+            "are not independent. By default, rows that share a query, contexts, a source or a "
+            "conversation are one unit; `id` treats rows as independent.",
+            metavar="TAG",
+        ),
+        option(
+            "--top", "Number of samples and claims to list in each section.", least=0, default=TOP
+        ),
+        *REGRESSION_OPTIONS,
+        option(
+            "--gates-on",
+            "What --fail-on-regression tests: the difference of the means, or, of judged metrics, "
+            "the one corrected with labels.",
+            choices=["mean", "corrected"],
+            default="mean",
+        ),
+        setting(
+            "calibration", "Labels of a calibration, if one of the runs has too few of its own."
+        ),
+        option("--json", "Write the comparison as JSON.", path="FILE|-"),
+        option("--markdown", "Write the report as Markdown.", path="FILE|-"),
+        STORE,
+    ],
+    epilog="Exit codes: 0 success; 1 a regression, with --fail-on-regression; 2 usage error; 3, "
+    "with --fail-on-regression: a run is unfinished, too few samples were paired, or no metric was "
+    "scored in both runs.",
 )
-
-_PARAMS: Sequence[click.Parameter] = (
-    click.Argument(["a"]),
-    click.Argument(["b"], required=False),
-    option("-m --metric", "Compare these metrics only.", multiple=True, metavar="NAME"),
-    option(
-        "--cluster",
-        "Treat rows with the same value of this tag as one unit: questions about one source "
-        "are not independent. By default, rows that share a query, contexts, a source or a "
-        "conversation are one unit; `id` treats rows as independent.",
-        metavar="TAG",
-    ),
-    option("--top", "Number of samples and claims to list in each section.", least=0, default=TOP),
-    *REGRESSION_OPTIONS,
-    option(
-        "--gates-on",
-        "What --fail-on-regression tests: the difference of the means, or, of judged metrics, "
-        "the one corrected with labels.",
-        choices=["mean", "corrected"],
-        default="mean",
-    ),
-    setting("calibration", "Labels of a calibration, if one of the runs has too few of its own."),
-    option("--json", "Write the comparison as JSON.", path="FILE|-"),
-    option("--markdown", "Write the report as Markdown.", path="FILE|-"),
-    STORE,
-)
-
-
-@click.command(name="compare", params=[*_PARAMS], epilog=EPILOG)
 def command(**given: Any) -> None:
     """Compare two stored runs sample by sample and test whether differences are significant.
 
@@ -80,9 +81,7 @@ def command(**given: Any) -> None:
             if a == b:
                 raise UsageError(f"A is the newest finished run, {a}; specify B")
         read = read_by(store, *map(store.info, (a, b)))
-        check_files(given["json"], given["markdown"], inputs=read)
-        check_extension("json", given["json"] or STDOUT)
-        check_extension("markdown", given["markdown"] or STDOUT)
+        check_files(json=given["json"], markdown=given["markdown"], inputs=read)
         runs = store.load(a), store.load(b)
         comparison = compare(
             *runs, metrics=given["metric"], cluster=given["cluster"], top=given["top"]

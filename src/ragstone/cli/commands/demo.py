@@ -8,21 +8,13 @@ from typing import Any
 import click
 
 from ragstone._internal.concurrency import BackgroundLoop
+from ragstone.cli import options
 from ragstone.cli.commands.run import evaluated
-from ragstone.cli.options import (
-    NO_STORE,
-    RESULTS,
-    STORE,
-    Given,
-    option,
-    store_files,
-    store_option_value,
-)
+from ragstone.cli.options import Given, option
 from ragstone.cli.output import outputs_of
 from ragstone.demo.questions import DATASET, write_manuals
 from ragstone.demo.server import Service, Variant, make_service, running, serve
 from ragstone.errors import UsageError
-from ragstone.evaluation.recorder import StoreOptions
 from ragstone.targets.factory import get_target
 from ragstone.types.config import Plan
 
@@ -54,9 +46,9 @@ contain an injected error, which faithfulness should find.
         option("--host", "Address to listen on.  [default: 127.0.0.1]"),
         option("--port", "0 picks a free port.  [default: 8000]", type=click.IntRange(0, 65535)),
         option("--manuals", "With --serve: write the manuals as Markdown files.", path="FOLDER"),
-        *RESULTS,
-        STORE,
-        NO_STORE,
+        *options.RESULTS,
+        options.STORE,
+        options.NO_STORE,
     ],
 )
 def command(**given: Any) -> None:
@@ -78,15 +70,15 @@ def command(**given: Any) -> None:
     if served:
         raise UsageError(f"{', '.join(f'--{name}' for name in served)}: only with --serve")
     outputs = outputs_of(given)
-    outputs.check(*store_files(given["store"]))
+    outputs.check(*options.store_files(given["store"]))
     click.echo(_INTRODUCTION, err=outputs.data_on_stdout)
-    store_option_value(given["store"], no_store=given["no_store"])
-    storing: StoreOptions = {} if given["no_store"] else {"store": given["store"] or True}
+    options.store_option_value(given)
+    store = None if given["no_store"] else given["store"] or True
     with _served(service) as url:
         plan = Plan(k=given["k"], limit=given["limit"], target=url)
         target = get_target(url, plan, k=max(plan.cutoffs))
         target.name = f"demo, {given['retriever']} retriever"  # the port is another each time
-        code = evaluated(DATASET, plan, outputs, storing, target=target)
+        code = evaluated(DATASET, plan, outputs, store=store, target=target)
     sys.exit(code)
 
 

@@ -15,14 +15,7 @@ from ragstone._internal.text import public_url
 from ragstone.cli.options import option
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import FILE
-from ragstone.types.config import (
-    DEFAULT_API,
-    GROUPS,
-    NUMBERS_OR_NONE,
-    SETTINGS,
-    Settings,
-    settings_schema,
-)
+from ragstone.types import config
 
 API = "rag_api.yaml"
 SCHEMA = ".ragstone/ragstone.schema.json"
@@ -59,7 +52,7 @@ def command(folder: Path, target: str | None) -> None:
     texts = {data: templates.joinpath("cli/templates", data).read_text(encoding="utf-8")}
     if target:
         if not target.startswith(("http://", "https://")):
-            fix = f"such as {DEFAULT_API}; set a function or a file as `target` in {FILE}"
+            fix = f"such as {config.DEFAULT_API}; set a function or a file as `target` in {FILE}"
             raise UsageError(f"--target must be a URL, {fix}")
         if public_url(target) != target:
             fix = f"write it in {API} as ${{NAME}}, and set the environment variable NAME"
@@ -77,7 +70,7 @@ def command(folder: Path, target: str | None) -> None:
         if (folder / name).exists():
             raise UsageError(f"{folder / name} already exists; name another folder")
         check_writable(folder / name)
-    write_text(folder / SCHEMA, json.dumps(settings_schema(), indent=2) + "\n")
+    write_text(folder / SCHEMA, json.dumps(config.settings_schema(), indent=2) + "\n")
     for name, text in texts.items():
         write_text(folder / name, text)
         click.echo(f"wrote {folder / name}")
@@ -92,12 +85,12 @@ def settings_text(chosen: Mapping[str, str]) -> str:
     """
 
     def lines(name: str) -> Iterator[str]:
-        setting, default = SETTINGS[name], Settings.model_fields[name].default
+        setting, default = config.SETTINGS[name], config.Settings.model_fields[name].default
         place = setting.metavar or name.upper()
         value = setting.default
         if isinstance(default, bool):
             value = json.dumps(default)
-        elif name in NUMBERS_OR_NONE:
+        elif name in config.NUMBERS_OR_NONE:
             value = "none"
         elif not default or isinstance(default, PydanticUndefinedType):
             value = f"{{{place.replace('=', ': ')}}}" if "=" in place else place
@@ -107,8 +100,10 @@ def settings_text(chosen: Mapping[str, str]) -> str:
         yield f"{key}: {chosen[name]}" if name in chosen else f"#{key}: {value}"
 
     found = [_HEAD, *(line for name in chosen for line in lines(name))]
-    for group in GROUPS:
-        names = [each.name for each in SETTINGS.values() if each.group == group and each.common]
+    for group in config.GROUPS:
+        names = [
+            each.name for each in config.SETTINGS.values() if each.group == group and each.common
+        ]
         if names := [name for name in names if name not in chosen]:
             found += ["", f"# == {group}", *(line for name in names for line in lines(name))]
     return "\n".join([*found, ""])

@@ -1,9 +1,8 @@
 """`ragstone judge`: does the judge notice errors, is it stable, has it changed?"""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import click
@@ -13,50 +12,15 @@ from rich.text import Text
 from ragstone._internal.concurrency import run_sync
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, one_line
-from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
-from ragstone.cli.options import (
-    COLUMNS,
-    CONFIG,
-    RUN,
-    STORE,
-    Given,
-    config_of,
-    explicit_settings,
-    json_file,
-    load_plugins,
-    open_store,
-    option,
-    read_by,
-    setting,
-    typed_settings,
-)
-from ragstone.cli.output import check_extension, check_files, progress, progress_bar, write_document
+from ragstone.cli import GATE_FAILED, INTERRUPTED, options, say
+from ragstone.cli.options import Given, option, setting
+from ragstone.cli.output import check_files, exit_undecided, progress, progress_bar, write_document
 from ragstone.datasets import load, samples_of
 from ragstone.datasets.columns import ALIASES, flag
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import UsageError
-from ragstone.evaluation.judge_test import (
-    KINDS,
-    LONGEST,
-    NOISE,
-    PROBES,
-    SHORTEST,
-    Case,
-    JudgeTestGate,
-    JudgeTestRunner,
-    RejudgedRun,
-    add_probes,
-    make_probes,
-    measure_drift,
-    noise_of,
-    plan_questions,
-    read_probes,
-    same_claims,
-    sample_rows,
-    select_cases,
-    skipped_reasons,
-    units_to_probe,
-)
+from ragstone.evaluation import judge_test
+from ragstone.evaluation.judge_test import Case, JudgeTestGate
 from ragstone.evaluation.preflight import check_judge_settings
 from ragstone.evaluation.recorder import VERSION, judge_key
 from ragstone.evaluation.rescore import TranscriptMissingError
@@ -99,39 +63,33 @@ def _rejudge_options(default: int, least: int, repeat: str) -> list[click.Parame
         option("--repeat", repeat, type=click.IntRange(least, 100), default=default, metavar="N"),
         setting("max_cost"),
         _DRY_RUN,
-        json_file("result"),
-        STORE,
+        options.json_file("result"),
+        options.STORE,
     ]
 
 
 def _load_judged(store: Store, given: Given) -> tuple[Run, Plan]:
     info = store.info(find_run(store, given["run"]))
-    check_files(given["file"], inputs=read_by(store, info))
-    check_extension("json", given["file"] or STDOUT)
+    check_files(json=given["file"], inputs=options.read_by(store, info))
     if info.manifest.judge is None:
         raise UsageError(f"run {info.id} has no metric that asks a judge")
-    config = config_of()
-    load_plugins(*config.plugins)
-    limits = config.plan(typed_settings(given))
+    config = options.config_of()
+    options.load_plugins(*config.plugins)
+    limits = config.plan(options.typed_settings(given))
     update = {"cache": False, "max_calls": limits.max_calls, "max_cost": limits.max_cost}
     return store.load(info.id), info.manifest.plan.model_copy(update=update)
 
 
 def _judge_again(
-    rejudged: RejudgedRun, *, dry_run: bool
+    rejudged: judge_test.RejudgedRun, *, dry_run: bool
 ) -> tuple[list[dict[int, Row]], str | None]:
     estimate = rejudged.estimate()
     if dry_run:
         click.echo(f"Dry run: no calls were made. {estimate}")
         sys.exit(0)
-    click.echo(estimate, err=True)
+    say(estimate)
     with progress(Console(stderr=True)) as on_row:
         return rejudged.judge(on_row)
-
-
-def _exit_undecided(reason: str) -> None:
-    click.echo(f"Exit code {TOO_MUCH_FAILED}: {reason}", err=True)
-    sys.exit(TOO_MUCH_FAILED)
 
 
 @command.command(
@@ -140,7 +98,7 @@ def _exit_undecided(reason: str) -> None:
         *_rejudge_options(3, 2, "How many times each row is judged."),
         option("--rows", "Number of rows, drawn at random.", least=2, default=30, metavar="M"),
     ],
-    epilog=f"{RUN} Exit codes: 0 success; 2 usage error; 3 too few rows were judged.",
+    epilog=f"{options.RUN} Exit codes: 0 success; 2 usage error; 3 too few rows were judged.",
 )
 def noise(**given: Any) -> None:
     """Measure the judge's noise: judge rows of a stored RUN several times.
@@ -152,19 +110,17 @@ def noise(**given: Any) -> None:
     ragstone judge noise last --dry-run
     ragstone judge noise last --repeat 5 --rows 50 --max-cost 1
     """
-    with open_store(given["store"], reading=True) as store:
+    with options.open_store(given["store"], reading=True) as store:
         run, plan = _load_judged(store, given)
         metrics = [metric for name in run.metrics if (metric := get(name)).question_kinds]
-        rows = sample_rows(run.rows, map(str, metrics), given["rows"])
+        rows = judge_test.sample_rows(run.rows, map(str, metrics), given["rows"])
     if not rows:
         raise UsageError(f"run {run.manifest.run_id} has no scores of a judged metric")
     if is_free(plan.judge) and plan.embedding_model is None:
-        click.echo(
-            f"Warning: {plan.judge} always gives the same answer, so its noise is 0", err=True
-        )
-    rejudged = RejudgedRun(run, plan, rows, metrics, given["repeat"])
+        say(f"Warning: {plan.judge} always gives the same answer, so its noise is 0")
+    rejudged = judge_test.RejudgedRun(run, plan, rows, metrics, given["repeat"])
     judged, spent = _judge_again(rejudged, dry_run=given["dry_run"])
-    measured = {str(metric): noise_of(judged, str(metric)) for metric in metrics}
+    measured = {str(metric): judge_test.noise_of(judged, str(metric)) for metric in metrics}
     scored = {name: summary.scored for name, summary in run.summary().items()}
     noises = {name: noise for name, noise in measured.items() if noise and scored[name]}
     widths = {
@@ -181,8 +137,8 @@ def noise(**given: Any) -> None:
     if len(noises) < len(metrics):
         few = ", ".join(name for name in measured if name not in noises)
         why = spent or f"fewer than 2 rows were scored {given['repeat']} times"
-        _exit_undecided(f"{few}: {why}")
-    write_document(NOISE / f"{run.manifest.run_id}.json", document)
+        exit_undecided(f"{few}: {why}")
+    write_document(judge_test.NOISE / f"{run.manifest.run_id}.json", document)
     lines: list[Sequence[str]] = []
     for name, noise in noises.items():
         both = noise["sampling"] + noise["judge"]
@@ -201,8 +157,8 @@ def noise(**given: Any) -> None:
 @command.command(
     name="probe",
     params=_rejudge_options(1, 1, "Number of probes to make now."),
-    epilog=f"{RUN} Exit codes: 0 no drift was found; 1 the judge has drifted; 2 usage error; 3 "
-    "there are too few labels or answers.",
+    epilog=f"{options.RUN} Exit codes: 0 no drift was found; 1 the judge has drifted; 2 usage "
+    "error; 3 there are too few labels or answers.",
 )
 def probe(**given: Any) -> None:
     """Has the judge changed? Ask it about the labelled claims of a stored RUN again.
@@ -215,7 +171,7 @@ def probe(**given: Any) -> None:
     ragstone judge probe last --repeat 5
     ragstone judge probe baseline --max-cost 0.50 --json -
     """
-    with open_store(given["store"], reading=True) as store:
+    with options.open_store(given["store"], reading=True) as store:
         run, plan = _load_judged(store, given)
         run_id = run.manifest.run_id
         if not store.info(run_id).transcript:
@@ -223,26 +179,26 @@ def probe(**given: Any) -> None:
         labels = store.labels(run_id)
         positions = {label.position for label in labels}
         rows = [row for row in run.rows if row.index in positions]
-    units = units_to_probe(labels, rows)
+    units = judge_test.units_to_probe(labels, rows)
     if len(units) < MIN_ROWS:
-        _exit_undecided(
+        exit_undecided(
             f"run {run_id} has {count(len(units), 'label')} that can be compared with a verdict; "
             f"at least {MIN_ROWS} are needed"
         )
     rows = [row for row in rows if row.index in {position for _, position, _ in units}]
-    path = PROBES / f"{run_id}.jsonl"
-    before = read_probes(path)
+    path = judge_test.PROBES / f"{run_id}.jsonl"
+    before = judge_test.read_probes(path)
     metrics = [get(name) for name in dict.fromkeys(metric for metric, _, _ in units)]
-    rejudged = RejudgedRun(run, plan, rows, metrics, given["repeat"], same_claims(rows))
+    rejudged = judge_test.RejudgedRun(run, plan, rows, metrics, given["repeat"], same_claims=True)
     judged, spent = _judge_again(rejudged, dry_run=given["dry_run"])
-    probes = make_probes(judged, units, plan)
+    probes = judge_test.make_probes(judged, units, plan)
     unanswered = max([*probe.verdicts.values()].count(None) for probe in probes)
     if unanswered > MAX_FAILURES * len(units):
         why = spent or f"{unanswered:,} of {count(len(units), 'label')} have no verdict now"
-        _exit_undecided(f"{why}; nothing was recorded")
-    add_probes(path, probes)
+        exit_undecided(f"{why}; nothing was recorded")
+    judge_test.add_probes(path, probes)
     series = [*before, *probes]
-    drift = measure_drift(series, units)
+    drift = judge_test.measure_drift(series, units)
     evidence = max(drift.evidence)
     columns = zip(series, drift.agreement, drift.intervals, drift.evidence, strict=True)
     document = {
@@ -288,24 +244,6 @@ def _range(shares: Sequence[float | None]) -> str:
     return " to ".join(dict.fromkeys(f"{share:.0%}" for share in ends)) or "of other claims"
 
 
-CHANGES: Mapping[str, str] = MappingProxyType(
-    {
-        "number": "a different number",
-        "date": "a different date, month, weekday or year",
-        "unit": "a different unit or currency",
-        "name": "a name from another sample",
-        "negation": "a negation added or removed",
-        "qualifier": "a qualifier removed (`only`, `up to`, `if ...`)",
-        "invented": "a sentence from another sample added",
-        "unrelated": "a claim from another sample, unchanged",
-        "order_in_claim": "that claim, with an instruction to call it supported",
-        "order_in_context": "that claim, with the instruction in a context",
-        "copied": "a sentence from the contexts, unchanged",
-        "evidence_moved": "the context with the evidence last",
-        "claims_reversed": "the claims in reverse order",
-    }
-)
-"""Kind of change -> what was changed."""
 MAX_SHOWN = 200
 
 
@@ -313,14 +251,14 @@ MAX_SHOWN = 200
     name="test",
     params=[
         click.Argument(["data"], required=False),
-        COLUMNS,
+        options.COLUMNS,
         option("--n", "Number of claims to test.", least=1, default=60),
         setting("judge"),
         option("--model", "LLM judge: --model gpt-4o-mini is --judge openai:gpt-4o-mini."),
         setting("base_url"),
         setting("max_calls"),
         setting("max_cost"),
-        CONFIG,
+        options.CONFIG,
         _DRY_RUN,
         option(
             "--fail-under",
@@ -329,7 +267,7 @@ MAX_SHOWN = 200
             multiple=True,
             metavar="[KIND=]SHARE",
         ),
-        json_file("result"),
+        options.json_file("result"),
         option("--no-store", "Do not save the result.", is_flag=True),
     ],
     epilog="Exit codes: 0 success; 1 a gate failed; 2 usage or input error; 3 too many failures, "
@@ -349,12 +287,12 @@ def test(**given: Any) -> None:
     ragstone judge test answers.jsonl --model gpt-4o-mini --n 30 --max-cost 0.50
     ragstone judge test answers.jsonl --judge local:models/nli --fail-under number=90%
     """
-    config = config_of(given["config"])
+    config = options.config_of(given["config"])
     # here --fail-under sets gates for kinds of changes, not for metrics
     settings = {**given, "fail_under": ()}
-    plan = config.plan(typed_settings(settings))
-    check_judge_settings(explicit_settings(settings), plan)
-    check_extension("json", given["file"] or STDOUT)
+    plan = config.plan(options.typed_settings(settings))
+    check_judge_settings(options.explicit_settings(settings), plan)
+    check_files(json=given["file"])
     gates = [JudgeTestGate.parse(text) for text in given["fail_under"]]
     if given["data"] is None:
         samples = samples_of(grounded_samples(), **plan.selection).samples
@@ -364,10 +302,10 @@ def test(**given: Any) -> None:
             given["data"], sheet=plan.sheet, columns=plan.columns, **plan.selection, queries=False
         )
         samples, data = dataset.samples, dataset.source
-    cases = select_cases(samples, given["n"])
+    cases = judge_test.select_cases(samples, given["n"])
     few = sum(len(case.claims) for case in cases) < given["n"]
-    skipped = skipped_reasons(samples) if few else ""
-    lengths = f"{SHORTEST} to {LONGEST} characters"
+    skipped = judge_test.skipped_reasons(samples) if few else ""
+    lengths = f"{judge_test.SHORTEST} to {judge_test.LONGEST} characters"
     if not cases:
         columns = ""
         if not any(each.text.strip() for sample in samples for each in sample.contexts or ()):
@@ -390,10 +328,10 @@ def test(**given: Any) -> None:
     if given["dry_run"]:
         click.echo(f"Dry run: no calls were made. {estimate}")
         return
-    click.echo(estimate, err=True)
+    say(estimate)
     budget = Budget(plan.max_calls, plan.max_cost)
     judge = make_judge(plan, asked=[[VerifyClaims.kind]], budget=budget)
-    runner = JudgeTestRunner(judge, cases)
+    runner = judge_test.JudgeTestRunner(judge, cases)
     interrupted = False
     with progress_bar(Console(stderr=True), "testing") as update:
         try:
@@ -430,18 +368,15 @@ def test(**given: Any) -> None:
     if interrupted:
         replies = "in the reply cache" if plan.cache else "lost (--no-cache)"
         so_far = f"{result.claims:,} of {count(result.planned, 'claim')} tested"
-        click.echo(
-            f"Interrupted: {so_far}. The result was not saved; the model's replies are {replies}.",
-            err=True,
-        )
+        say(f"Interrupted: {so_far}. The result was not saved; the model's replies are {replies}.")
         sys.exit(INTERRUPTED)
     failed = [gate for gate in gates if gate.check(result) is False]
     for gate in failed:
         share = gate.result(result).share or 0.0
         seen = f"{gate.kind} {share:.1%} is below {gate.threshold:.0%}"
-        click.echo(f"Gate FAILED: {seen}", err=True)
+        say(f"Gate FAILED: {seen}")
     if reasons := _undecided(result, gates):
-        _exit_undecided("; ".join(reasons))
+        exit_undecided("; ".join(reasons))
     sys.exit(GATE_FAILED if failed else 0)
 
 
@@ -463,7 +398,7 @@ def _undecided(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> list[str]:
 
 
 def estimate_test(plan: Plan, cases: Sequence[Case], *, wanted: int, data: str) -> str:
-    questions = plan_questions(cases)
+    questions = judge_test.plan_questions(cases)
     claims = sum(len(case.claims) for case in cases)
     which = count(claims, "claim") if claims >= wanted else f"the {count(claims, 'claim')}"
     cost = estimate_calls(plan, [VerifyClaims.kind], lambda judge, _: usage_of(judge, questions))
@@ -494,7 +429,7 @@ def print_test(test: JudgeTest, console: Console) -> None:
                 name, applied = "total", ""
             share = Share(kind.right, kind.answered)
             figures = (share.seen, share.interval) if kind.answered else (NO_VALUE, NO_VALUE)
-            rows.append(GridRow((name, CHANGES.get(kind.kind, ""), *figures, applied)))
+            rows.append(GridRow((name, judge_test.CHANGES.get(kind.kind, ""), *figures, applied)))
         figures = frozenset((heading, "95% interval", "applied to"))
         heads = ("kind", "what was done", heading, "95% interval", "applied to")
         console.print()
@@ -524,7 +459,9 @@ def print_missed(test: JudgeTest, console: Console) -> None:
         changed = trial.claim != trial.was
         lines = {"was": one_line(trial.was, MAX_SHOWN)} if changed else {}
         lines["now" if changed else "claim"] = one_line(trial.claim, MAX_SHOWN)
-        before = f"{trial.label_before}, then " if KINDS[trial.kind] == "unchanged" else ""
+        before = (
+            f"{trial.label_before}, then " if judge_test.KINDS[trial.kind] == "unchanged" else ""
+        )
         lines["label"] = f"{before}{trial.label}"
         for name, text in lines.items():
             console.print(Text(f"    {name:<5} {text}"), soft_wrap=True)
@@ -534,14 +471,11 @@ def _save(key: str, result: JudgeTest) -> None:
     try:
         older, backup = save_test(key, result)
     except OSError as error:
-        click.echo(f"The result could not be saved to {FILE}: {error}", err=True)
+        say(f"The result could not be saved to {FILE}: {error}")
         return
     if backup:
-        click.echo(
-            f"{FILE} could not be read (written by another version?); it was renamed to {backup}",
-            err=True,
-        )
-    click.echo(f"Saved to {FILE}: reports of runs with this judge will show it.", err=True)
+        say(f"{FILE} could not be read (written by another version?); it was renamed to {backup}")
+    say(f"Saved to {FILE}: reports of runs with this judge will show it.")
     if older and older.claims > result.claims:
         replaced = f"a test of {result.data} with {count(older.claims, 'claim')}"
-        click.echo(f"It replaced {replaced}; this one has {result.claims:,}.", err=True)
+        say(f"It replaced {replaced}; this one has {result.claims:,}.")

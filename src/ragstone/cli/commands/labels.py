@@ -14,42 +14,23 @@ import click
 from rich.console import Console
 
 from ragstone._internal.text import count, one_line
-from ragstone.cli import load, silent_pipes
-from ragstone.cli.options import (
-    RUN,
-    SHEET,
-    STORE,
-    Given,
-    json_file,
-    open_store,
-    option,
-    pairs_of,
-    read_by,
-)
-from ragstone.cli.output import check_extension, check_files, write_document
+from ragstone.cli import load, options, say, silent_pipes
+from ragstone.cli.options import Given, option
+from ragstone.cli.output import check_files, write_document
 from ragstone.errors import UsageError
-from ragstone.evaluation.labelling import (
-    COLUMNS,
-    LabelDefaults,
-    LabelPlan,
-    LabelSession,
-    metric_of,
-    plan_labels,
-    read_claims,
-    read_label_file,
-)
+from ragstone.evaluation import labelling
+from ragstone.evaluation.labelling import LabelPlan, LabelSession
 from ragstone.reports.format import percent
 from ragstone.reports.labels import print_labels, write_claims, write_labels
-from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_table
 from ragstone.reports.view import Tone, correction
 from ragstone.results.calibration import MIN_ROWS, Calibration, MetricCalibration, calibratable
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Share
 from ragstone.results.stats.labels import MIN_CLAIMS
-from ragstone.store import RunInfo, Store, find_run
+from ragstone.store import RunInfo, Store
 from ragstone.types.label import HumanLabel
-from ragstone.types.score import Summary
+from ragstone.types.score import Correction
 
 _NUMBER = option(
     "--n labels",
@@ -80,6 +61,7 @@ _ANNOTATOR = option(
     show_default="your user name",
     metavar="NAME",
 )
+_FIELDS = [*labelling.COLUMNS][1:]  # all but the labels
 _METRIC = option(
     "-m --metric",
     "Which of the run's metrics is labelled.  [default: its first faithfulness]",
@@ -120,9 +102,9 @@ def command() -> None:
             default=0,
             show_default=False,
         ),
-        STORE,
+        options.STORE,
     ],
-    epilog=RUN,
+    epilog=options.RUN,
 )
 def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any) -> None:
     """Judge claims of a run in the browser, without seeing the judge's verdicts.
@@ -131,8 +113,7 @@ def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any
     claims. Every answer is stored at once; the same command continues later. Another annotator
     gets the same claims.
     """
-    with open_store(store) as opened:
-        info = opened.info(find_run(opened, run))
+    with options.open_run(store, run, reading=False) as (opened, info):
         plan = _plan(opened, info, given)
         session = LabelSession(opened, info.id, given["annotator"], plan)
         _serve(session, port=port, browser=not no_open)
@@ -146,8 +127,8 @@ def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any
 
 @command.command(
     name="draw",
-    params=[click.Argument(["run"]), _file(required=False), _NUMBER, _METRIC, STORE],
-    epilog=RUN,
+    params=[click.Argument(["run"]), _file(required=False), _NUMBER, _METRIC, options.STORE],
+    epilog=options.RUN,
 )
 def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
     """Show which rows to label; write their claims to FILE (.xlsx, .csv or .jsonl).
@@ -155,9 +136,8 @@ def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
     Fill its column `human` with yes, no or ? (cannot tell), and import it. `ragstone labels start`
     shows the same claims in the browser.
     """
-    with open_store(store, reading=True) as opened:
-        info = opened.info(find_run(opened, run))
-        check_files(file, inputs=read_by(opened, info))
+    with options.open_run(store, run) as (opened, info):
+        check_files(file, inputs=options.read_by(opened, info))
         plan = _plan(opened, info, given)
         if file:
             write_claims(opened, info.id, plan, file)
@@ -184,21 +164,19 @@ def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
 
 
 def _plan(store: Store, info: RunInfo, given: Given) -> LabelPlan:
-    metric, labels = metric_of(info, given["metric"]), given["labels"]
-    rows = read_claims(store, info.id)
-    plan = plan_labels(rows, metric, labels=labels, seed=f"{info.id} {metric}")
+    metric, labels = labelling.metric_of(info, given["metric"]), given["labels"]
+    rows = labelling.read_claims(store, info.id)
+    plan = labelling.plan_labels(rows, metric, labels=labels, seed=f"{info.id} {metric}")
     if plan.claims > labels:
-        click.echo(
+        say(
             f"Note: this draws {count(plan.claims, 'claim')} instead of {labels:,}: rows have "
-            f"all their claims, each stratum at least {MIN_CLAIMS}, and --n is an average",
-            err=True,
+            f"all their claims, each stratum at least {MIN_CLAIMS}, and --n is an average"
         )
     if len(plan.rows) < MIN_ROWS:
         more = math.ceil(MIN_ROWS * plan.claims / len(plan.rows) / 10 + 1) * 10
-        click.echo(
+        say(
             f"Note: gates on corrected means need labels of {MIN_ROWS} rows, but this draws "
-            f"{len(plan.rows)}; use --n {more}, if the run has more rows",
-            err=True,
+            f"{len(plan.rows)}; use --n {more}, if the run has more rows"
         )
     return plan
 
@@ -237,8 +215,8 @@ def _serve(session: LabelSession, *, port: int, browser: bool) -> None:
         option("--run", "The run that was labelled.", required=True, metavar="RUN"),
         option(
             "--map columns",
-            f"Name the column with the labels (human=COLUMN), or for {', '.join([*COLUMNS][1:-1])} "
-            f"or {[*COLUMNS][-1]}.",
+            f"Name the column with the labels (human=COLUMN), or for {', '.join(_FIELDS[:-1])} "
+            f"or {_FIELDS[-1]}.",
             multiple=True,
             metavar="FIELD=COLUMN",
         ),
@@ -250,10 +228,10 @@ def _serve(session: LabelSession, *, port: int, browser: bool) -> None:
         ),
         _ANNOTATOR,
         _METRIC,
-        SHEET,
-        STORE,
+        options.SHEET,
+        options.STORE,
     ],
-    epilog=RUN,
+    epilog=options.RUN,
 )
 def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
     """Import labels from a workbook, CSV or JSON Lines: one row per claim, or per response.
@@ -263,21 +241,20 @@ def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
     are reported at once, and then nothing is stored. Labels replace earlier ones of the same claim
     and annotator.
     """
-    columns = pairs_of(given["columns"])
+    columns = options.pairs_of(given["columns"])
     empty = UsageError(
         f"{file.name} has no labels; write yes, no or ? into the column "
         f"{columns.get('human', 'human')!r}, with one row per claim or response"
     )
     if file.is_file() and not file.stat().st_size:
         raise empty
-    with open_store(store) as opened:
-        info = opened.info(find_run(opened, run))
-        labels, notes = read_label_file(
+    with options.open_run(store, run, reading=False) as (opened, info):
+        labels, notes = labelling.read_label_file(
             file,
-            read_claims(opened, info.id),
-            LabelDefaults(
+            labelling.read_claims(opened, info.id),
+            labelling.LabelDefaults(
                 run=info.id,
-                metric=metric_of(info, given["metric"]),
+                metric=labelling.metric_of(info, given["metric"]),
                 annotator=given["annotator"],
                 metrics=calibratable(info.metrics),
             ),
@@ -289,7 +266,7 @@ def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
             raise empty
         opened.add_labels(info.id, labels)
     for note in notes:
-        click.echo(f"Note: {file.name}: {note}", err=True)
+        say(f"Note: {file.name}: {note}")
     click.echo(
         f"imported {count(len(labels), 'label')} into run {info.id}; next: ragstone labels "
         f"calibrate {info.id}"
@@ -297,19 +274,20 @@ def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
 
 
 @command.command(
-    name="list", params=[click.Argument(["run"]), _file(required=False), STORE], epilog=RUN
+    name="list",
+    params=[click.Argument(["run"]), _file(required=False), options.STORE],
+    epilog=options.RUN,
 )
 def list_(run: str, file: Path | None, store: str | None) -> None:
     """List who labelled a run, and how far annotators agree; write the labels to FILE.
 
     Agreement is measured by Cohen's kappa and Gwet's AC1. FILE is .jsonl, .csv or .xlsx.
     """
-    with open_store(store, reading=True) as opened:
-        info = opened.info(find_run(opened, run))
-        check_files(file, inputs=read_by(opened, info))
+    with options.open_run(store, run) as (opened, info):
+        check_files(file, inputs=options.read_by(opened, info))
         labels = opened.labels(info.id)
         if file and labels:
-            write_labels(labels, read_claims(opened, info.id), file)
+            write_labels(labels, labelling.read_claims(opened, info.id), file)
     if not labels:
         none = f"run {info.id} has no labels yet; `ragstone labels start {info.id}` makes some"
         if file:
@@ -332,10 +310,10 @@ def list_(run: str, file: Path | None, store: str | None) -> None:
             default="default",
             metavar="NAME",
         ),
-        json_file("figures"),
-        STORE,
+        options.json_file("figures"),
+        options.STORE,
     ],
-    epilog=RUN,
+    epilog=options.RUN,
 )
 def calibrate(run: str, name: str, file: Path | None, store: str | None) -> None:
     """Compare the judge of a run with people's labels, and save a calibration.
@@ -349,36 +327,31 @@ def calibrate(run: str, name: str, file: Path | None, store: str | None) -> None
     ragstone run new.jsonl -m faithfulness --calibration support \\
       --fail-under faithfulness=0.8 --gates-on corrected
     """
-    with open_store(store, reading=True) as opened:
-        info = opened.info(find_run(opened, run))
-        check_files(file, inputs=read_by(opened, info))
-        check_extension("json", file or STDOUT)
+    with options.open_run(store, run) as (opened, info):
+        check_files(json=file, inputs=options.read_by(opened, info))
         labelled = opened.load(info.id)
         labels = opened.labels(info.id)
         calibration = labelled.calibrate(labels, name)
-        summaries = {
-            metric: summary.model_copy(
-                update={
-                    "corrected": calibration.correct(metric, labelled.manifest, labelled.counts)
-                }
-            )
-            for metric, summary in labelled.summary().items()
-            if metric in calibration.metrics
+        corrected = {
+            metric: calibration.correct(metric, labelled.manifest, labelled.counts)
+            for metric in calibration.metrics
         }
     path = calibration.save()
     with silent_pipes():
-        console = write_document(file, _as_json(calibration, summaries))
+        console = write_document(file, _as_json(calibration, labelled, corrected))
         for metric, found in calibration.metrics.items():
             _note_unused(metric, found, labels)
-            _print(metric, found, summaries[metric], labelled, console)
+            console.print(f"{metric}, judge {labelled.manifest.judge}", style="bold", markup=False)
+            _print(found, corrected[metric], console)
         console.print(f"wrote {path}", markup=False, soft_wrap=True)
 
 
-def _as_json(calibration: Calibration, summaries: Mapping[str, Summary]) -> dict[str, object]:
+def _as_json(
+    calibration: Calibration, run: Run, corrections: Mapping[str, Correction | None]
+) -> dict[str, object]:
     metrics: dict[str, object] = {}
     for name, found in calibration.metrics.items():
-        agreement, corrected = found.agreement, summaries[name].corrected
-        threshold = found.threshold()
+        agreement, threshold, corrected = found.agreement, found.threshold(), corrections[name]
         metrics[name] = {
             "rows": len(found.rows),
             "of": found.of,
@@ -390,7 +363,7 @@ def _as_json(calibration: Calibration, summaries: Mapping[str, Summary]) -> dict
             "specificity": found.share(of_human=False),
             "reliability": found.reliability(),
             "threshold": threshold and asdict(threshold) | {"accepted": threshold.accepted},
-            "mean": summaries[name].mean,
+            "mean": run.summary()[name].mean,
             "corrected": corrected and corrected.model_dump(mode="json", exclude={"reliability"}),
         }
     about: dict[str, object] = {"name": calibration.name, "run": calibration.run}
@@ -406,29 +379,23 @@ def _note_unused(metric: str, found: MetricCalibration, labels: Sequence[HumanLa
     }
     if unused := len(units) - found.agreement.n:
         what = count(unused, "claim" if of_claims else "response")
-        click.echo(
+        say(
             f"Note: not used: {what} of {metric}, because annotators disagree or cannot tell, or "
-            "the row has no score",
-            err=True,
+            "the row has no score"
         )
     if of_claims and whole:
         people = one_line(", ".join(sorted({label.annotator for label in whole})))
-        click.echo(
+        say(
             f"Note: not used: {count(len(whole), 'label')} of whole responses, by {people}, "
-            f"because {metric} has labels of claims too",
-            err=True,
+            f"because {metric} has labels of claims too"
         )
 
 
-def _print(
-    metric: str, found: MetricCalibration, summary: Summary, run: Run, console: Console
-) -> None:
+def _print(found: MetricCalibration, corrected: Correction | None, console: Console) -> None:
     def line(text: str, style: str = "") -> None:
         console.print(text, style=style, markup=False, soft_wrap=True)
 
-    agreement, corrected = found.agreement, summary.corrected
-    kind = "claim" if found.of == "claims" else "response"
-    line(f"{metric}, judge {run.manifest.judge}", "bold")
+    agreement, kind = found.agreement, "claim" if found.of == "claims" else "response"
     seen = f"; {count(found.not_blind, 'label')} not blind" if found.not_blind else ""
     line(
         f"{count(agreement.n, kind)} in {count(len(found.rows), 'row')}, labelled by "

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from inspect import cleandoc
 from pathlib import Path
 from typing import cast
@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from rich.console import Console
 from rich.text import Text
 
+from ragstone._internal.fields import tag_text
 from ragstone.cli.options import PLUGIN, config_of, load_plugins, option
 from ragstone.errors import Cause, UsageError
 from ragstone.metrics import GROUPS, Metric, catalogue, get, select
@@ -100,28 +101,17 @@ def _show(name: str, as_json: bool, console: Console) -> None:
         raise UsageError(f"{name!r} is a group ({members}); specify one of them")
     metric = get(name)
     groups = [group for group in GROUPS if metric.name in {each.name for each in select([group])}]
-    parameters = _parameters(metric)
-    if not as_json:
-        _print_definition(metric, parameters, groups, console)
+    parameters, info = _parameters(metric), metric.described
+    if as_json:
+        document = {
+            **_listed(info),
+            "asks": list(metric.question_kinds),
+            "parameters": parameters,
+            "groups": groups,
+            "definition": cleandoc(metric.__doc__ or ""),
+        }
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
-    document = {
-        **_listed(metric.described),
-        "asks": list(metric.question_kinds),
-        "parameters": parameters,
-        "groups": groups,
-        "definition": cleandoc(metric.__doc__ or ""),
-    }
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
-
-
-def _listed(info: MetricInfo) -> dict[str, object]:
-    return {**info.model_dump(mode="json", exclude_none=True), "from": _origin(info.name)}
-
-
-def _print_definition(
-    metric: Metric, parameters: Mapping[str, Schema], groups: Sequence[str], console: Console
-) -> None:
-    info = metric.described
     facts = {
         "label": info.label,
         "family": info.family,
@@ -142,6 +132,10 @@ def _print_definition(
     if max(map(len, text.splitlines())) > console.width:
         text = _WRAPPED.sub(" ", text)
     console.print(Text(f"\n{text}"))
+
+
+def _listed(info: MetricInfo) -> dict[str, object]:
+    return {**info.model_dump(mode="json", exclude_none=True), "from": _origin(info.name)}
 
 
 def _print_facts(facts: Mapping[str, str], console: Console) -> None:
@@ -184,9 +178,7 @@ def _described(parameter: Schema) -> str:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "none" if value is None else str(value)
+    return "none" if value is None else tag_text(value)
 
 
 def _outcome(outcome: PolicyOutcome, cause: str = "") -> str:

@@ -9,23 +9,14 @@ from rich.console import Console
 
 from ragstone._internal.text import count
 from ragstone.cli.options import RUN, STORE, json_file, open_store, option, read_by
-from ragstone.cli.output import check_extension, check_files, write_document
+from ragstone.cli.output import check_files, write_document
 from ragstone.errors import UsageError
 from ragstone.evaluation.judge_test import judge_variances
 from ragstone.reports.format import NO_VALUE
-from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_table
+from ragstone.results import planning
 from ragstone.results.calibration import MIN_ROWS
 from ragstone.results.comparison import choose_metrics
-from ragstone.results.planning import (
-    CORRELATION,
-    HUMAN_CORRELATION,
-    SPREAD,
-    PilotEstimate,
-    SampleSize,
-    estimate_pilots,
-    required_sample_size,
-)
 from ragstone.results.stats.paired_tests import ALPHA
 from ragstone.store import find_run
 from ragstone.types.gate import share
@@ -81,16 +72,16 @@ def command(
         raise UsageError(f"--like is given {len(like)} times; name one run or two")
     if metric and not like:
         raise UsageError("--metric needs --like RUN: without a run, metrics do not differ")
-    check_extension("json", file or STDOUT)
+    check_files(json=file)
     ids: list[str] = []
-    pilots = {"any metric": PilotEstimate()}
+    pilots = {"any metric": planning.PilotEstimate()}
     if like:
         with open_store(store, reading=True) as opened:
             ids = [find_run(opened, each) for each in like]
-            check_files(file, inputs=read_by(opened, *map(opened.info, ids)))
+            check_files(json=file, inputs=read_by(opened, *map(opened.info, ids)))
             runs = [opened.load(each) for each in ids]
             variances = {k: v for each in ids for k, v in judge_variances(each).items()}
-            pilots = estimate_pilots(runs, opened.labels(ids[0]), variances)
+            pilots = planning.estimate_pilots(runs, opened.labels(ids[0]), variances)
         if metric:
             chosen = choose_metrics(metric, [*pilots], "metric with scores that vary")
             pilots = {name: pilots[name] for name in chosen}
@@ -102,7 +93,7 @@ def command(
             )
     alpha = ALPHA / len(pilots)
     plan = {
-        name: required_sample_size(pilot, difference, alpha=alpha, power=chance)
+        name: planning.required_sample_size(pilot, difference, alpha=alpha, power=chance)
         for name, pilot in pilots.items()
     }
     document = {
@@ -110,7 +101,7 @@ def command(
         "power": chance,
         "alpha": alpha,
         "like": ids,
-        "correlation": None if len(ids) == 2 else CORRELATION,
+        "correlation": None if len(ids) == 2 else planning.CORRELATION,
         "metrics": {name: asdict(each) for name, each in plan.items()},
     }
     console = write_document(file, document)
@@ -118,7 +109,12 @@ def command(
 
 
 def _print(
-    plan: Mapping[str, SampleSize], ids: list[str], console: Console, *, detect: str, power: float
+    plan: Mapping[str, planning.SampleSize],
+    ids: list[str],
+    console: Console,
+    *,
+    detect: str,
+    power: float,
 ) -> None:
     tests = f" (5% divided by {count(len(plan), 'metric')})" if len(plan) > 1 else ""
     console.print(
@@ -134,13 +130,13 @@ def _print(
     spread = "measured between the two runs"
     if not ids:
         spread = (
-            f"assumed: scores with a standard deviation of {SPREAD}, and a correlation of "
-            f"{CORRELATION} between the systems; --like RUN measures the first"
+            f"assumed: scores with a standard deviation of {planning.SPREAD}, and a correlation of "
+            f"{planning.CORRELATION} between the systems; --like RUN measures the first"
         )
     elif len(ids) == 1:
         spread = (
-            f"measured in run {ids[0]}, with an assumed correlation of {CORRELATION} between the "
-            "systems; a second --like RUN measures it"
+            f"measured in run {ids[0]}, with an assumed correlation of {planning.CORRELATION} "
+            "between the systems; a second --like RUN measures it"
         )
     lines = [f"spread: standard deviation of the paired differences, {spread}."]
     if judged := [size for size in plan.values() if size.labels is not None]:
@@ -149,7 +145,9 @@ def _print(
             noise = "`ragstone judge noise RUN` measures what more of them would save"
         people = "measured"
         if any(size.correlation_with_people is None for size in judged):
-            people = f"assumed to be {HUMAN_CORRELATION} with fewer than {MIN_ROWS} labelled"
+            people = (
+                f"assumed to be {planning.HUMAN_CORRELATION} with fewer than {MIN_ROWS} labelled"
+            )
         lines.append(f"judgments: of each response (votes); {noise}.")
         lines.append(
             "labels: questions whose responses people label in both runs, if the corrected "

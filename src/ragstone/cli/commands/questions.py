@@ -17,26 +17,8 @@ from ragstone._internal.concurrency import run_sync
 from ragstone._internal.files import write_file
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, listing, one_line
-from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
-from ragstone.cli.options import (
-    COLUMNS,
-    CONFIG,
-    JUDGE,
-    config_of,
-    json_file,
-    load_plugins,
-    option,
-    setting,
-    typed_settings,
-    written,
-)
-from ragstone.cli.output import (
-    SECONDS_BETWEEN_LINES,
-    check_extension,
-    check_files,
-    progress_bar,
-    write_document,
-)
+from ragstone.cli import GATE_FAILED, INTERRUPTED, options, output, say
+from ragstone.cli.options import option, setting
 from ragstone.datasets import load
 from ragstone.datasets.export import check_format, losses, write_samples
 from ragstone.errors import UsageError
@@ -52,25 +34,7 @@ from ragstone.reports.tables import STDOUT
 from ragstone.testsets import check, generate
 from ragstone.testsets.check import SetCheck, check_samples, rejected_samples, valid_samples
 from ragstone.testsets.documents import CHUNK_WORDS, ChunkIndex, Corpus, read_documents
-from ragstone.testsets.generate import (
-    CHUNK_FIELDS,
-    NO_REPLY,
-    RECORD_FIELDS,
-    REJECTED_FIELDS,
-    SHARES,
-    Generated,
-    Generator,
-    QuestionRequest,
-    check_generated_by_us,
-    check_replaceable,
-    check_takes,
-    parse_types,
-    planned_questions,
-    provenance_path,
-    write_chunks,
-    write_dataset,
-    write_rejected,
-)
+from ragstone.testsets.generate import Generated
 from ragstone.types.config import Plan
 from ragstone.types.questions import Question
 from ragstone.types.reply import Usage
@@ -88,10 +52,10 @@ _CHUNK_WORDS = option(
 )
 _DRY_RUN = option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True)
 _JUDGE = (
-    *(each for each in JUDGE if each.name in ("judge", "model")),
+    *(each for each in options.JUDGE if each.name in ("judge", "model")),
     setting("max_calls"),
     setting("max_cost"),
-    CONFIG,
+    options.CONFIG,
 )
 """The options of the judge that people type; the config file has the other settings."""
 
@@ -115,7 +79,7 @@ def command() -> None:
         option(
             "--types",
             "Types with their shares.  [default: "
-            + ",".join(f"{name}={share:g}" for name, share in SHARES.items())
+            + ",".join(f"{name}={share:g}" for name, share in generate.SHARES.items())
             + "]",
             metavar="TYPE=SHARE,...",
         ),
@@ -136,7 +100,7 @@ def command() -> None:
             f"The file to write: .jsonl, .json, .csv or .xlsx.  [default: {OUT}]",
             path="FILE",
         ),
-        json_file("counts and reasons"),
+        options.json_file("counts and reasons"),
     ],
     epilog="Exit codes: 0 success; 2 usage or input error; 3 fewer questions than asked for, or "
     "over budget; 130 interrupted.",
@@ -157,58 +121,58 @@ def generate_command(**given: Any) -> None:
     ragstone questions generate docs/ --n 100 --model gpt-4o-mini -o questions.xlsx
     ragstone questions generate docs/ --model gpt-4o-mini --types single=6,multi=4 --languages en,de
     """
-    plan = config_of(given["config"]).plan(typed_settings(given))
+    plan = options.config_of(given["config"]).plan(options.typed_settings(given))
     out: Path = given["output"] or OUT
     chunks: Path | None = given["chunks"]
     check_format(out.suffix)
     if chunks is not None and chunks.suffix.lower() != ".jsonl":
         raise UsageError(f"--chunks {chunks}: it is written as JSON Lines; name a .jsonl file")
-    check_extension("json", given["file"] or STDOUT)
-    rejected, record = out.with_name(f"{out.stem}-rejected.jsonl"), provenance_path(out)
-    check_files(out, chunks, given["file"], rejected, record, inputs=given["documents"])
-    before = check_replaceable(out)
-    check_generated_by_us(record, RECORD_FIELDS)
-    check_generated_by_us(rejected, REJECTED_FIELDS)
-    check_generated_by_us(chunks, CHUNK_FIELDS)
+    rejected, record = out.with_name(f"{out.stem}-rejected.jsonl"), generate.provenance_path(out)
+    output.check_files(out, chunks, rejected, record, json=given["file"], inputs=given["documents"])
+    before = generate.check_replaceable(out)
+    generate.check_generated_by_us(record, generate.RECORD_FIELDS)
+    generate.check_generated_by_us(rejected, generate.REJECTED_FIELDS)
+    generate.check_generated_by_us(chunks, generate.CHUNK_FIELDS)
     corpus = read_documents(given["documents"], chunk_words=given["chunk_words"])
     for note in corpus.notes:
-        click.echo(f"Note: {note}", err=True)
+        say(f"Note: {note}")
     languages = [name.strip() for name in (given["languages"] or "").split(",")]
-    request = QuestionRequest(
+    request = generate.QuestionRequest(
         given["n"],
-        parse_types(given["types"]) if given["types"] else SHARES,
+        generate.parse_types(given["types"]) if given["types"] else generate.SHARES,
         brief=one_line(given["brief"] or ""),
         languages=tuple(dict.fromkeys(filter(None, languages))),
         seed=given["draw"],
     )
     known = sorted(word_lists().keys() - {"any"})
     if other := [name for name in request.languages if name.lower() not in known]:
-        click.echo(
+        say(
             f"Note: whether questions are in {', '.join(other)} is not checked; it is for "
-            f"these codes: {', '.join(known)}",
-            err=True,
+            f"these codes: {', '.join(known)}"
         )
     index = ChunkIndex(corpus)
     estimate = estimate_generation(plan, index, request)
     if given["dry_run"]:
         click.echo(f"Dry run: no calls were made. {estimate}")
         return
-    click.echo(estimate, err=True)
+    say(estimate)
     if chunks is not None:
-        write_chunks(corpus.chunks, chunks)
+        generate.write_chunks(corpus.chunks, chunks)
     budget = Budget(plan.max_calls, plan.max_cost)
     judge = make_judge(plan, asked=[generate.KINDS], budget=budget)
-    generated, interrupted = _generate(Generator(index, judge, request, plan=plan), plan, budget)
+    generated, interrupted = _generate(
+        generate.Generator(index, judge, request, plan=plan), plan, budget
+    )
     written = generated.questions and (generated.complete or len(generated.questions) >= before)
     if written:
         provenance = _provenance(generated, plan, judge, chunk_words=given["chunk_words"])
-        write_dataset(generated.samples, out, provenance)
+        generate.write_dataset(generated.samples, out, provenance)
     elif generated.questions:
-        click.echo(f"{out} was not changed ({count(before, 'question')}).", err=True)
+        say(f"{out} was not changed ({count(before, 'question')}).")
     if generated.rejected:
-        write_rejected(generated.rejected, rejected)
+        generate.write_rejected(generated.rejected, rejected)
         rejects = count(len(generated.rejected), "rejected candidate")
-        click.echo(f"{rejects}, with reasons: {rejected}", err=True)
+        say(f"{rejects}, with reasons: {rejected}")
     else:
         rejected.unlink(missing_ok=True)  # of an earlier call
     document = {
@@ -221,26 +185,25 @@ def generate_command(**given: Any) -> None:
         "calls": generated.usage.calls,
         "cost_usd": generated.usage.cost_usd,
     }
-    write_document(given["file"], document)
+    output.write_document(given["file"], document)
     action = f"wrote {out}" if written else "nothing was written"
     click.echo(f"{action}: {generated}", err=given["file"] == STDOUT)
     _print_details(generated)
     if interrupted:
         kept = "run the same command again to continue" if plan.cache else "replies are lost"
-        click.echo(f"Interrupted; {kept}.", err=True)
+        say(f"Interrupted; {kept}.")
         sys.exit(INTERRUPTED)
     if written:
-        click.echo(f"Documents, judge and seed: {record}", err=True)
+        say(f"Documents, judge and seed: {record}")
     if not generated.complete:
-        click.echo(f"Exit code {TOO_MUCH_FAILED}: fewer questions than asked for", err=True)
-        sys.exit(TOO_MUCH_FAILED)
-    click.echo(f"Evaluate with: ragstone run {out} --api-url URL", err=True)
+        output.exit_undecided("fewer questions than asked for")
+    say(f"Evaluate with: ragstone run {out} --api-url URL")
 
 
-def estimate_generation(plan: Plan, index: ChunkIndex, request: QuestionRequest) -> str:
+def estimate_generation(plan: Plan, index: ChunkIndex, request: generate.QuestionRequest) -> str:
     def work(judge: Judge, guess: Guess) -> Coroutine[object, object, Usage]:
-        check_takes(judge)
-        planned = planned_questions(index, request, most=guess is MOST)
+        generate.check_takes(judge)
+        planned = generate.planned_questions(index, request, most=guess is MOST)
         return usage_of(judge, cast("Iterator[Question[object]]", planned))
 
     corpus = index.corpus
@@ -251,18 +214,18 @@ def estimate_generation(plan: Plan, index: ChunkIndex, request: QuestionRequest)
     )
 
 
-def _generate(generator: Generator, plan: Plan, budget: Budget) -> tuple[Generated, bool]:
+def _generate(generator: generate.Generator, plan: Plan, budget: Budget) -> tuple[Generated, bool]:
     """Generate with progress; returns what was generated, and whether it was interrupted."""
     console, interrupted, shown = Console(stderr=True), False, monotonic()
 
     def report(done: int, of: int) -> None:
         nonlocal shown
         update(completed=done, total=of)
-        if not console.is_terminal and monotonic() - shown > SECONDS_BETWEEN_LINES:
+        if not console.is_terminal and monotonic() - shown > output.SECONDS_BETWEEN_LINES:
             shown = monotonic()
-            click.echo(f"{done:,} of {count(of, 'candidate')} of this round decided", err=True)
+            say(f"{done:,} of {count(of, 'candidate')} of this round decided")
 
-    with progress_bar(console, "verifying") as update:
+    with output.progress_bar(console, "verifying") as update:
         try:
             run_sync(
                 partial(
@@ -281,15 +244,13 @@ def _generate(generator: Generator, plan: Plan, budget: Budget) -> tuple[Generat
 def _print_details(generated: Generated) -> None:
     if generated.empty:
         documents = count(len(generated.empty), "document")
-        click.echo(
-            f"No question came from {documents}: {listing(generated.empty, SHOWN)}", err=True
-        )
-    if failed := [each for each in generated.rejected if each.reason == NO_REPLY]:
-        click.echo(f"First {NO_REPLY}: {failed[0].detail}", err=True)
+        say(f"No question came from {documents}: {listing(generated.empty, SHOWN)}")
+    if failed := [each for each in generated.rejected if each.reason == generate.NO_REPLY]:
+        say(f"First {generate.NO_REPLY}: {failed[0].detail}")
     usage = generated.usage
     cached = f", {usage.cached:,} cached" if usage.cached else ""
     priced = "price unknown" if usage.cost_usd is None else f"about {dollars(usage.cost_usd)}"
-    click.echo(f"{count(usage.calls, 'call')}{cached}, {priced}", err=True)
+    say(f"{count(usage.calls, 'call')}{cached}, {priced}")
 
 
 def _provenance(
@@ -336,7 +297,7 @@ def _provenance(
             metavar="PATH",
         ),
         _CHUNK_WORDS,
-        COLUMNS,
+        options.COLUMNS,
         option("--limit", "Read only the first N rows.", least=1),
         _DRY_RUN,
         *_JUDGE,
@@ -346,8 +307,8 @@ def _provenance(
             "reasons to a second file: .xlsx, .csv, .json or .jsonl.",
             path="FILE",
         ),
-        written("html", description="Write a page with all findings and their evidence."),
-        json_file("result"),
+        options.written("html", description="Write a page with all findings and their evidence."),
+        options.json_file("result"),
     ],
     epilog="Exit codes: 0 no row has an error; 1 a row has an error; 2 usage or input error; "
     "3 the judge did not answer for a row; 130 interrupted.",
@@ -366,29 +327,28 @@ def check_command(**given: Any) -> None:
     ragstone questions check testset.jsonl --docs chunks.jsonl --html check.html
     ragstone questions check questions.xlsx --docs guides/ --write checked.xlsx --model gpt-4o-mini
     """
-    config = config_of(given["config"])
-    load_plugins(*config.plugins)
-    plan = config.plan(typed_settings(given))
+    config = options.config_of(given["config"])
+    options.load_plugins(*config.plugins)
+    plan = config.plan(options.typed_settings(given))
     fixed: Path | None = given["write"]
     rejected = fixed and fixed.with_stem(f"{fixed.stem}-rejected")
     if fixed is not None:
         check_format(fixed.suffix)
     inputs = [given["data"], *given["docs"]]
-    check_files(given["file"], given["html"], fixed, rejected, inputs=inputs)
-    for name, path in (("json", given["file"]), ("html", given["html"])):
-        if path is not None:
-            check_extension(name, path)
+    output.check_files(fixed, rejected, json=given["file"], html=given["html"], inputs=inputs)
     dataset = load(given["data"], sheet=plan.sheet, columns=plan.columns, **plan.selection)
     corpus = read_documents(given["docs"], chunk_words=given["chunk_words"])
     for note in (*dataset.source.notes, *corpus.notes):
-        click.echo(f"Note: {note}", err=True)
+        say(f"Note: {note}")
     if given["dry_run"]:
         text = f"Checking {count(len(dataset.samples), 'row')} with {plan.judge}"
         estimate = estimate_check(plan, dataset.samples, corpus)
         click.echo(f"Dry run: no calls were made. {text}: {estimate}")
         return
     judge = make_judge(plan, asked=[check.KINDS], budget=Budget(plan.max_calls, plan.max_cost))
-    with progress_bar(Console(stderr=True), "checking", total=len(dataset.samples)) as update:
+    with output.progress_bar(
+        Console(stderr=True), "checking", total=len(dataset.samples)
+    ) as update:
         result = run_sync(
             partial(
                 check_samples,
@@ -401,7 +361,7 @@ def check_command(**given: Any) -> None:
                 on_row=lambda done, total: update(completed=done, total=total),
             )
         )
-    console = write_document(given["file"], given["file"] and check_document(result))
+    console = output.write_document(given["file"], given["file"] and check_document(result))
     if given["html"] is not None:
         write_file(given["html"], partial(write_check, result))
     if fixed is not None and rejected is not None:
@@ -409,9 +369,7 @@ def check_command(**given: Any) -> None:
     print_check(result, console)
     if unchecked := [f for f in result.findings if f.check == "not_checked"]:
         words = f"{count(len(unchecked), 'row')} of {len(result.rows):,} not checked"
-        first = f"the first: {unchecked[0].message}"
-        click.echo(f"Exit code {TOO_MUCH_FAILED}: {words}; {first}", err=True)
-        sys.exit(TOO_MUCH_FAILED)
+        output.exit_undecided(f"{words}; the first: {unchecked[0].message}")
     sys.exit(GATE_FAILED if any(row.errors for row in result.rows) else 0)
 
 
@@ -429,12 +387,12 @@ def _write_rows(result: SetCheck, fixed: Path, rejected: Path) -> None:
         for path, samples in ((fixed, valid_samples(result)), (rejected, rejected_samples(result))):
             if not samples:
                 which = "no row is valid" if path == fixed else "no row was rejected"
-                click.echo(f"{path} was not written: {which}", err=True)
+                say(f"{path} was not written: {which}")
                 continue
             made[path] = Path(folder) / path.name
             write_file(made[path], partial(write_samples, samples, suffix=path.suffix))
             for loss in losses(samples, load(made[path]).samples):
-                click.echo(f"{path.suffix} cannot store: {loss}", err=True)
+                say(f"{path.suffix} cannot store: {loss}")
         for path, copy in made.items():
             write_file(path, partial(copyfile, copy))
-            click.echo(f"Wrote {path}", err=True)
+            say(f"Wrote {path}")

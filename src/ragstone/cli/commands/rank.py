@@ -4,43 +4,16 @@ import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 from rich.console import Console
 
-from ragstone.cli import TOO_MUCH_FAILED, load
-from ragstone.cli.options import (
-    GATES,
-    PLUGIN,
-    REGRESSION_OPTIONS,
-    WORKBOOK,
-    Given,
-    GroupedCommand,
-    Groups,
-    load_plugins,
-    open_store,
-    option,
-    setting,
-    store_files,
-    store_here,
-    typed_settings,
-    written,
-)
-from ragstone.cli.output import (
-    SECONDS_BETWEEN_LINES,
-    Outputs,
-    RegressionLimits,
-    code_of,
-    exit_code,
-    outputs_of,
-    progress_bar,
-    write_results,
-)
+from ragstone.cli import TOO_MUCH_FAILED, load, options, output, say
+from ragstone.cli.options import Given, GroupedCommand, Groups, option, setting
 from ragstone.errors import UsageError
 from ragstone.evaluation.ranking import RankingEvaluation
 from ragstone.reports.terminal import print_ranking, print_rows
@@ -95,9 +68,9 @@ GROUPS: Groups = MappingProxyType(
                 metavar="NAME",
             ),
             setting("k", "Cut-offs: --k 1,3,5,10."),
-            PLUGIN,
+            options.PLUGIN,
         ),
-        "Gates": GATES,
+        "Gates": options.GATES,
         "Comparison": (
             option(
                 "--baseline",
@@ -105,18 +78,20 @@ GROUPS: Groups = MappingProxyType(
                 "id, a tag, or `last`.",
                 metavar="RUN",
             ),
-            *REGRESSION_OPTIONS,
+            *options.REGRESSION_OPTIONS,
         ),
         "Results": (
             option("-v --verbose", "Print the values of each query.", is_flag=True),
-            WORKBOOK,
-            written("html"),
-            written("json"),
-            written(
+            options.WORKBOOK,
+            options.written("html"),
+            options.written("json"),
+            options.written(
                 "rows", description="Write the values of each query: .jsonl, .csv or .parquet."
             ),
-            written("markdown"),
-            written("junit", description="Write JUnit XML for CI: one test per query and metric."),
+            options.written("markdown"),
+            options.written(
+                "junit", description="Write JUnit XML for CI: one test per query and metric."
+            ),
         ),
         "Store": (
             option(
@@ -158,19 +133,13 @@ def command(**given: Any) -> None:
     sys.exit(rank(given))
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A comparison of two runs, and what got worse; None if that was not asked for."""
-
-    a: Run
-    b: Run
-    comparison: "Comparison"
-    regressions: "Regressions | None"
+Compared: TypeAlias = "tuple[Run, Comparison, Regressions | None]"
+"""The second run, its comparison with the first, and what got worse, if that was asked for."""
 
 
 def rank(given: Given) -> int:
-    load_plugins(*given["plugin"])
-    outputs = outputs_of(given, export=given["output"] is not None)
+    options.load_plugins(*given["plugin"])
+    outputs = output.outputs_of(given, export=given["output"] is not None)
     several = len(given["ranking"]) > 1
     of_one = ("html", "junit", "markdown", "output", "rows")
     if several and (flags := [f"--{name}" for name in of_one if given[name] is not None]):
@@ -179,10 +148,10 @@ def rank(given: Given) -> int:
             "store them with --store and write the results of each with `ragstone runs show RUN "
             f"{flags[0]} FILE`"
         )
-    place = given["store"] or os.environ.get("RAGSTONE_STORE", "").strip() or store_here()
+    place = given["store"] or os.environ.get("RAGSTONE_STORE", "").strip() or options.store_here()
     if outputs.export or outputs.files:
-        outputs.check(given["qrels"], *given["ranking"], *store_files(place))
-    limits = RegressionLimits.of(given)
+        outputs.check(given["qrels"], *given["ranking"], *options.store_files(place))
+    limits = output.RegressionLimits.of(given)
     if limits.asked and given["baseline"] is None and not several:
         raise UsageError(
             "--fail-on-regression: there is nothing to compare with; add a second --ranking, or "
@@ -191,13 +160,14 @@ def rank(given: Given) -> int:
     if given["store"] is None and given["baseline"] is None:
         return _rank(given, outputs, limits, None)
     saves, made_by = given["store"] is not None, "ragstone rank --store"
-    with open_store(place, make=saves, reading=not saves, made_by=made_by) as store:
+    with options.open_store(place, make=saves, reading=not saves, made_by=made_by) as store:
         return _rank(given, outputs, limits, store)
 
 
-def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Store | None") -> int:
-    typed = typed_settings(given)
-    plan = Plan.of({"metrics": ("all_retrieval",), **typed})
+def _rank(
+    given: Given, outputs: output.Outputs, limits: output.RegressionLimits, store: "Store | None"
+) -> int:
+    plan = Plan.of({"metrics": ("all_retrieval",), **options.typed_settings(given)})
     runs: list[Run] = []
     if store is not None and given["baseline"] is not None:
         runs.append(store.load(load("store").find_run(store, given["baseline"])))
@@ -215,46 +185,50 @@ def _rank(given: Given, outputs: Outputs, limits: RegressionLimits, store: "Stor
     compared: list[Compared] = []
     for run in runs[1:]:
         comparison = load("results.comparison").compare(runs[0], run)
-        compared.append(Compared(runs[0], run, comparison, limits.found(comparison)))
+        compared.append((run, comparison, limits.found(comparison)))
     saved: list[str] = []
     if store is not None and given["store"] is not None:
         for run in evaluated:
             load("store").save_ranking(store, run)
             saved.append(f"stored as run {run.manifest.run_id} in {store.name}")
-    return _finish(evaluated, compared, outputs, saved)
+    return _finish(runs[0], evaluated, compared, outputs, saved)
 
 
 def _finish(
-    evaluated: Sequence[Run], compared: Sequence[Compared], outputs: Outputs, saved: Sequence[str]
+    a: Run,
+    evaluated: Sequence[Run],
+    compared: Sequence[Compared],
+    outputs: output.Outputs,
+    saved: Sequence[str],
 ) -> int:
     document: dict[str, object] | None = None
     if compared:  # the first comparison beside the run, others in a list
         first, *more = [
-            {"b": each.b.to_dict(), "comparison": each.comparison.to_dict()} for each in compared
+            {"b": b.to_dict(), "comparison": comparison.to_dict()} for b, comparison, _ in compared
         ]
-        document = {"a": compared[0].a.to_dict(), **first, "more": more}
+        document = {"a": a.to_dict(), **first, "more": more}
 
     def show(console: Console) -> None:
         for run in evaluated:
             if outputs.verbose:
                 print_rows(run, console)
             print_ranking(run, console)
-        for each in compared:
+        for b, comparison, regressions in compared:
             console.print()
             if len(compared) > 1:
-                names = f"{each.a.manifest.source.name} and {each.b.manifest.source.name}"
+                names = f"{a.manifest.source.name} and {b.manifest.source.name}"
                 console.print(names, style="bold", markup=False)
-            load("reports.comparison").print_comparison(each.comparison, console)
-            if each.regressions is not None and not each.regressions.doubts:
-                load("reports.comparison").print_regressions(each.regressions, console)
+            load("reports.comparison").print_comparison(comparison, console)
+            if regressions is not None and not regressions.doubts:
+                load("reports.comparison").print_regressions(regressions, console)
         for line in saved:
             console.print(line, markup=False, soft_wrap=True)
 
-    write_results(evaluated, outputs, show, document=document)
-    codes = [code_of(each.regressions) for each in compared]
+    output.write_results(evaluated, outputs, show, document=document)
+    codes = [output.code_of(regressions) for *_, regressions in compared]
     if trouble := next((run.troubles for run in evaluated if run.troubles), None):
-        click.echo(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(trouble)}", err=True)
-    return max(*codes, *map(exit_code, evaluated), 0)  # 3 outranks 1
+        say(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(trouble)}")
+    return max(*codes, *map(output.exit_code, evaluated), 0)  # 3 outranks 1
 
 
 @contextmanager
@@ -262,14 +236,14 @@ def _progress(console: Console, path: Path) -> Generator[Callable[[int], None], 
     """Show how much of a file has been read; yields a function of the bytes read so far."""
     total = path.stat().st_size if path.is_file() else 0
     if console.is_terminal:
-        with progress_bar(console, path.name, total=total, of_bytes=True) as update:
+        with output.progress_bar(console, path.name, total=total, of_bytes=True) as update:
             yield lambda done: update(completed=done)
         return
     last = monotonic()
 
     def on_read(done: int) -> None:
         nonlocal last
-        if monotonic() - last >= SECONDS_BETWEEN_LINES and done < total:
+        if monotonic() - last >= output.SECONDS_BETWEEN_LINES and done < total:
             last = monotonic()
             console.print(f"{path.name}: {done / total:.0%} read", highlight=False)
 

@@ -1,70 +1,28 @@
 """`ragstone run`: evaluate a RAG system, or answers it gave before; `resume` and `collect`."""
 
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 from rich.console import Console
 
 from ragstone._internal.plugins import FILES
 from ragstone._internal.text import count
-from ragstone.cli import GATE_FAILED, load
+from ragstone.cli import GATE_FAILED, load, options, say
 from ragstone.cli.commands.metrics import print_catalogue
-from ragstone.cli.options import (
-    CONFIG,
-    CORRECTION,
-    GATES,
-    JUDGE,
-    LIMITS,
-    NO_STORE,
-    OTEL,
-    PLUGIN,
-    RESULTS,
-    STORE,
-    Given,
-    GroupedCommand,
-    Groups,
-    config_of,
-    data_of,
-    explicit_settings,
-    files_read,
-    is_store_typed,
-    load_plugins,
-    open_store,
-    option,
-    plan_of,
-    setting,
-    store_files,
-    store_option,
-    store_options_of,
-    tracing_of,
-    with_correction,
-)
+from ragstone.cli.options import Given, GroupedCommand, Groups, option, setting
 from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
 from ragstone.errors import BatchPendingError, Cause, RagstoneError, UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
 from ragstone.evaluation.recorder import RunChangedError
-from ragstone.evaluation.runner import Evaluation
+from ragstone.evaluation.runner import Evaluation, Options
 from ragstone.integrations.promptfoo import RAGAS
-from ragstone.integrations.promptfoo.configuration import (
-    LEGACY,
-    Configuration,
-    ProgressOptions,
-    asks_in_text,
-    evaluate_tests,
-    is_configuration,
-    limit_tests,
-    read_configuration,
-    with_failed_tests,
-)
+from ragstone.integrations.promptfoo import configuration as promptfoo
 from ragstone.integrations.promptfoo.legacy import legacy_model
-from ragstone.judges.llm.model import UNTRACED, Tracing
 from ragstone.results.run import RunInterruptedError
-from ragstone.targets.base import Target
 from ragstone.types.config import DEFAULT_API, ORIGIN, Plan
 
 if TYPE_CHECKING:
@@ -79,7 +37,7 @@ GROUPS: Groups = MappingProxyType(
             setting("sample"),
             setting("sheet"),
             setting("columns"),
-            CONFIG,
+            options.CONFIG,
         ),
         "RAG system": (
             option(
@@ -95,16 +53,16 @@ GROUPS: Groups = MappingProxyType(
             setting("metrics"),
             setting("k"),
             option("--list-metrics", "List the metrics and exit.", is_flag=True),
-            PLUGIN,
+            options.PLUGIN,
         ),
-        "Judge": JUDGE,
+        "Judge": options.JUDGE,
         "Claims and verdicts": (
             setting("policy"),
             setting("preset"),
             setting("verify"),
         ),
         "Limits": (
-            *LIMITS,
+            *options.LIMITS,
             setting("workers"),
             setting("engine"),
             setting("batch_api"),
@@ -115,11 +73,11 @@ GROUPS: Groups = MappingProxyType(
                 is_flag=True,
             ),
         ),
-        "Gates": (*GATES, CORRECTION[0]),
-        "Results": (*RESULTS, OTEL),
+        "Gates": (*options.GATES, options.CORRECTION[0]),
+        "Results": (*options.RESULTS, options.OTEL),
         "Store": (
-            store_option(),
-            NO_STORE,
+            options.store_option(),
+            options.NO_STORE,
             option("--fresh", "Start a new run, even if this one can be resumed.", is_flag=True),
             option(
                 "--no-transcript",
@@ -131,20 +89,15 @@ GROUPS: Groups = MappingProxyType(
     }
 )
 
-EPILOG = (
-    "Order of precedence: options, RAGSTONE_JUDGE, --preset, the config file. "
-    "Exit codes: 0 success; 1 a gate or a promptfoo test failed; 2 usage, input or API key "
-    "error; 3 too many failures, over budget, or a gate with nothing scored; 130 interrupted."
-)
-
 
 @click.command(
     name="run",
     cls=GroupedCommand,
-    params=[click.Argument(["data"], required=False)],
+    params=[click.Argument(["data"], required=False), options.HELP_ALL],
     groups=GROUPS,
-    brief=True,
-    epilog=EPILOG,
+    epilog="Order of precedence: options, RAGSTONE_JUDGE, --preset, the config file. "
+    "Exit codes: 0 success; 1 a gate or a promptfoo test failed; 2 usage, input or API key "
+    "error; 3 too many failures, over budget, or a gate with nothing scored; 130 interrupted.",
 )
 def command(**given: Any) -> None:
     """Evaluate a RAG system, or saved answers.
@@ -166,45 +119,47 @@ def command(**given: Any) -> None:
 
 
 def run_evaluation(given: Given) -> int:
-    config = config_of(given["config"])
+    config = options.config_of(given["config"])
     outputs = outputs_of(given)
-    load_plugins(*config.plugins, *given["plugin"])
+    options.load_plugins(*config.plugins, *given["plugin"])
     if given["list_metrics"]:
         print_catalogue(Console(highlight=False))
         return 0
-    data = data_of(given, config)
-    tests = read_configuration(data) if is_configuration(data) else None
+    data = options.data_of(given, config)
+    tests = promptfoo.read_configuration(data) if promptfoo.is_configuration(data) else None
     if tests is None:
-        plan = plan_of(given, config)
+        plan = options.plan_of(given, config)
         if given.get("collects"):  # the answers are judged later
             plan = plan.model_copy(update={"gates": ()})
     else:
-        tests, plan = limit_tests(tests, _plan_of_tests(tests, Path(data).name, given, config))
-    outputs.check(data, *files_read(given, config, plan))
-    explicit = explicit_settings(given)
+        tests, plan = promptfoo.limit_tests(
+            tests, _plan_of_tests(tests, Path(data).name, given, config)
+        )
+    outputs.check(data, *options.files_read(given, config, plan))
+    explicit = options.explicit_settings(given)
     if given["dry_run"]:
         rows = tests.dataset if tests else data
         with outputs.quiet():
-            estimated = Evaluation.estimate(
-                rows, plan=plan, explicit=explicit, on_notice=print_notice
-            )
+            estimated = Evaluation.estimate(rows, plan=plan, explicit=explicit, on_notice=say)
         print_estimate(estimated, Console(highlight=False))
         return 0
-    with tracing_of(given["otel"]) as tracing:
-        storing = store_options_of(given, config)
-        return evaluated(tests or data, plan, outputs, storing, explicit=explicit, tracing=tracing)
+    with options.tracing_of(given["otel"]) as tracing:
+        storing = options.store_options_of(given, config)
+        return evaluated(
+            tests or data, plan, outputs, **storing, explicit=explicit, tracing=tracing
+        )
 
 
-def _plan_of_tests(tests: Configuration, file: str, given: Given, config: Config) -> Plan:
+def _plan_of_tests(tests: promptfoo.Configuration, file: str, given: Given, config: Config) -> Plan:
     """Return the plan of promptfoo's tests, and print notes about it.
 
     The command line takes precedence over the configuration, and that over `ragstone.yaml`.
     Only a target that is named is called.
     """
     requirements = tests.requirements
-    if given["policy"] == LEGACY and given["preset"] is None:
+    if given["policy"] == promptfoo.LEGACY and given["preset"] is None:
         requirements = requirements.without_ragas()
-    plan = plan_of(given, requirements.over(config))
+    plan = options.plan_of(given, requirements.over(config))
     if plan.columns:
         raise UsageError(
             f"{file} has no columns, so --map cannot be used: promptfoo's assertions read the "
@@ -212,87 +167,68 @@ def _plan_of_tests(tests: Configuration, file: str, given: Given, config: Config
         )
     if plan.sheet is not None:
         raise UsageError(f"{file} has no sheets; remove --sheet {plan.sheet}")
-    if asks_in_text(plan):
+    if promptfoo.asks_in_text(plan):
         legacy_model(plan)
     modes = {
-        LEGACY: "RAGAS mode is off: scored as promptfoo 0.121.20 does",
+        promptfoo.LEGACY: "RAGAS mode is off: scored as promptfoo 0.121.20 does",
         RAGAS: "RAGAS mode is on",
     }
     how = modes.get(plan.policy, "scored by ragstone's own rules")
     samples = count(len(tests.dataset.samples), "sample")
     for note in (f"{samples}; {how} (policy {plan.policy})", *requirements.notes):
-        click.echo(f"{file}: {note}", err=True)
+        say(f"{file}: {note}")
     return plan.model_copy(update={"fallback_target": None})
 
 
-def print_notice(notice: str) -> None:
-    click.echo(notice, err=True)
-
-
 def evaluated(
-    data: str | Path | Configuration,
+    data: str | Path | promptfoo.Configuration,
     plan: Plan,
     outputs: Outputs,
-    storing: "StoreOptions",
-    *,
-    explicit: Mapping[str, str] = MappingProxyType({}),
-    tracing: Tracing = UNTRACED,
-    target: Target | None = None,
+    /,
+    **given: Unpack[Options],
 ) -> int:
-    """Evaluate with progress shown, finish, and return the exit code, also when interrupted.
-
-    `target` is the one that is called, if the plan's target does not name it well.
-    """
-    tests, interrupted = isinstance(data, Configuration), False
+    """Evaluate with progress shown, finish, and return the exit code, also when interrupted."""
+    tests, interrupted = isinstance(data, promptfoo.Configuration), False
     with outputs.quiet(), progress(Console(stderr=True)) as on_progress:
-        options: ProgressOptions = {
-            "on_progress": on_progress,
-            "on_notice": print_notice,
-            "explicit": explicit,
-            "reports": outputs.options,
-            "tracing": tracing,
-        }
+        made: Options = {"explicit": {}, **given, "plan": plan, "reports": outputs.options}
+        made |= {"on_progress": on_progress, "on_notice": say}
         try:
-            if isinstance(data, Configuration):
-                run = evaluate_tests(data.dataset, plan, options, finish=data.finish, **storing)
-            elif target is not None:
-                made = Evaluation.prepare(data, plan=plan, target=target, **options, **storing)
-                run = made.run_in_thread()
+            if isinstance(data, promptfoo.Configuration):
+                run = promptfoo.evaluate_tests(data.dataset, plan, data.finish, **made)
             else:
-                run = Evaluation.prepare(data, plan=plan, **options, **storing).run_in_thread()
+                run = Evaluation.prepare(data, **made).run_in_thread()
         except BatchPendingError as pending:
             outputs.console.print(str(pending), markup=False, soft_wrap=True)
             return 0
         except RunInterruptedError as stop:
             run, interrupted = stop.run, True
-    if isinstance(data, Configuration):
-        run = with_failed_tests(run, data)
-    code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
-    if (run.partial or run.stopped) and run.rows and "store" in storing:
+    if isinstance(data, promptfoo.Configuration):
+        run = promptfoo.with_failed_tests(run, data)
+    store = given.get("store")
+    code = finish(run, outputs, first=_is_first(store), interrupted=interrupted)
+    if (run.partial or run.stopped) and run.rows and store:
         run_id = run.manifest.run_id
-        store = storing["store"]
         name = str(getattr(store, "name", store))  # an open store, or its location
         shown = load("store.errors").display_name(name)
-        place = f" --store {shown}" if is_store_typed() else ""
+        place = f" --store {shown}" if options.is_store_typed() else ""
         how = "the same command" if tests else f"`ragstone resume{place}`"
         retry = ""
         causes = {cause for scores in run.counts.scores.values() for cause in scores.causes}
         if not tests and causes - {Cause.BUDGET}:
             command = f"ragstone resume {run_id} --retry-failed{place}"
             retry = f"; `{command}` also retries its failed rows"
-        click.echo(f"Run {run_id} is stored: {how} continues it{retry}.", err=True)
+        say(f"Run {run_id} is stored: {how} continues it{retry}.")
     if run.failed_tests:
-        click.echo(run.failed_tests, err=True)
+        say(run.failed_tests)
         return code or GATE_FAILED
     return code
 
 
-def _is_first(storing: "StoreOptions") -> bool:
-    place = storing.get("store")
+def _is_first(place: "Store | str | Path | bool | None") -> bool:
     if not isinstance(place, (str, Path)) and place is not True:
         return False
     try:
-        with open_store(None if place is True else str(place), reading=True) as store:
+        with options.open_store(None if place is True else str(place), reading=True) as store:
             return len(store.runs(limit=2)) == 1
     except UsageError:  # the results count more than a hint beside them
         return False
@@ -303,11 +239,11 @@ def _is_first(storing: "StoreOptions") -> bool:
     params=[
         click.Argument(["run"], required=False),
         option("--retry-failed", "Retry rows with failed scores.", is_flag=True),
-        PLUGIN,
-        *CORRECTION,
-        *RESULTS,
-        STORE,
-        OTEL,
+        options.PLUGIN,
+        *options.CORRECTION,
+        *options.RESULTS,
+        options.STORE,
+        options.OTEL,
     ],
 )
 def resume(**given: Any) -> None:
@@ -322,8 +258,8 @@ def resume(**given: Any) -> None:
     ragstone resume
     ragstone resume last --retry-failed
     """
-    load_plugins(*config_of().plugins, *given["plugin"])
-    with open_store(given["store"]) as store:
+    options.load_plugins(*options.config_of().plugins, *given["plugin"])
+    with options.open_store(given["store"]) as store:
         if given["run"]:
             info = store.info(load("store").find_run(store, given["run"]))
             sys.exit(_resume(store, info, given))
@@ -336,7 +272,7 @@ def resume(**given: Any) -> None:
             try:
                 sys.exit(_resume(store, info, given))
             except RunChangedError as error:
-                click.echo(f"Skipped: {error}", err=True)
+                say(f"Skipped: {error}")
                 other = "other "
     raise UsageError(
         f"there is no {other}unfinished run of a file that can be resumed; to retry the "
@@ -348,7 +284,7 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
     run_id, retries = info.id, given["retry_failed"]
     outputs = outputs_of(given, stored=info.manifest.reports)
     try:
-        outputs.check(*store_files(given["store"]))
+        outputs.check(*options.store_files(given["store"]))
     except UsageError as error:
         raise RunChangedError(
             f"run {run_id}: {error}; its first command named this file, so name another one"
@@ -363,7 +299,7 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
     if origin := info.manifest.identity.get(ORIGIN):
         raise UsageError(f"run {run_id} was rescored from run {origin}; resume {origin}")
     path = info.manifest.source.path
-    plan = with_correction(info.manifest.plan, given)
+    plan = options.with_correction(info.manifest.plan, given)
     if path is None:
         raise UsageError(
             f"run {run_id} evaluated samples that were passed from Python; resume it from Python"
@@ -374,7 +310,7 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
     files += plan.prompts.values()
     outputs.check(path, store.name, *files)
     if info.finished and len(store.done(run_id, retry_failed=True)) == info.rows:
-        click.echo(f"run {run_id}: no score failed, so there is nothing to retry", err=True)
+        say(f"run {run_id}: no score failed, so there is nothing to retry")
         return finish(store.load(run_id), outputs)
     if not Path(path).exists():
         raise RunChangedError(
@@ -387,8 +323,8 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
             f"{Path(path).absolute().parent})"
         )
     storing: StoreOptions = {"store": store, "resume": run_id, "retry_failed": retries}
-    with tracing_of(given["otel"]) as tracing:
-        return evaluated(path, plan, outputs, storing, tracing=tracing)
+    with options.tracing_of(given["otel"]) as tracing:
+        return evaluated(path, plan, outputs, **storing, tracing=tracing)
 
 
 @click.command(
@@ -396,7 +332,7 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
     context_settings={"ignore_unknown_options": True},
     params=[
         click.Argument(["data"]),
-        click.Argument(["options"], nargs=-1, type=click.UNPROCESSED, metavar="[RUN OPTIONS]..."),
+        click.Argument(["words"], nargs=-1, type=click.UNPROCESSED, metavar="[RUN OPTIONS]..."),
         option(
             "--mode",
             "chat saves answers and their contexts; search saves rankings.",
@@ -407,7 +343,7 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
         option("-o --output", "The .jsonl file to write.  [default: in ./responses/]", path="FILE"),
     ],
 )
-def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path | None) -> None:
+def collect(data: str, words: tuple[str, ...], mode: str, k: int, output: Path | None) -> None:
     """Call the RAG system for every row of DATA and save the rows to judge them later.
 
     This is `ragstone run --judge offline --rows FILE`, whose other options apply, too: after a
@@ -426,8 +362,8 @@ def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path
     now = datetime.now(UTC).astimezone()
     rows = output or Path("responses") / f"{mode}_responses_k{k}_{now:%Y%m%d_%H%M%S}.jsonl"
     metrics = "all_generation" if mode == "chat" else "all_retrieval"
-    words = ["--metric", metrics, "--k", str(k), "--judge", "offline", "--no-export"]
-    with command.make_context("run", [data, *options, *words, "--rows", str(rows)]) as context:
+    ours = ["--metric", metrics, "--k", str(k), "--judge", "offline", "--no-export"]
+    with command.make_context("run", [data, *words, *ours, "--rows", str(rows)]) as context:
         given = context.params
         file = given["config"] or FILE
         settings = (read_config(file) if Path(file).is_file() else Config()).settings
@@ -444,7 +380,7 @@ def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path
 def _goes_on(place: str | None, data: str) -> bool:
     """Whether the last run of DATA is unfinished: the command continues it, and its file."""
     try:
-        with open_store(place, reading=True) as store:
+        with options.open_store(place, reading=True) as store:
             return any(
                 not info.finished
                 and Path(info.manifest.source.path or "").resolve() == Path(data).resolve()

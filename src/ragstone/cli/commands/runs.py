@@ -9,51 +9,13 @@ from typing import Any
 import click
 from rich.console import Console
 
-from ragstone.cli import silent_pipes
-from ragstone.cli.options import (
-    CORRECTION,
-    GATES,
-    PLUGIN,
-    RUN,
-    STORE,
-    STORED_RESULTS,
-    Given,
-    config_of,
-    json_file,
-    load_plugins,
-    open_store,
-    option,
-    read_by,
-    with_correction,
-)
-from ragstone.cli.output import (
-    Outputs,
-    check_extension,
-    check_files,
-    finish,
-    outputs_of,
-    progress,
-    write_document,
-)
+from ragstone.cli import options, output, silent_pipes
+from ragstone.cli.options import option
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import metric_names
 from ragstone.evaluation.rescore import TranscriptMissingError, rescore, save
-from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_info, print_runs, run_entry
-from ragstone.store import (
-    RunInfo,
-    Store,
-    delete,
-    export,
-    find_run,
-    import_,
-    old_runs,
-    prune,
-    running_runs,
-    untag,
-)
-from ragstone.store import tag as set_tag
-from ragstone.store.runs import check_export, summarize
+from ragstone.store import runs as stored
 from ragstone.types.gate import FLAGS, gate
 from ragstone.types.policy import POLICIES
 
@@ -86,20 +48,19 @@ def command() -> None:
     name="list",
     params=[
         option("--limit", "Number of runs to list.", least=1, default=20),
-        json_file("list"),
-        STORE,
+        options.json_file("list"),
+        options.STORE,
     ],
 )
 def list_(limit: int, file: Path | None, store: str | None) -> None:
     """List the runs, newest first, with their data, progress and scores."""
-    with open_store(store, reading=True) as opened:
+    with options.open_store(store, reading=True) as opened:
         found = opened.runs(limit=limit + 1)
-        infos = [summarize(opened, info) for info in found[:limit]]
-        check_files(file, inputs=read_by(opened, *infos))
-        check_extension("json", file or STDOUT)
-        busy = running_runs(opened)
+        infos = [stored.summarize(opened, info) for info in found[:limit]]
+        output.check_files(json=file, inputs=options.read_by(opened, *infos))
+        busy = stored.running_runs(opened)
     if file is not None:
-        write_document(file, [run_entry(info) for info in infos])
+        output.write_document(file, [run_entry(info) for info in infos])
         return
     if not infos:
         click.echo(f"There are no runs in {opened.name} yet; `ragstone run` stores one.")
@@ -112,8 +73,8 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
 
 @command.command(
     name="show",
-    params=[click.Argument(["run"]), *CORRECTION, *STORED_RESULTS, STORE],
-    epilog=RUN,
+    params=[click.Argument(["run"]), *options.CORRECTION, *options.STORED_RESULTS, options.STORE],
+    epilog=options.RUN,
 )
 def show(**given: Any) -> None:
     """Print the settings and results of a run, and write reports of it.
@@ -126,15 +87,14 @@ def show(**given: Any) -> None:
     ragstone runs show last --json -
     ragstone runs show last --calibration support --gates-on corrected
     """
-    outputs = outputs_of(given, export=given["output"] is not None)
-    with open_store(given["store"], reading=True) as store:
-        info = store.info(find_run(store, given["run"]))
-        outputs.check(*read_by(store, info))
+    outputs = output.outputs_of(given, export=given["output"] is not None)
+    with options.open_run(given["store"], given["run"]) as (store, info):
+        outputs.check(*options.read_by(store, info))
         run = store.load(info.id)
-        run = run.with_plan(with_correction(run.manifest.plan, given))
+        run = run.with_plan(options.with_correction(run.manifest.plan, given))
         with silent_pipes():
             print_info(info, outputs.console)
-        sys.exit(finish(run, outputs))
+        sys.exit(output.finish(run, outputs))
 
 
 @command.command(
@@ -154,14 +114,14 @@ def show(**given: Any) -> None:
             multiple=True,
             metavar="TEXT",
         ),
-        PLUGIN,
+        options.PLUGIN,
         option("--save keep", "Store the result as a new run.", is_flag=True),
-        *(each for each in GATES if each.name in FLAGS),
-        *STORED_RESULTS,
-        STORE,
+        *(each for each in options.GATES if each.name in FLAGS),
+        *options.STORED_RESULTS,
+        options.STORE,
     ],
-    epilog=f"{RUN} Exit codes are the same as for run. Only the gates given here are applied, not "
-    "those of the stored run.",
+    epilog=f"{options.RUN} Exit codes are the same as for run. Only the gates given here are "
+    "applied, not those of the stored run.",
 )
 def rescore_(**given: Any) -> None:
     """Score a stored run again using the stored replies of its judge; no calls are made.
@@ -173,37 +133,33 @@ def rescore_(**given: Any) -> None:
     ragstone runs rescore last --policy ragas --save
     ragstone runs rescore baseline -m hit@10 ndcg@10
     """
-    outputs = outputs_of(given, export=given["output"] is not None)
-    load_plugins(*config_of().plugins, *given["plugin"])
-    with open_store(given["store"], reading=not given["keep"]) as store:
-        info = store.info(find_run(store, given["run"]))
-        outputs.check(*read_by(store, info))
-        code = _rescored(store, info, given, outputs)
-    sys.exit(code)
-
-
-def _rescored(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int:
-    gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in given[name]]
-    policies = [name.strip() for text in given["policies"] for name in text.split(",")]
-    if not all(policies):
-        raise UsageError(
-            "--policy: a name is empty; specify one policy, several separated by commas, or `all`"
-        )
-    with outputs.quiet(), progress(Console(stderr=True)) as on_row:
-        run = rescore(
-            store.load(info.id),
-            metric_names(given["metrics"]),
-            policies=list(dict.fromkeys(POLICIES if "all" in policies else policies)),
-            gates=gates,
-            on_row=on_row,
-        )
-    if not info.transcript and run.manifest.judge is not None:
-        # all of its questions had failed, so no reply is stored
-        raise TranscriptMissingError(info.id)
-    if given["keep"]:
-        save(run, store, transcript=info.transcript)
-        outputs.console.print(f"stored as run {run.manifest.run_id}", markup=False)
-    return finish(run, outputs)
+    outputs = output.outputs_of(given, export=given["output"] is not None)
+    options.load_plugins(*options.config_of().plugins, *given["plugin"])
+    reading = not given["keep"]
+    with options.open_run(given["store"], given["run"], reading=reading) as (store, info):
+        outputs.check(*options.read_by(store, info))
+        gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in given[name]]
+        policies = [name.strip() for text in given["policies"] for name in text.split(",")]
+        if not all(policies):
+            raise UsageError(
+                "--policy: a name is empty; specify one policy, several separated by commas, or "
+                "`all`"
+            )
+        with outputs.quiet(), output.progress(Console(stderr=True)) as on_row:
+            run = rescore(
+                store.load(info.id),
+                metric_names(given["metrics"]),
+                policies=list(dict.fromkeys(POLICIES if "all" in policies else policies)),
+                gates=gates,
+                on_row=on_row,
+            )
+        if not info.transcript and run.manifest.judge is not None:
+            # all of its questions had failed, so no reply is stored
+            raise TranscriptMissingError(info.id)
+        if given["keep"]:
+            save(run, store, transcript=info.transcript)
+            outputs.console.print(f"stored as run {run.manifest.run_id}", markup=False)
+        sys.exit(output.finish(run, outputs))
 
 
 @command.command(
@@ -212,21 +168,21 @@ def _rescored(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> in
         click.Argument(["run"]),
         click.Argument(["name"], required=False),
         option("--remove", "Remove the run's tag.", is_flag=True),
-        STORE,
+        options.STORE,
     ],
-    epilog=RUN,
+    epilog=options.RUN,
 )
 def tag_(run: str, name: str | None, remove: bool, store: str | None) -> None:
     """Tag a run. RUN's earlier tag is replaced, and another run that has this tag loses it."""
     if remove == (name is not None):
         raise UsageError("specify either a tag, or --remove")
-    with open_store(store) as opened:
-        run_id = find_run(opened, run)
+    with options.open_store(store) as opened:
+        run_id = stored.find_run(opened, run)
         if name is None:
-            untag(opened, run_id)
+            stored.untag(opened, run_id)
             click.echo(f"Untagged run {run_id}")
             return
-        before = set_tag(opened, run_id, name)
+        before = stored.tag(opened, run_id, name)
     moved = f" (moved from run {before.run})" if before.run else ""
     replaced = f"; its tag {before.tag} was removed" if before.tag else ""
     click.echo(f"Tagged run {run_id} as {name}{moved}{replaced}")
@@ -242,9 +198,9 @@ def tag_(run: str, name: str | None, remove: bool, store: str | None) -> None:
             metavar="AGE",
         ),
         option("--yes", "Do not ask for confirmation.", is_flag=True),
-        STORE,
+        options.STORE,
     ],
-    epilog=RUN,
+    epilog=options.RUN,
 )
 def delete_(runs: tuple[str, ...], older_than: str | None, yes: bool, store: str | None) -> None:
     """Delete runs and all their rows, except runs in progress."""
@@ -253,12 +209,12 @@ def delete_(runs: tuple[str, ...], older_than: str | None, yes: bool, store: str
     if older_than is not None:
         _prune(older_than, yes, store)
         return
-    with open_store(store) as opened:
-        run_ids = list(dict.fromkeys(find_run(opened, name) for name in runs))
+    with options.open_store(store) as opened:
+        run_ids = list(dict.fromkeys(stored.find_run(opened, name) for name in runs))
         if not yes and not _confirmed(run_ids):
             return
         for run_id in run_ids:
-            delete(opened, run_id)
+            stored.delete(opened, run_id)
             click.echo(f"deleted {run_id}")
 
 
@@ -270,13 +226,13 @@ def _prune(older_than: str, yes: bool, store: str | None) -> None:
         )
     hours = {"h": 1, "d": 24, "w": 7 * 24}[age[2]]
     before = datetime.now(UTC) - timedelta(hours=int(age[1]) * hours)
-    with open_store(store) as opened:
+    with options.open_store(store) as opened:
         if not yes:
-            busy = running_runs(opened)
-            ids = [each for each in old_runs(opened, before=before) if each not in busy]
+            busy = stored.running_runs(opened)
+            ids = [each for each in stored.old_runs(opened, before=before) if each not in busy]
             if ids and not _confirmed(ids):
                 return
-        deleted = prune(opened, before=before)
+        deleted = stored.prune(opened, before=before)
     for run_id in deleted:
         click.echo(f"deleted {run_id}")
     if not deleted:
@@ -288,16 +244,15 @@ def _prune(older_than: str, yes: bool, store: str | None) -> None:
     params=[
         click.Argument(["run"]),
         click.Argument(["file"], type=click.Path(path_type=Path)),
-        STORE,
+        options.STORE,
     ],
-    epilog=RUN,
+    epilog=options.RUN,
 )
 def export_(run: str, file: Path, store: str | None) -> None:
     """Export a run to one file: a store with this run, to be imported elsewhere."""
-    with open_store(store, reading=True) as opened:
-        info = opened.info(find_run(opened, run))
-        check_files(file, inputs=read_by(opened, info))
-        export(opened, info.id, file)
+    with options.open_run(store, run) as (opened, info):
+        output.check_files(file, inputs=options.read_by(opened, info))
+        stored.export(opened, info.id, file)
     click.echo(f"wrote {file}: run {info.id}")
 
 
@@ -306,16 +261,16 @@ def export_(run: str, file: Path, store: str | None) -> None:
     params=[
         click.Argument(["file"], type=click.Path(path_type=Path)),
         option("--tag", "Tag the run; another run that has this tag loses it.", metavar="NAME"),
-        STORE,
+        options.STORE,
     ],
 )
 def import__(file: Path, tag: str | None, store: str | None) -> None:
     """Import an exported run; it keeps its id."""
-    check_export(file)
-    with open_store(store, make=True) as opened:
-        run_id = import_(opened, file)
+    stored.check_export(file)
+    with options.open_store(store, make=True) as opened:
+        run_id = stored.import_(opened, file)
         if tag:
-            set_tag(opened, run_id, tag)
+            stored.tag(opened, run_id, tag)
         click.echo(f"imported run {run_id} into {opened.name}" + (f" as {tag}" if tag else ""))
 
 

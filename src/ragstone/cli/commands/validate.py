@@ -13,17 +13,8 @@ import click
 
 from ragstone._internal.files import write_file
 from ragstone._internal.text import count, strip_controls
-from ragstone.cli import UNUSABLE
-from ragstone.cli.options import (
-    COLUMNS,
-    CONFIG,
-    JUDGE,
-    SHEET,
-    config_of,
-    load_plugins,
-    option,
-    typed_settings,
-)
+from ragstone.cli import UNUSABLE, options, say
+from ragstone.cli.options import option
 from ragstone.cli.output import check_files
 from ragstone.datasets import Dataset, load
 from ragstone.datasets.export import check_format, losses, texts_in, write_samples
@@ -47,10 +38,10 @@ ANSWERED = "with a RAG system's answers"
     name="validate",
     params=[
         click.Argument(["files"], nargs=-1, required=True, metavar="FILE..."),
-        COLUMNS,
-        SHEET,
-        *JUDGE[:2],
-        CONFIG,
+        options.COLUMNS,
+        options.SHEET,
+        *options.JUDGE[:2],
+        options.CONFIG,
         option(
             "-o --output",
             "Write the data in another format: .jsonl, .json, .csv or .xlsx.",
@@ -82,9 +73,9 @@ def command(
             raise UsageError(f"-o {output}: name one data file, not {len(names)}")
         check_files(output, inputs=names)
         check_format(output.suffix)
-    settings = config_of(config)
-    load_plugins(*settings.plugins)
-    plan = settings.plan(typed_settings(given))
+    settings = options.config_of(config)
+    options.load_plugins(*settings.plugins)
+    plan = settings.plan(options.typed_settings(given))
     judge = make_judge(plan, guess=LEAST)
     bad, dataset = 0, None
     for file in names:
@@ -101,9 +92,9 @@ def command(
                 problems = error.problems if isinstance(error, InputError) else ()
                 # the message of an InputError names only the first problems
                 first = str(error).splitlines()[0] if problems else str(error)
-                click.echo("\n".join([first, *(f"  {each}" for each in problems)]), err=True)
+                say("\n".join([first, *(f"  {each}" for each in problems)]))
             if annotation := error_annotation(error, os.environ):
-                click.echo(annotation, err=True)
+                say(annotation)
     if bad:
         sys.exit(UNUSABLE)
     if output is not None and dataset is not None:
@@ -124,13 +115,12 @@ def write_copy(dataset: Dataset, out: Path) -> None:
             lost.append(f"the causes of failed calls ({rows}), which only saved responses contain")
         write_file(out, partial(copyfile, made))
     for loss in lost:
-        click.echo(f"{suffix} cannot store: {loss}", err=True)
+        say(f"{suffix} cannot store: {loss}")
     texts = texts_in(samples) if suffix == ".csv" else ()
     if found := sum(csv_safe(text) != strip_controls(text) for text in texts):
-        click.echo(
+        say(
             f"Note: {count(found, 'cell')} may be read as formulas by a spreadsheet (they begin "
-            "with =, +, - or @); .xlsx stores them as text",
-            err=True,
+            "with =, +, - or @); .xlsx stores them as text"
         )
     click.echo(f"wrote {out}: {count(len(samples), 'row')}")
 

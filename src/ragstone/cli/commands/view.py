@@ -6,6 +6,7 @@ from threading import Thread
 
 import click
 
+from ragstone.cli import say
 from ragstone.cli.options import RUN, STORE, open_store, option, setting
 from ragstone.errors import UsageError
 from ragstone.results.calibration import load_calibration
@@ -63,10 +64,7 @@ def command(
                 f"--host {host}: other machines could open the pages, which show all stored "
                 "texts without a password; add --expose to allow this"
             )
-        click.echo(
-            f"Warning: anyone who can reach {host} can read all runs here, without a password.",
-            err=True,
-        )
+        say(f"Warning: anyone who can reach {host} can read all runs here, without a password.")
     if calibration:
         load_calibration(calibration)
 

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypedDict, Unpack, cast
+from typing import Unpack, cast
 
 import yaml
 
@@ -26,21 +26,19 @@ from ragstone.datasets.responses import field_of, record_of
 from ragstone.datasets.table import File
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError, nearest
 from ragstone.evaluation.config_file import Config
-from ragstone.evaluation.recorder import StoreOptions
-from ragstone.evaluation.runner import Evaluation
+from ragstone.evaluation.runner import Evaluation, Options
 from ragstone.integrations.promptfoo import RAGAS, RETRIES, ragas_in_environment
 from ragstone.integrations.promptfoo.legacy import PROMPTS, UNSUPPORTED, legacy_judge
 from ragstone.judges.base import RouterJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import REPLIES, make_judge
-from ragstone.judges.llm.model import UNTRACED, Tracing
+from ragstone.judges.llm.model import UNTRACED
 from ragstone.metrics import select
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
 from ragstone.types.gate import reaches
 from ragstone.types.policy import preset
 from ragstone.types.row import TEST_FAILED, Row
-from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
 FAITHFULNESS, RECALL = "context-faithfulness", "context-recall"
@@ -148,10 +146,9 @@ class Configuration:
     requirements: AssertRequirements
 
     def finish(self, row: Row) -> Row:
-        failing = self.requirements.failing(row.scores)
-        return (
-            replace(row, notes=(*row.notes, TEST_FAILED + ", ".join(failing))) if failing else row
-        )
+        if failing := self.requirements.failing(row.scores):
+            return replace(row, notes=(*row.notes, TEST_FAILED + ", ".join(failing)))
+        return row
 
 
 def is_configuration(path: str | Path) -> bool:
@@ -168,7 +165,7 @@ def is_configuration(path: str | Path) -> bool:
         return False
     keys = cast("Thing", whole) if isinstance(whole, Mapping) else NOTHING
     tests = [
-        cast("Thing", test) for test in _listed(keys.get("tests")) if isinstance(test, Mapping)
+        cast("Thing", each) for each in _listed(keys.get("tests")) if isinstance(each, Mapping)
     ]
     return (
         "defaultTest" in keys
@@ -208,7 +205,8 @@ def _parse(file: File) -> object:
 
 
 def _read(whole: Thing, name: str) -> Configuration:
-    prompts, tests = _texts(whole, "prompts"), _tests(whole, name)
+    prompts, providers = _texts(whole, "prompts"), _texts(whole, "providers")
+    tests = _tests(whole, name)
     scored = [test for test in tests if test.supported]
     if not scored:
         names = ", ".join(METRICS)
@@ -221,49 +219,46 @@ def _read(whole: Thing, name: str) -> Configuration:
                 "in one way, with one judge; put the assertions with their thresholds and grading "
                 f"into defaultTest, or {INSTEAD}"
             )
-    requirements = _requirements(first, whole)
-    types = {str(one.get("type")) for test in scored for one in test.assertions} - METRICS.keys()
-    notes = [
-        f"assertions of type {kind} are not supported and were skipped" for kind in sorted(types)
-    ]
+    notes: list[str] = []
     if skipped := len(tests) - len(scored):
         of = count(len(tests), "test")
-        notes.insert(0, f"{skipped} of {of} have no supported assertion and were skipped")
-    requirements = replace(requirements, notes=(*notes, *requirements.notes))
+        notes.append(f"{skipped} of {of} have no supported assertion and were skipped")
+    types = {str(one.get("type")) for test in scored for one in test.assertions} - METRICS.keys()
+    notes += [
+        f"assertions of type {one} are not supported and were skipped" for one in sorted(types)
+    ]
+    requirements = _requirements(first, whole, notes)
     records: list[dict[str, object]] = []
-    done = 0
+    number = 0
     for test in tests:
-        expanded = test.expanded()
-        for number, record in enumerate(test.records(expanded, prompts) if test.supported else ()):
-            records.append({**record, "id": str(done + number + 1)})
-        done += len(expanded) * max(1, len(prompts))  # the numbers that promptfoo gives them
+        for variables, prompt in product(test.expanded(), prompts or ("",)):
+            number += 1  # as promptfoo numbers them
+            if test.supported:
+                records.append({**test.record(variables, prompt, providers), "id": str(number)})
     return Configuration(samples_of(records, name=name), requirements)
 
 
 def _tests(whole: Thing, name: str) -> "list[_Test]":
-    problems = list(unknown_keys(whole, KEYS, "the configuration"))
-    for block in ("ragas", "grading"):
-        problems += grading_problems(whole, block)
-    default = _part(whole, "defaultTest")
-    problems += _test_problems(default, "defaultTest")
-    listed = whole.get("tests")
+    default, listed = _part(whole, "defaultTest"), whole.get("tests")
+    problems = [
+        *unknown_keys(whole, KEYS, "the configuration"),
+        *grading_problems(whole, "ragas"),
+        *grading_problems(whole, "grading"),
+        *_test_problems(default, "defaultTest"),
+    ]
     if listed is not None and not isinstance(listed, list):
         raise UsageError(f"tests in a separate file are not supported; {INSTEAD}")
-    providers = _texts(whole, "providers")
     tests: list[_Test] = []
     for number, item in enumerate(cast("list[object]", listed or [{}]), 1):
         at = f"test {number}"
         try:
             written = _object(item, at)
-            tests.append(test := _Test.merged(at, written, default, providers))
+            tests.append(test := _Test.merged(at, written, default))
         except UsageError as error:
             problems.append(f"{at}: {error}")
             continue
-        if any(str(one.get("type")).removeprefix("not-") in METRICS for one in test.assertions):
-            problems += _test_problems(written, at)
-        else:
-            for assertion in _assertions(written):
-                problems += assertion_problems(assertion, at)
+        kinds = {str(one.get("type")).removeprefix("not-") for one in test.assertions}
+        problems += _test_problems(written, at, only_types=kinds.isdisjoint(METRICS))
     if problems:
         raise InputError(name, [Problem(problem) for problem in dict.fromkeys(problems)])
     return tests
@@ -278,10 +273,9 @@ class _Test:
     grader: object
     assertions: Sequence[Thing]
     output: object
-    providers: Sequence[str]
 
     @classmethod
-    def merged(cls, at: str, test: Thing, default: Thing, providers: Sequence[str]) -> "_Test":
+    def merged(cls, at: str, test: Thing, default: Thing) -> "_Test":
         options = {**_part(default, "options"), **_part(test, "options")}
         shared = [] if options.get("disableDefaultAsserts") else _assertions(default)
         return cls(
@@ -290,7 +284,6 @@ class _Test:
             grader=options.get("provider"),
             assertions=[*shared, *_assertions(test)],
             output=test.get("providerOutput", default.get("providerOutput")),
-            providers=providers,
         )
 
     @property
@@ -311,27 +304,25 @@ class _Test:
             choices.append(items if plain else [value])
         return [dict(zip(self.variables, chosen, strict=True)) for chosen in product(*choices)]
 
-    def records(
-        self, expanded: Sequence[Thing], prompts: Sequence[str]
-    ) -> Iterator[dict[str, object]]:
+    def record(self, variables: Thing, prompt: str, providers: Sequence[str]) -> dict[str, object]:
         expected = [one.get("value") for one in self.supported if one["type"] == RECALL]
         if any(value != expected[0] for value in expected):
             raise UsageError(
                 f"{self.at}: two {RECALL} assertions expect different answers ({_both(expected)}), "
                 "but a sample has one reference; write one test for each"
             )
-        for variables in expanded:
-            for prompt in prompts or ("",):
-                record = record_of(variables, *self._answered(prompt, variables))
-                if expected and expected[0] is not None:
-                    record = {k: v for k, v in record.items() if field_of(k) != "reference"}
-                    record["reference"] = _filled(str(expected[0]), variables)
-                yield record
+        record = record_of(variables, *self._answered(prompt, variables, providers))
+        if expected and expected[0] is not None:
+            record = {k: v for k, v in record.items() if field_of(k) != "reference"}
+            record["reference"] = _filled(str(expected[0]), variables)
+        return record
 
-    def _answered(self, prompt: str, variables: Thing) -> tuple[object, str]:
+    def _answered(
+        self, prompt: str, variables: Thing, providers: Sequence[str]
+    ) -> tuple[object, str]:
         """Return the response, and the prompt if it is the query."""
         output = self.output
-        if output is None and not self.providers:
+        if output is None and not providers:
             answers = [name for name in variables if field_of(name) == "response"]
             if len(answers) != 1:
                 raise UsageError(
@@ -339,7 +330,7 @@ class _Test:
                     f"{INSTEAD}"
                 )
             output = variables[answers[0]]
-        if output is None and self.providers != [ECHO]:
+        if output is None and providers != [ECHO]:
             raise UsageError(
                 f"{self.at}: only provider {ECHO} and providerOutput are supported; {INSTEAD}"
             )
@@ -413,11 +404,14 @@ def unknown_keys(
         yield f"{name}: unsupported: {', '.join(names)}{advice}"
 
 
-def _test_problems(test: Thing, at: str) -> Iterator[str]:
-    yield from unknown_keys(test, TEST, at)
-    yield from unknown_keys(_part(test, "options"), OPTIONS, f"options of {at}")
+def _test_problems(test: Thing, at: str, *, only_types: bool = False) -> Iterator[str]:
+    if not only_types:
+        yield from unknown_keys(test, TEST, at)
+        yield from unknown_keys(_part(test, "options"), OPTIONS, f"options of {at}")
     for assertion in _assertions(test):
         yield from assertion_problems(assertion, at)
+    if only_types:  # nothing of this test is scored
+        return
     for name, value in _part(test, "vars").items():
         texts = [text for text in _listed(value) if isinstance(text, str)]
         if any(_TEMPLATE.search(text) or text.startswith("file://") for text in texts):
@@ -470,27 +464,26 @@ def grading_problems(of: Thing, block: str, at: str = "") -> Iterator[str]:
 # What the assertions require.
 
 
-def _requirements(test: _Test, whole: Thing) -> AssertRequirements:
+def _requirements(test: _Test, whole: Thing, notes: Sequence[str]) -> AssertRequirements:
     metrics: dict[str, None] = {}
     thresholds: dict[str, float] = {}
     for assertion in test.supported:
         kind, threshold = str(assertion["type"]), cast("float | None", assertion.get("threshold"))
         name = METRICS[kind]
-        if threshold is None or kind not in WITH_THRESHOLD:
-            metrics[name] = None
-        else:
-            metrics[f"{name},threshold={float(threshold)!r}"] = None
         if threshold is not None and kind not in WITH_THRESHOLD:
             thresholds[name] = max(float(threshold), thresholds.get(name, float(threshold)))
-    settings, ragas, notes = _settings(test, whole)
+        elif threshold is not None:
+            name += f",threshold={float(threshold)!r}"
+        metrics[name] = None
+    settings, ragas, more = _settings(test, whole)
     others = {str(assertion["type"]) for assertion in test.supported} - {FAITHFULNESS}
-    notes += [
+    more += [
         f"{kind} is scored by ragstone's {METRICS[kind]}, not by promptfoo's own rule"
         for kind in METRICS
         if kind in others
     ]
     return AssertRequirements(
-        tuple(metrics), MappingProxyType(thresholds), settings, ragas, tuple(notes)
+        tuple(metrics), MappingProxyType(thresholds), settings, ragas, (*notes, *more)
     )
 
 
@@ -498,7 +491,7 @@ def _settings(test: _Test, whole: Thing) -> tuple[Mapping[str, object], bool, li
     """Return the settings of the judge, whether RAGAS mode is on, and notes."""
     base = {**_part(whole, "ragas"), **_part(whole, "grading")}
     blocks = [{"provider": one.get("provider"), **_part(one, "grading")} for one in test.supported]
-    remember([base, *blocks])
+    remember([base, *blocks, test.grader])
     modes = {
         bool(block.get("useRagas", base.get("useRagas")))
         for block, one in zip(blocks, test.supported, strict=True)
@@ -512,14 +505,14 @@ def _settings(test: _Test, whole: Thing) -> tuple[Mapping[str, object], bool, li
         )
     chosen: dict[str, object] = {}
     notes: list[str] = []
-    for key in GRADING:
+    for key in GRADING[1:]:
         values = [block[key] for block in blocks if block.get(key) not in (None, "text")]
-        if 0 < len(values) < len(blocks) and key != "useRagas":
+        if 0 < len(values) < len(blocks):
             notes.append(f"{key} is set in some assertions, but applies to all of them")
         if key == "provider" and not values and base.get(key) in (None, "text"):
             values = [test.grader] if test.grader not in (None, "text") else []
         bare = [_without_keys(value) for value in values]
-        if any(value != bare[0] for value in bare) and key != "useRagas":
+        if any(value != bare[0] for value in bare):
             raise UsageError(
                 f"assertions have different {key} ({_both(bare)}), but a run has one judge; "
                 f"remove {key} from them and set it in the top-level grading"
@@ -531,15 +524,17 @@ def _settings(test: _Test, whole: Thing) -> tuple[Mapping[str, object], bool, li
                 notes.append(
                     f"apiKey in the grading provider's config is ignored; {IN_ENVIRONMENT}"
                 )
-    without = sorted(chosen.keys() - {"provider", "useRagas"})
-    if without and not ragas:
-        notes.append(f"without useRagas: true, these have no effect: {', '.join(without)}")
-    mode: dict[str, object] = {"policy": LEGACY}
+    judge = _judge(chosen.pop("provider", None))
     if ragas:
-        mode = {"preset": RAGAS, "retries": chosen.get("maxRetries", RETRIES)}
-        names = {"strictJson": "strict_json", "batchSize": "batch_size"}
-        mode |= {ours: chosen[theirs] for theirs, ours in names.items() if theirs in chosen}
-    return MappingProxyType({**mode, **_judge(chosen.get("provider"))}), ragas, notes
+        names = {"maxRetries": "retries", "strictJson": "strict_json", "batchSize": "batch_size"}
+        mode = {"preset": RAGAS, "retries": RETRIES}
+        mode |= {names[key]: value for key, value in chosen.items()}
+    else:
+        mode = {"policy": LEGACY}
+        if chosen:
+            without = ", ".join(sorted(chosen))
+            notes.append(f"without useRagas: true, these have no effect: {without}")
+    return MappingProxyType({**mode, **judge}), ragas, notes
 
 
 def _without_keys(value: object) -> object:
@@ -592,37 +587,28 @@ def asks_in_text(plan: Plan) -> bool:
     return plan.policy == LEGACY and not kinds.isdisjoint(PROMPTS)
 
 
-class ProgressOptions(TypedDict, total=False):
-    on_progress: Callable[[bool, int], None]
-    on_notice: Callable[[str], None]
-    explicit: Mapping[str, str]
-    reports: Mapping[str, str]
-    tracing: Tracing
-
-
 def evaluate_tests(
-    samples: Dataset | Sequence[Sample],
+    samples: Dataset,
     plan: Plan,
-    watched: ProgressOptions | None = None,
-    *,
     finish: Callable[[Row], Row] | None = None,
-    **keeping: Unpack[StoreOptions],
+    /,
+    **options: Unpack[Options],
 ) -> Run:
     """Evaluate samples by a plan; under the policy `promptfoo`, claims are read as it does."""
-    progress: ProgressOptions = watched or {}
     if asks_in_text(plan):
         budget = Budget(plan.max_calls, plan.max_cost)
-        tracing = progress.get("tracing", UNTRACED)
+        tracing = options.get("tracing", UNTRACED)
         text = legacy_judge(plan, budget, tracing)
         text = CachedJudge(text, plan.reply_cache or REPLIES) if plan.cache else text
         asked = [metric.question_kinds for metric in select(plan.metrics, **plan.parameters)]
         others = make_judge(plan, asked=asked, budget=budget, tracing=tracing)
         judge = RouterJudge(dict.fromkeys(PROMPTS, text), others)
         unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
-        made = Evaluation.prepare(samples, plan=unlimited, judge=judge, **progress, **keeping)
-        made = replace(made, budget=budget)  # the judge counts
+        options |= {"plan": unlimited, "judge": judge}
+        made = replace(Evaluation.prepare(samples, **options), budget=budget)  # the judge counts
     else:
-        made = Evaluation.prepare(samples, plan=plan, **progress, **keeping)
+        options |= {"plan": plan}
+        made = Evaluation.prepare(samples, **options)
     return replace(made, finish=finish).run_in_thread()
 
 
