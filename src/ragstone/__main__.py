@@ -8,8 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-INTERRUPTED, UNUSABLE = 130, 2
-"""Exit codes; see `ragstone.cli`, which is not imported yet."""
+INTERRUPTED, UNUSABLE = 130, 2  # exit codes; see `ragstone.cli`, which is not imported yet
 
 
 def main() -> None:

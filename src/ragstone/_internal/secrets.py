@@ -39,8 +39,7 @@ _SHORTEST = 8  # characters of a secret; local servers accept words such as `EMP
 _BASE64 = ascii_letters + digits + "+/-_"
 _REST = re.compile(r"^(?:[\w+/-]|%2[BbFf])*(?:=|%3[Dd])*", re.ASCII)
 
-_known = dict[str, bool]()
-"""Secret -> whether no reply contains it by chance."""
+_known = dict[str, bool]()  # secret -> whether no reply contains it by chance
 
 
 def known_secrets() -> Mapping[str, bool]:

@@ -34,8 +34,7 @@ CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = {
 
 CONVERSATIONS = ("messages", "conversation", "turns")
 """Columns with all turns of a conversation, which become a row each."""
-MOST_COMPARED = 1000
-"""How many columns are compared with the names of fields that are missing."""
+MOST_COMPARED = 1000  # how many columns are compared with the names of fields that are missing
 
 
 @lru_cache(maxsize=2**17)  # a file has its names in every row
@@ -47,10 +46,8 @@ def by_name(aliases: Mapping[str, tuple[str, ...]]) -> Mapping[str, str]:
     return {plain_name(name): ours for ours, others in aliases.items() for name in (ours, *others)}
 
 
-FIELD_OF = by_name(ALIASES)
-"""Plain name -> Sample field."""
-PART_OF = by_name(CONTEXT_ALIASES)
-"""Plain name -> part of a Context."""
+FIELD_OF = by_name(ALIASES)  # plain name -> Sample field
+PART_OF = by_name(CONTEXT_ALIASES)  # plain name -> part of a Context
 
 
 def field_of(name: str) -> str | None:
@@ -61,8 +58,7 @@ _WORDS = frozenset(("content", "result"))
 """Words that are one letter away from a field's name, but usual for other columns."""
 _TURNS = frozenset(map(plain_name, CONVERSATIONS))
 
-Spelling = Callable[[str, str], str]
-"""How a user maps a field to a column, for messages."""
+Spelling = Callable[[str, str], str]  # how a user maps a field to a column, for messages
 
 
 def flag(field: str, column: str) -> str:

@@ -26,8 +26,7 @@ _PLAIN = frozenset(("text", "input_text", "output_text"))
 """Types of a message's parts with its text; others are thoughts or images."""
 _LISTS = ("messages", "input_messages", "output_messages")
 _TEXTS = ("content", "parts", "text", "kwargs", "message")
-_DEEPEST = 8
-"""How deep a message's text may be nested; real ones have 3 levels."""
+_DEEPEST = 8  # how deep a message's text may be nested; real ones have 3 levels
 
 
 @dataclass
@@ -129,8 +128,7 @@ def history_before(value: object) -> Sequence[Mapping[str, str]] | None:
     return None
 
 
-CONVERSATION = "conversation_id"
-"""The tag of rows that are turns of a conversation."""
+CONVERSATION = "conversation_id"  # the tag of rows that are turns of a conversation
 _LOOKED_AT = 1000
 """Rows of a large file in which conversations are looked for; UNSPLIT and the docs name it."""
 

@@ -45,8 +45,7 @@ READERS: Mapping[str, Callable[[cells.Plain], object]] = {
     "relevance": cells.relevance,
 }
 """Sample field -> the function that reads its value; `tags` are in several columns."""
-NO_QUERY = "(not read)"
-"""The query of rows that are read for other fields."""
+NO_QUERY = "(not read)"  # the query of rows that are read for other fields
 
 
 @dataclass(frozen=True)

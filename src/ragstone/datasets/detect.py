@@ -14,8 +14,7 @@ from ragstone.datasets.table import FileRows, Record, Row, Table, mapped, record
 from ragstone.datasets.traces import traces
 from ragstone.datasets.values import object_in, spelled
 
-ONLY = ".*"
-"""Suffix of a column's name for the only part of an object."""
+ONLY = ".*"  # suffix of a column's name for the only part of an object
 RESPONSES = "saved responses"
 SPANS = "spans"
 PROMPTFOO = "promptfoo results"

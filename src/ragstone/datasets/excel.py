@@ -22,8 +22,7 @@ from ragstone.datasets.table import OLE, ZIP, File, Merged, Table, Unreadable
 from ragstone.datasets.values import EXACT
 from ragstone.errors import UsageError, nearest
 
-LARGEST = 2**30
-"""How many bytes a workbook's parts may have together when unpacked: 1 GiB."""
+LARGEST = 2**30  # how many bytes a workbook's parts may have together when unpacked: 1 GiB
 
 BROKEN = (
     BadZipFile,

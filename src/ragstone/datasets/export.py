@@ -32,10 +32,8 @@ _RECORD = (
     "relevance",
 )  # fmt: skip
 """The fields of a JSON object, in order; `tags` are last, if there are any."""
-LONGEST = 32_767
-"""UTF-16 units in an Excel cell; longer texts would be cut."""
-MOST = 1_048_575
-"""Rows of an Excel sheet below its header."""
+LONGEST = 32_767  # UTF-16 units in an Excel cell; longer texts would be cut
+MOST = 1_048_575  # rows of an Excel sheet below its header
 _IDENTIFYING = chain.from_iterable(group for shape in SHAPES for group in shape.needs)
 _TAKEN = frozenset((*FIELD_OF, *map(plain_name, (*CONVERSATIONS, *_IDENTIFYING))))
 """Names that a tag's column cannot have: fields, and names that identify another format."""

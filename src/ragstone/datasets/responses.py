@@ -16,8 +16,7 @@ from ragstone.types.sample import Sample
 
 MODES: Mapping[str, tuple[str, ...]] = {"chat": ("response", "contexts"), "search": ("ranking",)}
 """The mode of a collection -> the Sample fields that it requests."""
-Failures = Mapping[str, Failure]
-"""Sample field -> why the target did not give it."""
+Failures = Mapping[str, Failure]  # sample field -> why the target did not give it
 
 
 def repetitions(rows: Iterable[Row]) -> tuple[str, ...]:
@@ -35,10 +34,8 @@ def absences(mode: object, file: str) -> Mapping[str, str]:
     return {field: f"{seen} {field}; collect with --mode chat" for field in MODES["chat"]}
 
 
-FIELDS = tuple(chain.from_iterable(MODES.values()))
-"""Fields of a Sample that a call can return."""
-ANY = ""
-"""Any value that describes an error."""
+FIELDS = tuple(chain.from_iterable(MODES.values()))  # fields of a Sample that a call can return
+ANY = ""  # any value that describes an error
 _NOTHING = frozenset(("", "none", "null", "nan", "n/a", "false"))
 """Values of a successful call, in any case."""
 _TEXTS = ("message", "error", "detail", "type", "name")

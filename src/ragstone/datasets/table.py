@@ -171,8 +171,7 @@ def record_under(names: Sequence[str], found: Cells, fix: str) -> Record | Probl
     return Problem(seen, fix, row=row)
 
 
-MARK = b"\xef\xbb\xbf"
-"""The byte order mark of UTF-8, which may begin a file."""
+MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8, which may begin a file
 MARKS: Mapping[bytes, str] = {
     b"\xff\xfe\0\0": "UTF-32",
     b"\0\0\xfe\xff": "UTF-32",
@@ -180,10 +179,8 @@ MARKS: Mapping[bytes, str] = {
     b"\xfe\xff": "UTF-16",
 }
 """Byte order mark -> encoding; longer marks first."""
-_PLAIN = 0.25
-"""The least share of ASCII in a file with column names that is decoded correctly."""
-_IS_HIGH = bytes(128) + b"\x01" * 128
-"""For each byte, whether it is beyond ASCII."""
+_PLAIN = 0.25  # the least share of ASCII in a file with column names that is decoded correctly
+_IS_HIGH = bytes(128) + b"\x01" * 128  # for each byte, whether it is beyond ASCII
 
 
 def _is_western(content: bytes) -> bool:
@@ -225,8 +222,7 @@ def encoding_problem(content: bytes) -> Problem | None:
     return Problem(seen, encoding_fix(content), row=row)
 
 
-ZIP = b"PK\x03\x04"
-"""The first bytes of a zip archive, and so of every .xlsx."""
+ZIP = b"PK\x03\x04"  # the first bytes of a zip archive, and so of every .xlsx
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """The first bytes of an old .xls, and of an .xlsx with a password."""
 _LOOKED_AT = 4096

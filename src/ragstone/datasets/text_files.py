@@ -24,8 +24,7 @@ _SEPARATOR = re.compile(r"sep=(.)\r?\n")
 """A line before the header with which Excel sets the delimiter."""
 _LONGEST = 2**31 - 1
 """The longest cell in characters; the csv module's own limit, 131072, is short for contexts."""
-_HEADER = 100_000
-"""How many characters are read to find the delimiter."""
+_HEADER = 100_000  # how many characters are read to find the delimiter
 
 
 def read_csv(file: File, limit: int | None = None) -> Table:

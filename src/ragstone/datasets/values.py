@@ -35,12 +35,9 @@ UNSPLIT = (
     f"{SEVERAL_TURNS}, or move this row to the first 1,000: a file over 4 MiB is searched for "
     "conversations only there"
 )
-EXACT = 10**15
-"""Larger floats (all numbers of Excel are floats) may not be the id that was typed."""
-_DEEPEST = 50
-"""How deep lists and objects may be nested; real data sets have fewer than ten levels."""
-_BITS = 1023
-"""Most bits of a whole number; larger ones cannot be floats, such as grades."""
+EXACT = 10**15  # larger floats (all numbers of Excel are floats) may not be the id that was typed
+_DEEPEST = 50  # how deep lists and objects may be nested; real data sets have fewer than ten levels
+_BITS = 1023  # most bits of a whole number; larger ones cannot be floats, such as grades
 
 
 def is_object(value: object) -> TypeGuard[Mapping[str, object]]:

@@ -155,12 +155,10 @@ class Retriever:
 NOT_FOUND = "I could not find anything about that in the support guides."
 WITHOUT_GUIDES = "Without the support guides I can only say that the answer depends on your model."
 
-LEAST_SIMILARITY = 0.45
-"""If the best passage is below this, nothing was found."""
+LEAST_SIMILARITY = 0.45  # if the best passage is below this, nothing was found
 MOST_PASSAGES = 3
 FEWEST_LINES, MOST_LINES = 2, 4
-NEAR_ENOUGH = 0.6
-"""Lines below this share of the best line's score are left out."""
+NEAR_ENOUGH = 0.6  # lines below this share of the best line's score are left out
 LINES_PER_PASSAGE = 100
 Mode = Literal["rag", "llm_only"]
 
@@ -221,8 +219,7 @@ def make_service(retriever: str = "good", *, noise: float = 0.0, seed: int = 0) 
 
 
 JSON = "application/json"
-SECONDS_TO_FINISH = 1.0
-"""Time for running requests when the server is stopped."""
+SECONDS_TO_FINISH = 1.0  # time for running requests when the server is stopped
 
 
 class _Asked(BaseModel):

@@ -100,8 +100,7 @@ _BETWEEN = re.compile(
 )
 """White space and punctuation, after NFKC has narrowed full-width characters."""
 _MAX_GRAM = 5
-_WIDE = 0x2E80
-"""The first character of scripts with words of one or two: Chinese, Japanese, Korean."""
+_WIDE = 0x2E80  # the first character of scripts with words of one or two: Chinese, Japanese, Korean
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 

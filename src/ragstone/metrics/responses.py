@@ -22,8 +22,7 @@ from ragstone.types.questions import DetectAbstention, GenerateQueries, TextSimi
 from ragstone.types.sample import Sample
 from ragstone.types.score import Detail, Score, State
 
-SHORT = 4
-"""Words of a reference that is a name or a number rather than a sentence."""
+SHORT = 4  # words of a reference that is a name or a number rather than a sentence
 
 
 @register("answer_correctness")

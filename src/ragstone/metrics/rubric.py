@@ -20,10 +20,8 @@ from ragstone.types.questions import RateResponse
 from ragstone.types.sample import Sample
 from ragstone.types.score import Detail, Score
 
-LIST = "rubrics"
-"""The key of a file with several rubrics."""
-ALWAYS = ("query", "response")
-"""Texts that the judge always sees."""
+LIST = "rubrics"  # the key of a file with several rubrics
+ALWAYS = ("query", "response")  # texts that the judge always sees
 _LEVEL = re.compile(r"0|-?[1-9][0-9]{0,8}")
 _TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map")}
 _Place = tuple[str | int, ...]

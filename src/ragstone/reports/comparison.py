@@ -13,8 +13,7 @@ from ragstone.results.comparison import ClaimChanges, Comparison, Kind, Regressi
 from ragstone.results.paired import LISTED, CorrectedDifference, Finding, MetricChange
 from ragstone.results.stats.paired_tests import ALPHA
 
-MIN_P = 0.0001
-"""Smaller p-values are written as less than this."""
+MIN_P = 0.0001  # smaller p-values are written as less than this
 
 
 def sections(comparison: Comparison) -> tuple[Section, ...]:

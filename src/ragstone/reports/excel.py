@@ -40,8 +40,7 @@ FOLDER = Path("results")
 SAMPLES_SHEET, CLAIMS_SHEET = "Per-Query Results", "Claims"
 MAX_CELLS, MAX_CHARACTERS = 1_000_000, 50_000_000
 """Cells and texts of all samples: XlsxWriter has all in memory, and Excel opens more slowly."""
-_MAX_LINES, _MAX_SUMMARY_LINES = 8, 27
-"""Lines of the tallest row; the cell has the whole text."""
+_MAX_LINES, _MAX_SUMMARY_LINES = 8, 27  # lines of the tallest row; the cell has the whole text
 _TABLE = (
     "Metric", "Score", "Score (%)", "95% low", "95% high", "Total", "Scored", "Undefined",
     "Failed", "Imputed",
@@ -52,11 +51,9 @@ _PAIR, _PAIR_WIDTHS = ("Metric", "Value"), (28, 92)
 Value = str | int | float | bool | None
 
 MAX_ROWS = 1_048_576
-MAX_COLUMNS = 16_384
-"""Limits of an Excel sheet."""
+MAX_COLUMNS = 16_384  # limits of an Excel sheet
 
-_EXACT = 10**15
-"""Excel has 15 digits; longer whole numbers are ids and stay text."""
+_EXACT = 10**15  # excel has 15 digits; longer whole numbers are ids and stay text
 _LINE_POINTS = 15
 _WARN = "#FFE699"
 _HEADER = {"bold": True, "bg_color": "#1F3864", "font_color": "#FFFFFF"}

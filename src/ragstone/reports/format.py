@@ -13,10 +13,8 @@ from ragstone.errors import Cause
 from ragstone.types.claim import Label
 
 NO_VALUE = "–"
-MAX_PRINTED = 400
-"""Characters of one text on a terminal; servers may return whole pages."""
-CELL_UNITS = 32_767
-"""UTF-16 code units that fit in an Excel cell."""
+MAX_PRINTED = 400  # characters of one text on a terminal; servers may return whole pages
+CELL_UNITS = 32_767  # UTF-16 code units that fit in an Excel cell
 CAUSES: Mapping[Cause, str] = {
     Cause.REFUSAL: "refused",
     Cause.TRUNCATED: "truncated",

@@ -28,8 +28,7 @@ from ragstone.types.score import State
 
 MAX_TEXT, _MAX_LINE = 1000, 300
 """Characters of one text in the body of a test, and of a name or a message."""
-_MAX_CLAIMS = 10
-"""Failing claims of one score."""
+_MAX_CLAIMS = 10  # failing claims of one score
 
 
 class _Problem(NamedTuple):

@@ -19,8 +19,7 @@ from ragstone.reports.tables import STDOUT
 from ragstone.reports.view import Grid, Line, Tone
 from ragstone.results.run import Run
 
-COMMENT = 65_000
-"""Bytes of a report; a comment on GitHub has at most 65,536 characters."""
+COMMENT = 65_000  # bytes of a report; a comment on GitHub has at most 65,536 characters
 MAX_CELL, _SHORT = 1000, 300
 """Characters of one cell or sentence, and of one in the lists of samples."""
 
@@ -110,12 +109,9 @@ def join_blocks(blocks: Sequence[str], *, limit: int) -> str:
     return ""
 
 
-MAX_ANNOTATIONS = 10
-"""Annotations of a level that GitHub shows per step."""
-SUMMARY_BYTES = 1024 * 1024
-"""Bytes of a step's summary; GitHub discards longer ones."""
-MAX_TEXT = 1000
-"""Characters of one annotation."""
+MAX_ANNOTATIONS = 10  # annotations of a level that GitHub shows per step
+SUMMARY_BYTES = 1024 * 1024  # bytes of a step's summary; GitHub discards longer ones
+MAX_TEXT = 1000  # characters of one annotation
 
 Level = Literal["error", "warning"]
 

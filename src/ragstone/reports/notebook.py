@@ -76,12 +76,9 @@ def show(run: Run, path: str | Path | None) -> None:
         webbrowser.open(file.absolute().as_uri())
 
 
-MAX_ROWS = 30
-"""Metrics in a card; more would not fit in its 60 kB."""
-MAX_LINES = 10
-"""Gates, notices and changes in a card."""
-MAX_TEXT, MAX_NAME = 160, 60
-"""Characters of a text or a name; escaped, each may have five bytes."""
+MAX_ROWS = 30  # metrics in a card; more would not fit in its 60 kB
+MAX_LINES = 10  # gates, notices and changes in a card
+MAX_TEXT, MAX_NAME = 160, 60  # characters of a text or a name; escaped, each may have five bytes
 SAMPLE_LIMITS = (MAX_NAME, MAX_NAME, MAX_TEXT, 2 * MAX_TEXT, MAX_TEXT)
 """Characters of a sample's figure, id, query, why it is listed, and evidence."""
 

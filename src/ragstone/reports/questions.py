@@ -17,16 +17,14 @@ from ragstone.reports.terminal import Grid, GridRow, print_grid
 from ragstone.testsets.check import CHECKS, Finding, SetCheck, Status
 from ragstone.testsets.documents import Chunk, Corpus
 
-SHOWN, WIDEST = 3, 200
-"""Findings of each kind that are printed, and characters of their texts."""
+SHOWN, WIDEST = 3, 200  # findings of each kind that are printed, and characters of their texts
 STATUSES: Mapping[Status, str] = {
     "valid": "valid",
     "corrected": "valid with other relevant ids",
     "rejected": "rejected",
     "unchecked": "not checked",
 }
-MAX_ROWS = 1000
-"""Rows with findings on a page."""
+MAX_ROWS = 1000  # rows with findings on a page
 
 
 def check_document(found: SetCheck) -> dict[str, object]:

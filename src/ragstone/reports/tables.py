@@ -26,8 +26,7 @@ from ragstone.types.claim import JudgedClaim
 from ragstone.types.row import Row
 from ragstone.types.score import Score
 
-STDOUT = Path("-")
-"""Standard output; other files are written completely or not at all."""
+STDOUT = Path("-")  # standard output; other files are written completely or not at all
 
 _INT64 = range(-(2**63), 2**63)
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -37,8 +36,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")
 Cell = str | int | float | bool | None
 CellType = type[str] | type[int] | type[float] | type[bool]
 
-BATCH, BATCH_CHARACTERS = 1000, 8_000_000
-"""Most lines and characters in a batch."""
+BATCH, BATCH_CHARACTERS = 1000, 8_000_000  # most lines and characters in a batch
 
 
 class Column(NamedTuple):

@@ -30,8 +30,7 @@ from ragstone.types.score import MetricInfo, State, Summary
 if TYPE_CHECKING:  # a run without a store does not import one
     from ragstone.store import RunInfo
 
-PROSE_WIDTH = 24
-"""Least width of a column with long texts."""
+PROSE_WIDTH = 24  # least width of a column with long texts
 MAX_CELL = 200
 NAME_LIMITS = (30, 20, 12)
 """Characters of a data set, target or judge in the list, tried until the line fits."""
@@ -356,10 +355,8 @@ def _minute(time: datetime) -> str:
     return f"{time.astimezone():%Y-%m-%d %H:%M}"
 
 
-GOAL = 0.05
-"""Desired margin of a mean, as a share of the metric's range."""
-WIDE = 0.1
-"""Margin above which more samples are recommended."""
+GOAL = 0.05  # desired margin of a mean, as a share of the metric's range
+WIDE = 0.1  # margin above which more samples are recommended
 ENOUGH = math.ceil((1.96 * 0.5 / GOAL) ** 2)
 """Samples that bring any metric within GOAL; half 0 and half 1 varies the most."""
 

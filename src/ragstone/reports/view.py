@@ -72,8 +72,7 @@ class Section:
     parts: tuple[Line | Grid, ...]
 
 
-LISTED = 3
-"""Reasons and notes; the rest are counted."""
+LISTED = 3  # reasons and notes; the rest are counted
 MIN_JUDGED = 3
 """Rows without any relevant document from which the ids are probably of different kinds."""
 CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = {

@@ -51,8 +51,7 @@ _HEADINGS = {
     503: "The store cannot be read",
     500: "Internal error in ragstone",
 }
-EXAMPLES, DEFAULT_RUNS = 10, 100
-"""Samples in each section of a comparison, and runs in the list."""
+EXAMPLES, DEFAULT_RUNS = 10, 100  # samples in each section of a comparison, and runs in the list
 COUNTED_ROWS, SHOWN_ROWS = 10_000, 1000
 """Rows that are counted for the list, and shown on a run's page: each quick enough."""
 CELLS = 50

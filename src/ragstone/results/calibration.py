@@ -32,14 +32,12 @@ from ragstone.types.row import Row
 from ragstone.types.score import ALL_SUPPORTED, Correction, MetricInfo, Score
 
 FOLDER = Path(".ragstone") / "calibrations"
-MIN_ROWS = 20
-"""Labelled rows that a gate needs; the intervals were tested from this number on."""
+MIN_ROWS = 20  # labelled rows that a gate needs; the intervals were tested from this number on
 MAX_OUTSIDE = 3.0
 """A gate is refused if this many times more rows than expected are beyond the labelled range."""
 BINS = 5
 _NAME = re.compile(r"[\w][\w.-]{0,99}")
-_PASS_MARK = re.compile(r",threshold=[^,]+")
-"""A part of a metric's name that changes no score."""
+_PASS_MARK = re.compile(r",threshold=[^,]+")  # a part of a metric's name that changes no score
 
 Unit = tuple[str, int, int | None]
 """What a person labelled: metric, the row's index, and the claim; None is the whole response."""

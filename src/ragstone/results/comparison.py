@@ -30,13 +30,11 @@ from ragstone.types.gate import EPSILON
 from ragstone.types.label import HumanLabel
 
 TOP = 5
-MIN_PAIRED = 0.9
-"""The default share of A's samples that must have a partner in B."""
+MIN_PAIRED = 0.9  # the default share of A's samples that must have a partner in B
 MAX_LOST = 0.1
 """The share of A's scores, among pairs, that may be missing in B; as --max-failure-rate."""
 NOTHING = "none"
-_DIGITS = 12
-"""Decimals of a difference; further ones come from rounding."""
+_DIGITS = 12  # decimals of a difference; further ones come from rounding
 
 
 class About(StrEnum):

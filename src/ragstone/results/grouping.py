@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 from ragstone.results.stats.intervals import FEW, effective
 from ragstone.types.sample import Context, Tags
 
-INDEPENDENT = "id"
-"""The value of the setting `cluster` for which every row is a group of its own."""
+INDEPENDENT = "id"  # the value of the setting `cluster` for which every row is a group of its own
 SOURCES = frozenset(
     "source sources sourceid sourcefile sourcefiles document documents documentid doc docid".split()
 )
 """Tags that name the source of a row, in lower case without separators."""
 CONVERSATIONS = frozenset("conversationid threadid".split())
 """Tags that name the conversation of a row."""
-Keys = NDArray[np.int64]
-"""A hash for each row of what it may share with others; 0 if it has none."""
+Keys = NDArray[np.int64]  # a hash for each row of what it may share with others; 0 if it has none
 _Link = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Rows that share a value with others, and the number of that value."""
 

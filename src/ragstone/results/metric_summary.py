@@ -22,17 +22,14 @@ from ragstone.types.claim import Label
 from ragstone.types.rankings import NOTHING_RELEVANT
 from ragstone.types.score import ALL_SUPPORTED, NOTHING, Detail, MetricInfo, Score, State, Summary
 
-LONGEST = 300
-"""Characters of a reason that are stored; servers may return whole pages."""
-MOST = 1000
-"""Different reasons that are counted; all further ones are counted as OTHERS."""
+LONGEST = 300  # characters of a reason that are stored; servers may return whole pages
+MOST = 1000  # different reasons that are counted; all further ones are counted as OTHERS
 OTHERS = "for other reasons"
 _DIGIT = re.compile(r"\d")
 STATES = tuple(State)
 SCORED, UNDEFINED, FAILED = map(STATES.index, (State.SCORED, State.UNDEFINED, State.FAILED))
 """Numbers of the states in arrays."""
-N_WORST = 5
-"""Lowest, and highest, scores whose rows are stored."""
+N_WORST = 5  # lowest, and highest, scores whose rows are stored
 T = TypeVar("T", bound=str)
 
 

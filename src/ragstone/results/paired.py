@@ -24,8 +24,7 @@ from ragstone.types.gate import EPSILON
 from ragstone.types.row import LazyRows
 from ragstone.types.score import MetricInfo, Score, State
 
-LISTED = 3
-"""Ids that a report lists."""
+LISTED = 3  # ids that a report lists
 POWER = 0.8
 
 

@@ -15,12 +15,9 @@ from ragstone.results.stats import paired_tests
 from ragstone.results.stats.intervals import Clusters, Numbers
 from ragstone.types.label import HumanLabel
 
-SPREAD = 0.4
-"""Assumed standard deviation of a metric's scores: that of a pass rate of 80%."""
-CORRELATION = 0.5
-"""Assumed correlation of two systems' scores of the same questions."""
-HUMAN_CORRELATION = 0.6
-"""Assumed correlation of the judge's scores with people's."""
+SPREAD = 0.4  # assumed standard deviation of a metric's scores: that of a pass rate of 80%
+CORRELATION = 0.5  # assumed correlation of two systems' scores of the same questions
+HUMAN_CORRELATION = 0.6  # assumed correlation of the judge's scores with people's
 MAX_CORRELATION = 0.95
 """The highest correlation that is planned with: few labels cannot show that it is higher."""
 JUDGED_PER_QUESTION = 2

@@ -24,12 +24,9 @@ from ragstone.types.reply import CascadeStats, Failure, Usage, sum_stats
 from ragstone.types.row import Row
 from ragstone.types.score import MetricInfo
 
-MOST = 20
-"""Different values of a tag; a tag with more values distinguishes rows, not kinds of rows."""
-TAGS = 100
-"""Tags that are counted; each row may have a tag of its own."""
-LONGEST = 80
-"""Characters of a value; a longer value is a text, not a kind."""
+MOST = 20  # different values of a tag; a tag with more values distinguishes rows, not kinds of rows
+TAGS = 100  # tags that are counted; each row may have a tag of its own
+LONGEST = 80  # characters of a value; a longer value is a text, not a kind
 _NONE = -1
 
 

@@ -26,8 +26,7 @@ from ragstone.store.codec import USAGE
 from ragstone.store.errors import LIKE_URL, SAME_EVALUATION, RunLockedError, StoreError, parse_url
 from ragstone.types.config import DEFAULT_STORE
 
-SCHEMA = "ragstone"
-"""The schema of the tables in a PostgreSQL database."""
+SCHEMA = "ragstone"  # the schema of the tables in a PostgreSQL database
 WRITING = {"writing": True}
 """Execution options of a connection that writes: SQLite locks the file before the first read."""
 
@@ -81,8 +80,7 @@ SELECT objid FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND classid = {KIND} AND objsubid = 2
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """  # noqa: S608 - a constant
-TIMEOUT = 0.5
-"""Seconds to wait for a lock: another process may only be checking whether it is free."""
+TIMEOUT = 0.5  # seconds to wait for a lock: another process may only be checking whether it is free
 
 
 def create_store_engine(place: str | Path | None, *, reading: bool = False) -> Engine:
@@ -371,8 +369,7 @@ RUNS = sa.Table(
 
 UNDER_WAY = ".importing"
 """The suffix of the id of a run that is being imported, or whose import was killed."""
-WHOLE = ~RUNS.c.id.endswith(UNDER_WAY, autoescape=True)
-"""The condition for all other runs."""
+WHOLE = ~RUNS.c.id.endswith(UNDER_WAY, autoescape=True)  # the condition for all other runs
 NEWEST = RUNS.c.sort_time.desc(), RUNS.c.number.desc()
 """The order with the run that was started last first, even if the clock was set back."""
 

@@ -41,12 +41,9 @@ SUMMARY: TypeAdapter[Mapping[str, object]] = TypeAdapter(dict[str, object])
 _NAMES = TypeAdapter(tuple[list[str], dict[str, str]])
 _LABEL = TypeAdapter(HumanLabel)
 _FAILED = TypeAdapter(list[tuple[int, str]])
-AT_ONCE = 200
-"""Rows per query."""
-FLOAT = "<f8"
-"""The numbers in a block: little-endian, 64 bits."""
-RESPONSE = -1
-"""The stored claim index of a label of the whole response."""
+AT_ONCE = 200  # rows per query
+FLOAT = "<f8"  # the numbers in a block: little-endian, 64 bits
+RESPONSE = -1  # the stored claim index of a label of the whole response
 _DELETED = "{} was deleted by another process while it was read"
 _UNSEALED = ("number", "tag", "checksum", "started_at", "sort_time")
 """Columns without a checksum: the results of a run do not depend on them."""

@@ -24,14 +24,10 @@ from ragstone.types.row import Row
 
 RECORDS_AT_ONCE = 2000
 """Maximum lines of a statement; some databases limit a statement to 32,766 values."""
-AT_ONCE = 200
-"""Maximum rows in a transaction."""
-CHARACTERS = 4_000_000
-"""Characters of text after which a transaction gets no more rows."""
-PAUSE = 0.25
-"""Seconds after which rows are written even if they are few."""
-AHEAD = 3
-"""Maximum waiting batches; if there are more, `put` waits too."""
+AT_ONCE = 200  # maximum rows in a transaction
+CHARACTERS = 4_000_000  # characters of text after which a transaction gets no more rows
+PAUSE = 0.25  # seconds after which rows are written even if they are few
+AHEAD = 3  # maximum waiting batches; if there are more, `put` waits too
 
 _log = logging.getLogger("ragstone.store")
 

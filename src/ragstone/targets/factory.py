@@ -279,8 +279,7 @@ _HOST = re.compile(
     r"[\w.-]*:\d+(/.*)?|www\..+|[\w-]+(\.[\w-]+)+/.*|[\w.-]+\.(ai|app|cloud|com|dev|io|net|org)"
 )
 """A URL without its scheme."""
-FILES = (".yaml", ".yml", ".json")
-"""Endings of files that describe an API; JSON is YAML."""
+FILES = (".yaml", ".yml", ".json")  # endings of files that describe an API; JSON is YAML
 
 
 def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:

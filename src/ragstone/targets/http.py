@@ -35,10 +35,8 @@ from ragstone.types.sample import Context, Sample
 if TYPE_CHECKING:
     from jmespath.visitor import _TreeNode as Node  # pyright: ignore[reportPrivateUsage]
 
-LONGEST_CONNECT = 10.0
-"""Seconds to wait for a connection to an API without a health check."""
-MOST_ITEMS = 10_000
-"""Documents of a reply; real rankings have a thousand at most."""
+LONGEST_CONNECT = 10.0  # seconds to wait for a connection to an API without a health check
+MOST_ITEMS = 10_000  # documents of a reply; real rankings have a thousand at most
 _NOT_READY = (
     "the RAG system is not ready: {}\nStart it, or specify another one with --api-url or "
     "--target. If it has other paths, describe it in a file: `ragstone init --target URL` writes "

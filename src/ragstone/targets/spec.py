@@ -228,8 +228,7 @@ class ApiDescription(FrozenModel):
             raise InputError(name, sorted(problems, key=lambda problem: problem.row or 0)) from None
 
 
-_UNWRITTEN = ("[key]", "dict", "list")
-"""Parts of Pydantic's places that are not in the file."""
+_UNWRITTEN = ("[key]", "dict", "list")  # parts of Pydantic's places that are not in the file
 _EXPECTED = {
     "string_type": "text",
     **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),

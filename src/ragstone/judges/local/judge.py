@@ -21,12 +21,9 @@ from ragstone.types.reply import Reply, Usage
 
 T = TypeVar("T")
 
-MARGIN = 4
-"""Tokens left free in a pair: joined texts take a few more or less than each by itself."""
-STEP = 16
-"""Claims whose lengths differ by less share their windows."""
-CONTRADICTED = 0.5
-"""The probability above which a window contradicts a claim."""
+MARGIN = 4  # tokens left free in a pair: joined texts take a few more or less than each by itself
+STEP = 16  # claims whose lengths differ by less share their windows
+CONTRADICTED = 0.5  # the probability above which a window contradicts a claim
 DECIMALS = 4
 MAX_FLAGS = 5
 KINDS = frozenset(kind.kind for kind in (ExtractClaims, VerifyClaims))

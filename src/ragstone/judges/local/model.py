@@ -24,13 +24,11 @@ from ragstone.errors import Cause, JudgeError, UsageError
 from ragstone.judges.spec import JudgeOptions
 from ragstone.types.claim import Label
 
-VERSION = 2
-"""The version of windows and results; a change invalidates cached replies."""
+VERSION = 2  # the version of windows and results; a change invalidates cached replies
 BATCH = 16
 MAX_LENGTH = 512
 """Tokens of a pair unless `length` is set, even if the model takes more: cost grows with length."""
-TEMPLATE = "ask.txt"
-"""The file in a model's folder that is its template unless `template` is set."""
+TEMPLATE = "ask.txt"  # the file in a model's folder that is its template unless `template` is set
 
 
 def _cores() -> int:
@@ -77,8 +75,7 @@ def library(
         ) from error
 
 
-HUB = "hf:"
-"""The beginning of the name of a hub model; any other name is a folder."""
+HUB = "hf:"  # the beginning of the name of a hub model; any other name is a folder
 ONNX = ("model.onnx", "onnx/model.onnx")
 TOKENIZER, CONFIG, TOKENIZER_CONFIG = "tokenizer.json", "config.json", "tokenizer_config.json"
 _WEIGHTS = (".safetensors", ".bin", ".pt")
@@ -358,8 +355,7 @@ class Head:
 GATHER_SECONDS = 0.002
 """How long the first item of a batch waits for others: less than any model takes for one."""
 INPUTS: tuple[str, ...] = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
-ROUNDING = 1e-3
-"""How far rounding may push probabilities below 0 and above 1."""
+ROUNDING = 1e-3  # how far rounding may push probabilities below 0 and above 1
 _TYPES: Mapping[str, type[np.generic]] = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 

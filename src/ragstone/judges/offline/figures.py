@@ -141,8 +141,7 @@ _MONEY_FACTOR = re.compile(r"([kmb]|mn|bn)\b", re.IGNORECASE)
 _MONEY_FACTORS = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
 _SCALE = lazy_pattern(r"\s?(celsius|c\b|fahrenheit|f\b)", re.IGNORECASE)
 _PER_CENT = lazy_pattern(r"\s(?:por|per|pour|за)\s(?:cent\w*|ciento)\b|\sphần trăm\b|\sper cent\b")
-_NAME_LETTERS = frozenset("GMST")
-"""Single capitals that make a name of a number, as in 5G."""
+_NAME_LETTERS = frozenset("GMST")  # single capitals that make a name of a number, as in 5G
 UNITS: Mapping[str, tuple[str, float]] = {
     fold(name): (dimension, float(factor))
     for unit, names in FIGURE_WORDS["units"].items()

@@ -138,8 +138,7 @@ T = TypeVar("T")
 WEIGHTS = "weights.json"
 MAX_MISSING_SHOWN = 5
 DECIMALS = 4
-CONTRADICTED = 0.5
-"""The probability of contradiction from which a claim is CONTRADICTED."""
+CONTRADICTED = 0.5  # the probability of contradiction from which a claim is CONTRADICTED
 NEARLY = 0.1
 """A context is relevant if its support is at most this much below that of the best context."""
 ANSWERS = 0.6

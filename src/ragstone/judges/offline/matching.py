@@ -90,17 +90,13 @@ def pieces_of(form: str) -> tuple[str, ...]:
 
 MAX_FIGURES = 40
 BEST = 5
-MAX_CLAIM = 4000
-"""Characters of a claim that are read; a longer text is not a claim."""
+MAX_CLAIM = 4000  # characters of a claim that are read; a longer text is not a claim
 FIGURE_WEIGHT, NAME_WEIGHT = 1.2, 1.3
 FUNCTION_WEIGHT = 0.3
-DECIMALS = 6
-"""Decimals of a feature, so that the order of floating-point sums never matters."""
-TITLE = 0.7
-"""The share of capitals from which a sentence is a title, whose capitals mark no names."""
+DECIMALS = 6  # decimals of a feature, so that the order of floating-point sums never matters
+TITLE = 0.7  # the share of capitals from which a sentence is a title, whose capitals mark no names
 
-Term = str | int
-"""The stem of a word of a claim, or the number of one of its figures."""
+Term = str | int  # the stem of a word of a claim, or the number of one of its figures
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,7 @@ class Segment(NamedTuple):
     verbatim: bool = False
 
 
-Row = tuple[list[str], int, int]
-"""The cells of a row of a table, and its place in the text."""
+Row = tuple[list[str], int, int]  # the cells of a row of a table, and its place in the text
 
 
 class RenderedContext(NamedTuple):

@@ -117,8 +117,7 @@ def _word_pattern(kind: str) -> re.Pattern[str]:
 
 _SUFFIXES = ("ingly", "edly", "ings", "ing", "ied", "ies", "ed", "es", "ly", "s")
 """English endings; words of other languages in Latin letters may lose one too."""
-MAX_STEM = 8
-"""Characters of a stem: other endings of long words do not count."""
+MAX_STEM = 8  # characters of a stem: other endings of long words do not count
 
 
 @lru_cache(maxsize=1 << 16)
@@ -186,8 +185,7 @@ _ANY_SCRIPT = lazy_pattern(f"[{''.join(own for own, _ in _SCRIPTS.values())}]")
 _LETTERS = re.compile(r"[^\W\d_]")
 _ESCAPE = re.compile(r"(\\.)")
 SAMPLE = 4000
-MIN_SHARE = 0.1
-"""The share of a text's words that must be function words of the guessed language."""
+MIN_SHARE = 0.1  # the share of a text's words that must be function words of the guessed language
 _BITS = SAMPLE.bit_length()
 
 

@@ -13,17 +13,12 @@ from ragstone.results.stats import intervals
 from ragstone.results.stats.intervals import Share, proportion_interval
 from ragstone.types.claim import Label
 
-WIDTH, HEIGHT = 240.0, 56.0
-"""The size of a histogram."""
-GAUGE = 72.0
-"""The width of a gauge."""
-MAX_NAME = 60
-"""Characters of the name of a metric in a title."""
-_GAP, _MIN_HEIGHT = 2.0, 1.5
-"""Of bars."""
+WIDTH, HEIGHT = 240.0, 56.0  # the size of a histogram
+GAUGE = 72.0  # the width of a gauge
+MAX_NAME = 60  # characters of the name of a metric in a title
+_GAP, _MIN_HEIGHT = 2.0, 1.5  # of bars
 
-Ends = Sequence[float | None]
-"""The ends of a range; None or infinite where it is open."""
+Ends = Sequence[float | None]  # the ends of a range; None or infinite where it is open
 
 
 class _Svg:

@@ -41,12 +41,9 @@ T = TypeVar("T")
 SCRIPTS = ("elements.js", "source.js", "marked.js", "sample.js", "samples.js")
 """The page's scripts in order; they share one scope."""
 STYLES = ("page.css",)
-LEVELS = 5
-"""Colours of scores, from the worst to the best."""
-MAX_TEXT = 1000
-"""Characters of a query or a tag in the list of samples."""
-CHUNK = 50
-"""Samples in one block, which a browser unpacks to show one of them."""
+LEVELS = 5  # colours of scores, from the worst to the best
+MAX_TEXT = 1000  # characters of a query or a tag in the list of samples
+CHUNK = 50  # samples in one block, which a browser unpacks to show one of them
 _ANY: TypeAdapter[object] = TypeAdapter(object)
 _MINUS = re.compile(r"(?<![\w-])-(?=\.?\d)")
 _CUTOFF = re.compile(r"(.*)@(\d+)(.*)")

@@ -23,12 +23,9 @@ from ragstone.results.stats.sums import UNIT, ExactSums, Numbers, exact
 RESAMPLES = 2000
 DRAWS = 20_000
 SEED = 20_240_229
-BLOCK = 250_000
-"""Numbers drawn at once; this limits the memory of a bootstrap to about 8 MB."""
-LARGE = 500
-"""For more groups, resampling is as good as its analytic form, which is instant."""
-FEW = 10
-"""Fewer values (or clusters) are too few to resample."""
+BLOCK = 250_000  # numbers drawn at once; this limits the memory of a bootstrap to about 8 MB
+LARGE = 500  # for more groups, resampling is as good as its analytic form, which is instant
+FEW = 10  # fewer values (or clusters) are too few to resample
 FEW_OFF_THE_END = 3
 """If fewer values differ from an end of the range, they hardly show how values vary."""
 FEW_TRIALS = 30
@@ -36,8 +33,7 @@ FEW_TRIALS = 30
 BINS = 10
 NORMAL = NormalDist()
 TINY, EPSILON = 1e-300, sys.float_info.epsilon
-MANY = 1000
-"""Degrees of freedom above which Student's t is computed from the normal distribution."""
+MANY = 1000  # degrees of freedom above which Student's t is computed from the normal distribution
 STEPS = 100_000
 """More than are ever needed: the continued fraction takes about 3,000 for a and b of 10 million."""
 

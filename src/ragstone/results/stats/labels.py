@@ -11,17 +11,14 @@ from numpy.typing import NDArray
 
 from ragstone.results.stats.intervals import BLOCK, SEED, Ends, Numbers, effective, numbered
 
-MIN_CLAIMS = 5
-"""Claims that are drawn from each stratum on average, if it has so many."""
-DRAWS = 10_000
-"""Posterior draws of a corrected mean."""
+MIN_CLAIMS = 5  # claims that are drawn from each stratum on average, if it has so many
+DRAWS = 10_000  # posterior draws of a corrected mean
 PRIOR = 0.5
 """Labels that each combination of an extreme score and an extreme label is worth (Jeffreys)."""
 _CORNERS = np.array([[1.0, f, y, f * y, f * f, y * y] for f in (0.0, 1.0) for y in (0.0, 1.0)])
 FOLDS = 5
 THRESHOLD_DRAWS = 2000
-MIN_OF_EACH_KIND = 5
-"""Labels of each kind that a threshold needs."""
+MIN_OF_EACH_KIND = 5  # labels of each kind that a threshold needs
 
 
 @dataclass(frozen=True)

@@ -23,17 +23,13 @@ Signs = NDArray[np.uint8]
 SEED = 20_240_301
 ALPHA = 0.05
 RESAMPLES = 9999
-BLOCK = 2_000_000
-"""Signs drawn at once; this limits the memory to about 20 MB for any n."""
-LARGE = 10_000
-"""For more differences the normal limit is more accurate than random flips."""
-NOTHING = 1e-12
-"""A smaller difference comes from rounding: it is a tie."""
+BLOCK = 2_000_000  # signs drawn at once; this limits the memory to about 20 MB for any n
+LARGE = 10_000  # for more differences the normal limit is more accurate than random flips
+NOTHING = 1e-12  # a smaller difference comes from rounding: it is a tie
 NODES = 200
 REPEATS = (1, 3, 5)
 """Judgments of each response that are considered; an even number has no majority."""
-WORTH = 0.2
-"""Two more judgments of each response must save at least this share of the questions."""
+WORTH = 0.2  # two more judgments of each response must save at least this share of the questions
 DRIFTED = 1 / ALPHA
 """Evidence that is reached with a probability of at most ALPHA, over all probes, without drift."""
 TIE_SEED = 20_261_123

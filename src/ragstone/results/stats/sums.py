@@ -14,22 +14,16 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-UNIT = 1074
-"""Every finite double is a whole multiple of 2**-UNIT."""
+UNIT = 1074  # every finite double is a whole multiple of 2**-UNIT
 WIDTH, DIGITS = 13, 5
 """Bits of a digit, which is signed, and digits of a value. A cube of digits has 36 bits."""
 BINADES = WIDTH * DIGITS - 53
 """Sizes of values, as powers of two, that so many digits are enough for."""
-BLOCK = 1 << 11
-"""Values whose powers are computed at once; too few to occupy several cores."""
-EXACT = 1 << 17
-"""Values whose cubes of digits add up to at most 2**53, so that doubles are exact."""
-FEW = 10_000
-"""Latencies that are all stored; of more, only their numbers in bins are."""
-PARTS = 128
-"""Bins from one power of two to the next: each is at most 0.8% wide."""
-LEAST = 2.0**-20
-"""Shorter durations, in ms, count as this."""
+BLOCK = 1 << 11  # values whose powers are computed at once; too few to occupy several cores
+EXACT = 1 << 17  # values whose cubes of digits add up to at most 2**53, so that doubles are exact
+FEW = 10_000  # latencies that are all stored; of more, only their numbers in bins are
+PARTS = 128  # bins from one power of two to the next: each is at most 0.8% wide
+LEAST = 2.0**-20  # shorter durations, in ms, count as this
 _PAIRS = tuple(combinations_with_replacement(range(DIGITS), 2))
 
 
