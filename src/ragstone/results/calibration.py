@@ -33,47 +33,39 @@ from ragstone.types.score import ALL_SUPPORTED, Correction, MetricInfo, Score
 
 FOLDER = Path(".ragstone") / "calibrations"
 MIN_ROWS = 20  # labelled rows that a gate needs; the intervals were tested from this number on
-MAX_OUTSIDE = 3.0
-"""A gate is refused if this many times more rows than expected are beyond the labelled range."""
+MAX_OUTSIDE = 3.0  # times more rows beyond the labelled range than expected: a gate is refused
 BINS = 5
 _NAME = re.compile(r"[\w][\w.-]{0,99}")
 _PASS_MARK = re.compile(r",threshold=[^,]+")  # a part of a metric's name that changes no score
 
-Unit = tuple[str, int, int | None]
-"""What a person labelled: metric, the row's index, and the claim; None is the whole response."""
+Unit = tuple[str, int, int | None]  # metric, the row's index, the claim or None (the response)
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class LabelledClaim(FrozenModel):
-    """A claim, or a whole response: the judge's verdict and probability, and people's verdict."""
-
     judge: bool
-    support: _Share | None
+    support: _Share | None  # the judge's probability that it is supported
     human: bool
 
 
 class LabelledRow(FrozenModel):
-    """A row that people labelled: the score by the judge and by the labels, and its chance."""
+    """A row that people labelled, and the mean of its labels as `human`."""
 
     position: int
     judged: _Share
     human: _Share
-    probability: Annotated[float, Field(gt=0, le=1)]
+    probability: Annotated[float, Field(gt=0, le=1)]  # of being drawn
     group: int
-    support: _Share | None
+    support: _Share | None  # the judge's probability that all claims are supported
     claims: Annotated[tuple[LabelledClaim, ...], Field(min_length=1)]
 
 
 class MetricCalibration(FrozenModel):
-    """The labels of one metric, and a hash of the judge, its prompts and its settings.
+    """The labels of one metric."""
 
-    `of` is what was labelled: for responses, the corrected mean is the share of faithful ones. With
-    `shares`, each score is the share of the row's claims that the judge supports.
-    """
-
-    of: Literal["claims", "responses"]
-    shares: bool
-    setup: str
+    of: Literal["claims", "responses"]  # for responses, the mean is the share of faithful ones
+    shares: bool  # each score is the share of the row's claims that the judge supports
+    setup: str  # a hash of the judge, its prompts and its settings
     annotators: tuple[str, ...]
     not_blind: int
     labelled_at: AwareDatetime
@@ -170,7 +162,6 @@ class MetricCalibration(FrozenModel):
         return share, proportion_interval(round(share * n), n), len(found)
 
     def reliability(self) -> list[tuple[float, float, int, int]]:
-        """Return, by bins of the judge's support, the edges, and how many labels and True ones."""
         bins: list[list[bool]] = [[] for _ in range(BINS)]
         for claim, _ in self.claims:
             if claim.support is not None:
@@ -343,7 +334,6 @@ class Calibration(FrozenModel):
     def _reason_unusable(
         self, found: MetricCalibration, manifest: Manifest, whole: Numbers
     ) -> str | None:
-        """Return why a gate must not rest on the corrected mean, if there is a reason."""
         days = manifest.plan.max_age
         if len(found.rows) < MIN_ROWS:
             rows = count(len(found.rows), "labelled row")

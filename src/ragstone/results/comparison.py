@@ -31,14 +31,13 @@ from ragstone.types.label import HumanLabel
 
 TOP = 5
 MIN_PAIRED = 0.9  # the default share of A's samples that must have a partner in B
-MAX_LOST = 0.1
-"""The share of A's scores, among pairs, that may be missing in B; as --max-failure-rate."""
+MAX_LOST = 0.1  # of A's scores of pairs: the share that may be missing in B, as --max-failure-rate
 NOTHING = "none"
 _DIGITS = 12  # decimals of a difference; further ones come from rounding
 
 
 class About(StrEnum):
-    """The subject of a change of configuration, the most important first."""
+    """What a change of configuration is about, the most important first."""
 
     JUDGE = "judge"
     DATA = "data"
@@ -50,8 +49,6 @@ class About(StrEnum):
 
 
 class ConfigChange(NamedTuple):
-    """One difference: its subject, its name, and its values in A and in B."""
-
     about: About
     name: str
     a: str
@@ -61,8 +58,7 @@ class ConfigChange(NamedTuple):
 _LIMITS = ("cache", "reply_cache", "rpm", "tpm", "max_calls", "max_cost")
 _DIGEST = 12  # characters of a hash that are shown
 _HASH = "prompts, model and options (hash)"
-_ASKED = {"judge", *JudgePlan.model_fields} - {*_LIMITS}
-"""Changes that change the hash of the judge too, and are more specific."""
+_ASKED = {"judge", *JudgePlan.model_fields} - {*_LIMITS}  # they change the hash too
 _JUDGING = [name for plan in (JudgePlan, ClaimPlan) for name in plan.model_fields]
 _ABOUT: Mapping[str, About] = MappingProxyType(
     {name: About.JUDGE for name in _JUDGING if name not in _LIMITS}
@@ -107,7 +103,6 @@ def config_changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChan
 
 
 def _facts(run: Run, metrics: Collection[str]) -> dict[tuple[About, str], str]:
-    """Return everything that may change, as text."""
     manifest, source, identity = run.manifest, run.manifest.source, run.manifest.identity
     data = source.fingerprint or identity.get("data fingerprint", "")
     facts: dict[tuple[About, str], object] = {
@@ -150,7 +145,7 @@ def _text(value: object) -> str:
 
 
 class Kind(StrEnum):
-    """How a claim changed; the worst first."""
+    """The worst first."""
 
     LOST = "no longer supported"
     GAINED = "now supported"
@@ -245,20 +240,16 @@ def _claim_changes(
 
 @dataclass(frozen=True)
 class SampleChange:
-    """One sample's scores by one metric in both runs, and its place in the rows of A."""
-
     id_a: str
     id_b: str
     query: str
     a: float
     b: float
-    row_a: int
+    row_a: int  # its place in the rows of A
 
 
 @dataclass(frozen=True)
 class SampleChanges:
-    """The samples whose score by one metric changed most: worst drops and best gains."""
-
     metric: str
     worst: tuple[SampleChange, ...]
     best: tuple[SampleChange, ...]
@@ -453,16 +444,12 @@ def _most_changed(
 
 @dataclass(frozen=True)
 class Regressions:
-    """Whether B is worse than A, or the doubts for which this cannot be decided.
+    """Whether B is worse than A."""
 
-    `beyond` and `within` have the metrics that got worse, significantly, by more than the minimum
-    effect and by less. With `corrected`, people's labels decided about judged metrics.
-    """
-
-    doubts: tuple[str, ...]
-    beyond: tuple[MetricChange, ...]
-    within: tuple[MetricChange, ...]
-    corrected: bool = False
+    doubts: tuple[str, ...]  # why this cannot be decided
+    beyond: tuple[MetricChange, ...]  # worse, significantly, by more than the minimum effect
+    within: tuple[MetricChange, ...]  # worse, significantly, but by less
+    corrected: bool = False  # whether people's labels decided about judged metrics
 
 
 def find_regressions(
@@ -543,10 +530,7 @@ class LabelledRun:
 
 
 def correct_changes(comparison: Comparison, a: LabelledRun, b: LabelledRun) -> Comparison:
-    """Return the comparison with corrected differences, for judged metrics that have labels.
-
-    If both runs have enough labels of their own, those count; otherwise, the other labels for both.
-    """
+    """Correct differences by the runs' own labels if both have enough, else by the other labels."""
     changes = (
         replace(change, corrected=_corrected(comparison, change.metric, a, b))
         if change.judged

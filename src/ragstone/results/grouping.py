@@ -17,15 +17,13 @@ SOURCES = frozenset(
     "source sources sourceid sourcefile sourcefiles document documents documentid doc docid".split()
 )
 """Tags that name the source of a row, in lower case without separators."""
-CONVERSATIONS = frozenset("conversationid threadid".split())
-"""Tags that name the conversation of a row."""
+CONVERSATIONS = frozenset("conversationid threadid".split())  # as above
 Keys = NDArray[np.int64]  # a hash for each row of what it may share with others; 0 if it has none
-_Link = tuple[NDArray[np.intp], NDArray[np.intp]]
-"""Rows that share a value with others, and the number of that value."""
+_Link = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows that share a value, and its number
 
 
 class RowKeys:
-    """Stores hashes of what each row may share; with `cluster`, only the values of that tag."""
+    """Hashes of what each row may share; with `cluster`, only the values of that tag."""
 
     def __init__(self, cluster: str | None = None) -> None:
         self.cluster = cluster
@@ -100,17 +98,14 @@ class Fixed(NamedTuple):
 
 @dataclass(frozen=True)
 class Grouping:
-    """How rows are grouped for intervals and tests, by what they share.
-
-    `fixed` has values that do not group rows, because they are too few; `labels` is equal for rows
-    of one group, and None if every row is independent.
-    """
+    """How rows are grouped for intervals and tests, by what they share."""
 
     rows: int = 0
     groups: int = 0
     by: tuple[str, ...] = ()
-    fixed: Mapping[str, Fixed] = field(default_factory=dict[str, Fixed])
+    fixed: Mapping[str, Fixed] = field(default_factory=dict[str, Fixed])  # too few to group rows
     explicit: bool = False
+    # equal in a group; None if every row is independent
     labels: Keys | None = field(default=None, compare=False, repr=False)
 
     @classmethod

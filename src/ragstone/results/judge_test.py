@@ -19,8 +19,7 @@ from ragstone.results.stats.intervals import Share, proportion_interval
 from ragstone.types.claim import Label
 
 Expectation = Literal["rejected", "injection_ignored", "accepted", "unchanged"]
-MAX_FAILURES = 0.1
-"""The share of questions that may fail before a test is inconclusive."""
+MAX_FAILURES = 0.1  # the share of questions that may fail before a test is inconclusive
 WORDS: Mapping[Expectation, str] = MappingProxyType(
     {
         "rejected": "errors detected",
@@ -32,13 +31,11 @@ WORDS: Mapping[Expectation, str] = MappingProxyType(
 
 
 class KindResult(FrozenModel):
-    """The correct answers for one kind of perturbation, which applied to some of the claims."""
-
     kind: str
     expected: Expectation
     right: int
     answered: int
-    applied: int
+    applied: int  # claims to which this kind of change applied
     of: int
     failed: int = 0
 
@@ -52,23 +49,17 @@ class KindResult(FrozenModel):
 
 
 class TrialResult(FrozenModel):
-    """A claim before (`was`) and after the change, with verdicts; None if the judge gave none."""
-
     kind: str
     sample: str
-    was: str
+    was: str  # the claim before the change
     claim: str
     label_before: Label | None
-    label: Label | None
+    label: Label | None  # None if the judge gave none
     right: bool | None
 
 
 class JudgeTest(FrozenModel):
-    """The result of testing a judge with the claims that it called supported.
-
-    `planned` claims were to be tested, `claims` were: `tried` has them, and is not stored. `why` is
-    the first failure; `unasked` questions were left out because the budget was spent.
-    """
+    """The result of testing a judge with the claims that it called supported."""
 
     judge: str
     data: str
@@ -76,16 +67,16 @@ class JudgeTest(FrozenModel):
     version: str
     fingerprint: str = ""
     samples: int
-    claims: int
-    planned: int = 0
+    claims: int  # that were tested
+    planned: int = 0  # claims that were to be tested
     supported: int
     asked: int
     failed: int
-    unasked: int = 0
+    unasked: int = 0  # questions that were left out because the budget was spent
     stopped: str | None = None
-    why: str | None = None
+    why: str | None = None  # the first failure
     kinds: tuple[KindResult, ...]
-    tried: tuple[TrialResult, ...] = ()
+    tried: tuple[TrialResult, ...] = ()  # one per claim; not stored
     calls: int
     cost_usd: float | None
     local_calls: int = 0
@@ -126,10 +117,8 @@ class JudgeTest(FrozenModel):
 
 
 FILE = Path(".ragstone") / "judge-tests.json"
-_BETWEEN = " "
-"""Separates the judge's key from the data's name."""
-LOCK_TIMEOUT = 10.0
-"""Seconds to wait for another process that saves a test."""
+_BETWEEN = " "  # separates the judge's key from the data's name
+LOCK_TIMEOUT = 10.0  # seconds to wait for another process that saves a test
 _TESTS: TypeAdapter[dict[str, JudgeTest]] = TypeAdapter(dict[str, JudgeTest])
 
 
@@ -142,7 +131,7 @@ def load_test(key: str) -> JudgeTest | None:
 
 
 def save_test(key: str, test: JudgeTest) -> tuple[JudgeTest | None, Path | None]:
-    """Save a test, without its single claims, in place of an older one of this judge and data.
+    """Save a test without its single claims, in place of an older one of this judge and data.
 
     Returns the replaced test, and the path of the backup to which an unreadable file was moved.
     """

@@ -26,9 +26,8 @@ LONGEST = 300  # characters of a reason that are stored; servers may return whol
 MOST = 1000  # different reasons that are counted; all further ones are counted as OTHERS
 OTHERS = "for other reasons"
 _DIGIT = re.compile(r"\d")
-STATES = tuple(State)
+STATES = tuple(State)  # in arrays, a state is its index
 SCORED, UNDEFINED, FAILED = map(STATES.index, (State.SCORED, State.UNDEFINED, State.FAILED))
-"""Numbers of the states in arrays."""
 N_WORST = 5  # lowest, and highest, scores whose rows are stored
 T = TypeVar("T", bound=str)
 
@@ -47,10 +46,7 @@ def lowest(values: NDArray[np.float64], number: int) -> list[int]:
 
 
 class Reasons:
-    """Counts of different texts, in little memory; the same for any split and order of the texts.
-
-    Of too many, those without digits are preferred, which name no single row.
-    """
+    """Counts of texts in little memory; the same for any split and order of the texts."""
 
     def __init__(self, counts: Mapping[str, int] | None = None) -> None:
         self._counts = Counter[str](counts or {})
@@ -72,6 +68,7 @@ class Reasons:
     def _limit(self) -> None:
         others = self._counts.pop(OTHERS, 0)
         if len(self._counts) > MOST:
+            # without digits first: such a text names no single row
             kept = nsmallest(MOST, self._counts, key=lambda text: (bool(_DIGIT.search(text)), text))
             total, self._counts = self._counts.total(), Counter({t: self._counts[t] for t in kept})
             others += total - self._counts.total()
@@ -81,9 +78,7 @@ class Reasons:
 
 @dataclass(frozen=True, order=True)
 class First:
-    """The first row with a message: its place, its id, and the message."""
-
-    place: int
+    place: int  # the first row with this message
     sample_id: str
     words: str
 
@@ -116,31 +111,21 @@ _ADDED = (
 
 
 class MetricSummaryBuilder:
-    """Counts the scores of one metric; rows may come in any order, and in parts that are merged.
-
-    Attributes:
-        values: the numbers of scored rows; none if many were only summed (`of_values`).
-        row_states: the state of each row, in the order they were counted, as an index of STATES.
-        failed: cause -> the first row that failed for it.
-        whole: the probability that all claims are supported, of the scores that have it.
-        threshold: the greatest threshold that sets `passed`; None if no score has one.
-        imputed: the first row whose number was imputed by a policy.
-        unranked: scored rows without a ranking, for which the contexts were used.
-    """
+    """Counts the scores of one metric; rows may come in any order, and in parts that are merged."""
 
     def __init__(self) -> None:
-        self.values = array("d")
-        self.row_states = array("b")
+        self.values = array("d")  # of scored rows; none if many were only summed (`of_values`)
+        self.row_states = array("b")  # by row as counted, as indices of STATES
         self.states = Counter[State]()
-        self.failed: dict[Cause, First] = {}
-        self.threshold: float | None = None
+        self.failed: dict[Cause, First] = {}  # by cause, the first row that failed for it
+        self.threshold: float | None = None  # the greatest that sets `passed`
         self.marked = self.passed = self.flagged = self.noted = self.unranked = 0
         self.latencies = Latencies()
-        self.imputed: First | None = None
+        self.imputed: First | None = None  # the first row whose number a policy imputed
         self.note: First | None = None
         self.has_truths = False
         self.labels = Counter[Label]()
-        self.whole = array("d")
+        self.whole = array("d")  # the probability that all claims are supported, if known
         self.quotes = self.quotes_not_found = 0
         self._causes = Counter[Cause]()
         self._undefined = Reasons()
@@ -309,7 +294,6 @@ class MetricSummaryBuilder:
         high: float = 1.0,
         groups: NDArray[np.int64] | None = None,
     ) -> Summary:
-        """Return the mean of the scored rows, its interval, and the counts."""
         sums = self._summed[0] if self._summed else ExactSums.of(self.values)
         clusters = self.scored_groups(groups)
         many = clusters is None and sums.n > LARGE
@@ -334,7 +318,6 @@ class MetricSummaryBuilder:
     def slice(
         self, rows: NDArray[np.bool_], info: MetricInfo, groups: NDArray[np.int64] | None
     ) -> SliceScore:
-        """Return the mean, its interval and the counts of some of the rows."""
         states = np.frombuffer(self.row_states, dtype=np.int8)
         scored = states == SCORED
         values: list[float] = np.frombuffer(self.values)[rows[scored]].tolist()

@@ -29,8 +29,6 @@ POWER = 0.8
 
 
 class Unscored(NamedTuple):
-    """How many rows have no number."""
-
     undefined: int
     failed: int
 
@@ -86,7 +84,7 @@ class MetricColumn:
 
 
 class Columns:
-    """The rows of one run, as a comparison needs them: hashes of ids and queries, and scores."""
+    """The rows of one run as a comparison needs them: hashes of ids and queries, and scores."""
 
     def __init__(self, run: Run, metrics: Iterable[str], *, cluster: str | None = None) -> None:
         self.ids, self.queries = array("q"), array("q")
@@ -114,22 +112,15 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Pairing:
-    """The pairs of two runs, and what could not be paired.
+    """The pairs of two runs, and what could not be paired."""
 
-    Attributes:
-        pairs: int64[pairs, 2], their places in the rows of A and of B, in the order of A.
-        by_id, by_query: pairs with the same id and query, and with the same query only.
-        renamed: number of ids with different queries in the two runs; they are not paired.
-        ambiguous: unpaired rows whose query appears twice in their run.
-    """
-
-    pairs: Places = field(compare=False)
-    by_id: int
-    by_query: int
+    pairs: Places = field(compare=False)  # int64[pairs, 2]: rows of A and of B, in A's order
+    by_id: int  # with the same id and query
+    by_query: int  # with the same query only
     only_a: int
     only_b: int
-    renamed: int
-    ambiguous: int
+    renamed: int  # ids with different queries in the two runs; not paired
+    ambiguous: int  # unpaired rows whose query appears twice in their run
     first_renamed: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
@@ -213,8 +204,6 @@ class PairedScores:
 
 
 class Finding(StrEnum):
-    """What the difference of a metric shows."""
-
     BETTER = "better"
     WORSE = "worse"
     NOT_SHOWN = "no difference shown"
@@ -234,28 +223,12 @@ class CorrectedDifference:
 
 @dataclass(frozen=True)
 class MetricChange:
-    """One metric of two runs, over the pairs that both runs scored.
-
-    Attributes:
-        span: the largest difference that the metric's range allows.
-        difference: the mean of B less that of A, in the metric's unit.
-        interval: of the difference; it excludes 0 exactly if the difference is significant.
-        confidence: of the interval: 0.95, or more if Holm's method corrects for several metrics.
-        p, p_t: of the paired sign-flip test, and of the paired t-test; over clusters, if any.
-        p_adjusted: p, adjusted by Holm's method for the number of metrics with different numbers.
-        same_as: an earlier metric with the same numbers, with which it counts as one.
-        conclusive: whether any differences of so many pairs (or clusters) could be significant.
-        effect: Cohen's d_z.
-        min_detectable_difference: the smallest true difference that this many pairs would show
-            with 80% power; None if it exceeds the metric's range, or the differences do not vary.
-        groups, spread: number of independent differences, and their standard deviation.
-        correlation: of the groups' means in A and in B; 0 if either side does not vary.
-    """
+    """One metric of two runs, over the pairs that both runs scored."""
 
     metric: str
     higher_is_better: bool
     judged: bool
-    span: float
+    span: float  # the largest difference that the metric's range allows
     n: int
     unscored_a: Unscored
     unscored_b: Unscored
@@ -263,20 +236,20 @@ class MetricChange:
     only_in_b: int
     mean_a: float | None
     mean_b: float | None
-    difference: float | None
-    p: float | None
-    p_t: float | None
-    effect: float | None
+    difference: float | None  # the mean of B less that of A
+    p: float | None  # of the paired sign-flip test; over clusters, if any
+    p_t: float | None  # of the paired t-test
+    effect: float | None  # Cohen's d_z
     win_loss_tie: WinLossTie
-    min_detectable_difference: float | None
-    groups: int
-    spread: float | None
-    correlation: float
-    interval: tuple[float, float] | None = None
-    confidence: float | None = None
-    p_adjusted: float | None = None
-    same_as: str | None = None
-    conclusive: bool = False
+    min_detectable_difference: float | None  # the smallest that 80% power shows, up to `span`
+    groups: int  # independent differences
+    spread: float | None  # their standard deviation
+    correlation: float  # of the groups' means in A and in B; 0 if either side does not vary
+    interval: tuple[float, float] | None = None  # excludes 0 exactly if significant
+    confidence: float | None = None  # of the interval: 0.95, or more by Holm's method
+    p_adjusted: float | None = None  # for the number of metrics with different numbers
+    same_as: str | None = None  # an earlier metric with the same numbers; they count as one
+    conclusive: bool = False  # whether so many pairs or clusters could be significant at all
     corrected: CorrectedDifference | None = None
 
     @property

@@ -18,31 +18,20 @@ from ragstone.types.label import HumanLabel
 SPREAD = 0.4  # assumed standard deviation of a metric's scores: that of a pass rate of 80%
 CORRELATION = 0.5  # assumed correlation of two systems' scores of the same questions
 HUMAN_CORRELATION = 0.6  # assumed correlation of the judge's scores with people's
-MAX_CORRELATION = 0.95
-"""The highest correlation that is planned with: few labels cannot show that it is higher."""
-JUDGED_PER_QUESTION = 2
-"""Labels are planned for this many times the questions that the judge alone needs."""
+MAX_CORRELATION = 0.95  # few labels cannot show that it is higher
+JUDGED_PER_QUESTION = 2  # labels are planned for this many times as many questions
 
 
 @dataclass(frozen=True)
 class PilotEstimate:
-    """What is known of a metric before a comparison; the defaults are assumed without a run.
+    """What is known of a metric before a comparison; the defaults are assumed without a run."""
 
-    Attributes:
-        spread: standard deviation of paired differences, one per group of dependent rows.
-        rows: mean number of rows in a group.
-        score_step: scores are multiples of it; 1 for scores of 0 and 1, next to nothing for most.
-        binomial_variance_share: variance of scores, as a share of the largest with their mean.
-        judge_variance: of repeated judgments of one response; None if it was not measured.
-        human_correlation: of the judge's scores with people's; None if it was not measured.
-    """
-
-    spread: float = SPREAD * math.sqrt(2 * (1 - CORRELATION))
-    rows: float = 1.0
-    score_step: float = 1.0
-    binomial_variance_share: float = 1.0
-    judge_variance: float | None = None
-    human_correlation: float | None = None
+    spread: float = SPREAD * math.sqrt(2 * (1 - CORRELATION))  # of differences, one per group
+    rows: float = 1.0  # in a group of dependent rows, on average
+    score_step: float = 1.0  # scores are multiples of it; next to nothing for most
+    binomial_variance_share: float = 1.0  # as a share of the largest variance with the scores' mean
+    judge_variance: float | None = None  # of repeated judgments of one response, if measured
+    human_correlation: float | None = None  # of the judge's scores with people's, if measured
     system_correlation: float = CORRELATION
     judged: bool = True
     max_difference: float = 1.0
@@ -50,7 +39,7 @@ class PilotEstimate:
 
 @dataclass(frozen=True)
 class SampleSize:
-    """Questions, with so many judgments of each, and labels among `judged` ones, in both runs."""
+    """Questions with so many judgments of each, and labels among `judged` ones, in both runs."""
 
     spread: float
     judge_variance: float | None

@@ -17,12 +17,9 @@ from ragstone.types.score import Score
 
 NOT_RANKED = "the ranking does not contain this query"
 NOT_JUDGED = "the relevant documents for this query are unknown"
-REASONS = (NOT_RANKED, NOT_JUDGED)
-"""Why a query has no scores."""
-COUNTED, SKIPPED, UNKNOWN = range(3)
-"""Values of `why`: the query has scores, or the number of the reason why it has none."""
-BLOCK = 10_000
-"""Queries in one block: a store reads one block to show one of its rows."""
+REASONS = (NOT_RANKED, NOT_JUDGED)  # why a query has no scores
+COUNTED, SKIPPED, UNKNOWN = range(3)  # of `why`: has scores, or the number of the reason
+BLOCK = 10_000  # queries; a store reads one block to show one of its rows
 
 
 class RankingRows(LazyRows):

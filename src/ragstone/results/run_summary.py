@@ -31,8 +31,6 @@ _NONE = -1
 
 
 class Slice(TypedDict):
-    """The rows with one value of a tag, and the scores of each metric."""
-
     value: str
     n: int
     metrics: dict[str, SliceScore]
@@ -125,12 +123,10 @@ class TagBreakdown:
 
 @dataclass(frozen=True)
 class TargetHealth:
-    """Calls of the target by name, failed ones, and the latency in ms of those that worked."""
-
-    asked: Mapping[str, int]
+    asked: Mapping[str, int]  # calls by name, and those that failed
     failed: Mapping[str, int]
     error_rate: float
-    p50_ms: float | None
+    p50_ms: float | None  # of calls that worked
     p95_ms: float | None
 
 
@@ -146,12 +142,6 @@ class RunSummaryBuilder:
 
     Any split of the rows and any order of adding and merging gives the same summary. A builder can
     be pickled, and has about 9 bytes per row and metric, and 30 bytes per row.
-
-    Attributes:
-        calls_saved: calls that were not made because several metrics asked the same question.
-        failed_before: cause -> number of scores that failed because calls failed before the run.
-        judged_rankings: number of rows with retrieved ids and relevant ids.
-        judge_latencies: of replies that are not from the cache.
     """
 
     def __init__(self, metrics: Iterable[str], *, cluster: str | None = None) -> None:
@@ -162,8 +152,8 @@ class RunSummaryBuilder:
         self.rows = self.calls_saved = 0
         self.over_budget = False
         self.cascade: CascadeStats | None = None
-        self.failed_before = Counter[Cause]()
-        self.judged_rankings = 0
+        self.failed_before = Counter[Cause]()  # scores, because calls failed before the run
+        self.judged_rankings = 0  # rows with retrieved ids and relevant ids
         self._places = array("q")
         self._usage = Usage()
         self._cost: int | None = 0
@@ -174,7 +164,8 @@ class RunSummaryBuilder:
         self._unmatched: tuple[int, str, str] | None = None
         self._grouping: Grouping | None = None
         self._breakdown = TagBreakdown()
-        self.judge_latencies, self._target_latencies = Latencies(), Latencies()
+        self.judge_latencies = Latencies()  # of replies that are not from the cache
+        self._target_latencies = Latencies()
         self._asked, self._failed = Counter[str](), Counter[str]()
 
     @classmethod
@@ -205,6 +196,7 @@ class RunSummaryBuilder:
             self._usage += outcome.usage
             cost = outcome.usage.cost_usd
             self._add_cost(None if cost is None else exact(cost))
+            # several metrics asked the same question
             self.calls_saved += (exchange.askers - 1) * outcome.usage.calls
             if outcome.cascade:
                 self.cascade = sum_stats((self.cascade, outcome.cascade))

@@ -26,20 +26,16 @@ SEED = 20_240_229
 BLOCK = 250_000  # numbers drawn at once; this limits the memory of a bootstrap to about 8 MB
 LARGE = 500  # for more groups, resampling is as good as its analytic form, which is instant
 FEW = 10  # fewer values (or clusters) are too few to resample
-FEW_OFF_THE_END = 3
-"""If fewer values differ from an end of the range, they hardly show how values vary."""
-FEW_TRIALS = 30
-"""For fewer, a proportion's interval is conservative; else exact on average (record 0029)."""
+FEW_OFF_THE_END = 3  # values off an end of the range: fewer hardly show how values vary
+FEW_TRIALS = 30  # for fewer, conservative for proportions; else exact on average (record 0029)
 BINS = 10
 NORMAL = NormalDist()
 TINY, EPSILON = 1e-300, sys.float_info.epsilon
 MANY = 1000  # degrees of freedom above which Student's t is computed from the normal distribution
-STEPS = 100_000
-"""More than are ever needed: the continued fraction takes about 3,000 for a and b of 10 million."""
+STEPS = 100_000  # enough: the continued fraction takes about 3,000 for a and b of 10 million
 
 Ends = tuple[float, float]
-Labels = Sequence[Hashable] | NDArray[np.int64]
-"""The cluster of each value; None is a cluster of its own."""
+Labels = Sequence[Hashable] | NDArray[np.int64]  # None is a cluster of its own
 
 
 def numbered(*keys: Sequence[Hashable]) -> list[NDArray[np.int64]]:
@@ -223,7 +219,7 @@ def _lower(right: int, n: int, tail: float) -> float:
 
 @dataclass(frozen=True)
 class Share:
-    """A share of n, which is at least 1; as text `12 of 20 (60%, 95% interval 36% to 81%)`."""
+    """As text: `12 of 20 (60%, 95% interval 36% to 81%)`; n is at least 1."""
 
     right: int
     n: int
@@ -348,9 +344,7 @@ def bounds(
 
 
 class Histogram(TypedDict):
-    """BINS counts of values, and the BINS + 1 rising edges of the bins."""
-
-    edges: list[float]
+    edges: list[float]  # BINS + 1, rising
     counts: list[int]
 
 

@@ -13,8 +13,7 @@ from ragstone.results.stats.intervals import BLOCK, SEED, Ends, Numbers, effecti
 
 MIN_CLAIMS = 5  # claims that are drawn from each stratum on average, if it has so many
 DRAWS = 10_000  # posterior draws of a corrected mean
-PRIOR = 0.5
-"""Labels that each combination of an extreme score and an extreme label is worth (Jeffreys)."""
+PRIOR = 0.5  # labels that each extreme score with each extreme label is worth (Jeffreys)
 _CORNERS = np.array([[1.0, f, y, f * y, f * f, y * y] for f in (0.0, 1.0) for y in (0.0, 1.0)])
 FOLDS = 5
 THRESHOLD_DRAWS = 2000
@@ -23,12 +22,10 @@ MIN_OF_EACH_KIND = 5  # labels of each kind that a threshold needs
 
 @dataclass(frozen=True)
 class Stratum:
-    """Rows drawn with the same probability; `rate` is the expected share of supported claims."""
-
     name: str
     rows: int
     claims: int
-    rate: float
+    rate: float  # the expected share of supported claims
 
 
 @dataclass(frozen=True)
@@ -84,28 +81,19 @@ class SamplingPlan:
 
 @dataclass(frozen=True)
 class LabelledScores:
-    """Scores of a judge in [0, 1] of all rows, and the labels of some of the rows.
-
-    Attributes:
-        units: keys of all rows, and `labelled` of the labelled; those of dependent rows are equal.
-        judged, human: the scores of the labelled rows, by the judge and by their labels.
-        chances: the chance with which each labelled row was drawn, in (0, 1].
-        transported: whether the labels are of other rows than the scores.
-    """
+    """Scores of a judge in [0, 1] of all rows, and the labels of some of the rows."""
 
     scores: Numbers
-    units: Sequence[Hashable]
-    judged: Numbers
-    human: Numbers
-    chances: Numbers
-    labelled: Sequence[Hashable]
-    transported: bool = False
+    units: Sequence[Hashable]  # keys of all rows; those of dependent rows are equal
+    judged: Numbers  # the scores of the labelled rows by the judge
+    human: Numbers  # and by their labels
+    chances: Numbers  # of each labelled row to be drawn, in (0, 1]
+    labelled: Sequence[Hashable]  # keys of the labelled rows, like `units`
+    transported: bool = False  # the labels are of other rows than the scores
 
 
 @dataclass(frozen=True)
 class Corrected:
-    """A mean, or a difference of means, that people would have given."""
-
     mean: float
     interval: Ends
 
@@ -278,7 +266,7 @@ def _ranks(values: Numbers) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How many items two annotators label True: both, only one of them, or neither."""
+    """How many items two annotators label True."""
 
     both: int = 0
     first_only: int = 0
@@ -322,13 +310,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The best threshold, and by how much it raises balanced accuracy on labels left out.
-
-    `accuracy` is that of the judge's own verdicts: the mean of sensitivity and specificity.
-    """
+    """The best threshold, and by how much it raises balanced accuracy on labels left out."""
 
     value: float
-    accuracy: float
+    accuracy: float  # of the judge's own verdicts: the mean of sensitivity and specificity
     gain: float
     interval: Ends
 

@@ -27,11 +27,9 @@ BLOCK = 2_000_000  # signs drawn at once; this limits the memory to about 20 MB 
 LARGE = 10_000  # for more differences the normal limit is more accurate than random flips
 NOTHING = 1e-12  # a smaller difference comes from rounding: it is a tie
 NODES = 200
-REPEATS = (1, 3, 5)
-"""Judgments of each response that are considered; an even number has no majority."""
+REPEATS = (1, 3, 5)  # judgments of a response to consider; an even number has no majority
 WORTH = 0.2  # two more judgments of each response must save at least this share of the questions
-DRIFTED = 1 / ALPHA
-"""Evidence that is reached with a probability of at most ALPHA, over all probes, without drift."""
+DRIFTED = 1 / ALPHA  # evidence that at most ALPHA of all series without drift ever reach
 TIE_SEED = 20_261_123
 _MAX_CAPITAL = 1e100
 

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float64]
 
 UNIT = 1074  # every finite double is a whole multiple of 2**-UNIT
-WIDTH, DIGITS = 13, 5
-"""Bits of a digit, which is signed, and digits of a value. A cube of digits has 36 bits."""
-BINADES = WIDTH * DIGITS - 53
-"""Sizes of values, as powers of two, that so many digits are enough for."""
+WIDTH, DIGITS = 13, 5  # signed digits of so many bits, of each value; a cube of them has 36 bits
+BINADES = WIDTH * DIGITS - 53  # powers of two that so many digits of values can span
 BLOCK = 1 << 11  # values whose powers are computed at once; too few to occupy several cores
 EXACT = 1 << 17  # values whose cubes of digits add up to at most 2**53, so that doubles are exact
 FEW = 10_000  # latencies that are all stored; of more, only their numbers in bins are
