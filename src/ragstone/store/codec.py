@@ -38,10 +38,8 @@ _EXCHANGES: TypeAdapter[tuple[Exchange, ...]] = TypeAdapter(tuple[Exchange, ...]
 
 @dataclass(frozen=True)
 class Texts:
-    """A row as JSON: `transcript` has the exchanges, and `body` all other fields."""
-
-    body: str
-    transcript: str
+    body: str  # as JSON: all fields but the exchanges
+    transcript: str  # the exchanges
 
 
 def encode_row(row: Row, *, transcript: bool = True) -> Texts:
@@ -117,11 +115,10 @@ def query_fingerprint(query: str) -> str:
 
 
 _STATES = {state: state.value for state in State}  # `state.value` is slow
-USAGE = (
+USAGE = (  # of `Usage`, those that the table of rows has
     *("calls", "cached", "retries", "prompt_tokens", "completion_tokens"),
     *("cached_tokens", "reasoning_tokens", "cost_usd"),
 )
-"""The fields of `Usage` that the table of rows has."""
 _of_usage = attrgetter(*USAGE)
 
 
@@ -170,7 +167,7 @@ class Record:
 
 
 class EncodedRows(LazyRows):
-    """Rows in memory as a store would write them, decoded each time they are read."""
+    """Rows as a store would write them, decoded each time they are read."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
@@ -208,10 +205,7 @@ class RowIndexSet(Collection[int]):
 
 
 COUNTS_VERSION = f"{version('ragstone')}+1"
-"""Other versions may count otherwise, so they count the rows again.
-
-Increase the last number when the fields of a counted class change.
-"""
+"""Other versions may count otherwise. Increase the number when a counted class changes."""
 
 _OBJECTS: Mapping[str, type] = {
     kind.__name__: kind

@@ -27,20 +27,18 @@ from ragstone.store.errors import LIKE_URL, SAME_EVALUATION, RunLockedError, Sto
 from ragstone.types.config import DEFAULT_STORE
 
 SCHEMA = "ragstone"  # the schema of the tables in a PostgreSQL database
-WRITING = {"writing": True}
-"""Execution options of a connection that writes: SQLite locks the file before the first read."""
+WRITING = {"writing": True}  # SQLite locks the file before the first read of such a connection
 
-_TIMEOUTS = {
+_TIMEOUTS = {  # when a PostgreSQL server counts as unreachable
     "connect_timeout": 10,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
 }
-"""When a PostgreSQL server counts as unreachable."""
 _WAITED = f"another program locked it for over {WAIT} s; stop that program first"
 _DELETED = "the run was deleted by another program"
-_SQLITE = {
+_SQLITE = {  # code -> the reason and what to do
     sqlite3.SQLITE_BUSY: _WAITED,
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
     sqlite3.SQLITE_READONLY: "it is read-only; change its permissions",
@@ -51,8 +49,7 @@ _SQLITE = {
     sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or repair it with sqlite3's .recover",
     sqlite3.SQLITE_IOERR: "the disk is full, or cannot be read or written; check the disk",
 }
-"""SQLite's code -> the reason and what to do."""
-_POSTGRESQL = {
+_POSTGRESQL = {  # SQLSTATE -> the reason and what to do
     "23503": _DELETED,
     "25006": "the server is read-only; use another",
     "28P01": "the password was rejected; correct it in the URL or in PGPASSWORD",
@@ -64,17 +61,14 @@ _POSTGRESQL = {
     "55P03": _WAITED,
     "57P03": "the server is starting or shutting down; try again",
 }
-"""SQLSTATE -> the reason and what to do."""
-_POSTGRESQL_MESSAGES = {
+_POSTGRESQL_MESSAGES = {  # part of a message without a SQLSTATE -> the reason and what to do
     "password authentication failed": _POSTGRESQL["28P01"],
     "no password supplied": "a password is required; set PGPASSWORD, or add it to the URL",
     "does not exist": _POSTGRESQL["3D000"],
     "no pg_hba.conf entry": _POSTGRESQL["28000"],
     "role ": _POSTGRESQL["28000"],
 }
-"""Part of a message without a SQLSTATE -> the reason and what to do."""
-KIND = 0x5261_6773
-"""The class of the advisory locks: a number that other programs are unlikely to use."""
+KIND = 0x5261_6773  # of the advisory locks: a number that other programs are unlikely to use
 _LOCKED_RUNS = f"""
 SELECT objid FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND classid = {KIND} AND objsubid = 2
@@ -199,7 +193,6 @@ def _postgresql(url: URL, *, reading: bool) -> Engine:
 
 @contextmanager
 def translate_errors(name: str) -> Generator[None, None, None]:
-    """Raise errors of a database as StoreErrors about the store of that name."""
     try:
         yield
     except SQLAlchemyError as error:
@@ -320,8 +313,7 @@ def _advisory_lock(connection: Connection, key: tuple[int, int]) -> Generator[No
                 connection.commit()
 
 
-VERSION = 1
-"""Increase it when the tables below, or the JSON in them, can no longer be read by older code."""
+VERSION = 1  # increase it when older code can no longer read the tables below, or the JSON in them
 
 METADATA = sa.MetaData()
 
@@ -367,13 +359,11 @@ RUNS = sa.Table(
     sqlite_autoincrement=True,
 )
 
-UNDER_WAY = ".importing"
-"""The suffix of the id of a run that is being imported, or whose import was killed."""
+UNDER_WAY = ".importing"  # ends the id of a run that is being imported, or whose import was killed
 WHOLE = ~RUNS.c.id.endswith(UNDER_WAY, autoescape=True)  # the condition for all other runs
-NEWEST = RUNS.c.sort_time.desc(), RUNS.c.number.desc()
-"""The order with the run that was started last first, even if the clock was set back."""
+NEWEST = RUNS.c.sort_time.desc(), RUNS.c.number.desc()  # even if the clock was set back
 
-ROWS = _table_of_runs(
+ROWS = _table_of_runs(  # to find and count rows; narrow, so that a scan of a million takes a second
     "rows",
     _place(),
     sa.Column("sample_id", sa.Text, nullable=False),
@@ -382,9 +372,8 @@ ROWS = _table_of_runs(
     sa.Column("cost_usd", sa.Double),
     sqlite_with_rowid=False,
 )
-"""To find and count rows; narrow, so that a scan of a million takes a second."""
 
-SCORES = _table_of_runs(
+SCORES = _table_of_runs(  # figures of scores, by metric; reasons and claims are in the texts
     "scores",
     sa.Column("metric", sa.Text, primary_key=True),
     _place(),
@@ -395,36 +384,32 @@ SCORES = _table_of_runs(
     sa.Column("cause", sa.Text),
     sqlite_with_rowid=False,
 )
-"""The figures of scores, by metric; reasons and claims are in the texts."""
 
-TEXTS = _table_of_runs(
+TEXTS = _table_of_runs(  # rows as JSON: the exchanges, and all other fields
     "texts",
     _place(),
     sa.Column("body", sa.Text, nullable=False),
     sa.Column("transcript", sa.Text, nullable=False),
     sa.Column("checksum", sa.BigInteger, nullable=False),
 )
-"""Rows as JSON: the exchanges, and all other fields."""
 
-QUERY_BLOCKS = _table_of_runs(
+QUERY_BLOCKS = _table_of_runs(  # what a ranking run has instead of rows, scores and texts
     "query_blocks",
     _place(),
     sa.Column("queries", sa.Integer, nullable=False),
     sa.Column("why", sa.LargeBinary, nullable=False),
     sa.Column("names", sa.LargeBinary, nullable=False),
 )
-"""A ranking run has no rows, scores and texts, but blocks of some thousand queries."""
 
-VALUE_BLOCKS = _table_of_runs(
+VALUE_BLOCKS = _table_of_runs(  # one metric's scores of a block; `place` is the first query's
     "value_blocks",
     sa.Column("metric", sa.Text, primary_key=True),
     _place(),
     sa.Column("failed", sa.LargeBinary),
     sa.Column("numbers", sa.LargeBinary, nullable=False),
 )
-"""The scores of one metric for the queries of a block; `place` is the first one's."""
 
-LABELS = _table_of_runs(
+LABELS = _table_of_runs(  # people's verdicts on claims
     "labels",
     sa.Column("metric", sa.Text, primary_key=True),
     _place(),
@@ -437,14 +422,12 @@ LABELS = _table_of_runs(
     sa.Column("checksum", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
-"""Verdicts of people on claims."""
 
-COUNTS = _table_of_runs(
+COUNTS = _table_of_runs(  # what a finished run's summary needs of its rows, by version
     "counts",
     sa.Column("version", sa.Text, nullable=False),
     sa.Column("counts", sa.LargeBinary, nullable=False),
 )
-"""What the summary of a finished run needs of its rows, as counted by that version of ragstone."""
 
 _WRITABLE = """SELECT has_table_privilege('runs', 'INSERT')
 AND NOT current_setting('transaction_read_only')::boolean"""
@@ -473,7 +456,6 @@ def prepare_tables(engine: Engine, name: str, *, reading: bool) -> None:
 
 
 def _has_tables(connection: Connection, name: str) -> bool:
-    """Return whether the database has the tables above; False if it is empty."""
     tables = set(sa.inspect(connection).get_table_names())
     if not tables:
         return False

@@ -11,12 +11,11 @@ from ragstone.types.config import DEFAULT_STORE
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-LIKE_URL = re.compile(
+LIKE_URL = re.compile(  # a URL, or probably meant as one, with a password: no path
     r"[a-z0-9+]*://|(?:postgres(?:ql)?|mysql|https?)(?:\+\w+)?:|(?![a-z]:[\\/]).*:.*@"
     r"|.*\bpassword=",
     re.IGNORECASE,
 )
-"""A URL, or what is probably meant as one, with a password: no path for a file."""
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 SAME_EVALUATION = (
     "another process is running the same evaluation{}; wait for it, or use --fresh to start "

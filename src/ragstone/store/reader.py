@@ -45,35 +45,29 @@ AT_ONCE = 200  # rows per query
 FLOAT = "<f8"  # the numbers in a block: little-endian, 64 bits
 RESPONSE = -1  # the stored claim index of a label of the whole response
 _DELETED = "{} was deleted by another process while it was read"
-_UNSEALED = ("number", "tag", "checksum", "started_at", "sort_time")
-"""Columns without a checksum: the results of a run do not depend on them."""
+_UNSEALED = ("number", "tag", "checksum", "started_at", "sort_time")  # no result depends on them
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What is known about a run without its rows.
-
-    `finished_at` is None while rows are missing. `fingerprint` is equal for runs of the same
-    configuration. `stopped` is the budget that was spent, if any. Without a `transcript`, the run
-    cannot be rescored. `damage` is what is missing or changed since the run was stored.
-    """
+    """What is known about a run without its rows."""
 
     id: str
     started_at: datetime
-    finished_at: datetime | None
+    finished_at: datetime | None  # None while rows are missing
     tag: str | None
-    fingerprint: str
+    fingerprint: str  # equal for runs of the same configuration
     manifest: Manifest
     metrics: Mapping[str, MetricInfo]
     extras: Mapping[str, Detail]
     summary: Mapping[str, object] | None
-    stopped: str | None
-    transcript: bool
+    stopped: str | None  # the budget that was spent
+    transcript: bool  # without it, the run cannot be rescored
     rows: int
     ranked: bool = False
-    damage: str | None = None
+    damage: str | None = None  # what is missing or changed since the run was stored
 
     @property
     def finished(self) -> bool:
@@ -202,8 +196,7 @@ def find_run_number(connection: Connection, run_id: str, *, store: str) -> int:
 class StoredRows(LazyRows):
     """The rows of one run, sorted by place; few are in memory at a time.
 
-    `count` is their number if the run is finished. Rows that are missing or were changed raise a
-    StoreError when they are read.
+    Those that are missing or were changed raise a StoreError when they are read.
     """
 
     stored = True
@@ -214,7 +207,7 @@ class StoredRows(LazyRows):
         name: str,
         *,
         reading: Callable[[], AbstractContextManager[Connection]],
-        count: int | None = None,
+        count: int | None = None,  # if the run is finished
     ) -> None:
         self._run, self._name, self._reading, self._due = run, name, reading, count
 
@@ -309,7 +302,6 @@ def read_texts(
 
 @contextmanager
 def row_errors(run_id: str, place: int) -> Generator[None, None, None]:
-    """Raise a StoreError that names the row if its texts cannot be decoded."""
     try:
         yield
     except ValidationError as error:
@@ -425,7 +417,6 @@ class StoredRanking(RankingRows):
 
     @contextmanager
     def _block_errors(self, start: int) -> Generator[None, None, None]:
-        """Raise a StoreError that names the block if its cells cannot be decoded."""
         try:
             yield
         except (zlib.error, ValueError, LookupError) as error:
@@ -455,10 +446,7 @@ def _numbers(cell: bytes, queries: int) -> NDArray[np.float64]:
 def read_labels(
     connection: Connection, run: int, run_id: str, *, lock: bool = False
 ) -> list[HumanLabel]:
-    """Return the labels of a run, sorted by metric, position, claim and annotator.
-
-    With `lock`, others cannot change or delete them before the transaction ends.
-    """
+    """Sorted by metric, position, claim and annotator; with `lock`, others cannot change them."""
     here = (LABELS.c.run == ROWS.c.run) & (LABELS.c.place == ROWS.c.place)
     query = select(LABELS, ROWS.c.sample_id).join(ROWS, here).where(LABELS.c.run == run)
     query = query.order_by(*LABELS.primary_key)

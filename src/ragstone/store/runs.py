@@ -290,7 +290,6 @@ def export(store: Store, run_id: str, path: Path) -> None:
 
 
 def check_export(path: Path) -> None:
-    """Read a file as `import_` does, but store nothing."""
     with _open_export(path) as (source, run_id):
         run = source.load(run_id)
         for _ in _checked_rows(run) if run.columns is None else run.columns.blocks():
@@ -344,7 +343,7 @@ WHERE t.type = 'table' AND c.hidden
 
 
 def _has_wrong_types(connection: Connection) -> bool:
-    """Return whether a value is not of its column's type, which SQLite does not check."""
+    """SQLite does not check types."""
     numbers = ("integer", "real")
     allowed = {"TEXT": ("text",), "BLOB": ("blob",)}
     for table in database.METADATA.tables.values():

@@ -121,7 +121,6 @@ class Store:
 
     @contextmanager
     def lock(self, run_id: str) -> Generator[tuple[Connection, int], None, None]:
-        """Lock a run, and give a connection to change it, and the run's number."""
         with self.connect() as connection:
             number = self._number(connection, run_id)
             connection.commit()
@@ -212,7 +211,6 @@ class Store:
         return number, info
 
     def load(self, run_id: str) -> Run:
-        """Return a run; its rows are read when they are needed."""
         number, info = self._number_and_info(run_id)
         if info.ranked:
             rows = StoredRanking(number, run_id, tuple(info.metrics), reading=self.connect)
@@ -229,7 +227,6 @@ class Store:
         )
 
     def row(self, run_id: str, index: int) -> Row | None:
-        """Return the row of this index; None if it is not stored."""
         with self.connect() as connection:
             here = TEXTS.c.run == self._number(connection, run_id), TEXTS.c.place == index
             found = reader.read_texts(connection, *here, run_id=run_id)
@@ -237,15 +234,12 @@ class Store:
             return codec.decode_row(found[0][1]) if found else None
 
     def add_labels(self, run_id: str, labels: Iterable[HumanLabel]) -> None:
-        """Store labels of a run, whose id they need not have.
-
-        They replace labels with the same metric, position, claim and annotator.
-        """
+        """They replace labels with the same metric, position, claim and annotator."""
         with self.transaction() as connection:
             write_labels(connection, self._number(connection, run_id), labels)
 
     def change_labels(self, run_id: str, change: Callable[[HumanLabel], HumanLabel]) -> None:
-        """Replace labels of a run by changed ones with the same key, in one transaction."""
+        """In one transaction."""
         with self.transaction() as connection:
             number = self._number(connection, run_id)
             labels = reader.read_labels(connection, number, run_id, lock=True)
@@ -253,14 +247,12 @@ class Store:
             write_labels(connection, number, [new for old, new in changed if new != old])
 
     def delete_label(self, run_id: str, label: HumanLabel) -> None:
-        """Delete the label with the same metric, position, claim and annotator, if any."""
         with self.transaction() as connection:
             key = label_key(self._number(connection, run_id), label)
             here = (column == value for column, value in zip(LABELS.primary_key, key, strict=True))
             connection.execute(LABELS.delete().where(*here))
 
     def labels(self, run_id: str) -> list[HumanLabel]:
-        """Return the labels of a run, sorted by metric, position, claim and annotator."""
         with self.connect() as connection:
             return reader.read_labels(connection, self._number(connection, run_id), run_id)
 
@@ -271,7 +263,6 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Generator[Connection, None, None]:
-        """Give a connection in a transaction, which is committed unless the block raises."""
         with self.connect() as connection, connection.execution_options(**WRITING).begin():
             yield connection
 

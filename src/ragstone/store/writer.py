@@ -22,8 +22,7 @@ from ragstone.store.reader import FLOAT, RESPONSE, format_time
 from ragstone.types.label import HumanLabel
 from ragstone.types.row import Row
 
-RECORDS_AT_ONCE = 2000
-"""Maximum lines of a statement; some databases limit a statement to 32,766 values."""
+RECORDS_AT_ONCE = 2000  # some databases limit a statement to 32,766 values
 AT_ONCE = 200  # maximum rows in a transaction
 CHARACTERS = 4_000_000  # characters of text after which a transaction gets no more rows
 PAUSE = 0.25  # seconds after which rows are written even if they are few
@@ -33,10 +32,7 @@ _log = logging.getLogger("ragstone.store")
 
 
 def write(connection: Connection, run: int, records: Sequence[Record]) -> None:
-    """Write records of a run in the connection's transaction; they replace those of their places.
-
-    Labels of a replaced row are deleted if what they judge has changed.
-    """
+    """Records replace those of their places; labels go if what they judge has changed."""
     last = {record.place: record for record in records}.values()
     _delete_stale_labels(connection, run, {record.place: record.encoded.body for record in last})
     for table, lines in (
@@ -128,10 +124,7 @@ def put_lines(connection: Connection, table: Table, lines: Sequence[tuple[object
 
 @lru_cache(maxsize=64)
 def _put(table: Table, *, lines: int, dialect: str) -> str:
-    """Return one statement that inserts lines, and replaces those with the same key.
-
-    With a statement per line, the writer's thread and the event loop would exchange the GIL often.
-    """
+    """With a statement for each line, the writer's thread and the event loop would swap the GIL."""
     names = [each.name for each in table.c]
     keys = [each.name for each in table.primary_key]
     replaced = ", ".join(f"{name} = excluded.{name}" for name in names if name not in keys)

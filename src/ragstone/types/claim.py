@@ -7,8 +7,7 @@ from pydantic import Field
 
 from ragstone._internal.fields import FrozenModel, Span
 
-BATCH = 20
-"""Claims that are verified in one call by default."""
+BATCH = 20  # claims that are verified in one call by default
 
 
 class Label(StrEnum):
@@ -51,8 +50,7 @@ class Verdict(FrozenModel):
     judge: str | None = None
 
 
-Texts = Literal["response", "reference", "contexts"]
-"""What claims are compared with; evidence refers to these texts by index."""
+Texts = Literal["response", "reference", "contexts"]  # evidence refers to them by index
 
 
 class JudgedClaim(FrozenModel):

@@ -29,8 +29,7 @@ from ragstone.types.policy import POLICIES, PRESETS, STRICT, PolicyName, PresetN
 
 DEFAULT_API = "http://localhost:8000"
 DEFAULT_STORE = ".ragstone/ragstone.db"
-ORIGIN = "scored again from"
-"""The key in a rescored run's identity for the id of the original run."""
+ORIGIN = "scored again from"  # in a rescored run's identity, the id of the original run
 
 
 def _cutoffs(given: object) -> int | tuple[int, ...]:
@@ -281,12 +280,11 @@ class Plan(JudgePlan, ClaimPlan):
             raise UsageError(format_validation_errors(error)) from None
 
 
-NUMBERS_OR_NONE = frozenset(
+NUMBERS_OR_NONE = frozenset(  # the text `none` leaves the number out
     name
     for name, field in Plan.model_fields.items()
     if type(None) in get_args(field.annotation) and str not in get_args(field.annotation)
 )
-"""Fields with an optional number; the text `none` leaves it out."""
 
 
 class Settings(Plan):
@@ -444,27 +442,18 @@ def settings_schema() -> dict[str, object]:
 
 
 class Source(FrozenModel):
-    """The data set of a run, the SHA-256 of its bytes, and how the `sample` was drawn."""
+    """The data set of a run."""
 
     name: str
-    fingerprint: str | None = None
+    fingerprint: str | None = None  # the SHA-256 of its bytes
     rows: int = 0
     notes: tuple[str, ...] = ()
     path: str | None = None
-    sample: str | None = None
+    sample: str | None = None  # how it was drawn
 
 
 class Manifest(FrozenModel):
-    """The plan of a run, the versions and inputs it used, and its start.
-
-    Attributes:
-        judge_note: a description of the judge; None if no metric used one.
-        judge_test: the result of the last test of this judge; None if it was not tested.
-        not_run: metric -> why it was not run.
-        identity: everything that affects the numbers, by name; equal for repetitions of a run.
-        judge_setups: metric -> hash of the judge and what affects the replies to its questions.
-        reports: options of the command that started the run, for the files that `resume` writes.
-    """
+    """The plan of a run, the versions and inputs it used, and its start."""
 
     run_id: str
     version: str
@@ -472,12 +461,15 @@ class Manifest(FrozenModel):
     plan: Plan
     source: Source
     judge: str | None
-    judge_note: str | None
-    judge_test: str | None = None
+    judge_note: str | None  # None if no metric used one
+    judge_test: str | None = None  # the result of this judge's last test
     target: str | None
-    not_run: FrozenMap[str, str]
+    not_run: FrozenMap[str, str]  # metric -> why
+    # everything that affects the numbers, by name; equal for repetitions of a run
     identity: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
+    # metric -> hash of the judge and what affects the replies to its questions
     judge_setups: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
+    # options of the command that started the run, for the files that `resume` writes
     reports: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
 
     @property

@@ -14,16 +14,12 @@ from ragstone.types.score import Correction, Summary
 
 Op = Literal[">=", "<="]
 Of = Literal["mean", "interval", "corrected", "scored"]
-"""The compared value: the mean, the pessimistic end of its interval, the mean corrected with
-labels, or the coverage."""
-FLAGS: Mapping[str, tuple[Op, Of]] = MappingProxyType(
+"""The value to compare: that of an interval is its pessimistic end, `scored` is the coverage."""
+FLAGS: Mapping[str, tuple[Op, Of]] = MappingProxyType(  # setting -> what its gates check
     {"fail_under": (">=", "mean"), "fail_over": ("<=", "mean"), "min_coverage": (">=", "scored")}
 )
-"""Setting -> the operator and quantity of its gates."""
-EPSILON = 1e-9
-"""Sums of fractions are not exact, so a value that misses its threshold by less has reached it."""
-WIDEST = 0.3
-"""A corrected interval that is wider, and holds the threshold, decides no gate."""
+EPSILON = 1e-9  # sums are not exact: a value that misses its threshold by less has reached it
+WIDEST = 0.3  # a corrected interval that is wider, and holds the threshold, decides no gate
 _SHARE = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
 
 
@@ -32,8 +28,6 @@ def reaches(value: float, threshold: float, op: Op = ">=") -> bool:
 
 
 class Gate(FrozenModel):
-    """The requirement that a metric is at least (`>=`) or at most (`<=`) a threshold."""
-
     metric: MetricName
     op: Op
     threshold: FiniteFloat
@@ -85,11 +79,9 @@ class Gate(FrozenModel):
 
 
 class GateResult(Gate):
-    """A gate, its value, whether it passed (None if undetermined), and why there is no value."""
-
     value: float | None
-    passed: bool | None
-    why: str = Field(default="", exclude=True)
+    passed: bool | None  # None if undetermined
+    why: str = Field(default="", exclude=True)  # there is no value
 
     def __str__(self) -> str:
         if self.value is None:

@@ -18,12 +18,10 @@ from ragstone.types.score import State
 
 @dataclass(frozen=True)
 class PolicyOutcome:
-    """The score in one situation; with `passes=False` it never passes a threshold."""
-
     state: State
     value: float | None = None
     flagged: bool = False
-    passes: bool = True
+    passes: bool = True  # if not, the score never passes a threshold
 
     def __str__(self) -> str:
         text = self.state.value if self.value is None else f"{self.value:.1f}"
@@ -34,22 +32,18 @@ UNDEFINED = PolicyOutcome(State.UNDEFINED)
 FAILED = PolicyOutcome(State.FAILED)
 ONE = PolicyOutcome(State.SCORED, 1.0)
 ZERO = PolicyOutcome(State.SCORED, 0.0)
-NEVER = PolicyOutcome(State.SCORED, 0.0, passes=False)
-"""0.0 that passes no threshold, not even 0."""
+NEVER = PolicyOutcome(State.SCORED, 0.0, passes=False)  # passes no threshold, not even 0
 ZERO_FLAGGED = PolicyOutcome(State.SCORED, 0.0, flagged=True)
 HALF_FLAGGED = PolicyOutcome(State.SCORED, 0.5, flagged=True)
 
 
 @dataclass(frozen=True)
 class CountMismatch:
-    """The score if there are fewer or more verdicts than claims: their mean weight, flagged.
-
-    `deduct` takes 1 minus its weight off 1 for each verdict, and 1 for each missing one, per claim.
-    """
+    """The score if there are fewer or more verdicts than claims: their mean weight, flagged."""
 
     if_no_verdicts: PolicyOutcome
     ignore_extra: bool = False
-    deduct: bool = False
+    deduct: bool = False  # for each claim, 1 - weight for each verdict, and 1 for each missing one
 
 
 def _weights(*each: float) -> Mapping[Label, float]:
@@ -58,18 +52,7 @@ def _weights(*each: float) -> Mapping[Label, float]:
 
 @dataclass(frozen=True)
 class Policy:
-    """How verdicts become a score, and what happens without them.
-
-    Attributes:
-        no_contexts: there are claims and no contexts; None makes every claim NOT_ENOUGH_INFO
-            without asking the judge.
-        unanswered: unreachable, rejected, timed out, rate limited, truncated or over budget.
-        unreadable: nothing could be read, after the re-ask.
-        on_count_mismatch: None fails.
-        on_unreadable_label: the label that replaces an unreadable one, flagged; None fails.
-        probable: the score is the mean probability that a claim is supported, instead of the mean
-            weight; undefined if a verdict has no confidence.
-    """
+    """How verdicts become a score, and what happens without them."""
 
     name: str
     source: str
@@ -77,13 +60,13 @@ class Policy:
     threshold: float | None = None
     empty_response: PolicyOutcome = UNDEFINED
     no_claims: PolicyOutcome = UNDEFINED
-    no_contexts: PolicyOutcome | None = None
+    no_contexts: PolicyOutcome | None = None  # None: every claim is NOT_ENOUGH_INFO, unasked
     refused: PolicyOutcome = FAILED
-    unanswered: PolicyOutcome = FAILED
-    unreadable: PolicyOutcome = FAILED
-    on_count_mismatch: CountMismatch | None = None
-    on_unreadable_label: Label | None = None
-    probable: bool = False
+    unanswered: PolicyOutcome = FAILED  # no reply came, or only a part of one
+    unreadable: PolicyOutcome = FAILED  # nothing could be read, after the re-ask
+    on_count_mismatch: CountMismatch | None = None  # None fails
+    on_unreadable_label: Label | None = None  # replaces it, flagged; None fails
+    probable: bool = False  # the mean probability of support; undefined if one is unknown
 
     @property
     def low(self) -> float:
@@ -105,8 +88,7 @@ class Policy:
         return rulings.get(cause, self.unanswered)
 
 
-STRICT = Policy("strict", "ragstone's own rule")
-"""Only supported claims count, and failures are never numbers. The default."""
+STRICT = Policy("strict", "ragstone's own rule")  # only supported claims count; the default
 
 _ALL = (
     STRICT,
@@ -170,6 +152,7 @@ _ALL = (
 
 POLICIES: Mapping[str, Policy] = MappingProxyType({policy.name: policy for policy in _ALL})
 
+# preset -> its settings: a policy and the judge settings of its document
 PRESETS: Mapping[str, Mapping[str, str | int | bool]] = MappingProxyType(
     {
         "ragas": MappingProxyType({"policy": "ragas"}),
@@ -180,7 +163,6 @@ PRESETS: Mapping[str, Mapping[str, str | int | bool]] = MappingProxyType(
         "promptfoo-plan": MappingProxyType({"policy": "promptfoo-plan", "batch_size": 5}),
     }
 )
-"""Preset -> its settings: a policy and the judge settings of its document."""
 
 
 def get_policy(name: str) -> Policy:

@@ -29,15 +29,14 @@ T = TypeVar("T")
 class Question(FrozenModel, ABC, Generic[T]):
     """What a judge can be asked; its reply has the type T.
 
-    Fields are never a Sample, so that equal questions have equal keys in all rows. `tags` are the
-    row's tags that the judge's prompts use, as (name, value) pairs.
+    Fields are never a Sample, so that equal questions have equal keys in all rows.
     """
 
     kind: ClassVar[str]
+    # what a reply has one entry each for: the field, and the name of the entries
     one_each: ClassVar[tuple[str, str] | None] = None
-    """What a reply has one entry each for: the field, and the name of the entries."""
 
-    tags: tuple[tuple[str, str], ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()  # the row's, if prompts of the judge use them
 
     @classmethod
     def __class_getitem__(cls, reply_type: object) -> Any:

@@ -9,34 +9,22 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Denominator = Literal["k", "retrieved"]
-"""What precision divides by: k, or the number of documents returned among the first k."""
+Denominator = Literal["k", "retrieved"]  # of precision: k, or the documents among the first k
 NOTHING_RELEVANT = "the data marks no document as relevant, so there is nothing to find"
 """The reason of scores of rows whose list of relevant documents is empty."""
-SHALLOW = 32
-"""The minimum number of ranks that are summed, so that the usual cut-offs share the sums."""
+SHALLOW = 32  # ranks that are summed at least, so that the usual cut-offs share the sums
 
 
 @dataclass(frozen=True)
 class Rankings:
-    """Q queries, each with the distinct documents a retriever returned, best first.
+    """Q queries, each with the distinct documents a retriever returned, best first."""
 
-    Attributes:
-        gains: float64[Q, D], the grade of the document at each rank; 0 if it is not known to be
-            relevant, and after the end of the list.
-        irrelevant: bool[Q, D], whether the document at each rank was judged not relevant (grade 0).
-        best: float64[Q, R], the grades above 0 of each query, highest first, then zeros.
-        n_relevant: int64[Q], documents with a grade above 0, returned or not.
-        n_irrelevant: int64[Q], documents judged not relevant (grade 0), returned or not.
-        n_retrieved: int64[Q], distinct documents returned, up to the depth that was read.
-    """
-
-    gains: NDArray[np.float64]
-    irrelevant: NDArray[np.bool_]
-    best: NDArray[np.float64]
-    n_relevant: NDArray[np.int64]
-    n_irrelevant: NDArray[np.int64]
-    n_retrieved: NDArray[np.int64]
+    gains: NDArray[np.float64]  # [Q, D]: grades by rank; 0 if unknown or after the list's end
+    irrelevant: NDArray[np.bool_]  # [Q, D]: the grade is known to be 0
+    best: NDArray[np.float64]  # [Q, R]: all grades above 0, highest first, then zeros
+    n_relevant: NDArray[np.int64]  # documents with a grade above 0, returned or not
+    n_irrelevant: NDArray[np.int64]  # documents with the grade 0, returned or not
+    n_retrieved: NDArray[np.int64]  # distinct documents returned, up to the depth that was read
     ids: Sequence[Sequence[str]]
     relevance: Sequence[Mapping[str, float]]
 
@@ -198,6 +186,5 @@ def ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.f
 
 
 def cut(sums: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """Return float64[Q], the sums float64[Q, D] at rank k, or at the end of the lists."""
     depth = min(k, sums.shape[1])
     return sums[:, depth - 1] if depth else np.zeros(len(sums))

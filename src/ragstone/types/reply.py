@@ -23,19 +23,19 @@ class Usage:
         local_calls: runs of a model on this machine, with `local_tokens`; free, not in `calls`.
     """
 
-    calls: int = 0
-    cached: int = 0
+    calls: int = 0  # of a service, including `retries`
+    cached: int = 0  # answers from the cache
     retries: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int = 0  # including `cached_tokens`, which cost less
+    completion_tokens: int = 0  # including `reasoning_tokens` and both kinds of prediction tokens
     cached_tokens: int = 0
     reasoning_tokens: int = 0
-    cost_usd: float | None = 0.0
-    local_calls: int = 0
+    cost_usd: float | None = 0.0  # an estimate; None if no price is known
+    local_calls: int = 0  # of a model on this machine, with `local_tokens`: free, not in `calls`
     local_tokens: int = 0
     accepted_prediction_tokens: int = 0
     rejected_prediction_tokens: int = 0
-    reused_tokens: int = 0
+    reused_tokens: int = 0  # of the `cached` answers when they were made; in no other count
 
     def __add__(self, more: "Usage") -> "Usage":
         pairs = zip(vars(self).values(), vars(more).values(), strict=True)
@@ -48,22 +48,15 @@ NOTHING_SPENT = Usage()
 
 @dataclass(frozen=True)
 class CascadeStats:
-    """How many verdicts of a cascade were escalated, and how often its judges agreed.
-
-    Attributes:
-        audited: confident verdicts that were also asked of the second judge, whose verdicts count.
-        agreed_supported: audited verdicts on which both agreed whether the claim is supported.
-        saved: calls of the second judge that were not made, without windows and retries.
-        unanswered: escalated claims without a verdict, not in `verdicts`: their question failed.
-    """
+    """How many verdicts of a cascade were escalated, and how often its judges agreed."""
 
     verdicts: int = 0
     escalated: int = 0
-    audited: int = 0
-    agreed_supported: int = 0
+    audited: int = 0  # confident verdicts that the second judge checked, and replaced
+    agreed_supported: int = 0  # audited ones on which both agreed whether the claim is supported
     agreed_label: int = 0
-    saved: int = 0
-    unanswered: int = 0
+    saved: int = 0  # calls of the second judge that were not made, without windows and retries
+    unanswered: int = 0  # escalated claims without a verdict, not in `verdicts`
 
     def __add__(self, other: "CascadeStats") -> "CascadeStats":
         return CascadeStats(*map(add, vars(self).values(), vars(other).values()))
@@ -80,40 +73,33 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class Reply(Generic[T_co]):
-    """A judge's validated answer to one question, and what it cost.
-
-    `raw` is as the model wrote it. A reply is not `final`, and must not be cached, if asking again
-    was cut short.
-    """
+    """A judge's validated answer to one question, and what it cost."""
 
     value: T_co
     usage: Usage = NOTHING_SPENT
     notes: tuple[str, ...] = ()
-    raw: str | None = None
+    raw: str | None = None  # as the model wrote it
     attempts: int = 1
-    final: bool = True
+    final: bool = True  # if not, asking again was cut short: it must not be cached
     cascade: CascadeStats | None = None
 
 
 @dataclass(frozen=True)
 class PartialVerdict:
-    """One item of a reply that could not be used as a whole.
+    """One item of a reply that could not be used as a whole."""
 
-    `number` is its claim's, from 1; `verdict` is None if the label, as `written`, is not one.
-    """
-
-    number: int | None
+    number: int | None  # its claim's, from 1
     written: str | None
-    verdict: Verdict | None
+    verdict: Verdict | None  # None if the label, as `written`, is not one
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no reply; a policy may use the verdicts that were `returned`."""
+    """Why there is no reply."""
 
     cause: Cause
     message: str
-    returned: tuple[PartialVerdict, ...] = ()
+    returned: tuple[PartialVerdict, ...] = ()  # a policy may use them
     raw: str | None = None
     attempts: int = 1
     usage: Usage = NOTHING_SPENT
@@ -138,14 +124,11 @@ Outcome: TypeAlias = Reply[T] | Failure
 
 @dataclass(frozen=True)
 class Exchange:
-    """One question, its outcome, and the number of metrics that asked it.
-
-    `latency_ms` includes waits and retries; `started_at` is in seconds since 1970.
-    """
+    """One question and its outcome."""
 
     key: str
     kind: str
     outcome: Outcome[object]
-    latency_ms: float
-    started_at: float = 0.0
-    askers: int = 1
+    latency_ms: float  # including waits and retries
+    started_at: float = 0.0  # seconds since 1970
+    askers: int = 1  # metrics that asked it

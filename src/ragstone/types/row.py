@@ -15,8 +15,7 @@ from ragstone.types.score import Score, State
 
 T = TypeVar("T")
 
-TEST_FAILED = "its test fails: "
-"""Begins the note of a row whose test fails, with the metrics that fail it."""
+TEST_FAILED = "its test fails: "  # begins a row's note, with the metrics
 
 
 @dataclass(frozen=True)

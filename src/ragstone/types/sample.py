@@ -8,10 +8,9 @@ from pydantic import AfterValidator, Field, FiniteFloat, field_validator
 
 from ragstone._internal import fields
 
-SUBSTITUTE_FIELDS: Mapping[str, str] = MappingProxyType(
+SUBSTITUTE_FIELDS: Mapping[str, str] = MappingProxyType(  # for a missing field, another
     {"ranking": "contexts", "reference_claims": "reference"}
 )
-"""Field -> the field used if it is missing."""
 Tags = fields.FrozenMap[str, fields.Figure]
 NO_TAGS: Tags = MappingProxyType({})
 
