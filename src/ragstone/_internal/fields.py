@@ -61,8 +61,7 @@ def known(value: V) -> V | None:
 LowEnd = Annotated[float, BeforeValidator(lambda end: -math.inf if end is None else end)]
 HighEnd = Annotated[float, BeforeValidator(lambda end: math.inf if end is None else end)]
 
-Figure = Annotated[str | int | float | bool | None, AfterValidator(known)]
-"""A plain value of a detail; NaN and infinities become None."""
+Figure = Annotated[str | int | float | bool | None, AfterValidator(known)]  # NaN becomes None
 
 
 _WHOLE = re.compile(r"(-?[0-9]+)\.0+")

@@ -129,7 +129,6 @@ def _refusal(path: Path, error: OSError | ValueError) -> str:
 
 @contextmanager
 def lock_file(path: Path, *, timeout: float) -> Generator[None, None, None]:
-    """Hold a lock, an empty file; raise BlockingIOError if it was locked for `timeout` seconds."""
     from filelock import FileLock, Timeout  # slow to import, and rarely needed
 
     lock = FileLock(path, timeout, thread_local=False, poll_interval=0.02, fallback_to_soft=False)

@@ -50,28 +50,20 @@ _UNSENT = frozenset(("ClientConnectorError", "ClientHttpProxyError"))
 
 @dataclass(frozen=True)
 class Connection:
-    """How to reach a server.
-
-    Attributes:
-        permanent: words in a 429 or 5xx reply that no retry can fix, such as a spent quota.
-        error_status: the HTTP status of the error that a 2xx body carries; None if it is none.
-    """
-
     timeout: float = 60.0
     limits: Limits = field(default_factory=Limits)
     retry_timeouts: bool = False
-    permanent: tuple[str, ...] = ()
+    permanent: tuple[str, ...] = ()  # words in a 429 or 5xx reply that no retry can fix
     verify_tls: bool = True
     proxy: str | None = field(default=None, repr=False)
+    # the HTTP status of an error that a 2xx body carries
     error_status: Callable[[bytes], int | None] = lambda _content: None
 
 
 @dataclass(frozen=True)
 class HttpReply:
-    """The body of a 2xx reply, and the time from the last request to the last byte."""
-
-    content: bytes
-    latency_ms: float
+    content: bytes  # of a 2xx reply
+    latency_ms: float  # from the last request to the last byte
     tries: int = 1
 
 

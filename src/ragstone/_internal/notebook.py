@@ -19,10 +19,7 @@ def in_notebook() -> bool:
 
 
 def show_html(html: str, text: str, *, name: str | None = None, update: bool = False) -> None:
-    """Show HTML in the cell that runs, or `text` where HTML cannot be shown.
-
-    With `update`, it replaces what was shown before under the same name.
-    """
+    """Show HTML in the cell that runs, or `text`; `update` replaces what has the same name."""
     transient = {"display_id": name} if name else {}
     data = {"text/html": html, "text/plain": text}
     _shell().display_pub.publish(data, transient=transient, update=update)

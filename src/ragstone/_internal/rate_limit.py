@@ -225,13 +225,11 @@ def retry_after(cause: Cause, message: str, wait: float | None) -> CallError:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on calls: `delay` in seconds, `rpm` and `tpm` as requests and tokens per minute."""
-
     concurrency: int = 1000
     retries: int = 7
-    delay: float = 0.0
-    rpm: float | None = None
-    tpm: float | None = None
+    delay: float = 0.0  # seconds
+    rpm: float | None = None  # requests per minute
+    tpm: float | None = None  # tokens per minute
     budget: Budget | None = None
 
 
@@ -247,13 +245,10 @@ class RetryLog:
     reason: str = ""
 
 
-RETRIES = RetryLog()
-"""All retries of this process, and the last reason, which progress shows if no row finishes."""
+RETRIES = RetryLog()  # of this process; progress shows the last reason if no row finishes
 
 
 class RetryingCaller:
-    """Makes calls under shared limits, and retries them."""
-
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._slots = AdaptiveLimiter(limits.concurrency)

@@ -21,10 +21,9 @@ from urllib.parse import quote, unquote
 HIDDEN = "[hidden]"
 
 _WORDS = "token|secret|pass(?:word|wd|phrase)|authorization|cookie|signature"
-_NAME = re.compile(rf"(?:{_WORDS}|key|bedrock)(?:_?\d+)?$", re.IGNORECASE)
-"""The name of a variable, header, parameter or setting whose value is a secret."""
+_NAME = re.compile(rf"(?:{_WORDS}|key|bedrock)(?:_?\d+)?$", re.IGNORECASE)  # its value is a secret
+# scheme, user and password of a URL, even if it is mistyped
 _URL = re.compile(r"\s*(?!\w:[\\/])([\w+.-]*)([:;]?/*)([^:@]*)(?::(.*))?@", re.DOTALL)
-"""A URL with credentials, even if it is mistyped: its scheme, user and password."""
 _PORT = re.compile(r"\d{1,5}/")  # of a URL that has an @ in its path
 _PARAMETER = re.compile(r"(?:^|[?&;\s])([^=&;?\s]+)=([^&;#\s]+)")
 _CREDENTIALS = re.compile(r"\b([A-Za-z][\w+.-]{1,30}(?:[:;]/{1,3}|/{2,3}))(\S{0,500})@")

@@ -239,8 +239,7 @@ def _is_initial(letter: str, before: str, following: str, ahead: str) -> bool:
     return not starts and before.lower() not in _LETTERED
 
 
-CLEAR, APART = 0.6, 0.2
-"""Share of a claim's letters in the sentence that makes it, and how much less others have."""
+CLEAR, APART = 0.6, 0.2  # share of a claim's letters in its sentence, and how much less others have
 
 _QUOTES = re.compile('["`´‘’‚‛“”„‟′″«»‹›「」『』＂＇]')
 _DASHES = re.compile("[‐‑‒–—―−﹣－]")
@@ -293,10 +292,7 @@ def _indexed(text: str, spans: tuple[Span, ...]) -> tuple[QuoteFinder, tuple[fro
 
 
 def find_quote(claim: str, response: str, sentences: Sequence[Span]) -> Span | None:
-    """Return the position of a claim in a response; None if it is unclear.
-
-    It is found verbatim, or as the one sentence that clearly contains most letters of its words.
-    """
+    """Verbatim, or the one sentence that clearly has most letters of its words; None if unclear."""
     finder, by_sentence = _indexed(response, tuple(sentences))
     if (found := finder.find(claim)) or not by_sentence:
         return found

@@ -34,7 +34,7 @@ def yaml_errors(file: str) -> Generator[None]:
         raise InputError(file, [Problem(f"invalid YAML: {seen}", row=row, unit="line")]) from error
 
 
-_RESOLVED = (
+_RESOLVED = (  # kind of value, its form without quotes, and the characters it may begin with
     ("null", r"(?:~|null|Null|NULL|)\Z", ("~", "n", "N", "")),
     ("bool", r"(?:true|True|TRUE|false|False|FALSE)\Z", "tTfF"),
     ("int", r"-?(?:0|[1-9][0-9]*)\Z", "-0123456789"),
@@ -42,7 +42,6 @@ _RESOLVED = (
     ("float", r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z", "-+."),
     ("merge", r"<<\Z", "<"),
 )
-"""Kind of value -> its form without quotes, and the characters it may begin with."""
 
 
 class Loader(_SafeLoader):
@@ -63,8 +62,8 @@ Loader.yaml_implicit_resolvers = {  # by first character, `""` for an empty valu
 
 _DEEPEST = 60  # nested values; libyaml takes hours or crashes with much deeper ones
 _REPEATED = 10_000_000  # characters and values that aliases may repeat; a bomb repeats billions
+# what PyYAML raises for a value that does not fit its tag, such as `!!timestamp soon`
 _BAD_SCALAR = (ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)
-"""What PyYAML raises for a value that does not fit its tag, such as `!!timestamp soon`."""
 
 
 def load_yaml(text: str, file: str) -> tuple[Node | None, object]:
@@ -145,8 +144,7 @@ def compose_file(path: Path, *, typed: bool = True) -> Node | None:
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 VARIABLE = re.compile(rf"\$\{{({NAME})\}}")
-NO_VARIABLE = re.compile(rf"\$\{{(?!{NAME}\}})[^{{}}]*\}}?")
-"""Starts like `${NAME}` but is not a variable, such as `${KEY:-default}`."""
+NO_VARIABLE = re.compile(rf"\$\{{(?!{NAME}\}})[^{{}}]*\}}?")  # such as `${KEY:-default}`
 
 
 def expand_variables(text: str) -> str:
@@ -165,14 +163,12 @@ def variable_problems(text: str) -> list[str]:
     return problems + [f"{found} is not a valid variable; write ${{NAME}}" for found in invalid]
 
 
-Value = str | list[str] | dict[str, str] | None
-"""Text (also a number, `yes` or a date), several texts, or texts by name; None for nothing."""
+Value = str | list[str] | dict[str, str] | None  # text is also a number or a date; None is nothing
 
-_PLAIN = {
+_PLAIN = {  # other tags make objects, such as `!!python/name`
     f"tag:yaml.org,2002:{kind}"
     for kind in ("bool", "float", "int", "merge", "null", "str", "timestamp", "value")
 }
-"""PyYAML's tags of values without a type of their own, such as `!!python/name`."""
 
 
 @dataclass(frozen=True)

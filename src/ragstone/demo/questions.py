@@ -22,8 +22,6 @@ from ragstone.types.sample import Context, Sample
 
 
 class Flaw(StrEnum):
-    """The kind of an injected error."""
-
     WRONG_NUMBER = "wrong_number"
     CONTRADICTION = "contradiction"
     INVENTED_FEATURE = "invented_feature"
@@ -42,9 +40,7 @@ class Line(FrozenModel):
 
 
 class Passage(FrozenModel):
-    """One retrievable piece of a manual; `id` is its point id."""
-
-    id: int
+    id: int  # its point id
     source: str
     title: str
     lines: tuple[Line, ...]
@@ -79,15 +75,13 @@ def write_manuals(folder: Path) -> None:
         write_text(folder / f"{name}.md", "\n".join([f"# {title}\n", *parts]))
 
 
+# made from `questions.yaml` by `scripts/make_demo_dataset.py`
 DATASET = Path(__file__).with_name("qr_smartphone_dataset.xlsx")
-"""The workbook, made from `questions.yaml` by `scripts/make_demo_dataset.py`."""
 
 
 class Entry(FrozenModel):
-    """One question; without point ids it is one that nothing in the corpus answers."""
-
     query: str
-    point_ids: tuple[int, ...]
+    point_ids: tuple[int, ...]  # none: nothing in the corpus answers it
     ground_truth_answer: str
     difficulty: Literal["easy", "medium", "hard"]
     source_files: tuple[str, ...]
@@ -117,7 +111,6 @@ def entries() -> tuple[Entry, ...]:
 
 
 def errors_in(response: str) -> list[Line]:
-    """Return the lines with an injected error in an answer of the service, in order."""
     lines = (line for passage in corpus() for line in passage.lines if line.error is not None)
     return sorted(
         (one for one in lines if one.spoken in response), key=lambda one: response.find(one.spoken)

@@ -39,8 +39,6 @@ def content_words(query: str) -> tuple[str, ...]:
 
 
 class Index:
-    """Texts with a title each, searchable by words; SQLite's FTS5 does the counting."""
-
     def __init__(
         self,
         entries: Iterable[tuple[int, str, str]],
@@ -102,10 +100,8 @@ class Variant(StrEnum):
 
 
 class Found(NamedTuple):
-    """A passage that was retrieved, and its similarity to the query in [0, 1]."""
-
     passage: Passage
-    score: float
+    score: float  # the similarity to the query, in [0, 1]
 
 
 class Retriever:
@@ -164,10 +160,8 @@ Mode = Literal["rag", "llm_only"]
 
 
 class Answer(NamedTuple):
-    """A response, and the passages it was composed from, best first."""
-
     response: str
-    found: tuple[Found, ...]
+    found: tuple[Found, ...]  # what it was composed from, best first
 
 
 class Service(Retriever):
@@ -210,7 +204,6 @@ class Service(Retriever):
 
 
 def make_service(retriever: str = "good", *, noise: float = 0.0, seed: int = 0) -> Service:
-    """Return the service over the demo's corpus, with a `good` or a `worse` retriever."""
     if retriever not in list(Variant):
         raise UnknownNameError("retriever", retriever, map(str, Variant))
     if not 0 <= noise <= 1:

@@ -38,8 +38,7 @@ from ragstone.types.row import Row
 
 FOLDER = Path("results")
 SAMPLES_SHEET, CLAIMS_SHEET = "Per-Query Results", "Claims"
-MAX_CELLS, MAX_CHARACTERS = 1_000_000, 50_000_000
-"""Cells and texts of all samples: XlsxWriter has all in memory, and Excel opens more slowly."""
+MAX_CELLS, MAX_CHARACTERS = 1_000_000, 50_000_000  # of all samples, which XlsxWriter has in memory
 _MAX_LINES, _MAX_SUMMARY_LINES = 8, 27  # lines of the tallest row; the cell has the whole text
 _TABLE = (
     "Metric", "Score", "Score (%)", "95% low", "95% high", "Total", "Scored", "Undefined",
@@ -73,8 +72,6 @@ LOOKS: Mapping[str, Mapping[str, object]] = {
 
 
 class Book:
-    """A workbook being written; leaving the `with` block writes it."""
-
     def __init__(self, path: Path, created: datetime) -> None:
         options = {f"strings_to_{kind}": False for kind in ("formulas", "urls", "numbers")}
         options["in_memory"] = True  # Python's ZipFile prints a traceback if the disk is full
@@ -136,7 +133,6 @@ class Page:
     def put_line(
         self, row: int, values: Sequence[Value], looks: Sequence[str], *, high: bool = False
     ) -> None:
-        """Put cells in a row, which may be as high as their longest text needs."""
         for column, (value, look) in enumerate(zip(values, looks, strict=True)):
             self.put(row, column, value, look)
         if high:
@@ -196,7 +192,7 @@ def sheet_names(prefix: str, titles: Sequence[str]) -> list[str]:
 def write_workbooks(
     run: Run, *, output: Path | None = None, folder: Path = FOLDER
 ) -> tuple[Path, ...]:
-    """Write a run's workbooks: one for a single metric, else one per family.
+    """Write a workbook for a single metric, else one per family.
 
     A file at `output` is replaced; the name of one of several workbooks ends with the family.
     Without `output`, new names in `folder` are used.
@@ -368,10 +364,7 @@ class Column:
 def add_samples(
     book: Book, run: Run, *, name: str, sheet: str, most: int = MAX_ROWS, sheets: int = 1
 ) -> None:
-    """Add the sheet of one metric; if not all rows fit, the last line counts them.
-
-    All `sheets` together have MAX_CELLS and MAX_CHARACTERS.
-    """
+    """All `sheets` share MAX_CELLS and MAX_CHARACTERS; a last line counts rows that do not fit."""
     columns = sample_columns(run, name)
     names = [column.name for column in columns]
     looks = [column.look for column in columns]

@@ -15,7 +15,7 @@ from ragstone.types.claim import Label
 NO_VALUE = "–"
 MAX_PRINTED = 400  # characters of one text on a terminal; servers may return whole pages
 CELL_UNITS = 32_767  # UTF-16 code units that fit in an Excel cell
-CAUSES: Mapping[Cause, str] = {
+CAUSES: Mapping[Cause, str] = {  # in reports for people; files for programs have the cause itself
     Cause.REFUSAL: "refused",
     Cause.TRUNCATED: "truncated",
     Cause.MALFORMED: "unreadable reply",
@@ -29,7 +29,6 @@ CAUSES: Mapping[Cause, str] = {
     Cause.JUDGE_ERROR: "error in the judge",
     Cause.TARGET_ERROR: "error in the target",
 }
-"""Cause -> its name in all reports for people; files for programs have the cause itself."""
 LABELS: Mapping[Label, str] = {
     Label.SUPPORTED: "supported",
     Label.PARTIALLY_SUPPORTED: "partially supported",

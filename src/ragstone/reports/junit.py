@@ -26,8 +26,7 @@ from ragstone.results.run import Run
 from ragstone.types.row import TEST_FAILED, Row
 from ragstone.types.score import State
 
-MAX_TEXT, _MAX_LINE = 1000, 300
-"""Characters of one text in the body of a test, and of a name or a message."""
+MAX_TEXT, _MAX_LINE = 1000, 300  # characters of a text in a body, and of a name or a message
 _MAX_CLAIMS = 10  # failing claims of one score
 
 

@@ -18,7 +18,7 @@ from ragstone.results.stats.labels import Agreement
 from ragstone.store import Store
 from ragstone.types.label import HumanLabel
 
-_COLUMNS: Mapping[str, tuple[CellType, int]] = {
+_COLUMNS: Mapping[str, tuple[CellType, int]] = {  # name -> type, and width in a workbook
     "id": (str, 16),
     "position": (int, 9),
     "metric": (str, 14),
@@ -33,7 +33,6 @@ _COLUMNS: Mapping[str, tuple[CellType, int]] = {
     "response": (str, 50),
     "contexts": (str, 60),
 }
-"""Name -> the type of its cells, and its width in a workbook."""
 _LABELLED = tuple(_COLUMNS)[:10]
 _TO_LABEL = "id query contexts claim human response number metric probability blind".split()
 _SUFFIXES = (".xlsx", ".csv", ".jsonl")

@@ -20,15 +20,13 @@ from ragstone.reports.view import Grid, Line, Tone
 from ragstone.results.run import Run
 
 COMMENT = 65_000  # bytes of a report; a comment on GitHub has at most 65,536 characters
-MAX_CELL, _SHORT = 1000, 300
-"""Characters of one cell or sentence, and of one in the lists of samples."""
+MAX_CELL, _SHORT = 1000, 300  # characters of a cell, and of one in the lists of samples
 
 _MARKUP = re.compile(
     r"[\\`*\[\]|~$]"  # code, emphasis, links, cells, strikes, formulas
     r"|(?<!\w)_|_(?!\w)"  # emphasis too, except within a word
 )
-_OPENING = re.compile(r"^(\d*)(?=[-#+=.)])")
-"""A start of line that would make a heading or a list."""
+_OPENING = re.compile(r"^(\d*)(?=[-#+=.)])")  # would make a heading or a list
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _REFERENCE = re.compile(
     r"(?<![A-Za-z0-9])@|@(?=[\w-]+\.\w)"  # people, teams and mail, but not hit@5
@@ -36,8 +34,7 @@ _REFERENCE = re.compile(
     r"|:(?=//)|\bwww(?=\.)",  # bare addresses
     re.IGNORECASE,
 )
-_BREAK = r"\g<0>&#8203;"
-"""Adds a zero-width space: forges look for references in the shown text, without escapes."""
+_BREAK = r"\g<0>&#8203;"  # a zero-width space: forges find references in the shown text
 
 
 def write_markdown(run: Run, path: Path) -> None:

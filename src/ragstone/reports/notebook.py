@@ -58,7 +58,6 @@ def write_reports(run: Run, files: Mapping[str, str | Path | None]) -> tuple[Pat
 
 
 def show(run: Run, path: str | Path | None) -> None:
-    """Show the HTML report of a run in the notebook, or write it to `path` and open it."""
     if in_notebook() and path is None:
         with TemporaryDirectory() as folder:
             write_html(run, file := Path(folder, "report.html"))
@@ -79,8 +78,8 @@ def show(run: Run, path: str | Path | None) -> None:
 MAX_ROWS = 30  # metrics in a card; more would not fit in its 60 kB
 MAX_LINES = 10  # gates, notices and changes in a card
 MAX_TEXT, MAX_NAME = 160, 60  # characters of a text or a name; escaped, each may have five bytes
+# characters of a sample's figure, id, query, why it is listed, and evidence
 SAMPLE_LIMITS = (MAX_NAME, MAX_NAME, MAX_TEXT, 2 * MAX_TEXT, MAX_TEXT)
-"""Characters of a sample's figure, id, query, why it is listed, and evidence."""
 
 
 def _cut(text: str, limit: int = MAX_TEXT) -> str:

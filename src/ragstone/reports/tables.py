@@ -30,8 +30,7 @@ STDOUT = Path("-")  # standard output; other files are written completely or not
 
 _INT64 = range(-(2**63), 2**63)
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")
-"""Starts of texts that a spreadsheet would evaluate; a CR is a newline by then."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")  # a CR is a newline by then
 
 Cell = str | int | float | bool | None
 CellType = type[str] | type[int] | type[float] | type[bool]
@@ -97,7 +96,6 @@ _SCORE_COLUMNS: Mapping[str, CellType] = {
 
 
 def samples_table(run: Run) -> Table:
-    """Return a line per sample: its texts, `tags.NAME`, `scores.METRIC.value` and so on."""
     if (rows := run.columns) is not None:
         names = [Column(f"scores.{name}.value", float) for name in rows.metrics]
         blocks = (
@@ -184,7 +182,6 @@ def claims_table(run: Run) -> Table:
 
 
 def as_frame(table: Table, library: str) -> Frame:
-    """Return a table as a frame of `pandas`, `polars` or `pyarrow`; missing cells are null."""
     columns = [_TypedColumn(column) for column in table.columns]
     texts: list[list[Cell]] = [[] for _ in columns]
     for batch in table.batches:

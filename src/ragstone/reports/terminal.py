@@ -32,8 +32,7 @@ if TYPE_CHECKING:  # a run without a store does not import one
 
 PROSE_WIDTH = 24  # least width of a column with long texts
 MAX_CELL = 200
-NAME_LIMITS = (30, 20, 12)
-"""Characters of a data set, target or judge in the list, tried until the line fits."""
+NAME_LIMITS = (30, 20, 12)  # of a data set, target or judge in the list, tried until the line fits
 STYLES = {Tone.PLAIN: "", Tone.GOOD: "bold green", Tone.WARNING: "yellow", Tone.BAD: "bold red"}
 
 
@@ -213,8 +212,8 @@ def _print_scores(run: Run, console: Console) -> None:
 
 
 BAR_CELLS = 10
+# up to the mean, from there to the interval's end, the rest; both ends, and both in one cell
 UNICODE_BARS, ASCII_BARS = "█─·├┤│", "#-.[]|"
-"""Up to the mean, from there to the interval's end, the rest; both ends, and both in one cell."""
 
 
 def bar_style(encoding: str) -> str:
@@ -273,7 +272,6 @@ def run_entry(info: "RunInfo") -> dict[str, object]:
 
 
 def _figures(info: "RunInfo") -> tuple[dict[str, float | None], dict[str, float], int]:
-    """Return a stored run's means, the corrected ones, and the number of failed scores."""
     metrics = cast("Mapping[str, Mapping[str, Any]]", (info.summary or {}).get("metrics", {}))
     means = {name: metrics.get(name, {}).get("mean") for name in info.metrics}
     corrections = {name: each.get("corrected") for name, each in metrics.items()}
@@ -357,8 +355,7 @@ def _minute(time: datetime) -> str:
 
 GOAL = 0.05  # desired margin of a mean, as a share of the metric's range
 WIDE = 0.1  # margin above which more samples are recommended
-ENOUGH = math.ceil((1.96 * 0.5 / GOAL) ** 2)
-"""Samples that bring any metric within GOAL; half 0 and half 1 varies the most."""
+ENOUGH = math.ceil((1.96 * 0.5 / GOAL) ** 2)  # samples; half 0 and half 1 varies the most
 
 
 def next_step(run: Run, *, first: bool = False) -> str | None:

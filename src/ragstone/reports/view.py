@@ -24,8 +24,6 @@ from ragstone.types.score import Correction, MetricInfo, Summary
 
 
 class Tone(StrEnum):
-    """Whether a line or a row is good or bad news."""
-
     PLAIN = "plain"
     GOOD = "good"
     WARNING = "warning"
@@ -43,14 +41,11 @@ class Line:
 
 @dataclass(frozen=True)
 class GridRow:
-    """A row of a grid; the tone is that of its last cell.
-
-    `sample` is that of a comparison: a metric, and its position in the rows of A.
-    """
+    """A row of a grid; the tone is that of its last cell."""
 
     cells: tuple[str | Text, ...]
     tone: Tone = Tone.PLAIN
-    sample: tuple[str, int] | None = None
+    sample: tuple[str, int] | None = None  # of a comparison: a metric, and its place in A
 
 
 @dataclass(frozen=True)
@@ -73,21 +68,19 @@ class Section:
 
 
 LISTED = 3  # reasons and notes; the rest are counted
-MIN_JUDGED = 3
-"""Rows without any relevant document from which the ids are probably of different kinds."""
+MIN_JUDGED = 3  # rows without relevant documents: the ids are probably of different kinds
 CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = {
     ClaimIssue.NOT_RETRIEVED: "missing because not retrieved",
     ClaimIssue.IGNORED: "missing although retrieved",
     ClaimIssue.CONTRADICTED: "contradicted by the contexts",
     ClaimIssue.NOT_FOUND: "not found in any context",
 }
-SHARED: Mapping[str, tuple[str, str]] = {
+SHARED: Mapping[str, tuple[str, str]] = {  # what rows may share by default, in words
     "query": ("query", "queries"),
     "contexts": ("set of contexts", "sets of contexts"),
     "source": ("source", "sources"),
     "conversation": ("conversation", "conversations"),
 }
-"""What rows may share by default, in words."""
 
 
 def verdict(run: Run) -> str:

@@ -52,10 +52,8 @@ _HEADINGS = {
     500: "Internal error in ragstone",
 }
 EXAMPLES, DEFAULT_RUNS = 10, 100  # samples in each section of a comparison, and runs in the list
-COUNTED_ROWS, SHOWN_ROWS = 10_000, 1000
-"""Rows that are counted for the list, and shown on a run's page: each quick enough."""
-CELLS = 50
-"""Dots in a row of a chart; pairs that are closer and changed in the same direction share a dot."""
+COUNTED_ROWS, SHOWN_ROWS = 10_000, 1000  # in the list, and on a run's page: each quick enough
+CELLS = 50  # dots in a row of a chart; closer pairs that changed in the same direction share one
 _MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 
 
@@ -218,7 +216,6 @@ _HEADERS = {
 
 
 def make_app(store: Store, *, host: str, port: int, calibration: str | None = None) -> ASGIApp:
-    """Return the application over a store; `calibration` corrects means and differences."""
     views = Views(store, calibration)
     app = _with_assets(
         Route("/", views.runs),

@@ -16,24 +16,19 @@ from ragstone.types.gate import Gate, reaches
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.score import MetricInfo, Score
 
-WORST, MAX_CLAIM = 3, 200
-"""Samples listed, and characters of a failing claim, so that there is room for the reason."""
-EXCERPT, RANKING_EXCERPT = 10_000, 1000
-"""Rows, and queries of a ranking, that an HTML page or a JUnit file contains."""
+WORST, MAX_CLAIM = 3, 200  # samples, and characters of a failing claim: the reason needs room
+EXCERPT, RANKING_EXCERPT = 10_000, 1000  # rows, and queries, in an HTML page or a JUnit file
 
 
 @dataclass(frozen=True)
 class WorstSample:
-    """A sample with a bad score, or one that failed (None).
-
-    `why` is the first failing claim or the reason, `evidence` the first quote for its verdict.
-    """
+    """A sample with a bad score, or one that failed (None)."""
 
     id: str
     query: str
     value: float | None
-    why: str
-    evidence: str = ""
+    why: str  # the first failing claim, or the reason
+    evidence: str = ""  # the first quote for its verdict
     imputed: bool = False
 
 
@@ -100,7 +95,6 @@ def failing_claim(score: Score) -> str:
 
 
 def find_row(rows: Sequence[Row], place: int) -> Row | None:
-    """Return the row at a place of the data set; None if it is missing."""
     # rows are ordered by place, so a row's position is at most its place, and smaller by at most
     # the number of missing rows
     if place < len(rows) and (row := rows[place]).index == place:

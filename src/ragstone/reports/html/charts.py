@@ -22,8 +22,6 @@ Ends = Sequence[float | None]  # the ends of a range; None or infinite where it 
 
 
 class _Svg:
-    """A chart under construction; the origin is at the top left."""
-
     def __init__(self, kind: str, width: float, height: float) -> None:
         self._kind, self._box = kind, f"0 0 {width:g} {height:g}"
         self._shapes: list[str] = []
@@ -132,10 +130,7 @@ def histogram(
 
 
 def reliability(bins: Sequence[tuple[float, float, int, int]]) -> Markup | None:
-    """Draw the share of claims that people support, by the judge's probability.
-
-    `bins` have low, high, claims, and those supported. Bars should reach the diagonal.
-    """
+    """`bins` have low, high, claims, and those supported. Bars should reach the diagonal."""
     svg, figures = _Svg("histogram", WIDTH, 74), list[str]()
     for start, end, n, supported in bins:
         low, high = proportion_interval(supported, n)
@@ -162,10 +157,7 @@ class Forest(NamedTuple):
 
 
 def forest(changes: Sequence[MetricChange]) -> Forest | None:
-    """Draw differences with their intervals and smallest detectable effects.
-
-    Metrics without a difference or with an unbounded range are left out.
-    """
+    """Metrics without a difference or with an unbounded range are left out."""
     drawn = [each for each in changes if each.difference is not None and 0 < each.span < math.inf]
     if not drawn:
         return None
@@ -208,11 +200,9 @@ def forest(changes: Sequence[MetricChange]) -> Forest | None:
 
 
 class Dot(NamedTuple):
-    """Equal pairs of scores in A and B: how many, and where the first one is shown."""
-
     a: float
     b: float
-    pairs: int
+    pairs: int  # how many are equal; the first one is linked
     words: str
     link: str
 
@@ -255,7 +245,6 @@ class Point(NamedTuple):
 
 
 def line(points: Sequence[Point], ends: Ends, *, title: str) -> Markup:
-    """Draw means in order, with their intervals as a band."""
     shown = [value for point in points for value in (point.mean, *(point.interval or ()))]
     low, high = _axis(ends, shown)
     left, top, bottom = 30.0, 8.0, 8.0 + HEIGHT
@@ -284,13 +273,12 @@ def line(points: Sequence[Point], ends: Ends, *, title: str) -> Markup:
     return svg.finish(title, "; ".join(figures))
 
 
-OUTCOMES: Mapping[str, tuple[str, str, str]] = {
+OUTCOMES: Mapping[str, tuple[str, str, str]] = {  # label -> style, sign and words, by bar
     Label.SUPPORTED: ("good", "✓", LABELS[Label.SUPPORTED]),
     Label.PARTIALLY_SUPPORTED: ("part", "◐", LABELS[Label.PARTIALLY_SUPPORTED]),
     Label.CONTRADICTED: ("bad", "✗", LABELS[Label.CONTRADICTED]),
     Label.NOT_ENOUGH_INFO: ("unknown", "?", LABELS[Label.NOT_ENOUGH_INFO]),
 }
-"""Label of a claim -> its style, sign and words, in the order of bars."""
 
 
 def outcomes(claims: Mapping[str, int]) -> Markup | None:

@@ -38,8 +38,7 @@ from ragstone.types.score import Correction, Score
 
 T = TypeVar("T")
 
-SCRIPTS = ("elements.js", "source.js", "marked.js", "sample.js", "samples.js")
-"""The page's scripts in order; they share one scope."""
+SCRIPTS = ("elements.js", "source.js", "marked.js", "sample.js", "samples.js")  # share a scope
 STYLES = ("page.css",)
 LEVELS = 5  # colours of scores, from the worst to the best
 MAX_TEXT = 1000  # characters of a query or a tag in the list of samples
@@ -49,12 +48,10 @@ _MINUS = re.compile(r"(?<![\w-])-(?=\.?\d)")
 _CUTOFF = re.compile(r"(.*)@(\d+)(.*)")
 _FOLDER = Path(__file__).parent
 
-Metrics = Mapping[str, Mapping[str, Any]]
-"""A run's metrics from its summary: metric -> figures by key."""
+Metrics = Mapping[str, Mapping[str, Any]]  # from a run's summary: metric -> figures by key
 
 
 def write_html(run: Run, path: Path) -> None:
-    """Write a run as one HTML file that needs no network."""
     write_file(path, lambda part: write_page(part, "file.html", **page_context(run)))
 
 
@@ -187,7 +184,7 @@ def corrections(found: Mapping[str, object]) -> list[Line]:
 class Gap(NamedTuple):
     """Why scores of some metrics are missing; `cause` is None for undefined scores."""
 
-    cause: str | None
+    cause: str | None  # None for undefined scores
     why: str
     samples: int
     titles: tuple[str, ...]
