@@ -5,7 +5,6 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from io import StringIO
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -19,8 +18,8 @@ from ragstone.errors import Cause
 from ragstone.evaluation import ranking
 from ragstone.evaluation.ranking import Missing, RankingEvaluation
 from ragstone.metrics import get
-from ragstone.reports.tables import write_json
 from ragstone.reports.view import grouping_lines
+from ragstone.reports.worst import worst_documents
 from ragstone.results import metric_summary, ranking_run, run_summary
 from ragstone.results.metric_summary import OTHERS, Reasons, ScoreColumn
 from ragstone.results.ranking_run import RankingScores
@@ -101,8 +100,6 @@ def summary(counts: RunSummaryBuilder, rows: Sequence[Row] = ()) -> str:
     )
     described = {name: get(name).described for name in METRICS}
     run = Run(manifest, described, rows, known_counts=counts)
-    document = StringIO()
-    write_json(run, document)
     others: list[object] = [
         counts.first_unmatched,
         counts.notes,
@@ -115,7 +112,7 @@ def summary(counts: RunSummaryBuilder, rows: Sequence[Row] = ()) -> str:
         *(each.worst(higher_is_better=True) for each in counts.scores.values()),
         *(each.worst(higher_is_better=False) for each in counts.scores.values()),
     ]
-    return document.getvalue() + json.dumps(others)
+    return json.dumps([run.to_dict(), worst_documents(run), *others])
 
 
 @given(

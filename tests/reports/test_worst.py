@@ -16,7 +16,7 @@ from tests.reports.ranked import ranked_run
 from ragstone import evaluate
 from ragstone.errors import Cause
 from ragstone.metrics import get
-from ragstone.metrics.claim_checks import PolicyScorer
+from ragstone.metrics.claims import Faithfulness
 from ragstone.reports.html.page import write_html
 from ragstone.reports.junit import write_junit
 from ragstone.reports.terminal import next_step
@@ -36,7 +36,7 @@ from ragstone.store import Store, save_ranking
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.config import ORIGIN, Plan
 from ragstone.types.gate import Gate, Of, Op
-from ragstone.types.policy import NEVER, get_policy
+from ragstone.types.policy import NEVER
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row, TargetCall
 from ragstone.types.score import Score
@@ -476,8 +476,8 @@ def test_its_own_pass_mark_goes_before_the_gates() -> None:
 
 
 def test_a_score_that_was_not_measured_does_not_read_as_measured() -> None:
-    policy = PolicyScorer(get_policy("promptfoo-plan"), "Faithfulness", 0.0)
-    score = policy.score_outcome(NEVER, "the response makes no claims")
+    metric = Faithfulness(policy="promptfoo-plan", threshold=0.0)
+    score = metric.score_outcome(NEVER, "the response makes no claims")
     assert shortfall(score, FAITHFULNESS, []) == (
         "Faithfulness 0.00 is >= 0, but does not pass: no statements (the response makes no claims)"
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn, Self, cast
+from typing import TYPE_CHECKING, NoReturn, Self
 
 import click
 from rich.console import Console
@@ -25,7 +25,7 @@ from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, say, s
 from ragstone.cli.options import FILES, Given
 from ragstone.errors import UsageError
 from ragstone.reports.markdown import no_commands, report_to_github
-from ragstone.reports.tables import STDOUT, check_table, write_claims, write_json, write_rows
+from ragstone.reports.tables import STDOUT, check_table
 from ragstone.reports.terminal import print_pairs, print_rows, print_run
 from ragstone.results.run import Run
 from ragstone.types.gate import share
@@ -180,25 +180,17 @@ def check_files(
             raise UsageError(f"--{flag} {path}: this option does not write {extension}; use {fix}")
 
 
-def _later(module: str, name: str) -> Callable[[Run, Path], None]:
-    def write(run: Run, path: Path) -> None:
-        function: object = getattr(load(f"reports.{module}"), name)
-        cast("Callable[[Run, Path], None]", function)(run, path)
-
-    return write
-
-
-WRITERS: Mapping[str, Callable[[Run, Path], None]] = MappingProxyType(
+WRITERS: Mapping[str, str] = MappingProxyType(
     {
-        "html": _later("html.page", "write_html"),
-        "json": write_json,
-        "rows": write_rows,
-        "claim_rows": write_claims,
-        "markdown": _later("markdown", "write_markdown"),
-        "junit": _later("junit", "write_junit"),
+        "html": "html.page.write_html",
+        "json": "tables.write_json",
+        "rows": "tables.write_rows",
+        "claim_rows": "tables.write_claims",
+        "markdown": "markdown.write_markdown",
+        "junit": "junit.write_junit",
     }
 )
-"""Format -> the function that writes it."""
+"""Format -> the function of `reports` that writes it, loaded when it is needed."""
 TABLES = frozenset({"rows", "claim_rows"})
 """Formats with several kinds of table, chosen by the file's extension."""
 _OTHER_EXTENSIONS = frozenset(
@@ -290,10 +282,9 @@ def write_results(
     def write(*, piped: bool) -> None:
         for name, path in outputs.files.items():
             if (path == STDOUT) == piped:
-                if document and name == "json":
-                    write_json(document, path)
-                else:
-                    WRITERS[name](run, path)
+                module, _, function = WRITERS[name].rpartition(".")
+                content = document if document and name == "json" else run
+                getattr(load(f"reports.{module}"), function)(content, path)
 
     write(piped=False)
     if outputs.export and run.rows:

@@ -121,28 +121,23 @@ def plan_labels(rows: Sequence[ClaimRow], metric: str, *, labels: int, seed: str
     The strata are rows whose claims are all supported and other rows, each split at the median of
     the judge's lowest confidence, if it has any.
     """
-    judged = [
-        (row, score.claims)
-        for row in rows
-        if (score := row.scores.get(metric)) and score.state == "scored" and score.claims
-    ]
+    judged: list[tuple[ClaimRow, Sequence[_Claim]]] = []
+    sure: list[tuple[bool, float]] = []  # whether all claims are supported; lowest confidence
+    for row in rows:
+        if (score := row.scores.get(metric)) and score.state == "scored" and score.claims:
+            supported = all(each.label is Label.SUPPORTED for each in score.claims)
+            known = [each.confidence for each in score.claims if each.confidence is not None]
+            judged.append((row, score.claims))
+            sure.append((supported, min(known, default=1.0)))
     if not judged:
         raise UsageError(f"no row has claims of {metric} to label")
-    supported = [all(each.label is Label.SUPPORTED for each in claims) for _, claims in judged]
-    least = [
-        min((each.confidence for each in claims if each.confidence is not None), default=1.0)
-        for _, claims in judged
-    ]
-    middle = {
-        word: median(
-            [low for low, kind in zip(least, supported, strict=True) if kind is word] or [0]
-        )
-        for word in (True, False)
-    }
+    graded = any(low < 1 for _, low in sure)
+    kinds = {kind for kind, _ in sure}
+    middle = {kind: median([low for each, low in sure if each is kind]) for kind in kinds}
     names = [
-        f"{'' if word else 'not '}all supported"
-        + (f", {'less' if low < middle[word] else 'more'} sure" if min(least) < 1 else "")
-        for word, low in zip(supported, least, strict=True)
+        f"{'' if kind else 'not '}all supported"
+        + (f", {'less' if low < middle[kind] else 'more'} sure" if graded else "")
+        for kind, low in sure
     ]
     members: dict[str, list[_Claim]] = {}
     for name, (_, claims) in sorted(zip(names, judged, strict=True), key=itemgetter(0)):

@@ -13,7 +13,7 @@ from ragstone._internal.plugins import FILES
 from ragstone._internal.text import count
 from ragstone.cli import GATE_FAILED, load, options, say
 from ragstone.cli.commands.metrics import print_catalogue
-from ragstone.cli.options import Given, GroupedCommand, Groups, option, setting
+from ragstone.cli.options import Given, GroupedCommand, Groups, open_store, option, setting
 from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
 from ragstone.errors import BatchPendingError, Cause, RagstoneError, UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
@@ -194,7 +194,7 @@ def evaluated(
         made |= {"on_progress": on_progress, "on_notice": say}
         try:
             if isinstance(data, promptfoo.Configuration):
-                run = promptfoo.evaluate_tests(data.dataset, plan, data.finish, **made)
+                run = promptfoo.evaluate_tests(data.dataset, plan, finish=data.finish, **made)
             else:
                 run = Evaluation.prepare(data, **made).run_in_thread()
         except BatchPendingError as pending:
@@ -228,7 +228,7 @@ def _is_first(place: "Store | str | Path | bool | None") -> bool:
     if not isinstance(place, (str, Path)) and place is not True:
         return False
     try:
-        with options.open_store(None if place is True else str(place), reading=True) as store:
+        with open_store(None if place is True else str(place), reading=True) as store:
             return len(store.runs(limit=2)) == 1
     except UsageError:  # the results count more than a hint beside them
         return False
@@ -259,7 +259,7 @@ def resume(**given: Any) -> None:
     ragstone resume last --retry-failed
     """
     options.load_plugins(*options.config_of().plugins, *given["plugin"])
-    with options.open_store(given["store"]) as store:
+    with open_store(given["store"]) as store:
         if given["run"]:
             info = store.info(load("store").find_run(store, given["run"]))
             sys.exit(_resume(store, info, given))
@@ -332,7 +332,7 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
     context_settings={"ignore_unknown_options": True},
     params=[
         click.Argument(["data"]),
-        click.Argument(["words"], nargs=-1, type=click.UNPROCESSED, metavar="[RUN OPTIONS]..."),
+        click.Argument(["options"], nargs=-1, type=click.UNPROCESSED, metavar="[RUN OPTIONS]..."),
         option(
             "--mode",
             "chat saves answers and their contexts; search saves rankings.",
@@ -343,7 +343,7 @@ def _resume(store: "Store", info: "RunInfo", given: Given) -> int:
         option("-o --output", "The .jsonl file to write.  [default: in ./responses/]", path="FILE"),
     ],
 )
-def collect(data: str, words: tuple[str, ...], mode: str, k: int, output: Path | None) -> None:
+def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path | None) -> None:
     """Call the RAG system for every row of DATA and save the rows to judge them later.
 
     This is `ragstone run --judge offline --rows FILE`, whose other options apply, too: after a
@@ -362,8 +362,8 @@ def collect(data: str, words: tuple[str, ...], mode: str, k: int, output: Path |
     now = datetime.now(UTC).astimezone()
     rows = output or Path("responses") / f"{mode}_responses_k{k}_{now:%Y%m%d_%H%M%S}.jsonl"
     metrics = "all_generation" if mode == "chat" else "all_retrieval"
-    ours = ["--metric", metrics, "--k", str(k), "--judge", "offline", "--no-export"]
-    with command.make_context("run", [data, *words, *ours, "--rows", str(rows)]) as context:
+    words = ["--metric", metrics, "--k", str(k), "--judge", "offline", "--no-export"]
+    with command.make_context("run", [data, *options, *words, "--rows", str(rows)]) as context:
         given = context.params
         file = given["config"] or FILE
         settings = (read_config(file) if Path(file).is_file() else Config()).settings
@@ -380,7 +380,7 @@ def collect(data: str, words: tuple[str, ...], mode: str, k: int, output: Path |
 def _goes_on(place: str | None, data: str) -> bool:
     """Whether the last run of DATA is unfinished: the command continues it, and its file."""
     try:
-        with options.open_store(place, reading=True) as store:
+        with open_store(place, reading=True) as store:
             return any(
                 not info.finished
                 and Path(info.manifest.source.path or "").resolve() == Path(data).resolve()

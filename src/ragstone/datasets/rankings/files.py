@@ -103,8 +103,8 @@ def _read(
             batch.check_ids(problems)
         yield batch
     if empty:
-        what = "are no judgments" if graded else "is no ranking"
-        problems.add(f"there {what}", f"write {form}")
+        seen = "there are no judgments" if graded else "there is no ranking"
+        problems.add(seen, f"write {form}")
 
 
 def _suffix(path: Path) -> str:

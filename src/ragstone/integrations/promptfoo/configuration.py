@@ -590,8 +590,9 @@ def asks_in_text(plan: Plan) -> bool:
 def evaluate_tests(
     samples: Dataset,
     plan: Plan,
-    finish: Callable[[Row], Row] | None = None,
     /,
+    *,
+    finish: Callable[[Row], Row] | None = None,
     **options: Unpack[Options],
 ) -> Run:
     """Evaluate samples by a plan; under the policy `promptfoo`, claims are read as it does."""
