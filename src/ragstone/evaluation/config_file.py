@@ -65,7 +65,6 @@ class Config:
 
 
 def settings_of(values: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a plan for settings that are named as in a config file."""
     fields: dict[str, object] = {}
     for key, value in values.items():
         name = OTHER_KEYS.get(key, key)

@@ -67,26 +67,20 @@ _KINDS: Sequence[tuple[str, Expectation, str]] = (
     ("claims_reversed", "unchanged", "the claims in reverse order"),
 )
 KINDS: Mapping[str, Expectation] = {kind: expected for kind, expected, _ in _KINDS}
-CHANGES = {kind: change for kind, _, change in _KINDS}
-"""Kind of trial -> what was changed."""
+CHANGES = {kind: change for kind, _, change in _KINDS}  # by kind of trial
 ONE_PER_SAMPLE = frozenset(("unrelated", "order_in_claim", "order_in_context", "copied"))
 ALL = "all"
 
 
 @dataclass(frozen=True)
 class Case:
-    """The claims of one sample to test.
-
-    Attributes:
-        copied: a sentence copied from the contexts, which is therefore supported.
-        unrelated: a claim of another sample that the contexts do not state.
-    """
+    """The claims of one sample to test."""
 
     sample: str
     claims: tuple[str, ...]
     contexts: tuple[str, ...]
-    copied: str | None
-    unrelated: str | None
+    copied: str | None  # a sentence copied from the contexts, which is therefore supported
+    unrelated: str | None  # a claim of another sample that the contexts do not state
     material: Material
 
     @property
@@ -182,18 +176,14 @@ def _hash(text: str) -> bytes:
 
 @dataclass(frozen=True)
 class Trial:
-    """One question to the judge, with the expected verdicts for some of its claims.
-
-    `changed` has their places, and each claim before the change with the judge's label, if it was
-    asked.
-    """
+    """One question to the judge, with the expected verdicts for some of its claims."""
 
     kind: str
     question: VerifyClaims
+    # places of these claims, and before the change: each claim, and its label if it was asked
     changed: Sequence[tuple[int, str, Label | None]]
 
     def results(self, sample: str, verdicts: Verdicts | None) -> Iterator[TrialResult]:
-        """Yield the result for each of these claims; `verdicts` is None if there was no answer."""
         expected = KINDS[self.kind]
         for place, was, before in self.changed:
             label = verdicts[place].label if verdicts is not None else None
@@ -375,10 +365,7 @@ class JudgeTestRunner:
 
 
 def _later_trials(case: Case, before: Verdicts, *, unrelated: Label | None) -> Iterator[Trial]:
-    """Yield trials of the claims that the judge supports, and of the unrelated one it rejects.
-
-    `unrelated` is the judge's label for the latter; None if there is none.
-    """
+    """Trials of the claims that the judge supports, and of the unrelated one if it rejects that."""
     labels = [verdict.label for verdict in before]
     supported = [n for n in range(len(case.claims)) if labels[n] is Label.SUPPORTED]
     for kind, perturb in PERTURBATIONS.items():
@@ -422,23 +409,19 @@ def _move_evidence(case: Case, verdicts: Sequence[Verdict]) -> tuple[str, ...] |
 
 # Judging stored rows again, without the cache: for the noise of a judge, and for its drift
 
-PROBES, NOISE = Path(".ragstone") / "probes", Path(".ragstone") / "noise"
-"""Folders with a file for each run: the probes of its labelled rows, and its judge's noise."""
+PROBES, NOISE = Path(".ragstone") / "probes", Path(".ragstone") / "noise"  # a file for each run
 
 
 @dataclass(frozen=True)
 class RejudgedRun:
-    """Rows of a stored run that are judged `repeat` times, by a plan without the cache.
-
-    With `same_claims`, the judge is asked about the recorded claims.
-    """
+    """Rows of a stored run that are judged `repeat` times, by a plan without the cache."""
 
     run: Run
     plan: Plan
     rows: Sequence[Row]
     metrics: Sequence[Metric]
     repeat: int
-    same_claims: bool = False
+    same_claims: bool = False  # as recorded, for the judge to verify
 
     def _wrap(self, judge: Judge) -> Judge:
         if not self.same_claims:
@@ -483,15 +466,12 @@ def sample_rows(rows: Iterable[Row], metrics: Iterable[str], n: int) -> list[Row
 
 
 class Noise(TypedDict):
-    """The noise of a judge in one metric: the variance between rows, and of judging one row again.
+    """The noise of a judge in one metric."""
 
-    `unchanged` is the share of `rows`, those with a score each time, whose scores are all equal.
-    """
-
-    rows: int
-    sampling: float
-    judge: float
-    unchanged: float
+    rows: int  # with a score each time
+    sampling: float  # the variance between rows
+    judge: float  # the variance of judging one row again
+    unchanged: float  # the share of rows whose scores are all equal
 
 
 def noise_of(judged: Sequence[Mapping[int, Row]], metric: str) -> Noise | None:
@@ -517,23 +497,18 @@ def judge_variances(run_id: str) -> dict[str, float]:
 
 
 class Probe(FrozenModel):
-    """The judge's verdicts on the labelled units at one time, a line of a file.
-
-    `verdicts` is labelled unit, as text -> whether the judge supports it; None if unknown.
-    """
+    """The judge's verdicts on the labelled units at one time, a line of a file."""
 
     at: str
     version: str
     setup: str
-    verdicts: FrozenMap[str, bool | None]
+    verdicts: FrozenMap[str, bool | None]  # unit -> whether the judge supports it; None if unknown
 
 
-Units = Mapping[Unit, bool]
-"""What people labelled -> whether most call it supported."""
+Units = Mapping[Unit, bool]  # what people labelled -> whether most support it
 
 
 def units_to_probe(labels: Iterable[HumanLabel], rows: Iterable[Row]) -> dict[Unit, bool]:
-    """Return the labelled units of these rows on which the judge has a verdict."""
     scores = {row.index: row.scores for row in rows}
     return {
         (metric, row, claim): value
@@ -603,17 +578,12 @@ def count_agreements(
 
 @dataclass(frozen=True)
 class Drift:
-    """What a series of probes shows, after each probe.
-
-    Attributes:
-        agreement: the share of labels that the judge agrees with; None if unknown.
-        intervals: of the mean agreement of a row.
-    """
+    """What a series of probes shows, after each probe."""
 
     rows: int
-    agreement: Sequence[float | None]
+    agreement: Sequence[float | None]  # the share of labels that the judge agrees with, if known
     evidence: Sequence[float]
-    intervals: Sequence[tuple[float, float]]
+    intervals: Sequence[tuple[float, float]]  # of the mean agreement of a row
     causes: Sequence[str]
 
     @property

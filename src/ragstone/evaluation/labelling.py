@@ -35,10 +35,8 @@ RULE = (
     "Not supported: any part of it is missing from the contexts or contradicts them, even if it "
     "is true. Read the contexts as the only source."
 )
-RATES = {True: 0.9, False: 0.3}
-"""Whether the judge supports a claim -> how often a person does, if the judge has no confidence."""
-BOUNDS = 0.05, 0.95
-"""The range of the expected probability of a label, because judges are too sure."""
+RATES = {True: 0.9, False: 0.3}  # share that people support, by a judge without confidence
+BOUNDS = 0.05, 0.95  # of the expected probability of a label, because judges are too sure
 
 
 class _Claim(BaseModel):
@@ -171,18 +169,15 @@ class Item(NamedTuple):
 
 @dataclass
 class LabelSession:
-    """One annotator's way through the claims of a plan; every answer is stored at once.
-
-    Attributes:
-        reopened: claims to ask for again whose verdict the annotator has seen. Their labels stay
-            until then, so that a later session knows that the annotator is not blind.
-    """
+    """One annotator's way through the claims of a plan; every answer is stored at once."""
 
     store: Store
     run_id: str
     annotator: str
     plan: LabelPlan
     skipped: list[Item] = field(default_factory=list[Item])
+    # to ask for again although the annotator saw the verdict. Their labels stay until then,
+    # so that a later session knows that the annotator is not blind
     reopened: set[Item] = field(default_factory=set[Item])
 
     def _owns(self, label: HumanLabel) -> bool:
@@ -277,7 +272,7 @@ class LabelSession:
 WORDS: Mapping[bool | None, str] = MappingProxyType(
     {True: "supported", False: "not supported", None: "cannot tell"}
 )
-COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(  # and other names for them
     {
         "human": (),
         "id": ALIASES["id"],
@@ -291,9 +286,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "blind": (),
     }
 )
-"""Column of a spreadsheet -> its other names; `human` has the labels."""
-_JUDGED = {"label", "against", "confidence", "quotes"}
-"""Columns of `--claim-rows`."""
+_JUDGED = {"label", "against", "confidence", "quotes"}  # of `--claim-rows`
 
 
 _WORDS = {

@@ -20,17 +20,13 @@ T = TypeVar("T")
 
 WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _LONG_WORD = re.compile(r"\w{4,}|\d+")
-FOREIGN = 0.4
-"""Contexts do not state a sentence if they contain less than this share of its longer words."""
+FOREIGN = 0.4  # contexts with less than this share of a sentence's longer words do not state it
 
-_FIRST = re.compile(r"[.!?:;\n\"“”„«(*#|]\s*\Z")
-"""What comes before the first word of a sentence, which is always capitalized."""
+_FIRST = re.compile(r"[.!?:;\n\"“”„«(*#|]\s*\Z")  # before a sentence, which has a capital
 _LETTER = re.compile(r"\w")
 _NEAR = 8  # characters before a word that are checked
-LONG_WORD, MIN_LONG_WORDS = 4, 12
-"""Letters of a word that counts, and how many such words show what capitals mean."""
-HEADLINE = 0.6
-"""A text in which more words have capitals is a headline or a list, where they mark no names."""
+LONG_WORD, MIN_LONG_WORDS = 4, 12  # letters of a word that counts, and how many are enough
+HEADLINE = 0.6  # with more capitals, a text is a headline or a list, where they mark no names
 
 
 class Capitals(NamedTuple):
@@ -40,7 +36,7 @@ class Capitals(NamedTuple):
     """
 
     mark_names: bool
-    lowered: frozenset[str]
+    lowered: frozenset[str]  # words that are no names, because they also occur in lower case
 
     @classmethod
     def of(cls, *texts: str) -> Self:
@@ -57,13 +53,10 @@ class Capitals(NamedTuple):
 
 @dataclass(frozen=True)
 class Material:
-    """What claims are changed with: `names`, `sentences` and the `distractor` of other samples.
-
-    A change must not produce text that the `contexts` contain.
-    """
+    """What claims are changed with; a change must not produce text that the `contexts` contain."""
 
     contexts: Sequence[str]
-    names: Sequence[str]
+    names: Sequence[str]  # of other samples, as the sentences and the distractor
     sentences: Sequence[str]
     seed: str
     distractor: str | None = None
@@ -134,11 +127,9 @@ _YEAR = re.compile(
 _FULL_DATE = re.compile(
     r"(?<![\d.])(?:\d{4}-\d\d-\d\d|\d{1,2}\.\d{1,2}\.\d{2,4}|\d{1,2}/\d{1,2}/\d{2,4})(?![\d])"
 )
-_AMBIGUOUS = frozenset(("may", "march", "august"))
-"""Also ordinary words; they count as months only next to a number."""
+_AMBIGUOUS = frozenset(("may", "march", "august"))  # also ordinary words, unless next to a number
 _FIGURE_NEAR = 6
-STEPS = (5, 4, 3, 2, 1)
-"""Distances to the month or weekday that replaces another one, in the order they are tried."""
+STEPS = (5, 4, 3, 2, 1)  # to the month or weekday that replaces another one
 
 
 def change_date(claim: str, material: Material) -> str | None:
@@ -183,8 +174,7 @@ def _other_dates(date: str) -> Iterator[str]:
 
 _NUMBER = re.compile(r"(?<![0-9A-Za-zÀ-ÿ_.,/:-])\d+(?:[.,]\d+)*(?![\d/:])")
 """A number that is not part of a code such as A12; letters of any script may follow."""
-_CITATION = re.compile(r"\[[\d,;\s-]*\Z")
-"""What comes before a number that cites a source."""
+_CITATION = re.compile(r"\[[\d,;\s-]*\Z")  # before a number that cites a source
 
 
 def change_number(claim: str, material: Material) -> str | None:
@@ -271,8 +261,7 @@ def name_spans(text: str, capitals: Capitals) -> list[tuple[int, int]]:
     return [span for span in spans if not any(a < span[1] and span[0] < b for a, b in dates)]
 
 
-LONG_CLAIM, CLAIMS_FOR_LANGUAGE = 6, 5
-"""A claim with fewer words is checked together with other claims to detect its language."""
+LONG_CLAIM, CLAIMS_FOR_LANGUAGE = 6, 5  # words; of shorter ones, several show the language
 
 _HELPERS = "is|are|was|were|can|could|will|would|should|must|may|has been|have been"
 _ADVERB = r"\s+(?:also|still|\w+ly)"

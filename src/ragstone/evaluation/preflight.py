@@ -28,8 +28,7 @@ from ragstone.types.sample import SUBSTITUTE_FIELDS, describe_field
 if TYPE_CHECKING:
     from ragstone.datasets import Dataset
 
-LLM = "openai:gpt-4o-mini"
-"""The judge if nothing sets one, and a metric requested by name needs an LLM."""
+LLM = "openai:gpt-4o-mini"  # if nothing sets a judge, and a metric requested by name needs an LLM
 LLM_KEY = "OPENAI_API_KEY"
 _ANSWERED_OFFLINE = (OfflineJudge.kinds or frozenset()) | {TextSimilarity.kind}
 
@@ -57,20 +56,13 @@ def llm_reason(plan: Plan) -> str:
 
 @dataclass(frozen=True)
 class Preflight:
-    """What a run can do, known before any call.
+    """What a run can do, known before any call."""
 
-    Attributes:
-        metrics: metrics that can score at least one row.
-        refused: metric name -> why it cannot run.
-        wanted: the Sample fields to ask the target for.
-        notices: which metrics cannot run because of a column that is probably misspelt.
-        doubtful: metric name -> why a column probably has the field it would ask the target for.
-    """
-
-    metrics: tuple[Metric, ...]
-    refused: Mapping[str, str]
-    wanted: frozenset[str]
-    notices: tuple[str, ...] = ()
+    metrics: tuple[Metric, ...]  # those that can score at least one row
+    refused: Mapping[str, str]  # metric name -> why it cannot run
+    wanted: frozenset[str]  # the Sample fields to ask the target for
+    notices: tuple[str, ...] = ()  # metrics without a column that is probably misspelt
+    # metric name -> why a column probably has the field it would ask the target for
     doubtful: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
@@ -83,10 +75,7 @@ class Preflight:
         target: Target | None,
         every: bool,
     ) -> "Preflight":
-        """Compare the needs of metrics with the rows, the judge and the target.
-
-        The target is asked for fields that no row has; with `every`, for all needed fields.
-        """
+        """The target is asked for fields that no row has; with `every`, for all needed fields."""
         present = _with_stand_ins(dataset.contents.fields)
         # a tag named almost like a field was probably meant to be that field
         similar = misspelt(dataset.contents.tags, [name for name in ALIASES if name not in present])
@@ -148,7 +137,6 @@ def runnable(
 
 
 def lacks_fields(metrics: Sequence[Metric], dataset: "Dataset") -> bool:
-    """Return whether a metric needs a field that a target may return and no row has."""
     present = _with_stand_ins(dataset.contents.fields) | _with_stand_ins(dataset.known)
     return any(need in FIELDS and need not in present for each in metrics for need in each.needs)
 
@@ -183,7 +171,6 @@ LIMITS = frozenset({"max_calls", "max_cost", "rpm", "tpm"})
 
 
 def check_judge_settings(explicit: Mapping[str, str], plan: Plan) -> None:
-    """Raise a UsageError for settings of an LLM or a cascade that the judge is not."""
     llm = [how for name, how in explicit.items() if name in LLM_SETTINGS]
     if llm and plan.embedding_model is None and not any(map(is_model, single_names(plan.judge))):
         raise UsageError(

@@ -31,8 +31,7 @@ from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.rankings import Rankings
 
-Missing = Literal["zero", "skip"]
-"""The score of a judged query that is missing from the ranking: 0, or none."""
+Missing = Literal["zero", "skip"]  # the score of a judged query that is not ranked: 0, or none
 
 
 @dataclass(frozen=True)
@@ -70,10 +69,7 @@ class RankingEvaluation:
         name: str | None = None,
         rows: bool = True,
     ) -> Run:
-        """Evaluate a ranking, reading a part of the file at a time.
-
-        Without `rows`, scores are only summed, in little memory: the run has only the worst rows.
-        """
+        """Without `rows`, scores are only summed, and the run has only the worst rows."""
         columns, problems = self.plan.columns, files.problems_of(ranking)
         queries = ScoredQueries(self, rows=rows)
         for batch in files.read_ranking(ranking, problems, columns, on_read):

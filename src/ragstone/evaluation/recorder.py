@@ -89,10 +89,8 @@ class Recorder:
     """Saves finished rows in memory and summarizes them; an async context manager."""
 
     transcript = True
-    done: Collection[int] = frozenset[int]()
-    """Indexes of rows that were finished earlier."""
-    retried: Collection[int] = frozenset[int]()
-    """Sorted indexes of rows that were finished earlier and are evaluated again, last."""
+    done: Collection[int] = frozenset[int]()  # indexes of rows that were finished earlier
+    retried: Collection[int] = frozenset[int]()  # as above, but evaluated again, last; sorted
 
     def __init__(self, manifest: Manifest, metrics: Sequence[Metric]) -> None:
         self.manifest = manifest

@@ -38,8 +38,6 @@ class CannotRescoreError(UsageError):
 
 
 class TranscriptMissingError(UsageError):
-    """The judge's replies of a run were not stored."""
-
     def __init__(self, run_id: str) -> None:
         super().__init__(
             f"run {run_id} was stored without its transcript (--no-transcript); only metrics "

@@ -78,16 +78,13 @@ class Transcript:
 
 
 class MetricAsker:
-    """Asks a transcript for one metric, and collects the notes on the replies.
-
-    `no_claims` becomes true if the judge found none in a response that seems to make statements.
-    """
+    """Asks a transcript for one metric, and collects the notes on the replies."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
         self.keys = set[str]()
         self.notes: dict[str, None] = {}
-        self.no_claims = False
+        self.no_claims = False  # true if the judge found none in what seems to make statements
 
     async def __call__(self, question: Question[T]) -> T:
         self.keys.add(question.key)
@@ -405,17 +402,13 @@ def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
 # Stopping while a service is down
 
 MAX_FAILED_ROWS = 20  # in a row, which stop a run, unless more are in progress at once
-SERVICE_CAUSES = frozenset(
+SERVICE_CAUSES = frozenset(  # they suggest that a service is down; others depend on a row's content
     (Cause.UNREACHABLE, Cause.TIMEOUT, Cause.RATE_LIMITED, Cause.JUDGE_ERROR, Cause.TARGET_ERROR)
 )
-"""Causes that suggest a service is down; others depend on the content of a row."""
 
 
 class CircuitBreaker:
-    """Counts rows that fail in a row for the same cause, because a service is probably down.
-
-    A short outage fails all rows in progress, so the limit is at least twice the concurrency.
-    """
+    """Counts rows that fail in a row for the same cause, because a service is probably down."""
 
     reason: str | None = None
 
@@ -425,6 +418,7 @@ class CircuitBreaker:
         self._asking = {str(metric) for metric in metrics if metric.question_kinds}
         self._fail_fast, self._calls_target = plan.fail_fast, calls_target
         accepted = plan.max_failure_rate >= 1
+        # a short outage fails all rows in progress
         self._limit = math.inf if accepted else max(MAX_FAILED_ROWS, 2 * plan.concurrency)
         self._cause: Cause | None = None
         self._failed = 0
@@ -466,8 +460,7 @@ class CircuitBreaker:
 
 
 SMALL = 0.0001  # dollars; the smallest cost that is shown exactly
-ASSUMED_SENTENCES, ASSUMED_WORDS = 5, 100
-"""Assumed sentences of a missing response, and words of each missing context."""
+ASSUMED_SENTENCES, ASSUMED_WORDS = 5, 100  # of a missing response, and of a missing context
 
 
 @dataclass(frozen=True)
@@ -480,12 +473,12 @@ class Estimate:
     calls: tuple[int, int]
     prompt_tokens: tuple[int, int]
     completion_tokens: tuple[int, int]
-    cost_usd: tuple[float, float] | None
+    cost_usd: tuple[float, float] | None  # None if the price is unknown
     local_calls: tuple[int, int] = (0, 0)
     local_tokens: tuple[int, int] = (0, 0)
     rows: int = 0
     notes: tuple[str, ...] = ()
-    batch_cost_usd: tuple[float, float] | None = None
+    batch_cost_usd: tuple[float, float] | None = None  # None if a judge has no batch API
 
     @classmethod
     def between(cls, one: Usage, other: Usage) -> Self:
@@ -553,10 +546,7 @@ def estimate_rows(
     places: Sequence[int] | None = None,
     around: Callable[[Judge], Judge] = lambda judge: judge,
 ) -> Estimate:
-    """Estimate what judging samples, or those at some places, costs; no calls are made.
-
-    With `asks_target`, missing responses and contexts will come from the target.
-    """
+    """Makes no calls. With `asks_target`, missing responses and contexts come from the target."""
     places = range(len(samples)) if places is None else places
     numbers = range(1, ASSUMED_SENTENCES + 1)
     assumed = {

@@ -15,11 +15,10 @@ from ragstone.store.errors import SAME_EVALUATION
 from ragstone.types.config import Manifest
 from ragstone.types.row import Row
 
-_SETUP_CHANGES = {
+_SETUP_CHANGES = {  # identity keys that are hashes, and what a changed hash means
     "judge setup": "the judge's model, options or prompts changed",
     "target setup": "the target's file or options changed",
 }
-"""Identity keys that are hashes, and what a changed hash means."""
 
 
 class StoreRecorder(Recorder):

@@ -62,14 +62,11 @@ from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
-LARGEST, FIRST = 200, 16
-"""Rows of the largest shard, and of the first one, whose time sets the size of the next."""
-SECONDS = 3.0
-"""How long a shard should take: a dead worker loses as much, and progress moves as often."""
+LARGEST, FIRST = 200, 16  # rows of a shard; the time of the first sets the size of the next
+SECONDS = 3.0  # for a shard: a dead worker loses as much, and progress moves as often
 GRACE = 10.0  # seconds that running shards get to finish when the run is stopped
 PATIENCE = 30.0  # seconds after which a warning says that workers have not started
-MAX_DEATHS = 20
-"""Deaths after which the run stops if no shard was scored between them; one row causes nine."""
+MAX_DEATHS = 20  # one after another, without a scored shard; one row causes nine
 _log = logging.getLogger("ragstone")
 Spent = tuple[int, float]  # calls and dollars
 
@@ -80,26 +77,21 @@ class WorkerError(UsageError):
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """Settings from which a worker builds its judge and metrics; it can be pickled.
-
-    Attributes:
-        judge: a pickled Judge that replaces the plan's; None if the plan names it.
-        folder: the working folder of processes that exist only for this run, which also print to
-            standard error and return what they log; None in processes of others.
-        number: that of the share of the limits; each has a judge of its own.
-    """
+    """Settings from which a worker builds its judge and metrics; it can be pickled."""
 
     plan: Plan
     metrics: tuple[str, ...]
     plugins: tuple[str, ...]
-    judge: bytes | None
+    judge: bytes | None  # a pickled Judge that replaces the plan's
     secrets: Mapping[str, bool]
     transcript: bool = True
     calls_target: bool = False
     counts: bool = True
+    # the working folder of processes that exist only for this run: they also print to standard
+    # error, and return what they log
     folder: str | None = None
     log_level: int = field(default_factory=_log.getEffectiveLevel)
-    number: int = 0
+    number: int = 0  # of the share of the limits; each has a judge of its own
     id: str = field(default_factory=lambda: uuid4().hex)
     version: str = VERSION
 
@@ -131,26 +123,19 @@ class WorkerSetup:
 
 @dataclass
 class ScoredShard:
-    """The rows of a shard as the store writes them, in the order they finished.
-
-    Attributes:
-        failed: for each record, whether one of its scores failed.
-        stopped: why the worker stopped before the end of the shard; None if it did not.
-        too_little: why no more may be spent, although something is left.
-        wait: seconds until another call may start.
-    """
+    """The rows of a shard as the store writes them, in the order they finished."""
 
     counted: RowCounts
     transcript: bool
     counts: bool = True
     records: list[Record] = field(default_factory=list[Record])
-    failed: list[bool] = field(default_factory=list[bool])
-    stopped: str | None = None
+    failed: list[bool] = field(default_factory=list[bool])  # for each record
+    stopped: str | None = None  # why the worker stopped before the end of the shard
     logs: Sequence[logging.LogRecord] = ()
     retries: int = 0
     spent: Spent = (0, 0.0)
-    too_little: str | None = None
-    wait: float = 0.0
+    too_little: str | None = None  # why no more may be spent, although something is left
+    wait: float = 0.0  # seconds until another call may start
 
     def add(self, row: Row, texts: Texts | None = None) -> None:
         self.records.append(Record.of(row, transcript=self.transcript, texts=texts))
@@ -248,8 +233,8 @@ def describe_rows(shard: Sequence[Row]) -> str:
     return f"rows {first.index + 1:,} to {last.index + 1:,} (ids {ids})"
 
 
+# process, setup and share -> what scores; a forked process has none of its parent's threads
 _scorers: dict[tuple[int, str, int], ShardScorer] = {}
-"""Process, setup and share -> what scores; a forked process has none of its parent's threads."""
 _turn = Lock()
 _logs: SimpleQueue[logging.LogRecord] = SimpleQueue()
 
@@ -574,12 +559,11 @@ class WorkerPool:
         return why
 
 
+# columns: the row as the store has it, its exchanges, and the key of what scored it
 BODY, TRANSCRIPT, SETTINGS = "ragstone_row", "ragstone_transcript", "ragstone_settings"
-"""Columns: the row as the store has it, its exchanges, and the key of what scored it."""
-SCORE_FIELDS: Mapping[str, type] = MappingProxyType(
+SCORE_FIELDS: Mapping[str, type] = MappingProxyType(  # in columns `scores.METRIC.PART`
     {"value": float, "state": str, "cause": str, "reason": str}
 )
-"""Part of a score -> its type; its column is `scores.METRIC.PART`."""
 AT_ONCE = 2000  # lines of a file that are in memory
 SUFFIX = ".parquet"
 

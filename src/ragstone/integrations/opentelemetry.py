@@ -42,14 +42,13 @@ Attributes: TypeAlias = Mapping[str, Value]
 EVALUATION = "gen_ai.evaluation.result"
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _CAPTURING = frozenset({"true", "1", "span_only", "span_and_event"})
-_PROVIDERS = {
+_PROVIDERS = {  # our name -> the convention's
     "azure": "azure.ai.openai",
     "bedrock": "aws.bedrock",
     "gemini": "gcp.gemini",
     "google": "gcp.gemini",
     "mistral": "mistral_ai",
 }
-"""Our name of a provider -> the convention's, where it has another."""
 
 
 def _usage_fields(usage: Usage) -> Attributes:
@@ -113,10 +112,7 @@ def _message(role: str, text: str, **more: str) -> str:
 def spanned(
     tracer: "Tracer", name: str, attributes: Attributes, *, client: bool = False
 ) -> Generator["Span", None, None]:
-    """Wrap a block in a span.
-
-    Errors are recorded by class or cause only, because their messages may quote a sample.
-    """
+    """Errors are recorded by class or cause only, because their messages may quote a sample."""
     from opentelemetry.trace import SpanKind, StatusCode  # an extra
 
     with tracer.start_as_current_span(
@@ -136,8 +132,6 @@ def spanned(
 
 
 class TracedJudge(JudgeWrapper):
-    """Has a span around each question."""
-
     def __init__(self, judge: Judge, tracer: "Tracer") -> None:
         super().__init__(judge)
         self._tracer = tracer

@@ -24,14 +24,10 @@ from ragstone.types.row import Row
 from ragstone.types.score import Score, State
 
 DEFAULT_THRESHOLD = 0.5
-OWN = ("metric", "threshold", "model", "preset", "config")
-"""Keys of a `config` beside fields of the plan."""
-VARIABLE = "PROMPTFOO_RAGAS_FAITHFULNESS"
-"""The environment variable that turns RAGAS mode on."""
-RAGAS = "promptfoo-plan"
-"""The preset, and policy, of RAGAS mode."""
-RETRIES = 1
-"""Retries in RAGAS mode, unless `maxRetries` is set."""
+OWN = ("metric", "threshold", "model", "preset", "config")  # in a `config`, beside the plan's
+VARIABLE = "PROMPTFOO_RAGAS_FAITHFULNESS"  # in the environment: turns RAGAS mode on
+RAGAS = "promptfoo-plan"  # the preset, and policy, of RAGAS mode
+RETRIES = 1  # in RAGAS mode, unless `maxRetries` is set
 KEYS = (*OWN, *JudgePlan.model_fields, *ClaimPlan.model_fields, "timeout", "retries", "columns")
 TYPES = ("python", "not-python")
 NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -39,9 +35,7 @@ NOTHING: Mapping[str, object] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Settings:
-    """How one assertion is judged; `named` is the metric as the user wrote it."""
-
-    named: str
+    named: str  # the metric as the user wrote it
     metric: Metric
     threshold: float
     plan: Plan
@@ -198,10 +192,7 @@ def graded(row: Row, score: Score, value: float, settings: Settings) -> GradingR
 
 
 class JudgeFailedError(RagstoneError):
-    """There is no score to pass or fail.
-
-    It is raised because under `not-python`, promptfoo passes failed results.
-    """
+    """There is no score: raised, because under `not-python` promptfoo passes failed results."""
 
 
 def get_assert(output: object, context: Mapping[str, object]) -> GradingResult:

@@ -41,50 +41,38 @@ from ragstone.types.policy import preset
 from ragstone.types.row import TEST_FAILED, Row
 from ragstone.types.score import Score
 
-FAITHFULNESS, RECALL = "context-faithfulness", "context-recall"
-"""Assertion types; the value of the second is the expected answer."""
-METRICS: Mapping[str, str] = {
+FAITHFULNESS, RECALL = "context-faithfulness", "context-recall"  # its value is the answer
+METRICS: Mapping[str, str] = {  # assertion type -> our equivalent metric
     FAITHFULNESS: "faithfulness",
     RECALL: "context_recall",
     "context-relevance": "context_relevance",
     "answer-relevance": "response_relevancy",
 }
-"""Assertion type -> our equivalent metric."""
-WITH_THRESHOLD = (FAITHFULNESS, RECALL)
-"""Types whose metric has a threshold parameter; other thresholds are compared separately."""
-KEYS = (
+WITH_THRESHOLD = (FAITHFULNESS, RECALL)  # as a parameter; others are compared separately
+KEYS = (  # those in the second line affect no score
     *("prompts", "providers", "defaultTest", "tests", "grading", "ragas"),
     *("description", "$schema", "outputPath", "sharing", "evaluateOptions", "commandLineOptions"),
 )
-"""Keys of a configuration; those in the second line affect no score."""
 TEST = ("vars", "assert", "options", "providerOutput", "description", "metadata")
 OPTIONS = ("provider", "disableDefaultAsserts")
-ASSERTION = ("type", "value", "threshold", "grading", "provider", "metric")
-"""Keys of an assertion. `metric` is a display name and affects no score."""
-GRADING = ("useRagas", "strictJson", "maxRetries", "batchSize", "provider")
-"""Keys of a `grading` or `ragas` block."""
-MISSPELLED = 0.85
-"""Similarity from which a type is one that we know, misspelled; others are skipped."""
-APIS = ("chat", "responses", "messages", "embedding", "embeddings")
-"""Parts of a provider id that name an API: `openai:responses:gpt-4o`."""
+ASSERTION = ("type", "value", "threshold", "grading", "provider", "metric")  # the last is a name
+GRADING = ("useRagas", "strictJson", "maxRetries", "batchSize", "provider")  # of `ragas` too
+MISSPELLED = 0.85  # similarity from which a type is one that we know; others are skipped
+APIS = ("chat", "responses", "messages", "embedding", "embeddings")  # in `openai:responses:gpt-4o`
 OTHER_APIS = ("completion", "assistant", "realtime", "moderation", "image", "agents")
 ECHO = "echo"
-NO_MODELS = ("file", "python", "exec", "http", "https", "package", ECHO)
-"""Providers of promptfoo that ragstone cannot call."""
-PROVIDERS = {"azureopenai": "azure", "togetherai": "together"}
-"""Provider of promptfoo -> ragstone's name, if they differ."""
-LEGACY = "promptfoo"
-"""The policy that prompts and parses like promptfoo 0.121.20 without RAGAS mode."""
+NO_MODELS = ("file", "python", "exec", "http", "https", "package", ECHO)  # cannot be called
+PROVIDERS = {"azureopenai": "azure", "togetherai": "together"}  # promptfoo's name -> ours
+LEGACY = "promptfoo"  # prompts and parses like promptfoo 0.121.20 without RAGAS mode
 IN_ENVIRONMENT = "set API keys in the environment, such as OPENAI_API_KEY"
 INSTEAD = "run `promptfoo eval -o results.json` and pass results.json to ragstone"
 NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
 
-_MEANT = {
+_MEANT = {  # type, type without its prefix, or our metric -> the type that is meant
     name: kind
     for kind, metric in METRICS.items()
     for name in (metric, kind.removeprefix("context-"), kind)
 }
-"""Type, type without its prefix, or our metric -> the type that is meant."""
 _SUFFIXES = (".yaml", ".yml", ".json")
 _KEYS = re.compile(r"""\b(prompts|tests|defaultTest)["']?\s*:""")
 _VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
@@ -99,12 +87,9 @@ NO_CONFIG = Config()
 class AssertRequirements:
     """What the assertions of a configuration measure, and how."""
 
-    metrics: tuple[str, ...]
-    """Names as `--metric` takes them, with their thresholds."""
-    thresholds: Mapping[str, float]
-    """Metric without a threshold parameter -> the score it must reach."""
-    settings: Mapping[str, object]
-    """Fields of the plan, and `preset`."""
+    metrics: tuple[str, ...]  # as `--metric` takes them, with their thresholds
+    thresholds: Mapping[str, float]  # of metrics without a parameter for it
+    settings: Mapping[str, object]  # fields of the plan, and `preset`
     ragas: bool
     notes: tuple[str, ...]
 
@@ -624,7 +609,6 @@ def limit_tests(tests: Configuration, plan: Plan) -> tuple[Configuration, Plan]:
 
 
 def with_failed_tests(run: Run, tests: Configuration) -> Run:
-    """Return a run that names its failed tests, if there are any."""
     failing = [
         f"{row.sample.id} ({', '.join(names)})"
         for row in run.rows

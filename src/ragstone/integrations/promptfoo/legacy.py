@@ -33,18 +33,16 @@ from ragstone.types.reply import Failure, JudgeFailureError, Reply
 
 T = TypeVar("T")
 
-UNSUPPORTED = tuple(
+UNSUPPORTED = tuple(  # settings of a plan that have no effect here
     "votes prompts strict_json verify claim_source allow_partial batch_size".split()
 )
-"""Settings of a plan that have no effect here."""
-SCHEMA: Mapping[str, object] = {
+SCHEMA: Mapping[str, object] = {  # of the reply with the plain text, which may also come bare
     "title": "text",
     "type": "object",
     "properties": {"text": {"type": "string"}},
     "required": ["text"],
     "additionalProperties": False,
 }
-"""Models reply in JSON on the wire; the plain text is its `text`. Bare text is accepted too."""
 _EACH = re.compile(r"verdict: (yes|no)")
 _PLACE = re.compile(r"\{([a-z]+)\}")
 PROMPTS = {ExtractClaims.kind: "statements", VerifyClaims.kind: "verdicts"}
@@ -181,9 +179,9 @@ def _text(completion: Completion) -> str:
 
 
 def verdicts_in(reply: str) -> tuple[bool, ...]:
-    """Return the verdicts of a reply: the texts between full stops after the first marker.
+    """Read the texts between full stops after the first marker, True if one contains "yes".
 
-    One is True if it contains "yes" anywhere. Without a marker, each follows `verdict: `.
+    Without a marker, each follows `verdict: `.
     """
     text = reply.lower()
     if MARKER not in text:

@@ -1,4 +1,3 @@
 """What the pytest plugin does once a test asks for it."""
 
-SKIPPED = "ragstone: "
-"""Prefix of our skip reasons."""
+SKIPPED = "ragstone: "  # begins our skip reasons

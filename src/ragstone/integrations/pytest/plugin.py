@@ -29,20 +29,18 @@ MARKS = {
     "rag_dataset(path, sheet=None, columns=None, limit=None, sample=None, seed=0)": "run the test "
     "once per sample of a file, as its argument `sample`; the path is relative to the test file.",
 }
-SETTINGS = (
+SETTINGS = (  # `--rag-NAME` on the command line, `rag_name` in the ini
     ("judge", str, "Judge: offline, or provider:model. Default: $RAGSTONE_JUDGE."),
     ("base-url", str, "Base URL of the judge's API, if not the provider's default."),
     ("max-cost", float, "Budget in US dollars; once spent, tests that need the judge are skipped."),
     ("max-calls", int, "Maximum judge calls; after that, tests that need the judge are skipped."),
     ("config", str, "Path of a ragstone.yaml with other settings, relative to the rootdir."),
 )
-"""Name, type and help of the options; `--rag-NAME` on the command line, `rag_name` in the ini."""
 NO_SKIP = "Fail instead of skipping tests whose judge is not configured or cannot answer."
 NO_QUERY = "(not given)"
 _EVALUATED = pytest.StashKey[bool]()
 _session_lock = RLock()
-_running: "list[RagPlugin]" = []
-"""The plugins of running sessions, the innermost last; pytest can run inside pytest."""
+_running: "list[RagPlugin]" = []  # the innermost last; pytest can run inside pytest
 
 
 class EvaluateSample(Protocol):

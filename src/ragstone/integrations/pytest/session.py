@@ -67,8 +67,7 @@ def in_tests(message: str) -> str:
 Parameters = Mapping[str, str | int | float | tuple[int, ...] | None]
 Metrics = Mapping[str, object]
 DEMANDS = ("fail_under", "fail_over")
-KEYWORDS = ("metric", *sorted(Options.__annotations__.keys() - {"metrics"}))
-"""Keywords of the marker `rag`."""
+KEYWORDS = ("metric", *sorted(Options.__annotations__.keys() - {"metrics"}))  # of the marker `rag`
 _EXAMPLE = '@pytest.mark.rag(metric="faithfulness", fail_under=0.8)'
 
 
@@ -124,8 +123,7 @@ def split_thresholds(thresholds: Mapping[str, float | str], parameters: Paramete
     return {"metrics": list(thresholds), "fail_under": under, "fail_over": over}
 
 
-ROWS = pytest.StashKey[dict[int, Dataset]]()
-"""Samples of `rag_dataset` files, each as its own data set, by the sample's `id()`."""
+ROWS = pytest.StashKey[dict[int, Dataset]]()  # of `rag_dataset` files, by the `id()` of each sample
 
 
 def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tuple[Sample, ...]:
@@ -220,11 +218,9 @@ def evidence_of(sample: Sample, claim: JudgedClaim) -> list[str]:
     return [f"closest in {by_number.format(number)}: {text}"]
 
 
-MAX_TEXT = 300
-"""Characters of one quoted text."""
+MAX_TEXT = 300  # characters of one quoted text
 MAX_CLAIMS = 10
-NOTES = ("explanation", "note")
-"""Details of a score that are text."""
+NOTES = ("explanation", "note")  # details of a score that are text
 
 
 def failure_message(run: Run, missed: Sequence[GateResult]) -> str:
@@ -264,8 +260,7 @@ def failure_message(run: Run, missed: Sequence[GateResult]) -> str:
     return "\n".join(lines)
 
 
-MAX_FAILURE_TEXT = 1000
-"""Characters of a failure; servers can reply with whole pages."""
+MAX_FAILURE_TEXT = 1000  # characters of a failure; servers can reply with whole pages
 
 
 class ScoreMissingError(RagstoneError):
@@ -381,22 +376,19 @@ class SharedJudge(JudgeWrapper):
         return await reply_of(self.judge, question)
 
 
+# fields of a plan that decide which judge is made
 JUDGE_FIELDS = {*JudgePlan.model_fields, "policy", "concurrency", "timeout", "retries"}
-"""Fields of a plan that decide which judge is made."""
 
 
 LIMITS = ("max_calls", "max_cost")
-SESSION_OPTIONS = {
+SESSION_OPTIONS = {  # options for the whole session -> where they are set
     "max_calls": "--rag-max-calls",
     "max_cost": "--rag-max-cost",
     "config": "--rag-config",
     "preset": "the file of --rag-config",
 }
-"""Options for the whole session -> where they are set."""
-NAMED_ONLY = JudgePlan.model_fields.keys() - {"judge"}
-"""Options that apply only to judges given by name."""
-FACTORY_ONLY = ("base_url", "embedding_model")
-"""Those of them that `evaluate` accepts only if it makes the judge itself."""
+NAMED_ONLY = JudgePlan.model_fields.keys() - {"judge"}  # they apply only to judges given by name
+FACTORY_ONLY = ("base_url", "embedding_model")  # only if `evaluate` makes the judge
 
 
 def _short_traceback(function: Callable[P, T]) -> Callable[P, T]:
@@ -415,8 +407,6 @@ def _short_traceback(function: Callable[P, T]) -> Callable[P, T]:
 
 
 class RagSession:
-    """Evaluates samples for the tests of one session."""
-
     def __init__(self, config: pytest.Config) -> None:
         self._plan = plan_of(config)
         self._rows = config.stash.setdefault(ROWS, {})
