@@ -52,7 +52,7 @@ _UNSENT = frozenset(("ClientConnectorError", "ClientHttpProxyError"))
 class Connection:
     timeout: float = 60.0
     limits: Limits = field(default_factory=Limits)
-    retry_timeouts: bool = False
+    retry_timeouts: bool = False  # for judges: a RAG system may have acted on the first request
     permanent: tuple[str, ...] = ()  # words in a 429 or 5xx reply that no retry can fix
     verify_tls: bool = True
     proxy: str | None = field(default=None, repr=False)

@@ -62,6 +62,7 @@ class AdaptiveLimiter:
 
     def widen(self) -> None:
         if self._limit < self._most:
+            # one more after about as many successes as calls may run, as TCP does after congestion
             self._limit = min(float(self._most), self._limit + 1 / self._limit)
             self._admit()
 
@@ -265,6 +266,7 @@ class RetryingCaller:
         `tokens` is an estimate for the limit per minute. While a Retry-After lasts, no other call
         starts.
         """
+        # the server is probably down; with all retries, a run would take hours to report it
         if self._failures >= MAX_FAILURES:
             retries = 0
         elif retries is None:

@@ -35,9 +35,7 @@ _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Config:
-    """The content of a config file; `settings` are fields of the plan."""
-
-    settings: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+    settings: Mapping[str, object] = field(default_factory=lambda: _NOTHING)  # of the plan
     preset: str | None = None
     data: str | None = None
     plugins: tuple[str, ...] = ()

@@ -466,8 +466,6 @@ def sample_rows(rows: Iterable[Row], metrics: Iterable[str], n: int) -> list[Row
 
 
 class Noise(TypedDict):
-    """The noise of a judge in one metric."""
-
     rows: int  # with a score each time
     sampling: float  # the variance between rows
     judge: float  # the variance of judging one row again

@@ -56,8 +56,6 @@ def llm_reason(plan: Plan) -> str:
 
 @dataclass(frozen=True)
 class Preflight:
-    """What a run can do, known before any call."""
-
     metrics: tuple[Metric, ...]  # those that can score at least one row
     refused: Mapping[str, str]  # metric name -> why it cannot run
     wanted: frozenset[str]  # the Sample fields to ask the target for

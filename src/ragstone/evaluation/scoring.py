@@ -56,6 +56,7 @@ class Transcript:
         key = question.key
         if key not in self._asked:
             self._asked[key] = asyncio.create_task(self._exchange(key, question))
+        # metrics share the question: one that is cancelled must not cancel it for the others
         outcome = (await asyncio.shield(self._asked[key])).outcome
         if isinstance(outcome, Failure):
             raise JudgeFailureError(outcome)
@@ -242,6 +243,7 @@ def _score_column(metric: RankingMetric, rows: Sequence[Row], rankings: Rankings
             raise
         if len(rows) == 1:
             return [_score_exception(metric, rows[0], error)]
+        # again row by row, so that only those fail for which it raises
         scores = [_score_column(metric, [row], _rankings([row]))[0] for row in rows]
         if is_builtin(metric):
             raise  # no single row raises

@@ -329,8 +329,6 @@ def _begin_process() -> None:
 
 @dataclass(eq=False)
 class _Worker:
-    """Scores one shard at a time, with a share of the limits."""
-
     executor: Executor
     setup: WorkerSetup
     budget: Budget  # what counts as spent: by this share, and all the other shares

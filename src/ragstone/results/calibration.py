@@ -61,8 +61,6 @@ class LabelledRow(FrozenModel):
 
 
 class MetricCalibration(FrozenModel):
-    """The labels of one metric."""
-
     of: Literal["claims", "responses"]  # for responses, the mean is the share of faithful ones
     shares: bool  # each score is the share of the row's claims that the judge supports
     setup: str  # a hash of the judge, its prompts and its settings
@@ -199,6 +197,7 @@ class MetricCalibration(FrozenModel):
         for row, key in zip(self.rows, keys or [row.group for row in self.rows], strict=True):
             parts = [(row.judged, row.human)]
             if self.shares:
+                # the row's weight is divided among its claims, of which its score is the mean
                 parts = [(float(claim.judge), float(claim.human)) for claim in row.claims]
             columns += [(*part, row.probability * len(parts)) for part in parts]
             groups += [key] * len(parts)
@@ -314,6 +313,7 @@ class Calibration(FrozenModel):
         if not scores.values:
             return Correction(calibration=self.name, problem="no row was scored")
         same_data = self.fingerprint is not None and self.fingerprint == _answers(manifest)
+        # labels of other answers tell only how often the judge errs (record 0060)
         own = same_data or self.run == manifest.run_id
         groups = scores.scored_groups(counts.grouping.labels)
         units = range(len(scores.values)) if groups is None else groups.tolist()

@@ -444,8 +444,6 @@ def _most_changed(
 
 @dataclass(frozen=True)
 class Regressions:
-    """Whether B is worse than A."""
-
     doubts: tuple[str, ...]  # why this cannot be decided
     beyond: tuple[MetricChange, ...]  # worse, significantly, by more than the minimum effect
     within: tuple[MetricChange, ...]  # worse, significantly, but by less

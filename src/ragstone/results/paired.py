@@ -146,6 +146,7 @@ def pair_samples(a: Columns, b: Columns, run_a: Run) -> Pairing:
     renamed = found[~is_same]
     same = np.column_stack([found[is_same], others[is_same]])
 
+    # the rest are paired by query, if it is unique in both runs
     left_a = np.delete(np.arange(ids_a.size), same[:, 0])
     left_b = np.delete(np.arange(ids_b.size), same[:, 1])
     once_a, once_b = _unique(queries_a, left_a), _unique(queries_b, left_b)
@@ -326,6 +327,7 @@ def compare_metric(
             for side in (scores.a, scores.b)
         )
         if min(a, b) > 0:
+            # because var(B - A) = var(A) + var(B) - 2 r sd(A) sd(B)
             correlation = (a + b - spread**2) / (2 * math.sqrt(a * b))
         detectable = paired_tests.smallest_difference(spread, len(independent), power=POWER)
     test = paired_tests.sign_flip(differences, clusters=labels)
@@ -374,6 +376,7 @@ def correct(
         if key not in adjusted:
             corrected.append(change)
             continue
+        # Holm tests the smallest p first; all after the first that is not rejected have its level
         tests = len(ps) - min(ranks[key], rejected)
         ends = test.interval(tests)
         corrected.append(

@@ -95,8 +95,6 @@ class PartialVerdict:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no reply."""
-
     cause: Cause
     message: str
     returned: tuple[PartialVerdict, ...] = ()  # a policy may use them
@@ -124,8 +122,6 @@ Outcome: TypeAlias = Reply[T] | Failure
 
 @dataclass(frozen=True)
 class Exchange:
-    """One question and its outcome."""
-
     key: str
     kind: str
     outcome: Outcome[object]

@@ -322,6 +322,7 @@ def _interval_at_ends(right: int, n: int, low: float, high: float, level: float)
 
 
 def _widen(ends: Ends, safe: Ends, off_low: int, off_high: int) -> Ends:
+    # the few values off one end hardly show how far the mean may be from it
     return (
         min(ends[0], safe[0]) if off_high < FEW_OFF_THE_END else ends[0],
         max(ends[1], safe[1]) if off_low < FEW_OFF_THE_END else ends[1],
