@@ -31,10 +31,6 @@ def one_line(text: str, limit: int | None = None) -> str:
     return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def one_lines(texts: Iterable[str], limit: int) -> list[str]:
-    return [one_line(text, limit) for text in texts]
-
-
 def quoted(text: str, limit: int = 200) -> str:
     text = redact(text[:100_000])
     return one_line(text[:1000], limit)

@@ -8,7 +8,7 @@ from typing import cast
 from rich.console import Console
 from rich.text import Text
 
-from ragstone._internal.text import one_line, one_lines, strip_controls
+from ragstone._internal.text import one_line, strip_controls
 from ragstone.errors import Cause
 from ragstone.types.claim import Label
 
@@ -92,7 +92,7 @@ def printable(words: str, console: Console, style: str = "", limit: int = MAX_PR
 
 
 def printable_cells(cells: Sequence[str], console: Console, limit: int) -> list[Text]:
-    lines = one_lines(cells, limit)
+    lines = [one_line(text, limit) for text in cells]
     try:
         "".join(lines).encode(console.encoding)
     except UnicodeEncodeError:
