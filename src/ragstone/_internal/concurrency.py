@@ -244,10 +244,7 @@ class Batches(Generic[A, B]):
 
 
 def run_sync(call: Callable[[], Coroutine[object, object, B]]) -> B:
-    """Await a call in its own event loop and thread, and return or raise what it does.
-
-    Ctrl-C cancels the call and waits for it to end; a second one returns at once.
-    """
+    """Await a call in its own event loop and thread, and return or raise what it does."""
     started: list[asyncio.Task[object]] = []
 
     async def finish() -> B:
@@ -261,7 +258,7 @@ def run_sync(call: Callable[[], Coroutine[object, object, B]]) -> B:
     ended = _start(work, "ragstone")
     try:
         _wait(ended)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # the call is cancelled, and waited for unless it comes twice
         with contextlib.suppress(
             KeyboardInterrupt, RuntimeError
         ):  # the loop may have ended just now

@@ -17,10 +17,7 @@ NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def unpacked_limit(packed: int) -> int:
-    """Return how many bytes packed data may unpack to: 100 MiB, or 200 times its size.
-
-    Real data unpacks to 2 to 50 times its size; hostile data to thousands.
-    """
+    # in bytes; real data unpacks to 2 to 50 times its size, hostile data to thousands
     return max(100 * 2**20, 200 * packed)
 
 
@@ -153,11 +150,8 @@ def make_folder(folder: Path) -> None:
 
 
 def use_wal(connection: sqlite3.Connection, *, marker: str) -> None:
-    """Switch to WAL mode, except in files of other programs, which have no table `marker`.
-
-    Retries, because SQLite does not wait if two processes switch at once.
-    """
-    until = time.monotonic() + WAIT
+    """Switch to WAL mode, except in files of other programs, which have no table `marker`."""
+    until = time.monotonic() + WAIT  # SQLite does not wait if two processes switch at once
     while True:
         try:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}

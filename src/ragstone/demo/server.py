@@ -128,10 +128,7 @@ class Retriever:
     def search(
         self, query: str, *, top_k: int = 5, score_threshold: float = 0.0
     ) -> tuple[Found, ...]:
-        """Return at most `top_k` passages of at least that similarity, best first.
-
-        Equal ones are ordered by id; a passage that shares no word with the query is not returned.
-        """
+        """Return at most `top_k` passages that share a word with the query, best first."""
         words = content_words(query)
         if self._variant is Variant.WORSE:
             words = sorted(words, key=self._index.rarity)[: max(1, len(words) // 2)]
@@ -185,10 +182,7 @@ class Service(Retriever):
         return Answer(self.answer(query, found), found)
 
     def answer(self, query: str, found: Sequence[Found]) -> str:
-        """Return two to four sentences from the best passages, or that nothing was found.
-
-        A line scores its similarity times that of its passage; chosen lines keep their order.
-        """
+        """Return two to four sentences from the best passages, or that nothing was found."""
         if not found or found[0].score < LEAST_SIMILARITY:
             return NOT_FOUND
         similarities = self._lines.similarities(content_words(query))

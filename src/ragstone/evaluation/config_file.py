@@ -130,10 +130,7 @@ def read_config(path: str | Path) -> Config:
 
 
 def _value(name: str, entry: "YamlValue", folder: Path) -> object:
-    """Return the value of a setting; its paths are relative to the folder.
-
-    If it is invalid, a ValueError does not quote it, because it may be a secret.
-    """
+    """Return the value of a setting; a ValueError does not quote it, because it may be a secret."""
     value: object = entry.value
     if name in ("metrics", "plugin"):
         if isinstance(value, dict) or value is None:

@@ -30,10 +30,7 @@ HEADLINE = 0.6  # with more capitals, a text is a headline or a list, where they
 
 
 class Capitals(NamedTuple):
-    """What capital letters mean in some texts: names, in English, unless nearly all words have one.
-
-    Words that also occur in lower case are not names.
-    """
+    """What capitals mean in some texts: names, in English, unless nearly all words have one."""
 
     mark_names: bool
     lowered: frozenset[str]  # words that are no names, because they also occur in lower case

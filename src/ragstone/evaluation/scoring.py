@@ -38,10 +38,7 @@ from ragstone.types.score import Score, State
 
 
 class Transcript:
-    """Asks one judge about one sample and records the replies in the order of the questions.
-
-    The judge sees those tags of the sample that its prompts name.
-    """
+    """Asks one judge about one sample and records the replies in the order of the questions."""
 
     def __init__(self, judge: Judge, tags: Tags = NO_TAGS) -> None:
         self._judge = judge
@@ -467,10 +464,7 @@ ASSUMED_SENTENCES, ASSUMED_WORDS = 5, 100  # of a missing response, and of a mis
 
 @dataclass(frozen=True)
 class Estimate:
-    """The expected usage of a command, each as the likely minimum and maximum.
-
-    `cost_usd` is None if the price is unknown; `batch_cost_usd` if a judge has no batch API.
-    """
+    """The expected usage of a command, each as the likely minimum and maximum."""
 
     calls: tuple[int, int]
     prompt_tokens: tuple[int, int]

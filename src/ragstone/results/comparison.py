@@ -167,15 +167,10 @@ class ClaimChange:
 
 @dataclass(frozen=True)
 class ClaimChanges:
-    """How the claims of one metric changed, over the pairs that both runs scored.
-
-    Claims are the same if they have the same words, except for width, case and white space, and
-    if both were compared with the same texts. `unchanged` ones are supported in both runs or in
-    neither.
-    """
+    """How the claims of one metric changed, over the pairs that both runs scored."""
 
     metric: str
-    unchanged: int
+    unchanged: int  # supported in both runs, or in neither
     counts: Mapping[Kind, int]
     appeared_unsupported: int
     first: Mapping[Kind, tuple[ClaimChange, ...]]

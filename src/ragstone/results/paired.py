@@ -39,7 +39,7 @@ class Unscored(NamedTuple):
 
 @lru_cache(maxsize=10_000)
 def claim_key(text: str, against: str) -> int:
-    """Return a number, valid in this process, of a claim's words and the texts it is about."""
+    """Return a number, valid in this process: equal for claims of equal words about equal texts."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return hash((" ".join(plain.split()), against))
 

@@ -149,13 +149,11 @@ def _is_read_only(path: Path) -> bool:
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open an existing file; if it is read-only, create no files beside it.
-
-    SQLite must share an index (`-shm`) with other processes, unless there is no log (`-wal`).
-    """
+    """Open an existing file; if it is read-only, create no files beside it."""
     place, options = Path(os.path.realpath(path)), "mode=rw"
     if _is_read_only(place):
         log, index = (place.with_name(f"{place.name}-{end}") for end in ("wal", "shm"))
+        # it must share an index (`-shm`) with other processes, unless there is no log (`-wal`)
         options = "mode=ro&immutable=1"
         with suppress(FileNotFoundError):
             if log.stat().st_size or index.exists():

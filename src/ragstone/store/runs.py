@@ -167,15 +167,13 @@ def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[s
 
 
 def old_runs(store: Store, *, before: datetime) -> list[str]:
-    """Return the ids of untagged runs started before a time, newest first, and killed imports.
-
-    A run that was stored after one that is not old is not old either: the clock was set back.
-    """
+    """Return the ids of untagged runs started before a time, newest first, and killed imports."""
     time, number = RUNS.c.started_at, RUNS.c.number
     since, now = format_time(before), format_time(datetime.now(UTC))
     recent = select(func.min(number)).where(time >= since, time <= now)
     old = select(RUNS.c.id).where(time < since, RUNS.c.tag.is_(None)).order_by(*NEWEST)
     with store.connect() as connection:
+        # what was stored after a run that is not old is not old either: the clock was set back
         if (first := connection.execute(recent).scalar()) is not None:
             old = old.where(number < first)
         return list(connection.execute(old).scalars())

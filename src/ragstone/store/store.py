@@ -162,10 +162,7 @@ class Store:
                     connection.execute(COUNTS.insert().values(counted))
 
     def done(self, run_id: str, *, retry_failed: bool = False) -> codec.RowIndexSet:
-        """Return the places of the finished rows: stored, and not incomplete due to a budget.
-
-        With `retry_failed`, rows with a failed score are not finished.
-        """
+        """Return the places of stored rows, without those that a budget cut short, or to retry."""
         retried = SCORES.c.cause == Cause.BUDGET.value
         if retry_failed:
             retried = SCORES.c.state == State.FAILED.value

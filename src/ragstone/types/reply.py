@@ -12,16 +12,7 @@ from ragstone.types.claim import Verdict
 
 @dataclass(frozen=True)
 class Usage:
-    """What answering cost.
-
-    Attributes:
-        calls: calls of a service, including `retries`; `cached` are answers from the cache.
-        prompt_tokens: includes `cached_tokens` at the cache price.
-        completion_tokens: includes hidden `reasoning_tokens` and both kinds of prediction tokens.
-        reused_tokens: of the `cached` answers, paid when they were first made; in no other count.
-        cost_usd: an estimate; None if no price is known.
-        local_calls: runs of a model on this machine, with `local_tokens`; free, not in `calls`.
-    """
+    """What answering cost."""
 
     calls: int = 0  # of a service, including `retries`
     cached: int = 0  # answers from the cache

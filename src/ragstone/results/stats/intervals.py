@@ -332,10 +332,8 @@ def _widen(ends: Ends, safe: Ends, off_low: int, off_high: int) -> Ends:
 def bounds(
     sums: ExactSums, missing: int, *, low: float = 0.0, high: float = 1.0
 ) -> tuple[float, float] | None:
-    """Return the mean if all `missing` unscored rows had scored `low`, and if all `high`.
-
-    Source: Manski, Nonparametric Bounds on Treatment Effects (1990).
-    """
+    """Return the mean if all `missing` unscored rows had scored `low`, and if all `high`."""
+    # Source: Manski, Nonparametric Bounds on Treatment Effects (1990)
     n, total = sums.n + missing, sums.total
     if not n:
         return None
@@ -372,10 +370,8 @@ def histogram(
 
 
 def beta_below(x: float, a: float, b: float) -> float:
-    """Return the share of the beta distribution below x: the incomplete beta function.
-
-    Source: NIST Digital Library of Mathematical Functions, 8.17.22 and 8.17.4.
-    """
+    """Return the share of the beta distribution below x: the incomplete beta function."""
+    # Source: NIST Digital Library of Mathematical Functions, 8.17.22 and 8.17.4
     return _below(x, 1 - x, a, b)
 
 
@@ -409,10 +405,8 @@ def t_quantile(share: float, freedom: float) -> float:
 
 
 def root_of(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:
-    """Return where a rising function reaches the goal between low and high, to the last digits.
-
-    Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997): a quarter of the calls.
-    """
+    """Return where a rising function reaches the goal between low and high, to the last digits."""
+    # Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997), for fewer calls
     (x1, f1), (x2, f2) = (high, rising(high) - goal), (low, rising(low) - goal)
     if f2 >= 0 or f1 <= 0:
         return low if f2 >= 0 else high

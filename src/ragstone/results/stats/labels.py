@@ -297,10 +297,8 @@ class Agreement:
 
     @property
     def ac1(self) -> float | None:
-        """Gwet's AC1, which stays high if nearly all items have one label, where kappa falls to 0.
-
-        Source: Gwet, Computing inter-rater reliability in the presence of high agreement (2008).
-        """
+        """Gwet's AC1, which stays high if nearly all items have one label; kappa falls to 0."""
+        # Source: Gwet, Computing inter-rater reliability in the presence of high agreement (2008)
         if not self.n:
             return None
         true = (2 * self.both + self.first_only + self.second_only) / (2 * self.n)

@@ -161,10 +161,8 @@ def paired_t(differences: Sequence[float] | Numbers) -> float | None:
 
 
 def effect_size(differences: Sequence[float] | Numbers) -> float | None:
-    """Return Cohen's d_z: the mean difference in units of the differences' standard deviation.
-
-    Source: Cohen, Statistical Power Analysis (1988), 2.3, where 0.2 is small and 0.8 large.
-    """
+    """Return Cohen's d_z: the mean difference in units of the differences' standard deviation."""
+    # Source: Cohen, Statistical Power Analysis (1988), 2.3, where 0.2 is small and 0.8 large
     data = _with_ties(differences)
     if data.size < 2 or np.ptp(data) <= NOTHING:
         return None
@@ -173,10 +171,8 @@ def effect_size(differences: Sequence[float] | Numbers) -> float | None:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the p values adjusted for their number, in the same order.
-
-    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure (1979).
-    """
+    """Return the p values adjusted for their number, in the same order."""
+    # Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure (1979)
     adjusted = [0.0] * len(p_values)
     worst = 0.0
     ranked = sorted(range(len(p_values)), key=lambda place: p_values[place])
@@ -203,10 +199,8 @@ def _with_ties(differences: Sequence[float] | Numbers) -> Numbers:
 def smallest_difference(
     spread: float, n: int, *, alpha: float = 0.05, power: float = 0.8
 ) -> float | None:
-    """Return the smallest true mean difference that the t-test of n pairs shows with that power.
-
-    Source: Cohen, Statistical Power Analysis (1988), chapter 2, with the noncentral t distribution.
-    """
+    """Return the smallest true mean difference that the t-test of n pairs shows with that power."""
+    # Source: Cohen, Statistical Power Analysis (1988), chapter 2, with the noncentral t
     if n < 2 or spread <= 0:
         return None
     limit = intervals.t_quantile(1 - alpha / 2, n - 1)
@@ -289,10 +283,8 @@ def labels_needed(
 
 
 def variance_components(scores: Numbers) -> tuple[float, float]:
-    """Return the variance between rows and that of repeated judgments, of float64[rows, repeats].
-
-    Source: Searle, Casella and McCulloch, Variance Components (1992), 3.2 (one-way random effects).
-    """
+    """Return the variance between rows and that of repeats, of float64[rows, repeats]."""
+    # Source: Searle, Casella and McCulloch, Variance Components (1992), 3.2
     judge = float(scores.var(axis=1, ddof=1).mean())
     between = float(scores.mean(axis=1).var(ddof=1)) - judge / scores.shape[1]
     return max(between, 0.0), judge
