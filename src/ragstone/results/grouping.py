@@ -17,7 +17,7 @@ SOURCES = frozenset(
     "source sources sourceid sourcefile sourcefiles document documents documentid doc docid".split()
 )
 """Tags that name the source of a row, in lower case without separators."""
-CONVERSATIONS = frozenset("conversationid threadid".split())  # as above
+CONVERSATIONS = frozenset("conversationid threadid".split())  # tags that name its conversation
 Keys = NDArray[np.int64]  # a hash for each row of what it may share with others; 0 if it has none
 _Link = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows that share a value, and its number
 
