@@ -13,17 +13,15 @@ from ragstone.errors import Problem
 
 _ENDS = ("", "message", "messagechunk")
 _ANSWERING = frozenset("assistant ai aimessage aimessagechunk model bot chatbot".split())
-ROLES: Mapping[str, frozenset[str]] = {
+ROLES: Mapping[str, frozenset[str]] = {  # Sample field -> roles of its author in a list of messages
     "query": frozenset(("user", "human", "humanmessage", "humanmessagechunk")),
     "response": _ANSWERING,
     "reference": _ANSWERING,
 }
-"""Sample field -> roles of its author in a list of messages."""
 _OTHERS = [f"{role}{end}" for role in ("system", "tool", "function") for end in _ENDS]
 _KNOWN = frozenset((*chain.from_iterable(ROLES.values()), *_OTHERS, "developer"))
 """All roles in a list of messages, as named by OpenAI, LangChain, Gemini and Cohere."""
-_PLAIN = frozenset(("text", "input_text", "output_text"))
-"""Types of a message's parts with its text; others are thoughts or images."""
+_PLAIN = frozenset(("text", "input_text", "output_text"))  # other parts are thoughts or images
 _LISTS = ("messages", "input_messages", "output_messages")
 _TEXTS = ("content", "parts", "text", "kwargs", "message")
 _DEEPEST = 8  # how deep a message's text may be nested; real ones have 3 levels
@@ -129,8 +127,7 @@ def history_before(value: object) -> Sequence[Mapping[str, str]] | None:
 
 
 CONVERSATION = "conversation_id"  # the tag of rows that are turns of a conversation
-_LOOKED_AT = 1000
-"""Rows of a large file in which conversations are looked for; UNSPLIT and the docs name it."""
+_LOOKED_AT = 1000  # rows of a large file searched for conversations; UNSPLIT and the docs name it
 
 
 def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:

@@ -69,7 +69,7 @@ def _whole_or_within(part: str, *fields: str) -> tuple[str, ...]:
     return (part, *_within(part, *fields), f"{part}{ONLY}")
 
 
-SHAPES = (
+SHAPES = (  # all known shapes; the first one whose needed names a file has is used
     Shape(
         "rows of ragstone",  # of `--rows`; a row has an error if the RAG system did not answer
         needs=(("query",), ("scores",), ("blame",), ("usage",)),
@@ -187,7 +187,6 @@ SHAPES = (
         ),
     ),
 )
-"""All known shapes; the first one whose needed names a file has is used."""
 
 
 def recognize(names: Iterable[str]) -> Shape | None:

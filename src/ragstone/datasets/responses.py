@@ -38,13 +38,11 @@ FIELDS = tuple(chain.from_iterable(MODES.values()))  # fields of a Sample that a
 ANY = ""  # any value that describes an error
 _NOTHING = frozenset(("", "none", "null", "nan", "n/a", "false"))
 """Values of a successful call, in any case."""
-_TEXTS = ("message", "error", "detail", "type", "name")
-"""Names of the message in an error that is an object."""
-_CAUSES = (
+_TEXTS = ("message", "error", "detail", "type", "name")  # of messages in errors that are objects
+_CAUSES = (  # cause -> pattern of its messages; all other errors are `unreachable`
     (Cause.RATE_LIMITED, re.compile(r"\b429\b|rate.?limit|too many requests", re.IGNORECASE)),
     (Cause.TIMEOUT, re.compile(r"time.?out|timed.?out|deadline.?exceeded", re.IGNORECASE)),
 )
-"""Cause -> pattern of its messages; all other errors are `unreachable`."""
 
 
 def failed_fields(error: str | None) -> Mapping[str, str]:

@@ -24,8 +24,7 @@ from ragstone.errors import InputError, Problem, UsageError, nearest
 from ragstone.types.row import LazySequence
 from ragstone.types.sample import Sample
 
-Cells = tuple[int, Sequence[object]]
-"""A row's number, as the user sees it, and its cells from left to right; None is a blank cell."""
+Cells = tuple[int, Sequence[object]]  # a row's number as users see it, and its cells; None is blank
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,7 @@ class Record:
         return cls(row, cast("Mapping[str, object]", values))
 
 
-Row = Record | Sample | Problem
-"""A row of a table; a Problem is one that cannot be read. Data in Python may contain Samples."""
+Row = Record | Sample | Problem  # a Problem cannot be read; data in Python may contain Samples
 
 
 def records_in(rows: Iterable[Row]) -> Iterator[Record]:
@@ -172,13 +170,12 @@ def record_under(names: Sequence[str], found: Cells, fix: str) -> Record | Probl
 
 
 MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8, which may begin a file
-MARKS: Mapping[bytes, str] = {
+MARKS: Mapping[bytes, str] = {  # byte order mark -> encoding; longer marks first
     b"\xff\xfe\0\0": "UTF-32",
     b"\0\0\xfe\xff": "UTF-32",
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-"""Byte order mark -> encoding; longer marks first."""
 _PLAIN = 0.25  # the least share of ASCII in a file with column names that is decoded correctly
 _IS_HIGH = bytes(128) + b"\x01" * 128  # for each byte, whether it is beyond ASCII
 
@@ -223,11 +220,9 @@ def encoding_problem(content: bytes) -> Problem | None:
 
 
 ZIP = b"PK\x03\x04"  # the first bytes of a zip archive, and so of every .xlsx
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""The first bytes of an old .xls, and of an .xlsx with a password."""
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # begins an old .xls, and an .xlsx with a password
 _LOOKED_AT = 4096
-_CONTROLS = bytes({*range(1, 32)} - set(b"\t\n\r\f\x1b"))
-"""Bytes that are rare in text of any encoding; NUL is not among them, because UTF-16 has it."""
+_CONTROLS = bytes({*range(1, 32)} - set(b"\t\n\r\f\x1b"))  # rare in text; UTF-16 has NULs
 
 
 @dataclass(frozen=True)
@@ -326,8 +321,7 @@ class File:
         return text
 
 
-IN_MEMORY = 2**22
-"""The largest file, in bytes, whose rows are read at once and stored in memory: 4 MiB."""
+IN_MEMORY = 2**22  # bytes of the largest file whose rows are all read at once and kept: 4 MiB
 
 
 class Block(NamedTuple):

@@ -251,8 +251,7 @@ _NUMBERS = re.compile(r"\d+(\s+\d+)+")
 _WIDE = re.compile(r"[０-９]+")
 _LIST = '; write a list such as 1, 2 or ["a", "b"]'
 
-_MISSING = frozenset(("nan", "none", "null", "n/a", "na"))
-"""What programs write, in any case, for missing values."""
+_MISSING = frozenset(("nan", "none", "null", "n/a", "na"))  # what programs write, in any case
 _DASHES = frozenset("-–—")
 
 

@@ -33,8 +33,8 @@ SHARE = 0.5  # of a context window for contexts; claims, reply and estimation er
 MOST = 100  # grades in one reply: more may not fit into its token limit
 
 _WIDE = re.compile(r"[^\x00-\u052f\u1e00-\u20cf]")  # scripts with about one token per character
+# of a claim's verdicts, one per window, the first of these labels counts
 _STRONGEST = (Label.SUPPORTED, Label.CONTRADICTED, Label.PARTIALLY_SUPPORTED, Label.NOT_ENOUGH_INFO)
-"""Which window's verdict on a claim counts: the first of these labels that any window gave."""
 
 _Verdicts: TypeAlias = tuple[Verdict, ...]
 
@@ -47,11 +47,9 @@ def estimated_tokens(text: str) -> int:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a context: its number, and its start in the context."""
-
     text: str
-    context: int
-    start: int
+    context: int  # its number
+    start: int  # in the context
 
 
 def windows_of(contexts: Sequence[str], room: int, *, most: int | None = None) -> list[list[Piece]]:

@@ -51,13 +51,11 @@ _log = logging.getLogger("ragstone.judge")
 
 @dataclass(frozen=True)
 class CachedReply:
-    """A reply as stored: its parts as JSON, and the time in seconds since 1970."""
-
-    value: str
+    value: str  # JSON, as are `notes` and `usage`
     notes: str
     raw: str | None
     usage: str
-    stored_at: float
+    stored_at: float  # in seconds since 1970
 
 
 class ReplyCache:
@@ -179,12 +177,11 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 class CachedJudge(JudgeWrapper):
-    """Caches replies in a file, by question and the judge's identity.
+    """Caches replies in a file, by question and the judge's identity; never failures.
 
-    A reply is stored before it is returned. Failures are not cached, nor replies of a judge without
-    identity. Rows that ask the same at the same time make one call. Replies stored from the time
-    `paid_since` on count in the `budget` when they are first read: an earlier command collected
-    them from a batch.
+    A reply is stored before it is returned. Rows that ask the same at the same time make one call.
+    Replies stored from the time `paid_since` on count in the `budget` when they are first read: an
+    earlier command collected them from a batch.
     """
 
     def __init__(

@@ -94,19 +94,16 @@ def _cosines(vectors: Vectors) -> list[float]:
     return [1.0, *(rows[1:] * rows[0]).sum(axis=1).clip(-1.0, 1.0).tolist()]
 
 
-_BETWEEN = re.compile(
+_BETWEEN = re.compile(  # white space and punctuation, after NFKC has narrowed full-width characters
     r"[\s!-/:-@\[-`{-~\u00a1-\u00bf\u0589\u05be\u060c\u061b\u061f\u06d4\u0964\u0965"
     r"\u2010-\u205e\u3001-\u3020]+"
 )
-"""White space and punctuation, after NFKC has narrowed full-width characters."""
 _MAX_GRAM = 5
 _WIDE = 0x2E80  # the first character of scripts with words of one or two: Chinese, Japanese, Korean
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class SimilarityJudge(Judge):
-    """Compares texts by their characters."""
-
     name = "offline"
     description = "hashed character n-grams, not meaning"
     kinds = frozenset({TextSimilarity.kind})

@@ -78,8 +78,7 @@ REFERENCE_IN_CONTEXTS = Check("reference", "contexts")
 REFERENCE_IN_RESPONSE = Check("reference", "response")
 
 T = TypeVar("T")
-JudgedClaims = tuple[JudgedClaim, ...]
-"""The claims of one check, in the order of the text: all checks of a text have the same."""
+JudgedClaims = tuple[JudgedClaim, ...]  # in the order of the text: all checks of it have the same
 
 
 class ClaimInputs(NamedTuple):

@@ -23,8 +23,7 @@ from ragstone.metrics.base import FAMILIES, NAME, Metric
 
 M = TypeVar("M", bound=Metric)
 
-GROUP = "ragstone.metrics"
-"""The entry point group of installed packages with metrics."""
+GROUP = "ragstone.metrics"  # the entry point group of installed packages with metrics
 OURS = "ragstone"
 
 _SPEC = re.compile(rf"(?P<name>{NAME.pattern})(?:@(?P<k>\d+))?(?::(?P<policy>[a-z][a-z-]*))?")

@@ -11,8 +11,7 @@ from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
 
-FIELDS = ("response", "contexts", "ranking")
-"""The Sample fields that a target can return."""
+FIELDS = ("response", "contexts", "ranking")  # the Sample fields that a target can return
 
 
 SETTINGS = {"k": "k", "min_similarity": "min_similarity", "threshold": "min_similarity"}

@@ -27,17 +27,14 @@ from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
 
-FIELD_OF: Mapping[str, str] = {
+FIELD_OF: Mapping[str, str] = {  # name in a mapping -> Sample field
     **{name: name for name in FIELDS},
     **dict.fromkeys(("answer", "result", "output"), "response"),
     **dict.fromkeys(("context", "source_documents"), "contexts"),
 }
-"""Name in a mapping -> Sample field."""
 _HISTORIES = ("chat_history", "history")
-INPUTS = ("query", "question", "input", *_HISTORIES)
-"""Names of what chains were given, which they return too."""
-_IDS = ("id", "doc_id", "document_id", "point_id", "doc_uri")
-"""Names of an id in a document's metadata."""
+INPUTS = ("query", "question", "input", *_HISTORIES)  # what chains were given, and return too
+_IDS = ("id", "doc_id", "document_id", "point_id", "doc_uri")  # of an id in documents' metadata
 
 
 class Runnable(Protocol):
@@ -166,8 +163,7 @@ Function = Callable[..., object] | Runnable | QueryEngine | Retriever
 """Takes any of GIVEN by name, or the query as its first argument. Returns the response, or a
 mapping of response, contexts and ranking; sync or async."""
 
-GIVEN = ("query", "messages", "sample", "k", "min_similarity", "threshold")
-"""The parameter names that have a meaning."""
+GIVEN = ("query", "messages", "sample", "k", "min_similarity", "threshold")  # with a meaning
 
 
 class FunctionTarget(Target):
@@ -275,10 +271,9 @@ def _caller(
     return call, names
 
 
-_HOST = re.compile(
+_HOST = re.compile(  # a URL without its scheme
     r"[\w.-]*:\d+(/.*)?|www\..+|[\w-]+(\.[\w-]+)+/.*|[\w.-]+\.(ai|app|cloud|com|dev|io|net|org)"
 )
-"""A URL without its scheme."""
 FILES = (".yaml", ".yml", ".json")  # endings of files that describe an API; JSON is YAML
 
 

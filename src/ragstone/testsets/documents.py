@@ -37,12 +37,9 @@ from ragstone.datasets.values import text as cell_text
 from ragstone.errors import InputError, Problem, UsageError, nearest
 from ragstone.judges.offline.words import split_forms, stem
 
-CHUNK_WORDS = 200
-"""Approximate length of a chunk in words, by default."""
-LONGEST_PIECE = 8
-"""Characters of a sentence, per word of a chunk, from which the sentence is cut."""
-CHUNK_FILES = (".jsonl", ".ndjson", ".parquet")
-"""Files whose rows are chunks."""
+CHUNK_WORDS = 200  # approximate length of a chunk in words, by default
+LONGEST_PIECE = 8  # characters of a sentence, per word of a chunk, from which the sentence is cut
+CHUNK_FILES = (".jsonl", ".ndjson", ".parquet")  # files whose rows are chunks
 ID_NAMES = ("id", "_id", "chunk_id", "doc_id", "docid", "point_id")
 TEXT_NAMES = ("text", "content", "contents", "page_content", "chunk")
 DOCUMENT_NAMES = ("document", "source", "file", "source_file")
@@ -381,13 +378,12 @@ def _docx(file: File) -> str:
     return strip_controls("\n\n".join(filter(str.strip, parts)))
 
 
-READERS: Mapping[str, Callable[[File], str]] = {
+READERS: Mapping[str, Callable[[File], str]] = {  # suffix -> what extracts a document's text
     **dict.fromkeys((".txt", ".md", ".markdown"), _plain_text),
     **dict.fromkeys((".html", ".htm"), _html),
     ".pdf": _pdf,
     ".docx": _docx,
 }
-"""Suffix -> what extracts a document's text."""
 DOCUMENT_FILES = (*READERS, *CHUNK_FILES)
 _SUPPORTED = f"documents are {', '.join(DOCUMENT_FILES)}"
 

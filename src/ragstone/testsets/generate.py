@@ -53,28 +53,17 @@ Type: TypeAlias = Literal["single", "multi", "compare", "unanswerable"]
 TYPES: Sequence[Type] = ("single", "multi", "compare", "unanswerable")
 SHARES: Mapping[str, float] = MappingProxyType(dict(zip(TYPES, (50, 20, 10, 20), strict=True)))
 """Type -> its default share."""
-PAIRED = ("multi", "compare")
-"""Types that take two chunks."""
-ATTEMPTS = 3
-"""Candidates per requested question, at most."""
-LARGEST = 8
-"""Questions of one reply: more may not fit into it, or would repeat each other."""
-PARTNERS = 5
-"""Chunks that may be paired with another one, the most similar."""
-LONGEST_QUERY = 1000
-"""Characters of a chunk with which its partners are searched."""
-OTHERS = 10
-"""Chunks that are searched for another answer, the most similar."""
-WHOLE = 50
-"""Chunks that must not answer an unanswerable question."""
-ROUNDS = 3
-"""How many other chunks with an answer are looked for."""
-EVIDENCE = 12_000
-"""Characters of the texts in one `evidence` tag, at most: a cell of Excel has up to 32,767."""
-AVOIDED = 10
-"""Queries of the same chunks that are not to be written again, at most."""
-NO_REPLY, OVER_BUDGET = "without a reply", "over budget"
-"""Reasons that are not about the question."""
+PAIRED = ("multi", "compare")  # types that take two chunks
+ATTEMPTS = 3  # candidates per requested question, at most
+LARGEST = 8  # questions of one reply: more may not fit into it, or would repeat each other
+PARTNERS = 5  # chunks that may be paired with another one, the most similar
+LONGEST_QUERY = 1000  # characters of a chunk with which its partners are searched
+OTHERS = 10  # chunks that are searched for another answer, the most similar
+WHOLE = 50  # chunks that must not answer an unanswerable question
+ROUNDS = 3  # how many other chunks with an answer are looked for
+EVIDENCE = 12_000  # characters of the texts in one `evidence` tag; a cell of Excel has up to 32,767
+AVOIDED = 10  # queries of the same chunks that are not to be written again, at most
+NO_REPLY, OVER_BUDGET = "without a reply", "over budget"  # reasons that are not about the question
 KINDS = (WriteQuestions.kind, FindAnswer.kind, VerifyClaims.kind, DetectAbstention.kind)
 ASSUMED = "A sentence of a dozen words or so states a fact of the documents."
 
@@ -692,8 +681,7 @@ def planned_questions(
 
 CHUNK_FIELDS = "id text document title"
 REJECTED_FIELDS = "reason detail type chunks"
-RECORD_FIELDS = "ragstone n seed"
-"""What the JSON objects of generated files begin with."""
+RECORD_FIELDS = "ragstone n seed"  # what the JSON objects of generated files begin with
 
 
 def write_dataset(samples: Sequence[Sample], path: Path, record: Mapping[str, object]) -> None:

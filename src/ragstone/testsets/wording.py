@@ -20,12 +20,9 @@ from ragstone.judges.offline.words import (
 from ragstone.testsets.documents import ChunkIndex, stems
 from ragstone.types.sample import Sample
 
-ALIKE = 0.8
-"""Share of the words with a topic of two near duplicates that both have, at least."""
-RARE = 0.1
-"""Share of the chunks that have a rare word, at most."""
-TYPO = 0.8
-"""How similar the letters of two words must be to be the same with a typing error."""
+ALIKE = 0.8  # share of the words with a topic of two near duplicates that both have, at least
+RARE = 0.1  # share of the chunks that have a rare word, at most
+TYPO = 0.8  # how similar the letters of two words must be to be the same with a typing error
 
 _ASKING = frozenset(
     "who whom whose when where why how many much long often far old fast wer wen wem wann wo wohin "
@@ -48,7 +45,7 @@ _EN = "document|text|passage|excerpt|context|chunk|article|paragraph|section|sni
 _DE = "dokument|text|abschnitt|auszug|kontext|passage|artikel|textstelle|absatz"
 _FR = "document|texte|passage|extrait|contexte|article|paragraphe"
 _ES = "documento|texto|pasaje|fragmento|contexto|artículo|párrafo"
-_VAGUE = lazy_pattern(
+_VAGUE = lazy_pattern(  # clear to readers of the passage only, in English, German, French, Spanish
     rf"\b(?:(?:this|these) (?:{_EN})s?"
     rf"|the (?:above|following|given|provided) (?:{_EN})s?|the (?:passage|excerpt|snippet)s?"
     r"|the authors?(?! of)"
@@ -65,13 +62,11 @@ _VAGUE = lazy_pattern(
     r"|mencionad[oa]s? (?:arriba|anteriormente))\b",
     re.IGNORECASE,
 )
-"""Wording that only a reader of the passage understands, in English, German, French and Spanish."""
-_OPEN = re.compile(
+_OPEN = re.compile(  # vague wording that may also refer to what a user has open
     r"(?:this|these|dies\w*|cet?|cette|ces|est(?:e|a|os|as)) "
     r"(?:do[ck]ument|te[xk]t|arti|section|paragra|párrafo|abs)",
     re.IGNORECASE,
 )
-"""Vague wording that may also refer to what a user has open."""
 
 
 @lru_cache(maxsize=1 << 12)

@@ -42,10 +42,8 @@ if TYPE_CHECKING:
 
 _LINES = (".jsonl", ".ndjson")
 _PACKED = (".gz", ".zst", ".zstd")
-ROWS_AT_ONCE = 1 << 18
-"""Rows that are read at once; more if one query has more."""
-VALUE = 2
-"""How many bytes a value of an unpacked column counts, at least."""
+ROWS_AT_ONCE = 1 << 18  # rows that are read at once; more if one query has more
+VALUE = 2  # how many bytes a value of an unpacked column counts, at least
 TABLES = (".parquet", ".arrow", ".feather", ".ipc")
 
 

@@ -199,8 +199,7 @@ class Judgments:
         return dict(zip(documents, self.grades[members].tolist(), strict=True))
 
 
-SPLIT = "test"
-"""The split whose qrels are used if there are several."""
+SPLIT = "test"  # the split whose qrels are used if there are several
 
 
 def qrels_in(folder: Path) -> Path:

@@ -104,8 +104,7 @@ _FIRST, _SECOND = np.uint64(0x000F424000000064), np.uint64(0x0000271000000001)
 _POWERS = np.array([10**power for power in range(20)], dtype=np.uint64)
 _TENS = 10.0 ** np.arange(20)
 _EXACT = np.uint64(2**53)
-_MOST = 19
-"""Digits that always fit into 64 bits."""
+_MOST = 19  # digits that always fit into 64 bits
 _LOST, _MIDDLE, _NEAR = np.uint64(2**29 - 1), np.uint64(2**28), np.uint64(4)
 """The bits of a double that a single does not have, their middle value, and what is near it."""
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
@@ -214,8 +213,7 @@ def _digits(
     return value, right
 
 
-AT_ONCE = 1 << 21
-"""Bytes that are read at once; more if one query has more."""
+AT_ONCE = 1 << 21  # bytes that are read at once; more if one query has more
 _CARRIAGE = re.compile(rb"\r[^\r\n]")
 QRELS, RANKING = "QUERY 0 DOCUMENT GRADE", "QUERY Q0 DOCUMENT RANK SCORE NAME"
 """The form of a line; the query, the document and the number at the end are needed."""

@@ -40,10 +40,8 @@ _log = logging.getLogger("ragstone.judge")
 
 @dataclass(frozen=True)
 class Attempt(Generic[T]):
-    """The outcome of one call, and what its reply seems to leave out."""
-
     outcome: Outcome[T]
-    doubt: str | None = None
+    doubt: str | None = None  # what the reply seems to leave out
 
     @property
     def reason(self) -> str | None:
@@ -55,7 +53,6 @@ class Attempt(Generic[T]):
 
 
 def better_reply(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
-    """Return the better of two attempts, with the usage of both."""
     usage = first.outcome.usage + second.outcome.usage
     one, two = first.outcome, second.outcome
     if isinstance(one, Failure) and isinstance(two, Failure):

@@ -229,8 +229,6 @@ class Dialect:
 
 
 class OpenAICompatibleModel(Model, Embedder):
-    """A model on a server with OpenAI's protocol."""
-
     def __init__(
         self,
         provider: Provider,

@@ -212,16 +212,11 @@ _CONTENT = re.compile(r"\b(?:\w{4,}|\d+)\b")
 
 @dataclass(frozen=True)
 class JudgeTask(Generic[Q]):
-    """How one kind of question is put to a model, and how its reply is parsed."""
-
-    texts: Callable[[Q], dict[str, str]]
-    """The texts for the prompt's placeholders, the sample's texts fenced."""
+    texts: Callable[[Q], dict[str, str]]  # fill the placeholders; the sample's texts are fenced
     parse: Callable[[RawReply, Q], object]
-    schema: Callable[[Q | None], Schema]
-    """The schema of the reply; of no question, the example that is in a judge's identity."""
+    schema: Callable[[Q | None], Schema]  # of the reply; None: the example in a judge's identity
     optional: tuple[str, ...] = ()  # placeholders that a prompt may leave out
-    options: Callable[[Q], dict[str, str]] = lambda _: {}
-    """The prompt's options that are used, each with its number or ""."""
+    options: Callable[[Q], dict[str, str]] = lambda _: {}  # the used ones, with their number or ""
     doubt: Callable[[Q, Any], str | None] = lambda _question, _value: None
     """What a parsed reply seems to leave out, for the one retry."""
 

@@ -105,10 +105,9 @@ def _provider(
     return make(base_url=base_url)
 
 
-_UNSENT = frozenset(
+_UNSENT = frozenset(  # names of the errors of httpx, aiohttp and botocore before a request was sent
     ("ConnectError", "ConnectTimeout", "ClientConnectorError", "EndpointConnectionError")
 )
-"""Names of the errors of httpx, aiohttp and botocore before a request was sent."""
 _UNREADABLE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What SDKs raise for a reply of another shape, such as `content: null`."""
 _NO_TEMPERATURE = "disallows_sampling_settings"  # how such keys of a model's profile end

@@ -261,8 +261,6 @@ class ReplyMismatchError(Exception):
 
 
 class Item(NamedTuple, Generic[T]):
-    """One item as written."""
-
     number: int | str | None = None  # the number that it names, or a text if that cannot be read
     written: str | None = None  # its label, and under `value` what it means
     value: T | None = None
@@ -278,8 +276,7 @@ class ItemFormat(Generic[T]):
     lists: tuple[str, ...]
     labels: tuple[str, ...]  # all that are present must mean the same, and all `numbers` must agree
     numbers: tuple[str, ...]
-    texts: tuple[str, ...]
-    """Keys of the text that an item repeats; such a key may have the number instead."""
+    texts: tuple[str, ...]  # keys of the text that an item repeats; the number may be there instead
     notes: tuple[str, ...]
     words: Mapping[str, T]
 
@@ -504,13 +501,12 @@ def parse_grades(reply: RawReply, expected: int, *, of: str) -> tuple[Grade, ...
     return tuple(read)
 
 
-PLACEHOLDER = re.compile(
+PLACEHOLDER = re.compile(  # no text: a blank to fill in, a word for nothing, or a verdict
     r"[^\w<]*(?:\.\.\.|(?:none|null|n/?a|string|(?:no|keine) (?:claims?|facts?|statements?"
     r"|aussagen)(?: \w+)?|(?:claim|fact|statement)[\s_]*[0-9]*|<[^<>]*>)\W*)"
     r"|.*[–—:(-]\s*(?-i:SUPPORTED|CONTRADICTED|NOT_ENOUGH_INFO)\W*",
     re.IGNORECASE,
 )
-"""A text that is none: a blank to fill in, a word for nothing, or a verdict."""
 _DIGITS = re.compile("[0-9]{1,4}")
 _LEVEL = re.compile("-?[0-9]{1,9}")
 _CLAIMS = ("claims", "statements", "truths", "facts")

@@ -27,8 +27,7 @@ CONTRADICTED = 0.5  # the probability above which a window contradicts a claim
 DECIMALS = 4
 MAX_FLAGS = 5
 KINDS = frozenset(kind.kind for kind in (ExtractClaims, VerifyClaims))
-OVERLAP = 4
-"""A window repeats the last sentence of the one before if it takes at most a 4th of the room."""
+OVERLAP = 4  # a window repeats the sentence before it if that takes at most a 4th of the room
 
 
 class Span(NamedTuple):
