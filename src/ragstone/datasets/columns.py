@@ -68,10 +68,8 @@ def argument(field: str, column: str) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """The role of each column; a tag or a conversation has no field."""
-
-    fields: Mapping[str, str]
-    ambiguous: Mapping[str, tuple[str, ...]]
+    fields: Mapping[str, str]  # Sample field -> column
+    ambiguous: Mapping[str, tuple[str, ...]]  # Sample field -> the columns that may be it
     tags: tuple[str, ...]
     conversations: tuple[str, ...]
 

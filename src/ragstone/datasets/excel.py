@@ -131,15 +131,12 @@ UNCALCULATED = "a formula without a value; open the file in Excel and save it"
 
 @dataclass
 class SheetScan:
-    """What calamine does not report of a sheet (ECMA-376 part 1, section 18.3.1.4).
-
-    Rows and columns are counted from 0; `shared` is number of a shared text -> cells that use it.
-    """
+    """What calamine does not report of a sheet (ECMA-376 part 1, section 18.3.1.4)."""
 
     rows: int = 0
     columns: int = 0
     errors: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
-    shared: Counter[str] = field(default_factory=Counter[str])
+    shared: Counter[str] = field(default_factory=Counter[str])  # number of a text -> its cells
     merged: list[str] = field(default_factory=list[str])
     hidden: set[int] = field(default_factory=set[int])
     _row = _column = -1

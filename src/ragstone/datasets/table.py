@@ -29,9 +29,7 @@ Cells = tuple[int, Sequence[object]]  # a row's number as users see it, and its 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A value in a file that cannot be used, with the reason."""
-
-    seen: str
+    seen: str  # why it cannot be used
 
 
 class Merged(Unreadable):
@@ -45,11 +43,9 @@ def type_in_words(value: object) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """One row by the file's names; None is missing. `errors` is field -> why its call failed."""
-
     row: int
-    values: Mapping[str, object]
-    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    values: Mapping[str, object]  # None is missing
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])  # why a field's call failed
 
     @classmethod
     def of(cls, row: int, item: object) -> "Record | Problem":
@@ -71,27 +67,18 @@ def records_in(rows: Iterable[Row]) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows in the order of the file.
-
-    Attributes:
-        columns: the names in the header; None if each record has its own names.
-        others: the names of its other sheets.
-        beside: the file's metadata.
-        names: all names, if they are known.
-        numbers: the number of each row in the whole file, from 1, if only some are here.
-        end: how many bytes of the file were read; None for all, 0 if that is not known.
-    """
+    """Rows in the order of the file."""
 
     rows: Sequence[Row]
-    columns: tuple[str, ...] | None = None
+    columns: tuple[str, ...] | None = None  # of the header; None if each record has its own names
     sheet: str | None = None
-    others: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()  # the names of its other sheets
     unit: str = "row"
     notes: tuple[str, ...] = ()
-    beside: Mapping[str, object] = field(default_factory=dict[str, object])
-    names: tuple[str, ...] | None = None
-    numbers: Sequence[int] | None = None
-    end: int | None = None
+    beside: Mapping[str, object] = field(default_factory=dict[str, object])  # the file's metadata
+    names: tuple[str, ...] | None = None  # all of them, if they are known
+    numbers: Sequence[int] | None = None  # of rows in the whole file, from 1, if not all are here
+    end: int | None = None  # how many bytes were read; None for all, 0 if that is not known
 
     @property
     def other_sheets(self) -> str:
@@ -271,7 +258,6 @@ class File:
         return Path(self.name).suffix.lower()
 
     def refused(self, seen: str, fix: str = "", *, line: int | None = None) -> InputError:
-        """Return the error for a file that cannot be used at all."""
         return InputError(self.name, [Problem(seen, fix, row=line, unit="line")])
 
     def check_text(self) -> None:
@@ -338,21 +324,16 @@ class Block(NamedTuple):
 
 
 class FileRows(LazySequence[Row]):
-    """Rows of a file, with few in memory; also in another process that sees the file.
+    """Rows of a file, with few in memory; also in another process that sees the file."""
 
-    Attributes:
-        places: the places in the file of the rows that this sequence has.
-        tail: a problem after which nothing more can be read; it is the last row.
-        size: how many bytes of text a block has, about; at least one row.
-    """
-
-    size = 2**18
+    size = 2**18  # how many bytes of text a block has, about; at least one row
 
     def __init__(self, file: File, *, limit: int | None) -> None:
         self.file, self.path = file, file.path
-        self.tail: Problem | None = None
+        self.tail: Problem | None = None  # the last row, if nothing more can be read after it
         self._read: tuple[Block, Any] | None = None
         self.blocks: Sequence[Block] = tuple(self._scan(limit))
+        # the places in the file of the rows that this sequence has
         self.places: Sequence[int] = range(sum(block.rows for block in self.blocks))
         self.maps: tuple[Callable[[Record], Record], ...] = ()
 

@@ -186,8 +186,6 @@ def read_json_lines(file: File, limit: int | None = None) -> Table:
 
 
 class JsonLines(FileRows):
-    """The rows of a JSON Lines file; blank lines are skipped."""
-
     def _scan(self, limit: int | None) -> Iterator[Block]:
         place, line = 0, 1
         with self.path.open("rb") as file:

@@ -23,15 +23,13 @@ _WHY = ("status_message", "status.description", "status.message", "attributes.er
 
 @dataclass(frozen=True)
 class Span:
-    """One span of a trace; `above` are the ids of its parent, its parent and so on."""
-
     row: int
     trace: str
     id: str
     parent: str | None
     attributes: Values
     error: str | None = None
-    above: frozenset[str] = frozenset()
+    above: frozenset[str] = frozenset()  # the ids of its parent, its parent and so on
 
     @property
     def kind(self) -> str:

@@ -82,12 +82,7 @@ def pieces_of(context: str, number: int, room: int) -> list[Piece]:
 
 
 class SplitJudge(JudgeWrapper):
-    """Asks questions that are too long for a prompt in parts, and joins the answers.
-
-    A claim is verified against every window of contexts: supported in one is supported, else
-    contradicted in one is contradicted. A context longer than a window is relevant if one of its
-    pieces is. An answer is found if one window has it. Ratings are never split.
-    """
+    """Asks questions that are too long for a prompt in parts, and joins the answers."""
 
     def __init__(self, judge: Judge, *, context_window: int) -> None:
         super().__init__(judge)
@@ -138,6 +133,7 @@ class SplitJudge(JudgeWrapper):
             for window, part in zip(windows, replies, strict=True):
                 for piece, grade in zip(window, part, strict=True):
                     grades[piece.context].append(grade)
+            # a context longer than a window is relevant if one of its pieces is
             return tuple(next((each for each in some if each.relevant), some[0]) for some in grades)
 
         field = "contexts" if of_contexts else "sentences"

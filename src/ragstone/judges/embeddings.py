@@ -116,12 +116,7 @@ class SimilarityJudge(Judge):
 
 
 def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
-    """Return the similarity of the text to each of the others, from 0 to 1.
-
-    It is the cosine of their sets of hashed character n-grams: 3 to 5 characters of the words, with
-    one space between words and at both ends, and 1 to 3 in Chinese, Japanese and Korean. Case,
-    width and punctuation do not matter.
-    """
+    """Return the similarity of the text to each of the others: the cosine of their n-grams."""
     grams, *others_grams = map(_grams, (text, *others))
     return tuple(
         len(grams & other) / (math.sqrt(len(grams) * len(other)) or 1.0) for other in others_grams
@@ -129,6 +124,8 @@ def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
 
 
 def _grams(text: str) -> frozenset[int]:
+    # Hashes of 3 to 5 characters of the words, with one space between words and at both ends, and
+    # of 1 to 3 in Chinese, Japanese and Korean. Case, width and punctuation do not matter.
     folded = normalize("NFKC", normalize("NFKC", text).casefold())
     words = _BETWEEN.sub(" ", folded).split() or folded.split()
     if not words:

@@ -59,11 +59,7 @@ class Retriever(Protocol):
 
 
 def as_function(target: object) -> object:
-    """Return the method of a runnable, a query engine or a retriever; anything else as it is.
-
-    A runnable that takes a mapping with one name for the query is given that, and the history if it
-    has a name for it; one that takes `messages` instead is given the history with the query.
-    """
+    """Return the method of a runnable, a query engine or a retriever; anything else as it is."""
     if isinstance(target, type):
         return target
     invoke = cast("Callable[..., object] | None", getattr(target, "ainvoke", None))
@@ -73,6 +69,7 @@ def as_function(target: object) -> object:
             inputs = [*cast("Any", target).get_input_jsonschema().get("properties", ())]
         names = [name for name in inputs if name in INPUTS[:3]]
         histories = [name for name in inputs if name in _HISTORIES]
+        # one that takes `messages` instead of a query is given the history with the query
 
         def ask(query: str) -> object:
             return invoke({names[0]: query})
@@ -132,11 +129,7 @@ def _plain(value: object) -> object:
 
 
 def _document(item: Any) -> Mapping[str, object]:
-    """Read a `Document` of LangChain or a `NodeWithScore` of LlamaIndex.
-
-    Its id is the only one in its metadata, or its own, but not a random UUID: these libraries give
-    such ids to texts without an id, and then no id would match the relevant ones.
-    """
+    """Read a `Document` of LangChain or a `NodeWithScore` of LlamaIndex."""
     if node := getattr(item, "node", None):
         text, own, metadata = node.get_content(), node.node_id, node.metadata
     else:
@@ -145,6 +138,7 @@ def _document(item: Any) -> Mapping[str, object]:
         text, own, metadata = (item.get(n) if is_plain else getattr(item, n, None) for n in names)
     known = cast("Mapping[str, object]", metadata or {})
     ids = {str(known[name]) for name in _IDS if known.get(name) is not None}
+    # both libraries give random ids to texts without one, which no relevant id would match
     if not ids and own is not None and not _is_random(str(own)):
         ids = {str(own)}
     found = {"text": text, "id": ids.pop() if len(ids) == 1 else None}
@@ -167,10 +161,7 @@ GIVEN = ("query", "messages", "sample", "k", "min_similarity", "threshold")  # w
 
 
 class FunctionTarget(Target):
-    """Calls a function once per row; a sync one in a thread, so that rows run concurrently.
-
-    A call fails after `timeout` seconds, but a sync function continues in its thread.
-    """
+    """Calls a function once per row; a sync one in a thread, so that rows run concurrently."""
 
     gives = frozenset(FIELDS)
 
@@ -198,7 +189,7 @@ class FunctionTarget(Target):
         return Answer(fields, failures, (call,))
 
     async def _answer(self, sample: Sample) -> tuple[Mapping[str, object], Failure | None]:
-        limit = asyncio.timeout(self._timeout)
+        limit = asyncio.timeout(self._timeout)  # a sync function continues in its thread
         try:
             async with limit:
                 result = await self._call(sample)

@@ -188,13 +188,11 @@ async def check_samples(
     on_row: Callable[[int, int], None] = lambda _done, _total: None,
     plan: Plan | None = None,
 ) -> SetCheck:
-    """Check rows; `on_row` is called with the number of finished rows, and of all.
-
-    Kinds of question that the judge does not take are answered by words.
-    """
+    """Check rows; `on_row` is called with the number of finished rows, and of all."""
     decides = not isinstance(judge, OfflineJudge) and all(
         judge.takes(kind) for kind in (GradeContexts.kind, FindAnswer.kind)
     )
+    # questions that the judge does not take are answered by words
     routes = dict.fromkeys([kind for kind in KINDS if not judge.takes(kind)], OfflineJudge())
     ids = {name for sample in samples for name in sample.relevance or ()}
     known = {name for name in ids if corpus.find(name)}
@@ -273,11 +271,7 @@ def _spans(evidence: Iterable[Evidence], chunks: Sequence[Chunk]) -> Iterator[Sp
 
 
 class _RowChecker:
-    """Checks one row; `relevance` is corrected as it goes.
-
-    `by_document`: relevant ids are names of documents, in rows without known ids. `decides`: the
-    judge may refine relevant ids; otherwise they are only replaced.
-    """
+    """Checks one row; `relevance` is corrected as it goes."""
 
     def __init__(
         self,
@@ -285,8 +279,8 @@ class _RowChecker:
         *,
         verifier: QuestionVerifier,
         ids_known: bool,
-        by_document: bool,
-        decides: bool,
+        by_document: bool,  # relevant ids are names of documents, in rows without known ids
+        decides: bool,  # the judge may refine relevant ids; otherwise they are only replaced
     ) -> None:
         self.sample = sample
         self.type: RowType = type_of(sample)

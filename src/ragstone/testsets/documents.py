@@ -48,39 +48,26 @@ TITLE_NAMES = ("title", "heading")
 
 @dataclass(frozen=True)
 class Document:
-    """One document.
-
-    Its name is its path below the folder that was read, or as in a file of chunks. `sha256` is
-    that of the file's bytes, or of the text if the document came as chunks.
-    """
-
-    name: str
+    name: str  # its path below the folder that was read, or as in a file of chunks
     text: str
-    sha256: str
+    sha256: str  # of the file's bytes, or of the text if the document came as chunks
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a document: `text` is the document's text from `start` to `end`.
-
-    `guide.md#3` is the third chunk of guide.md. A heading is like `Battery > Charging`, or empty.
-    """
-
-    id: str
+    id: str  # `guide.md#3` is the third chunk of guide.md
     document: str
-    start: int
+    start: int  # of `text` in the document's text
     end: int
-    heading: str
+    heading: str  # such as `Battery > Charging`, or empty
     text: str
 
 
 @dataclass(frozen=True)
 class Span:
-    """A place in a document's text; the end is exclusive."""
-
     document: str
-    start: int
-    end: int
+    start: int  # in the document's text
+    end: int  # exclusive
 
     def text(self, corpus: "Corpus") -> str:
         return corpus.documents[self.document].text[self.start : self.end]
@@ -281,7 +268,7 @@ _INLINE = (
     "a abbr b bdi bdo cite code data del dfn em font i ins kbd label mark q s samp small span "
     "strong sub sup time tt u var wbr"
 ).split()
-_OPENING = {
+_OPENING = {  # tag of HTML -> what is written for it; blank lines for all others
     **dict.fromkeys(_INLINE, ""),
     **{f"h{level}": f"\n\n{'#' * level} " for level in range(1, 7)},
     "li": "\n* ",
@@ -290,7 +277,6 @@ _OPENING = {
     "pre": "\n\n```\n",
 }
 _CLOSING = {**dict.fromkeys((*_INLINE, "td", "th", "tr", "br", "li"), ""), "pre": "\n```\n\n"}
-"""Tag of HTML -> what is written for it; blank lines for all others."""
 
 
 def _markdown(events: Iterable[tuple[str, Any]]) -> str:

@@ -52,7 +52,6 @@ Type: TypeAlias = Literal["single", "multi", "compare", "unanswerable"]
 
 TYPES: Sequence[Type] = ("single", "multi", "compare", "unanswerable")
 SHARES: Mapping[str, float] = MappingProxyType(dict(zip(TYPES, (50, 20, 10, 20), strict=True)))
-"""Type -> its default share."""
 PAIRED = ("multi", "compare")  # types that take two chunks
 ATTEMPTS = 3  # candidates per requested question, at most
 LARGEST = 8  # questions of one reply: more may not fit into it, or would repeat each other
@@ -131,9 +130,7 @@ class QuestionRequest:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One question to be written; questions are accepted in the order of their numbers."""
-
-    number: int
+    number: int  # questions are accepted in this order
     type: Type
     chunks: tuple[Chunk, ...]
     persona: str = ""
@@ -303,10 +300,7 @@ def _random(*seed: object) -> Random:
 
 
 class ChunkSampler:
-    """Chooses the chunks of each candidate, so that all documents get about the same number.
-
-    `tried` and `accepted` count the candidates that began with a document.
-    """
+    """Chooses the chunks of each candidate, so that all documents get about the same number."""
 
     def __init__(self, index: ChunkIndex, request: QuestionRequest) -> None:
         self._index, self._seed = index, request.seed
@@ -322,7 +316,7 @@ class ChunkSampler:
         self._chunks = dict(shuffled)
         self._most = ATTEMPTS * max(1, math.ceil(request.n / max(1, len(shuffled))))
         self.candidates = 0
-        self.tried: Counter[str] = Counter()
+        self.tried: Counter[str] = Counter()  # candidates that began with a document
         self.accepted: Counter[str] = Counter()
         self._pending: Counter[str] = Counter()
 
@@ -377,11 +371,9 @@ def grouped(candidates: Sequence[Candidate]) -> Iterable[list[Candidate]]:
 
 @dataclass(eq=False)
 class VerificationError(Exception):
-    """A question was not verified; with a `cause` if the judge did not answer."""
-
     reason: str
     detail: str = ""
-    cause: Cause | None = None
+    cause: Cause | None = None  # if the judge did not answer
 
 
 def shown_text(chunk: Chunk) -> str:

@@ -78,16 +78,13 @@ def topic_terms(text: str) -> frozenset[str]:
 
 
 def similarity(one: str, other: str, index: ChunkIndex | None = None) -> float:
-    """Return the share of their words with a topic that two queries share, in [0, 1].
-
-    It is 0 if they have other figures, names or question words. Words with a typing error count as
-    the same, but not two that the chunks of an index have.
-    """
+    """Return the share of their words with a topic that two queries share, in [0, 1]."""
     first, second = _key_terms(one), _key_terms(other)
     if first.asking != second.asking or first.figures != second.figures:
         return 0.0
     left, right = first.terms - second.terms, second.terms - first.terms
     shared = len(first.terms & second.terms)
+    # words with a typing error count as the same, but not two that the chunks of an index have
     real = {term for term in left | right if index and index.frequency(term)}
     for term in sorted(left):
         others = sorted(right - real if term in real else right)
@@ -142,17 +139,14 @@ def rarest_terms(query: str, frequency: Callable[[str], float]) -> Sequence[str]
 
 
 def duplicates(samples: Sequence[Sample], index: ChunkIndex) -> Mapping[int, tuple[str, bool]]:
-    """Return the place of each row that repeats an earlier one -> its id, whether it is the same.
-
-    Rows with the tag `variant_of` repeat another on purpose.
-    """
+    """Return the place of each row that repeats an earlier one -> its id, whether it is equal."""
     found: dict[int, tuple[str, bool]] = {}
     queries = [sample.query_with_history for sample in samples]
     frequency = Counter(term for query in queries for term in topic_terms(query))
     firsts: dict[str, int] = {}
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, query in enumerate(queries):
-        if "variant_of" in samples[place].tags:
+        if "variant_of" in samples[place].tags:  # it repeats another on purpose
             continue
         plain = " ".join(query.casefold().split()).rstrip(" ?!.？")
         if (first := firsts.setdefault(plain, place)) != place:
@@ -169,10 +163,7 @@ def duplicates(samples: Sequence[Sample], index: ChunkIndex) -> Mapping[int, tup
 
 
 def answer_in_query(query: str, reference: str) -> bool:
-    """Return whether a query has all words of its answer; yes-no questions and choices may.
-
-    A choice has an `or`, or the answer is one of two names with an `and` between them.
-    """
+    """Return whether a query has all words of its answer; yes-no questions and choices may."""
     forms = split_forms(query)
     if not forms or forms[0] in _POLAR or not _CHOICE.isdisjoint(forms):
         return False
@@ -185,6 +176,7 @@ def answer_in_query(query: str, reference: str) -> bool:
     def named(*places: int) -> set[str]:
         return {names[place] for place in places if place in names}
 
+    # a choice is also between two names with an `and`, if the answer is one of them
     return not any(
         # an article may be between `and` and a name
         (before := named(place - 2, place - 1))

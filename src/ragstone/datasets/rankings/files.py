@@ -101,8 +101,8 @@ def _read(
             batch.check_ids(problems)
         yield batch
     if empty:
-        what = "are no judgments" if graded else "is no ranking"
-        problems.add(f"there {what}", f"write {form}")
+        seen = "there are no judgments" if graded else "there is no ranking"
+        problems.add(seen, f"write {form}")
 
 
 def _suffix(path: Path) -> str:
@@ -112,13 +112,11 @@ def _suffix(path: Path) -> str:
 
 @dataclass(frozen=True)
 class QueryLines:
-    """Q queries with N documents; `sizes` has the number of each, and there may be no grades."""
-
     queries: list[str]
     lines: Integers
-    sizes: Integers
+    sizes: Integers  # how many documents each query has
     documents: Texts
-    grades: NDArray[np.float64]
+    grades: NDArray[np.float64]  # none in a ranking
 
 
 @dataclass(frozen=True)
@@ -293,7 +291,6 @@ class LineReader:
     def _documents(
         self, query: str, value: object, line: int
     ) -> "Sequence[str] | dict[str, float]":
-        """Return the ids of a ranking, or the grades of judged documents."""
         graded = self._field == "relevance"
         if isinstance(value, list):
             given = cast("list[object]", value)

@@ -200,10 +200,7 @@ class Spans:
         return slice(int(self.starts[owners.start]), int(self.starts[last] + self.sizes[last]))
 
     def blocks(self, other: "Spans | None" = None) -> Iterator[slice]:
-        """Yield owners, as many as fit into a table of CELLS cells with one line for each.
-
-        With `other`, each line has the owner's items there, too.
-        """
+        """Yield as many owners as fit, with those in `other`, into a table with a line for each."""
         beside = np.zeros_like(self.sizes) if other is None else other.sizes
         sizes = self.sizes + beside
         if not len(sizes):
@@ -375,7 +372,6 @@ def resolve_column(field: str, mapped: Mapping[str, str], present: Collection[st
 
 
 def check_names(mapped: Mapping[str, str]) -> None:
-    """Raise a UsageError if a mapped field is not one of a ranking file."""
     for field in mapped:
         if field not in NAMES:
             raise UsageError(f"--map {field}=...: the fields are {', '.join(NAMES)}")
@@ -409,6 +405,5 @@ class Problems:
             raise too_large(self._path, f"it has more than {self.most:,} {what}")
 
     def raise_found(self) -> None:
-        """Raise an InputError if problems were found."""
         if self._found:
             raise InputError(self.name, self._found)

@@ -28,17 +28,9 @@ from typing import Self, TypeVar
 
 from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, ValidationError
 
-from ragstone._internal import http
+from ragstone._internal import http, rate_limit
 from ragstone._internal.files import lock_file, make_folder, write_text
-from ragstone._internal.rate_limit import (
-    FIRST_BACKOFF,
-    LONGEST_BACKOFF,
-    Budget,
-    Limits,
-    PaidCall,
-    RetryableError,
-    RetryingCaller,
-)
+from ragstone._internal.rate_limit import Budget, RetryableError
 from ragstone._internal.text import count, quoted
 from ragstone.errors import BatchPendingError, CallError, Cause, UsageError
 from ragstone.judges.cache import CachedReply, ReplyCache
@@ -132,7 +124,8 @@ class BatchApi(ABC):
     def __init__(self, url: str, headers: Mapping[str, str], *, retries: int) -> None:
         self.url, self.headers = url, dict(headers)
         connection = http.Connection(timeout=_TIMEOUT, retry_timeouts=True, permanent=(NO_QUOTA,))
-        self.client = http.Client(connection, caller=RetryingCaller(Limits(retries=retries)))
+        caller = rate_limit.RetryingCaller(rate_limit.Limits(retries=retries))
+        self.client = http.Client(connection, caller=caller)
 
     @abstractmethod
     async def create(self, record: Record, requests: Mapping[str, bytes]) -> str:
@@ -381,7 +374,7 @@ class BatchQueue:
                 if reply.notes != READ:
                     await self._run.replies.store(self._cache_key(name), replace(reply, notes=READ))
             return http.HttpReply(reply.value.encode(), 0.0, max(1, tries))
-        most = PaidCall.of(self._run.budget).most
+        most = rate_limit.PaidCall.of(self._run.budget).most
         error = self._errors.get(name)
         if name in self._submitted:
             self.awaited[name] = most
@@ -548,7 +541,8 @@ class BatchQueue:
                 if error.status is not None or tries == self._run.retries:
                     raise UsageError(f"{self._judge}: no batch was submitted: {error}") from None
             tries += 1
-            await asyncio.sleep(min(LONGEST_BACKOFF, FIRST_BACKOFF * 2**tries))
+            backoff = rate_limit.FIRST_BACKOFF * 2**tries
+            await asyncio.sleep(min(rate_limit.LONGEST_BACKOFF, backoff))
 
     def forgive(self, status: int | None) -> None:
         """Forget errors that stop the run, so that the next command submits their requests."""

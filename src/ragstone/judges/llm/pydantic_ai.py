@@ -132,9 +132,8 @@ class PydanticAiModel(Model):
 
         self.name = f"{provider}:{model}"
         wire = self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
-        settings: dict[str, object] = {
-            "framing_announcement": "never",  # the prompt is sent as it is written
-        }
+        # the prompt is sent as it is written
+        settings: dict[str, object] = {"framing_announcement": "never"}
         if temperature is not None and not any(
             on for name, on in wire.profile.items() if name.endswith(_NO_TEMPERATURE)
         ):

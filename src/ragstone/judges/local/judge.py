@@ -57,10 +57,7 @@ class Window(NamedTuple):
 def split_spans(
     contexts: Sequence[str], starts: Callable[[str], Sequence[int]], room: int
 ) -> list[Span]:
-    """Cut contexts between sentences, and sentences of more than `room` tokens inside.
-
-    `starts` returns where the tokens of a text begin.
-    """
+    """Cut contexts between sentences, and longer ones at the token `starts`, into `room` tokens."""
     found: list[Span] = []
     for number, context in enumerate(contexts):
         begins = starts(context)
@@ -127,12 +124,7 @@ def _is_repeated(last: Span, span: Span, room: int) -> bool:
 
 
 class EntailmentJudge(Judge):
-    """Verifies claims with an ONNX model: NLI, a cross-encoder or a token classifier.
-
-    The claims of a response are its sentences. A claim is compared with each window of the
-    contexts: one that supports it is enough for SUPPORTED, otherwise one that contradicts it for
-    CONTRADICTED. Concurrent questions share batches.
-    """
+    """Verifies claims with an ONNX model: NLI, a cross-encoder or a token classifier."""
 
     kinds = KINDS
 
@@ -220,6 +212,7 @@ class EntailmentJudge(Judge):
         if not scored:
             reason = "there is no text"
             return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=1.0)
+        # one window that supports the claim is enough; otherwise one that contradicts it is
         best = max(scored, key=lambda both: both[1].supported)
         worst = max(scored, key=lambda both: both[1].contradicted)
         yes, no = best[1].supported, worst[1].contradicted

@@ -154,12 +154,7 @@ DEFAULTS = OfflineSettings()
 
 
 class OfflineJudge(Judge):
-    """Compares words. It needs no model, key or network, and always gives the same answer.
-
-    A model trained on claims with human labels estimates the probability of support
-    (`training/offline_judge`), calibrated on English texts. Paraphrase is missed, and another
-    meaning in the same words passes.
-    """
+    """Compares words. It needs no model, key or network, and always gives the same answer."""
 
     name = "offline"
     description = (
@@ -330,7 +325,7 @@ def abstains(response: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The trained model: a logistic regression, and a factor for each kind of conflict."""
+    """What `training/offline_judge` learned: a logistic regression, and factors of conflicts."""
 
     features: Mapping[str, float]  # in the order of `Features`
     offset: float
