@@ -51,7 +51,7 @@ NO_QUERY = "(not read)"  # the query of rows that are read for other fields
 @dataclass(frozen=True)
 class Contents:
     fields: frozenset[str] = frozenset()  # that any of the samples has
-    tags: tuple[str, ...] = ()  # names of all of them
+    tags: tuple[str, ...] = ()  # the names of their tags
 
     @classmethod
     def of(cls, samples: Iterable[Sample]) -> "Contents":

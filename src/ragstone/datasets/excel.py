@@ -198,7 +198,7 @@ def _place(address: str) -> tuple[int, int]:
     return int(place[2]) - 1, reduce(lambda number, letter: 26 * number + letter, letters, 0) - 1
 
 
-_AREA = 20_000_000  # cells in the area of a sheet's values, because calamine creates all of them
+_AREA = 20_000_000  # most cells in the area of a sheet's values: calamine creates all of them
 
 
 def read(file: File, *, sheet: str | None = None) -> Table:

@@ -20,7 +20,7 @@ from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unread
 from ragstone.datasets.values import is_list, is_object, parsed_json
 from ragstone.errors import Problem
 
-_SEPARATOR = re.compile(r"sep=(.)\r?\n")  # a line above the header, with which Excel sets it
+_SEPARATOR = re.compile(r"sep=(.)\r?\n")  # above the header, Excel sets the delimiter by it
 _LONGEST = 2**31 - 1  # characters of a cell; the csv module's limit, 131072, is short for contexts
 _HEADER = 100_000  # how many characters are read to find the delimiter
 

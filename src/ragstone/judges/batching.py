@@ -74,6 +74,7 @@ def pieces_of(context: str, number: int, room: int) -> list[Piece]:
     cuts, size = [0], 0
     for begin, end in pairwise([0, *begins, len(context)]):
         size += estimated_tokens(context[begin:end])
+        # no text has more tokens than characters, so a long sentence is cut after `room` of them
         while size > room:
             cuts.append(begin if begin > cuts[-1] else cuts[-1] + room)
             size = estimated_tokens(context[cuts[-1] : min(end, cuts[-1] + 4 * room + 1)])

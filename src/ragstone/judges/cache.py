@@ -181,7 +181,7 @@ class CachedJudge(JudgeWrapper):
         judge: Judge,
         file: str | Path,
         *,
-        paid_since: float = inf,  # replies of batches that were stored since count in the budget
+        paid_since: float = inf,  # the budget counts what was stored since: it came in batches
         budget: Budget | None = None,
     ) -> None:
         super().__init__(judge)

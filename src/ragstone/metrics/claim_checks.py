@@ -121,8 +121,8 @@ class ClaimVerifier(Metric):
             cls.calls = vars(cls).get("calls", calls)
 
     @property
-    def active_checks(self) -> tuple[Check, ...]:  # unless the parameters select some
-        return self.checks
+    def active_checks(self) -> tuple[Check, ...]:
+        return self.checks  # unless a subclass has parameters that select some
 
     @cached_property
     def question_settings(self) -> tuple[object, ...]:

@@ -351,6 +351,7 @@ class ChunkSampler:
         self._pending[name] += 1
         if kind not in PAIRED:
             return (chunk,)
+        # more than needed: some are of the same document, and one is the chunk itself
         similar = self._index.search(chunk.text[:LONGEST_QUERY], 4 * PARTNERS)
         others = [other for other in similar if other.id != chunk.id]
         apart = [other for other in others if other.document != chunk.document]

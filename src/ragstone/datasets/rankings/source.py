@@ -200,7 +200,8 @@ class Spans:
         return slice(int(self.starts[owners.start]), int(self.starts[last] + self.sizes[last]))
 
     def blocks(self, other: "Spans | None" = None) -> Iterator[slice]:
-        """Yield as many owners as fit, with those in `other`, into a table with a line for each."""
+        """Yield owners, as many as fit into a table of CELLS cells with one line for each."""
+        # in `other`, the same owners have more items, which are in their lines too
         beside = np.zeros_like(self.sizes) if other is None else other.sizes
         sizes = self.sizes + beside
         if not len(sizes):

@@ -30,7 +30,7 @@ from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, V
 
 from ragstone._internal import http, rate_limit
 from ragstone._internal.files import lock_file, make_folder, write_text
-from ragstone._internal.rate_limit import Budget, RetryableError
+from ragstone._internal.rate_limit import FIRST_BACKOFF, Budget, RetryableError
 from ragstone._internal.text import count, quoted
 from ragstone.errors import BatchPendingError, CallError, Cause, UsageError
 from ragstone.judges.cache import CachedReply, ReplyCache
@@ -287,7 +287,7 @@ _row: ContextVar[int] = ContextVar("row")
 
 
 class BatchRun:
-    """The batches of a run; entering it collects what is ready, `submit` submits what is not."""
+    """The batches of a run; entering it collects what is ready, and `submit` submits the rest."""
 
     def __init__(self, cache: Path, budget: Budget, retries: int) -> None:
         self.cache, self.budget, self.retries = cache, budget, retries
@@ -541,8 +541,7 @@ class BatchQueue:
                 if error.status is not None or tries == self._run.retries:
                     raise UsageError(f"{self._judge}: no batch was submitted: {error}") from None
             tries += 1
-            backoff = rate_limit.FIRST_BACKOFF * 2**tries
-            await asyncio.sleep(min(rate_limit.LONGEST_BACKOFF, backoff))
+            await asyncio.sleep(min(rate_limit.LONGEST_BACKOFF, FIRST_BACKOFF * 2**tries))
 
     def forgive(self, status: int | None) -> None:
         """Forget errors that stop the run, so that the next command submits their requests."""

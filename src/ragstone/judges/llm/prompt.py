@@ -221,7 +221,7 @@ def uncovered(sentences: Sequence[Sentence], claims: Sequence[str]) -> tuple[str
     number = Counter(word for words in contents for word in words)
     left: list[str] = []
     for sentence, words in zip(sentences, contents, strict=True):
-        # some words must be in any claim, and of those that only it has the beginning of one
+        # claims must also have one of the words that only this sentence has, or its beginning
         own = {word[:BEGINNING] for word in words if number[word] == 1}
         shared = len(words & covered) >= LEAST_SHARE * len(words)
         has_claim = shared and (len(own) < 2 or not own.isdisjoint(begun))

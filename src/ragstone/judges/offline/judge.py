@@ -62,6 +62,7 @@ def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mappi
             is_exact = figure.dimension or any(map(str.isdecimal, figure.shown))
             if is_exact and number not in match.anywhere:
                 found["figure"] = ""
+    # by pieces, because a context may have another form of the name: Vietnam for Vietnamese
     for pieces in map(pieces_of, claim.names - match.anywhere):
         if 2 * sum(piece in index.marked_words for piece in pieces) <= len(pieces):
             found["name"] = ""

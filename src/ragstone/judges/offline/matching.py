@@ -176,6 +176,7 @@ def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
     weights: defaultdict[int, float] = defaultdict(float)
     figures: defaultdict[int, set[Term]] = defaultdict(set)
     topic = {place for term in claim.content for place in index.postings.get(term, ())}
+    # a figure counts only in a sentence about the topic: another thing may have the same
     for number, figure in enumerate(claim.figures):
         for place in topic or range(len(index.places)):
             if any(map(figure.is_covered_by, index.figures(place))):
