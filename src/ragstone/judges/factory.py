@@ -119,9 +119,8 @@ class DryRunJudge(JudgeWrapper):
             case questions.Explain():
                 return "", guess.verdict_tokens
             case questions.GradeContexts(contexts=texts):
-                return [claim.Grade(relevant=True)] * len(texts), guess.grade_tokens * len(
-                    texts
-                ) + 10
+                grades = [claim.Grade(relevant=True)] * len(texts)
+                return grades, guess.grade_tokens * len(texts) + 10
             case questions.GradeSentences(sentences=texts):  # grades without reasons
                 return [claim.Grade(relevant=True)] * len(texts), 12 * len(texts) + 10
             case questions.GenerateQueries():
