@@ -11,7 +11,7 @@ format:  ## rewrite the code in the one format
 	$(PYTHON) -m ruff format .
 	$(PYTHON) -m ruff check --fix .
 
-lint:
+lint: size
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 
@@ -21,8 +21,8 @@ types:
 contracts:
 	$(PYTHON) -c "from importlinter.cli import lint_imports_command as main; main()" --no-cache
 
-size:  ## lines and files of src, beside their limit; reported until src is below it
-	-@$(PYTHON) scripts/package_size.py
+size:  ## lines and files of src, which must not exceed size.txt
+	@$(PYTHON) scripts/package_size.py
 
 docs:  ## build the site into site/; warnings and broken links are errors
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet --strict

@@ -19,13 +19,10 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".parquet", ".arrow", ".feather")
 EXTRA = "ragstone[parquet]"
-STATE, SPLITS = "state.json", "dataset_dict.json"
-"""Files of a saved folder that list its data files, and its splits."""
-LARGEST = 2**30
-"""How many bytes a stream, or rows that are needed at once, may have in memory: 1 GiB."""
+STATE, SPLITS = "state.json", "dataset_dict.json"  # in saved folders: the data files; the splits
+LARGEST = 2**30  # bytes that a stream, or rows that are needed at once, may have in memory: 1 GiB
 AT_ONCE = 2**24  # how many bytes of columns a block has, about
-FIRST = 10
-"""Rows of the first block; the others have as many as fit, but at most four times the last."""
+FIRST = 10  # rows of the first block; others have what fits, but at most four times the last
 ROW, VALUE = 1024, 64  # how many bytes a row, and a value in a list, need in Python, about
 
 

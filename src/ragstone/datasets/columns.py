@@ -25,15 +25,13 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """Sample field -> its other names. A column with any other name becomes a tag."""
 
-CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = {
+CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = {  # part of a Context -> its other names
     "text": ("page_content", "content", "chunk", "context"),
     "id": ("point_id", "doc_id", "document_id"),
     "score": (),
 }
-"""Part of a Context -> its other names."""
 
-CONVERSATIONS = ("messages", "conversation", "turns")
-"""Columns with all turns of a conversation, which become a row each."""
+CONVERSATIONS = ("messages", "conversation", "turns")  # all turns, which become a row each
 MOST_COMPARED = 1000  # how many columns are compared with the names of fields that are missing
 
 
@@ -54,8 +52,7 @@ def field_of(name: str) -> str | None:
     return FIELD_OF.get(plain_name(name))
 
 
-_WORDS = frozenset(("content", "result"))
-"""Words that are one letter away from a field's name, but usual for other columns."""
+_WORDS = frozenset(("content", "result"))  # one letter from a field's name, but usual elsewhere
 _TURNS = frozenset(map(plain_name, CONVERSATIONS))
 
 Spelling = Callable[[str, str], str]  # how a user maps a field to a column, for messages
@@ -71,10 +68,8 @@ def argument(field: str, column: str) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """The role of each column; a tag or a conversation has no field."""
-
-    fields: Mapping[str, str]
-    ambiguous: Mapping[str, tuple[str, ...]]
+    fields: Mapping[str, str]  # Sample field -> column
+    ambiguous: Mapping[str, tuple[str, ...]]  # Sample field -> the columns that may be it
     tags: tuple[str, ...]
     conversations: tuple[str, ...]
 

@@ -13,17 +13,15 @@ from ragstone.errors import Problem
 
 _ENDS = ("", "message", "messagechunk")
 _ANSWERING = frozenset("assistant ai aimessage aimessagechunk model bot chatbot".split())
-ROLES: Mapping[str, frozenset[str]] = {
+ROLES: Mapping[str, frozenset[str]] = {  # Sample field -> roles of its author in a list of messages
     "query": frozenset(("user", "human", "humanmessage", "humanmessagechunk")),
     "response": _ANSWERING,
     "reference": _ANSWERING,
 }
-"""Sample field -> roles of its author in a list of messages."""
 _OTHERS = [f"{role}{end}" for role in ("system", "tool", "function") for end in _ENDS]
 _KNOWN = frozenset((*chain.from_iterable(ROLES.values()), *_OTHERS, "developer"))
 """All roles in a list of messages, as named by OpenAI, LangChain, Gemini and Cohere."""
-_PLAIN = frozenset(("text", "input_text", "output_text"))
-"""Types of a message's parts with its text; others are thoughts or images."""
+_PLAIN = frozenset(("text", "input_text", "output_text"))  # other parts are thoughts or images
 _LISTS = ("messages", "input_messages", "output_messages")
 _TEXTS = ("content", "parts", "text", "kwargs", "message")
 _DEEPEST = 8  # how deep a message's text may be nested; real ones have 3 levels
@@ -44,13 +42,9 @@ IN_MESSAGES = ("contexts", "ranking", "reference", "reference_claims", "relevanc
 
 
 def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
-    """Return the turns of a conversation; only the last one may have no response.
-
-    Of several answers in a row the last one counts, because those before it called tools. Fields
-    of messages between an answer and a question belong to the question.
-    """
+    """Return the turns of a conversation; only the last one may have no response."""
     turns: list[Turn] = []
-    early: list[dict[str, object]] = []
+    early: list[dict[str, object]] = []  # after an answer, fields belong to the next question
     said: list[Mapping[str, str]] = []
     for message in messages:
         role, text = _role(message), _text(message)
@@ -64,7 +58,7 @@ def turns_in(messages: Sequence[Mapping[str, object]]) -> list[Turn]:
             said.append({"role": "user", "content": text})
         elif role in ROLES["response"] and text:
             if turns and turns[-1].response is not None and said[-1]["role"] == "assistant":
-                said.pop()
+                said.pop()  # answers before the last one called tools
             said.append({"role": "assistant", "content": text})
             if turns:
                 turns[-1].response = text
@@ -129,16 +123,11 @@ def history_before(value: object) -> Sequence[Mapping[str, str]] | None:
 
 
 CONVERSATION = "conversation_id"  # the tag of rows that are turns of a conversation
-_LOOKED_AT = 1000
-"""Rows of a large file in which conversations are looked for; UNSPLIT and the docs name it."""
+_LOOKED_AT = 1000  # rows of a large file searched for conversations; UNSPLIT and the docs name it
 
 
 def split_conversations(table: Table, chosen: Mapping[str, str]) -> Table:
-    """Return a table in which each turn of a conversation is a row: `a/1`, `a/2` and so on.
-
-    Fields of a whole row are those of its only turn, or of a last question without an answer;
-    otherwise it is not clear to which turn they belong.
-    """
+    """Return a table in which each turn of a conversation is a row: `a/1`, `a/2` and so on."""
     chosen = {field_of(name) or name: column for name, column in chosen.items()}
     rows, layouts = table.rows, dict[tuple[str, ...], Layout]()
 
@@ -187,6 +176,7 @@ def _turn_rows(
         return problem("the conversation has no user message", "delete the row")
     if others := [each for each in layout.conversations if each != column]:
         return problem(f"the row has two conversations, {column!r} and {others[0]!r}", "remove one")
+    # fields of the row are those of its only turn, or of a last question without an answer
     of_row = {of: c for of, c in fields.items() if of not in ("id", "tags") and c != column}
     of_row |= {of: names[0] for of, names in layout.ambiguous.items() if of != "tags"}
     last = {**turns[-1].fields, "response": turns[-1].response}

@@ -50,10 +50,8 @@ NO_QUERY = "(not read)"  # the query of rows that are read for other fields
 
 @dataclass(frozen=True)
 class Contents:
-    """What samples have: the fields that any of them has, and the names of their tags."""
-
-    fields: frozenset[str] = frozenset()
-    tags: tuple[str, ...] = ()
+    fields: frozenset[str] = frozenset()  # that any of the samples has
+    tags: tuple[str, ...] = ()  # the names of their tags
 
     @classmethod
     def of(cls, samples: Iterable[Sample]) -> "Contents":
@@ -178,15 +176,11 @@ def samples_in(
     *,
     columns: Mapping[str, str],
     spelling: Spelling,
-    near: str = "",
-    read_as: str = "",
+    near: str = "",  # a hint if no query column is found
+    read_as: str = "",  # the detected format
     queries: bool = True,
 ) -> tuple[Sequence[Sample], Contents]:
-    """Return the rows of a table as Samples, and what they have.
-
-    Every row is read, to find all problems; samples of FileRows are read again when needed. `near`
-    is a hint if no query column is found, and `read_as` the detected format.
-    """
+    """Return the rows of a table as Samples, and what they have; InputError has all problems."""
     rows = table.rows
     numbers = table.numbers or range(1, len(rows) + 1)
     layouts = Layouts(table, columns, spelling=spelling, read_as=read_as, queries=queries)
@@ -332,22 +326,15 @@ LOADERS: Mapping[str, Callable[[File, int | None], Table]] = {
 
 @dataclass(frozen=True)
 class Dataset:
-    """Samples in the order of the file's rows, each id once, and the file they came from.
+    """Samples in the order of the file's rows, each id once, and the file they came from."""
 
-    Attributes:
-        samples: a tuple, or for large files FileSamples, which reads them when they are needed.
-        collected: whether these are saved answers; then only an explicit target is called.
-        absent: Sample field -> why no row has it, if the file records it.
-        failures: index of a row, from 0 -> the failures of the calls for its answer.
-        known: fields that count as given even if no sample has them, because calls for them failed
-            or because these samples are part of a larger set.
-    """
-
-    samples: Sequence[Sample]
+    samples: Sequence[Sample]  # a tuple, or FileSamples, which reads a large file when needed
     source: Source
-    collected: bool = False
-    absent: Mapping[str, str] = field(default_factory=dict[str, str])
-    failures: Mapping[int, Failures] = field(default_factory=dict[int, Failures])
+    collected: bool = False  # these are saved answers: only an explicit target is called
+    absent: Mapping[str, str] = field(default_factory=dict[str, str])  # field -> why no row has it
+    failures: Mapping[int, Failures] = field(default_factory=dict[int, Failures])  # by row, from 0
+    # fields that count as given even if no sample has them, because calls for them failed
+    # or because these samples are part of a larger set
     known: frozenset[str] = frozenset()
 
     @cached_property
@@ -510,20 +497,13 @@ class Shard:
 
     Samples of a large file are read from it when they are needed, so a pickled shard is small; the
     other process needs the file at the same absolute path. Otherwise a shard contains its samples.
-
-    Attributes:
-        number: its place among the shards, from 0.
-        first: the place of its first row in the data set, from 0.
-        samples: as in the data set: the same ids, fields and tags.
-        failures: place of a row in the data set -> the failures of the calls for its answer.
-        file: the absolute path of the file that is read; None if the samples are in memory.
     """
 
-    number: int
-    first: int
+    number: int  # its place among the shards, from 0
+    first: int  # the place of its first row in the data set, from 0
     samples: Sequence[Sample]
-    failures: Mapping[int, Failures] = field(default_factory=dict[int, Failures])
-    file: Path | None = None
+    failures: Mapping[int, Failures] = field(default_factory=dict[int, Failures])  # as in Dataset
+    file: Path | None = None  # the absolute path of a large file that is read
 
     @property
     def rows(self) -> int:

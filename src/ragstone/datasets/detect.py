@@ -22,33 +22,22 @@ PROMPTFOO = "promptfoo results"
 
 @dataclass(frozen=True)
 class Shape:
-    """The records that one tool writes. Names match without case, blanks and underscores.
+    """The records that one tool writes. Names match without case, blanks and underscores."""
 
-    Attributes:
-        name: its name in messages.
-        needs: the names that its records have: one of each group.
-        columns: Sample field -> its possible columns; the first one with a value is used.
-        opened: objects whose parts become columns: `inputs` gives `inputs.question`.
-        paired: columns with the ids, and with the scores, of the texts in `contexts`.
-        joined: fields in which one text may contain several, separated by `|`.
-        chat: whether a query or a response may be in a list of messages.
-        left_out: columns that are not part of the sample.
-        errors: column that shows a failed call -> its value for failure in lower case, or ANY.
-        cause: the column with the reason of a failed call.
-        within: columns with the parent of a row; rows with a parent are not samples.
-    """
-
-    name: str
-    needs: tuple[tuple[str, ...], ...]
+    name: str  # in messages
+    needs: tuple[tuple[str, ...], ...]  # the names that its records have: one of each group
+    # Sample field -> its possible columns; the first one with a value is used
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    opened: tuple[str, ...] = ()
+    opened: tuple[str, ...] = ()  # objects whose parts become columns, such as `inputs.question`
+    # the columns with the ids, and with the scores, of the texts in `contexts`
     paired: Mapping[str, str] = field(default_factory=dict[str, str])
-    joined: tuple[str, ...] = ()
-    chat: bool = False
-    left_out: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()  # fields in which one text may contain several, separated by `|`
+    chat: bool = False  # a query or a response may be in a list of messages
+    left_out: tuple[str, ...] = ()  # columns that are not part of the sample
+    # column that shows a failed call -> its value for failure in lower case, or ANY
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
-    cause: str = "error"
-    within: tuple[str, ...] = ()
+    cause: str = "error"  # the column with the reason of a failed call
+    within: tuple[str, ...] = ()  # columns with a row's parent; rows with one are not samples
 
     def missing(self, names: Iterable[str]) -> list[str]:
         plain = set(map(plain_name, names))
@@ -69,7 +58,7 @@ def _whole_or_within(part: str, *fields: str) -> tuple[str, ...]:
     return (part, *_within(part, *fields), f"{part}{ONLY}")
 
 
-SHAPES = (
+SHAPES = (  # all known shapes; the first one whose needed names a file has is used
     Shape(
         "rows of ragstone",  # of `--rows`; a row has an error if the RAG system did not answer
         needs=(("query",), ("scores",), ("blame",), ("usage",)),
@@ -187,7 +176,6 @@ SHAPES = (
         ),
     ),
 )
-"""All known shapes; the first one whose needed names a file has is used."""
 
 
 def recognize(names: Iterable[str]) -> Shape | None:
@@ -215,20 +203,14 @@ def describe_nearest(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class ShapedRecords:
-    """A table after its format was detected; `near` is a hint if no query column is found."""
-
     table: Table
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     shape: Shape | None = None
-    near: str = ""
+    near: str = ""  # a hint if no query column is found
 
 
 def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> ShapedRecords:
-    """Detect the format of the first rows, and map its columns to Sample fields.
-
-    Columns that the user mapped (`named`) stay as they are. Rows of a large file stay in the file,
-    unless they are saved responses or parts of traces.
-    """
+    """Detect the format of the first rows, and map its columns, except `named` ones, to fields."""
     rows, some = table.rows, table.rows
     if not isinstance(rows, FileRows) or rows.is_small:
         some = rows[:limit]

@@ -24,7 +24,7 @@ from ragstone.errors import UsageError, nearest
 
 LARGEST = 2**30  # how many bytes a workbook's parts may have together when unpacked: 1 GiB
 
-BROKEN = (
+BROKEN = (  # what Python's zip and XML readers raise for a damaged, encrypted or exotic archive
     BadZipFile,
     EOFError,
     ExpatError,
@@ -36,7 +36,6 @@ BROKEN = (
     struct.error,
     zlib.error,
 )
-"""What Python's zip and XML readers raise for a damaged, encrypted or exotic archive."""
 
 
 class Archive:
@@ -126,22 +125,18 @@ def _elements(xml: bytes, name: str) -> list[dict[str, str]]:
 
 
 _PLACE = re.compile(r"([A-Za-z]{1,3})(\d{1,7})")
-_LOOKED_AT = 100
-"""Characters of a value that are read: enough for a number, an error or a text's number."""
+_LOOKED_AT = 100  # characters of a value that are read: enough for a number or an error
 UNCALCULATED = "a formula without a value; open the file in Excel and save it"
 
 
 @dataclass
 class SheetScan:
-    """What calamine does not report of a sheet (ECMA-376 part 1, section 18.3.1.4).
-
-    Rows and columns are counted from 0; `shared` is number of a shared text -> cells that use it.
-    """
+    """What calamine does not report of a sheet (ECMA-376 part 1, section 18.3.1.4)."""
 
     rows: int = 0
     columns: int = 0
     errors: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
-    shared: Counter[str] = field(default_factory=Counter[str])
+    shared: Counter[str] = field(default_factory=Counter[str])  # number of a text -> its cells
     merged: list[str] = field(default_factory=list[str])
     hidden: set[int] = field(default_factory=set[int])
     _row = _column = -1
@@ -203,8 +198,7 @@ def _place(address: str) -> tuple[int, int]:
     return int(place[2]) - 1, reduce(lambda number, letter: 26 * number + letter, letters, 0) - 1
 
 
-_AREA = 20_000_000
-"""Limit of cells in the area of a sheet's values, because calamine creates all of them."""
+_AREA = 20_000_000  # most cells in the area of a sheet's values: calamine creates all of them
 
 
 def read(file: File, *, sheet: str | None = None) -> Table:

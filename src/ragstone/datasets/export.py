@@ -19,19 +19,17 @@ from ragstone.errors import InputError, Problem, UsageError
 from ragstone.types.sample import Sample
 
 Cell = str | int | float | bool | None
-HEADINGS: Mapping[str, str] = {
+HEADINGS: Mapping[str, str] = {  # Sample field -> its column in a workbook, as in `rag_evaluation`
     "query": "Query",
     "relevance": "Point_ids",
     "reference": "Ground_truth_answer",
 }
-"""Sample field -> its column in a workbook, as in `rag_evaluation`."""
 _BEFORE = ("query", "relevance", "reference")
 _AFTER = ("id", "history", "response", "contexts", "ranking", "reference_claims")
-_RECORD = (
+_RECORD = (  # the fields of a JSON object, in order; `tags` are last, if there are any
     "id", "query", "history", "response", "reference", "reference_claims", "contexts", "ranking",
     "relevance",
 )  # fmt: skip
-"""The fields of a JSON object, in order; `tags` are last, if there are any."""
 LONGEST = 32_767  # UTF-16 units in an Excel cell; longer texts would be cut
 MOST = 1_048_575  # rows of an Excel sheet below its header
 _IDENTIFYING = chain.from_iterable(group for shape in SHAPES for group in shape.needs)

@@ -38,13 +38,11 @@ FIELDS = tuple(chain.from_iterable(MODES.values()))  # fields of a Sample that a
 ANY = ""  # any value that describes an error
 _NOTHING = frozenset(("", "none", "null", "nan", "n/a", "false"))
 """Values of a successful call, in any case."""
-_TEXTS = ("message", "error", "detail", "type", "name")
-"""Names of the message in an error that is an object."""
-_CAUSES = (
+_TEXTS = ("message", "error", "detail", "type", "name")  # of messages in errors that are objects
+_CAUSES = (  # cause -> pattern of its messages; all other errors are `unreachable`
     (Cause.RATE_LIMITED, re.compile(r"\b429\b|rate.?limit|too many requests", re.IGNORECASE)),
     (Cause.TIMEOUT, re.compile(r"time.?out|timed.?out|deadline.?exceeded", re.IGNORECASE)),
 )
-"""Cause -> pattern of its messages; all other errors are `unreachable`."""
 
 
 def failed_fields(error: str | None) -> Mapping[str, str]:
@@ -72,16 +70,12 @@ def error_in(record: Record, signs: Mapping[str, str], cause: str) -> str | None
 def failed_calls(
     samples: Sequence[Sample], errors: Mapping[int, Mapping[str, str]], *, asked: Sequence[str] = ()
 ) -> Mapping[int, Failures]:
-    """Return index of a sample -> its failures: the fields that it is missing, and why.
-
-    A failed call is missing the fields that were `asked` for, by default those that successful
-    calls returned; if all failed, the response and its contexts.
-    """
+    """Return index of a sample -> its failures: the fields that it is missing, and why."""
     if not errors:
         return {}
     answered = (sample for index, sample in enumerate(samples) if index not in errors)
     returned = {n for each in answered for n in FIELDS if getattr(each, n) is not None}
-    usual = asked or returned or MODES["chat"]
+    usual = asked or returned or MODES["chat"]  # a failed call is missing what others returned
     failures: dict[int, Failures] = {}
     for index, error in errors.items():
         missing: dict[str, Failure] = {}
@@ -103,15 +97,10 @@ def record_of(
     response: object,
     prompt: str,
     *,
-    given: Mapping[str, object] | None = None,
+    given: Mapping[str, object] | None = None,  # the provider's metadata
     columns: Iterable[str] = (),
 ) -> dict[str, object]:
-    """Return a test as a row of data; variables are read like the columns of a data file.
-
-    They do not set the id, nor the response, which is the provider's. Without a variable for the
-    query, the prompt is the query; without one for the contexts, they are those in `given`, the
-    provider's metadata.
-    """
+    """Return a test as a row of data; variables are its columns, except id and response."""
     own = ("id", "response")
     row = {name: value for name, value in variables.items() if field_of(name) not in own}
     fields = {*columns, *map(field_of, row)}

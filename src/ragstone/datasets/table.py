@@ -24,15 +24,12 @@ from ragstone.errors import InputError, Problem, UsageError, nearest
 from ragstone.types.row import LazySequence
 from ragstone.types.sample import Sample
 
-Cells = tuple[int, Sequence[object]]
-"""A row's number, as the user sees it, and its cells from left to right; None is a blank cell."""
+Cells = tuple[int, Sequence[object]]  # a row's number as users see it, and its cells; None is blank
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A value in a file that cannot be used, with the reason."""
-
-    seen: str
+    seen: str  # why it cannot be used
 
 
 class Merged(Unreadable):
@@ -46,11 +43,9 @@ def type_in_words(value: object) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """One row by the file's names; None is missing. `errors` is field -> why its call failed."""
-
     row: int
-    values: Mapping[str, object]
-    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    values: Mapping[str, object]  # None is missing
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])  # why a field's call failed
 
     @classmethod
     def of(cls, row: int, item: object) -> "Record | Problem":
@@ -63,8 +58,7 @@ class Record:
         return cls(row, cast("Mapping[str, object]", values))
 
 
-Row = Record | Sample | Problem
-"""A row of a table; a Problem is one that cannot be read. Data in Python may contain Samples."""
+Row = Record | Sample | Problem  # a Problem cannot be read; data in Python may contain Samples
 
 
 def records_in(rows: Iterable[Row]) -> Iterator[Record]:
@@ -73,27 +67,18 @@ def records_in(rows: Iterable[Row]) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows in the order of the file.
-
-    Attributes:
-        columns: the names in the header; None if each record has its own names.
-        others: the names of its other sheets.
-        beside: the file's metadata.
-        names: all names, if they are known.
-        numbers: the number of each row in the whole file, from 1, if only some are here.
-        end: how many bytes of the file were read; None for all, 0 if that is not known.
-    """
+    """Rows in the order of the file."""
 
     rows: Sequence[Row]
-    columns: tuple[str, ...] | None = None
+    columns: tuple[str, ...] | None = None  # of the header; None if each record has its own names
     sheet: str | None = None
-    others: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()  # the names of its other sheets
     unit: str = "row"
     notes: tuple[str, ...] = ()
-    beside: Mapping[str, object] = field(default_factory=dict[str, object])
-    names: tuple[str, ...] | None = None
-    numbers: Sequence[int] | None = None
-    end: int | None = None
+    beside: Mapping[str, object] = field(default_factory=dict[str, object])  # the file's metadata
+    names: tuple[str, ...] | None = None  # all of them, if they are known
+    numbers: Sequence[int] | None = None  # of rows in the whole file, from 1, if not all are here
+    end: int | None = None  # how many bytes were read; None for all, 0 if that is not known
 
     @property
     def other_sheets(self) -> str:
@@ -172,13 +157,12 @@ def record_under(names: Sequence[str], found: Cells, fix: str) -> Record | Probl
 
 
 MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8, which may begin a file
-MARKS: Mapping[bytes, str] = {
+MARKS: Mapping[bytes, str] = {  # byte order mark -> encoding; longer marks first
     b"\xff\xfe\0\0": "UTF-32",
     b"\0\0\xfe\xff": "UTF-32",
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-"""Byte order mark -> encoding; longer marks first."""
 _PLAIN = 0.25  # the least share of ASCII in a file with column names that is decoded correctly
 _IS_HIGH = bytes(128) + b"\x01" * 128  # for each byte, whether it is beyond ASCII
 
@@ -223,11 +207,9 @@ def encoding_problem(content: bytes) -> Problem | None:
 
 
 ZIP = b"PK\x03\x04"  # the first bytes of a zip archive, and so of every .xlsx
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""The first bytes of an old .xls, and of an .xlsx with a password."""
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # begins an old .xls, and an .xlsx with a password
 _LOOKED_AT = 4096
-_CONTROLS = bytes({*range(1, 32)} - set(b"\t\n\r\f\x1b"))
-"""Bytes that are rare in text of any encoding; NUL is not among them, because UTF-16 has it."""
+_CONTROLS = bytes({*range(1, 32)} - set(b"\t\n\r\f\x1b"))  # rare in text; UTF-16 has NULs
 
 
 @dataclass(frozen=True)
@@ -276,7 +258,6 @@ class File:
         return Path(self.name).suffix.lower()
 
     def refused(self, seen: str, fix: str = "", *, line: int | None = None) -> InputError:
-        """Return the error for a file that cannot be used at all."""
         return InputError(self.name, [Problem(seen, fix, row=line, unit="line")])
 
     def check_text(self) -> None:
@@ -326,8 +307,7 @@ class File:
         return text
 
 
-IN_MEMORY = 2**22
-"""The largest file, in bytes, whose rows are read at once and stored in memory: 4 MiB."""
+IN_MEMORY = 2**22  # bytes of the largest file whose rows are all read at once and kept: 4 MiB
 
 
 class Block(NamedTuple):
@@ -344,21 +324,16 @@ class Block(NamedTuple):
 
 
 class FileRows(LazySequence[Row]):
-    """Rows of a file, with few in memory; also in another process that sees the file.
+    """Rows of a file, with few in memory; also in another process that sees the file."""
 
-    Attributes:
-        places: the places in the file of the rows that this sequence has.
-        tail: a problem after which nothing more can be read; it is the last row.
-        size: how many bytes of text a block has, about; at least one row.
-    """
-
-    size = 2**18
+    size = 2**18  # how many bytes of text a block has, about; at least one row
 
     def __init__(self, file: File, *, limit: int | None) -> None:
         self.file, self.path = file, file.path
-        self.tail: Problem | None = None
+        self.tail: Problem | None = None  # the last row, if nothing more can be read after it
         self._read: tuple[Block, Any] | None = None
         self.blocks: Sequence[Block] = tuple(self._scan(limit))
+        # the places in the file of the rows that this sequence has
         self.places: Sequence[int] = range(sum(block.rows for block in self.blocks))
         self.maps: tuple[Callable[[Record], Record], ...] = ()
 

@@ -20,10 +20,8 @@ from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unread
 from ragstone.datasets.values import is_list, is_object, parsed_json
 from ragstone.errors import Problem
 
-_SEPARATOR = re.compile(r"sep=(.)\r?\n")
-"""A line before the header with which Excel sets the delimiter."""
-_LONGEST = 2**31 - 1
-"""The longest cell in characters; the csv module's own limit, 131072, is short for contexts."""
+_SEPARATOR = re.compile(r"sep=(.)\r?\n")  # above the header, Excel sets the delimiter by it
+_LONGEST = 2**31 - 1  # characters of a cell; the csv module's limit, 131072, is short for contexts
 _HEADER = 100_000  # how many characters are read to find the delimiter
 
 
@@ -156,8 +154,7 @@ def _known_names(text: str, delimiter: str) -> tuple[int, int]:
     return sum(name in FIELD_OF for name in names), len(names)
 
 
-ENVELOPES = ("samples", "data", "rows", "tests", "examples")
-"""Names that the list of rows may have in an object."""
+ENVELOPES = ("samples", "data", "rows", "tests", "examples")  # of the list of rows in an object
 OTHERS = ("test_cases", "goldens", "responses", "results", "resourceSpans")
 """Names in other tools' files, used if there is none of the above."""
 
@@ -189,8 +186,6 @@ def read_json_lines(file: File, limit: int | None = None) -> Table:
 
 
 class JsonLines(FileRows):
-    """The rows of a JSON Lines file; blank lines are skipped."""
-
     def _scan(self, limit: int | None) -> Iterator[Block]:
         place, line = 0, 1
         with self.path.open("rb") as file:

@@ -17,22 +17,19 @@ T = TypeVar("T")
 Values = Mapping[str, object]
 _DEEPEST = 50
 _CODES = ("status_code", "status.status_code", "status.code")
-_ERRORS = ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR", "2")
-"""The codes of errors, in capitals."""
+_ERRORS = ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR", "2")  # codes of errors, in capitals
 _WHY = ("status_message", "status.description", "status.message", "attributes.error.type")
 
 
 @dataclass(frozen=True)
 class Span:
-    """One span of a trace; `above` are the ids of its parent, its parent and so on."""
-
     row: int
     trace: str
     id: str
     parent: str | None
     attributes: Values
     error: str | None = None
-    above: frozenset[str] = frozenset()
+    above: frozenset[str] = frozenset()  # the ids of its parent, its parent and so on
 
     @property
     def kind(self) -> str:
@@ -128,11 +125,10 @@ _OUTPUTS = ("gen_ai.output.messages", "output.value")
 _MODELS = ("llm", "chat", "text_completion", "generate_content")
 """Kinds of spans that are calls of a model; their prompt is not a plain query."""
 _SEARCHES = ("retriever", "retrieval")
-_STEPS = (
+_STEPS = (  # kinds of spans that are intermediate steps; their output is not an answer
     *_SEARCHES, "reranker", "embedding", "embeddings", "tool", "execute_tool", "guardrail",
     "evaluator", "prompt",
 )  # fmt: skip
-"""Kinds of spans that are intermediate steps; their output is not an answer."""
 _ASKED = ("query", "question", "user_input", "input")
 _ANSWERED = ("response", "answer", "output", "result")
 

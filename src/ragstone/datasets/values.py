@@ -251,8 +251,7 @@ _NUMBERS = re.compile(r"\d+(\s+\d+)+")
 _WIDE = re.compile(r"[０-９]+")
 _LIST = '; write a list such as 1, 2 or ["a", "b"]'
 
-_MISSING = frozenset(("nan", "none", "null", "n/a", "na"))
-"""What programs write, in any case, for missing values."""
+_MISSING = frozenset(("nan", "none", "null", "n/a", "na"))  # in any case; in quotes they are ids
 _DASHES = frozenset("-–—")
 
 
@@ -303,10 +302,7 @@ def relevance(value: Plain) -> dict[str, float] | None:
 
 
 def spelled_ids(text: str) -> Plain | None:
-    """Parse a JSON or Python list or object, or ids separated by , ; | or line breaks.
-
-    None for `nan`, `null` and the like, which programs write for *missing*; in quotes they are ids.
-    """
+    """Parse a list or object, or ids between , ; | or line breaks; None if they are *missing*."""
     text = text.strip()
     if text.casefold() in _MISSING:
         return None

@@ -33,8 +33,8 @@ SHARE = 0.5  # of a context window for contexts; claims, reply and estimation er
 MOST = 100  # grades in one reply: more may not fit into its token limit
 
 _WIDE = re.compile(r"[^\x00-\u052f\u1e00-\u20cf]")  # scripts with about one token per character
+# of a claim's verdicts, one per window, the first of these labels counts
 _STRONGEST = (Label.SUPPORTED, Label.CONTRADICTED, Label.PARTIALLY_SUPPORTED, Label.NOT_ENOUGH_INFO)
-"""Which window's verdict on a claim counts: the first of these labels that any window gave."""
 
 _Verdicts: TypeAlias = tuple[Verdict, ...]
 
@@ -47,11 +47,9 @@ def estimated_tokens(text: str) -> int:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a context: its number, and its start in the context."""
-
     text: str
-    context: int
-    start: int
+    context: int  # its number
+    start: int  # in the context
 
 
 def windows_of(contexts: Sequence[str], room: int, *, most: int | None = None) -> list[list[Piece]]:
@@ -76,6 +74,7 @@ def pieces_of(context: str, number: int, room: int) -> list[Piece]:
     cuts, size = [0], 0
     for begin, end in pairwise([0, *begins, len(context)]):
         size += estimated_tokens(context[begin:end])
+        # no text has more tokens than characters, so a long sentence is cut after `room` of them
         while size > room:
             cuts.append(begin if begin > cuts[-1] else cuts[-1] + room)
             size = estimated_tokens(context[cuts[-1] : min(end, cuts[-1] + 4 * room + 1)])
@@ -84,12 +83,7 @@ def pieces_of(context: str, number: int, room: int) -> list[Piece]:
 
 
 class SplitJudge(JudgeWrapper):
-    """Asks questions that are too long for a prompt in parts, and joins the answers.
-
-    A claim is verified against every window of contexts: supported in one is supported, else
-    contradicted in one is contradicted. A context longer than a window is relevant if one of its
-    pieces is. An answer is found if one window has it. Ratings are never split.
-    """
+    """Asks questions that are too long for a prompt in parts, and joins the answers."""
 
     def __init__(self, judge: Judge, *, context_window: int) -> None:
         super().__init__(judge)
@@ -140,6 +134,7 @@ class SplitJudge(JudgeWrapper):
             for window, part in zip(windows, replies, strict=True):
                 for piece, grade in zip(window, part, strict=True):
                     grades[piece.context].append(grade)
+            # a context longer than a window is relevant if one of its pieces is
             return tuple(next((each for each in some if each.relevant), some[0]) for some in grades)
 
         field = "contexts" if of_contexts else "sentences"

@@ -51,28 +51,23 @@ _log = logging.getLogger("ragstone.judge")
 
 @dataclass(frozen=True)
 class CachedReply:
-    """A reply as stored: its parts as JSON, and the time in seconds since 1970."""
-
-    value: str
+    value: str  # JSON, as are `notes` and `usage`
     notes: str
     raw: str | None
     usage: str
-    stored_at: float
+    stored_at: float  # in seconds since 1970
 
 
 class ReplyCache:
-    """Replies in an SQLite file, shared by many processes, within `async with`.
-
-    Reads happen in the caller's thread: they take microseconds and do not wait for writes (WAL).
-    Replies that arrive during a transaction are written together by the next one, in a thread.
-    Once the file could not be read or written, it has `failed`, and nothing more is stored.
-    """
+    """Replies in an SQLite file, shared by many processes, within `async with`."""
 
     def __init__(self, file: str | Path) -> None:
         self._path = Path(file)
 
     async def open(self) -> Self:
+        # what arrives during a transaction is written together by the next one, in a thread
         self._writes = Batches(self._write, size=AT_ONCE)
+        # once the file could not be read or written, nothing more is stored
         self.failed = self._closing = self._damaged = False
         try:
             await in_thread(self._open)
@@ -121,7 +116,7 @@ class ReplyCache:
             raise
 
     async def find(self, key: bytes) -> CachedReply | None:
-        try:
+        try:  # in the caller's thread: it takes microseconds, and does not wait for writes (WAL)
             row = self._reading.execute(_FIND, (key,)).fetchone()
         except sqlite3.Error as error:
             self._give_up(error)
@@ -179,20 +174,14 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 class CachedJudge(JudgeWrapper):
-    """Caches replies in a file, by question and the judge's identity.
-
-    A reply is stored before it is returned. Failures are not cached, nor replies of a judge without
-    identity. Rows that ask the same at the same time make one call. Replies stored from the time
-    `paid_since` on count in the `budget` when they are first read: an earlier command collected
-    them from a batch.
-    """
+    """Caches replies in a file, by question and the judge's identity; never failures."""
 
     def __init__(
         self,
         judge: Judge,
         file: str | Path,
         *,
-        paid_since: float = inf,
+        paid_since: float = inf,  # the budget counts what was stored since: it came in batches
         budget: Budget | None = None,
     ) -> None:
         super().__init__(judge)
@@ -210,7 +199,7 @@ class CachedJudge(JudgeWrapper):
         if identity is None:
             return await reply_of(self.judge, question)
         key = sha256(f"{question.key}\n{identity}".encode()).digest()
-        while pending := self._pending.get(key):
+        while pending := self._pending.get(key):  # rows that ask the same make one call
             result = await asyncio.shield(pending)
             if isinstance(result, JudgeFailureError):  # it is paid once
                 raise JudgeFailureError(replace(result.failure, usage=Usage()))

@@ -94,19 +94,16 @@ def _cosines(vectors: Vectors) -> list[float]:
     return [1.0, *(rows[1:] * rows[0]).sum(axis=1).clip(-1.0, 1.0).tolist()]
 
 
-_BETWEEN = re.compile(
+_BETWEEN = re.compile(  # white space and punctuation, after NFKC has narrowed full-width characters
     r"[\s!-/:-@\[-`{-~\u00a1-\u00bf\u0589\u05be\u060c\u061b\u061f\u06d4\u0964\u0965"
     r"\u2010-\u205e\u3001-\u3020]+"
 )
-"""White space and punctuation, after NFKC has narrowed full-width characters."""
 _MAX_GRAM = 5
 _WIDE = 0x2E80  # the first character of scripts with words of one or two: Chinese, Japanese, Korean
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class SimilarityJudge(Judge):
-    """Compares texts by their characters."""
-
     name = "offline"
     description = "hashed character n-grams, not meaning"
     kinds = frozenset({TextSimilarity.kind})
@@ -119,12 +116,7 @@ class SimilarityJudge(Judge):
 
 
 def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
-    """Return the similarity of the text to each of the others, from 0 to 1.
-
-    It is the cosine of their sets of hashed character n-grams: 3 to 5 characters of the words, with
-    one space between words and at both ends, and 1 to 3 in Chinese, Japanese and Korean. Case,
-    width and punctuation do not matter.
-    """
+    """Return the similarity of the text to each of the others: the cosine of their n-grams."""
     grams, *others_grams = map(_grams, (text, *others))
     return tuple(
         len(grams & other) / (math.sqrt(len(grams) * len(other)) or 1.0) for other in others_grams
@@ -132,6 +124,8 @@ def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
 
 
 def _grams(text: str) -> frozenset[int]:
+    # Hashes of 3 to 5 characters of the words, with one space between words and at both ends, and
+    # of 1 to 3 in Chinese, Japanese and Korean. Case, width and punctuation do not matter.
     folded = normalize("NFKC", normalize("NFKC", text).casefold())
     words = _BETWEEN.sub(" ", folded).split() or folded.split()
     if not words:

@@ -71,8 +71,6 @@ MOST = Guess(claims=2, verdict_tokens=120, grade_tokens=60, query_tokens=30, con
 
 
 class DryRunModel(Model):
-    """A model that is never called: it needs no key, extra or network."""
-
     def __init__(self, name: str) -> None:
         self.name = self.identity = name
 
@@ -121,9 +119,8 @@ class DryRunJudge(JudgeWrapper):
             case questions.Explain():
                 return "", guess.verdict_tokens
             case questions.GradeContexts(contexts=texts):
-                return [claim.Grade(relevant=True)] * len(texts), guess.grade_tokens * len(
-                    texts
-                ) + 10
+                grades = [claim.Grade(relevant=True)] * len(texts)
+                return grades, guess.grade_tokens * len(texts) + 10
             case questions.GradeSentences(sentences=texts):  # grades without reasons
                 return [claim.Grade(relevant=True)] * len(texts), 12 * len(texts) + 10
             case questions.GenerateQueries():
@@ -146,8 +143,6 @@ class DryRunJudge(JudgeWrapper):
 
 
 class DryRunLocalJudge(Judge):
-    """Replaces a local model: its verdicts have the assumed `confidence`."""
-
     kinds = KINDS
 
     def __init__(self, name: str, *, confidence: float) -> None:
@@ -181,12 +176,11 @@ def make_judge(
     replies: Path = REPLIES,
     batches: BatchRun | None = None,
 ) -> Judge:
-    """Return the judge of a plan.
+    """Return the judge of a plan; with a `guess` it makes no calls, and estimates the usage.
 
     `asked` are the kinds of question of each metric; None for any. Texts are compared by a judge
-    of their own: the plan's, if a metric that can run needs it, else one without a key. With a
-    `guess` no calls are made, and the usage is estimated. `replies` is the cache if the plan names
-    none. With `batches`, LLMs are asked through batch APIs.
+    of their own: the plan's, if a metric that can run needs it, else one without a key. `replies`
+    is the cache if the plan names none. With `batches`, LLMs are asked through batch APIs.
     """
     remember(os.environ)
     maker = _Maker(plan, budget or Budget(), guess, tracing, replies, batches)

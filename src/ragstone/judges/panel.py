@@ -120,12 +120,7 @@ class MultiJudge(Judge):
 
 
 class PanelJudge(MultiJudge):
-    """Asks all its judges to verify, grade or rate, and returns the majority's answer.
-
-    A tie of labels is NOT_ENOUGH_INFO, a tie of grades not relevant, a tie on abstention no
-    abstention; of ratings the median counts. Other questions go to one judge, or to the next if it
-    fails: all must judge the same claims.
-    """
+    """Asks all its judges to verify, grade or rate, and returns the majority's answer."""
 
     def __init__(self, judges: Sequence[Judge]) -> None:
         if not judges:
@@ -163,6 +158,7 @@ class PanelJudge(MultiJudge):
             reply = replace(question.reply(value), raw="\n\n".join(raws) or None)
             reply = self._joined(outcomes, reply)
             return replace(reply, notes=(*reply.notes, *notes))
+        # one judge answers, or the next if it fails: all must judge the same claims
         outcomes: list[Outcome[T]] = []
         for judge in self.judges:
             outcomes.append(await outcome_of(judge, question))
@@ -224,12 +220,7 @@ _Verdicts: TypeAlias = tuple[Verdict, ...]
 
 
 class CascadeJudge(MultiJudge):
-    """Verifies claims by a first judge, and by a second one if the first is not sure enough.
-
-    A verdict without a confidence, or with one under `threshold`, is escalated. A fraction of
-    `audit_rate` of the others, chosen by the claim's hash, is also sent to the second judge, whose
-    verdicts count. Other questions go to the second judge if it takes them, else to the first.
-    """
+    """Verifies claims by a first judge, and by a second one if the first is not sure enough."""
 
     def __init__(
         self, first: Judge, second: Judge, *, threshold: float = 0.8, audit_rate: float = 0.05
@@ -270,6 +261,7 @@ class CascadeJudge(MultiJudge):
             escalated = [
                 each.confidence is None or each.confidence < self._threshold for each in first.value
             ]
+        # the second judge also verifies a share of the others, the same ones in every run
         hashes = (sha256(claim.encode("utf-8", "surrogatepass")) for claim in question.claims)
         audited = [int.from_bytes(h.digest()[:8]) < self._audit_rate * 2**64 for h in hashes]
         asked = [above or also for above, also in zip(escalated, audited, strict=True)]

@@ -42,8 +42,6 @@ class JudgeSpec:
 
 
 class JudgeOptions(FrozenModel):
-    """The options in a judge's name."""
-
     judge: ClassVar[str]
     speed: ClassVar[frozenset[str]] = frozenset()  # options that change no verdict
 

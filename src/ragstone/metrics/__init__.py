@@ -25,16 +25,14 @@ __all__ = [
 
 GROUPS = ("all", "all_retrieval", "all_generation", "all_judged")
 
+# Family -> the built-in metrics of the groups `all`, `all_retrieval` and `all_generation`, which
+# custom metrics join. All others run by name, so that a group always has the same metrics.
 DOCUMENTED: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "retrieval": ("hit", "recall", "precision", "f1", "mrr"),
         "generation": ("faithfulness", "response_relevancy", "context_precision"),
     }
 )
-"""Family -> the built-in metrics of the groups `all`, `all_retrieval` and `all_generation`.
-
-All others run by name, so that a group always has the same metrics. Custom metrics join the groups.
-"""
 
 
 def catalogue() -> Mapping[str, MetricInfo]:

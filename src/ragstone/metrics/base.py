@@ -18,14 +18,10 @@ if TYPE_CHECKING:
     from ragstone.types.questions import Question
 
 T = TypeVar("T")
-NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""Valid names of metrics."""
-FAMILIES = ("retrieval", "generation")
-"""The families of metrics, in the order of reports."""
+NAME = re.compile(r"[a-z][a-z0-9_]*")  # valid names of metrics
+FAMILIES = ("retrieval", "generation")  # in the order of reports
 Count = Annotated[int, Field(ge=1)]
-"""A number of items, at least 1."""
-Cutoff = Annotated[int, Field(ge=1, le=2**31 - 1)]
-"""A cut-off rank: the first k documents count."""
+Cutoff = Annotated[int, Field(ge=1, le=2**31 - 1)]  # a rank: the first k documents count
 
 
 class Ask(Protocol):

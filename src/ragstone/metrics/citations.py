@@ -26,10 +26,8 @@ from ragstone.types.score import Score
 
 
 class Source(NamedTuple):
-    """A name in a mark, and the indexes of the contexts with this name."""
-
     name: str
-    contexts: tuple[int, ...]
+    contexts: tuple[int, ...]  # the indexes of those with this name
 
 
 class Mark(NamedTuple):
@@ -41,10 +39,8 @@ class Mark(NamedTuple):
 
 
 class Cited(NamedTuple):
-    """The distinct sources that a sentence cites, and the indexes of its claims."""
-
-    claims: tuple[int, ...]
-    sources: tuple[Source, ...]
+    claims: tuple[int, ...]  # the indexes of the sentence's claims
+    sources: tuple[Source, ...]  # that it cites, each once
 
 
 _MARK = re.compile(
@@ -66,13 +62,7 @@ _USED = re.compile(r"\s?[-+*/]?=|\.[a-z_]")
 
 
 def find_citations(response: str, contexts: Sequence[Context]) -> tuple[Mark, ...]:
-    """Return the marks of a response that name contexts, in order.
-
-    A number is the position of a context, from 1, or an id if no context has that position. If some
-    number is not a position and all are ids, all are read as ids. An unknown number of up to three
-    digits is a source without contexts; a larger one is more likely a year. Code, links, link
-    definitions and indexes such as `a[1]` are not marks.
-    """
+    """Return the marks of a response that name contexts, in order; not code, links or `a[1]`."""
     found = list(_bracketed(response))
     inner = {text for _, _, text in found}
     names = _Names(contexts, [part for text in inner for part in _parts(text)])
@@ -83,11 +73,7 @@ def find_citations(response: str, contexts: Sequence[Context]) -> tuple[Mark, ..
 def cited_sentences(
     response: str, contexts: Sequence[Context], claims: Sequence[JudgedClaim]
 ) -> tuple[list[Cited], frozenset[int]]:
-    """Return the sentences with marks, and the claims that cannot be assigned to a sentence.
-
-    A mark belongs to the sentence that contains it or that it follows; at the start of a line, to
-    that line.
-    """
+    """Return the sentences with marks, and the claims that cannot be assigned to a sentence."""
     marks = find_citations(response, contexts)
     # Without the marks, because "It is. [id] it was." may be one sentence or two.
     pieces, last = list[str](), 0
@@ -123,6 +109,7 @@ class _Names:
                 self._ids[context.id] = (*self._ids.get(context.id, ()), number)
         numbers = {part for part in parts if part.isdecimal()}
         named = {part for part in numbers if part in self._ids or len(part) <= 3}
+        # if some number is not a position and all are ids, all are read as ids
         self._by_id = named <= self._ids.keys() and not all(map(self._place, named))
 
     def sources(self, text: str) -> tuple[Source, ...]:
@@ -136,7 +123,7 @@ class _Names:
         ids = self._ids.get(part, ())
         if part.isdecimal():
             contexts = ids if self._by_id else self._place(part) or ids
-            is_number = len(part) <= 3 and int(part) > 0
+            is_number = len(part) <= 3 and int(part) > 0  # a larger one is more likely a year
             return [Source(part, contexts)] if contexts or is_number else []
         if ids or not (ends := _RANGE.fullmatch(part)):
             return [Source(part, ids)] if ids else []
@@ -173,10 +160,7 @@ def _bracketed(response: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _code(text: str) -> Iterator[Span]:
-    """Yield the text between a run of backticks and the next run of the same length.
-
-    An unclosed run of three or more extends to the end; shorter runs end at a blank line.
-    """
+    """Yield the text between a run of backticks and the next run of the same length."""
     runs = list(_TICKS.finditer(text))
     following: dict[int, re.Match[str]] = {}  # number of a run -> the next of its length
     latest: dict[str, re.Match[str]] = {}
@@ -186,6 +170,7 @@ def _code(text: str) -> Iterator[Span]:
         latest[run[0]] = run
     past = 0
     for number, run in enumerate(runs):
+        # an unclosed run of three or more extends to the end; shorter ones end at a blank line
         close, fence = following.get(number), len(run[0]) >= 3
         if run.start() < past or not (close or fence):
             continue
@@ -195,6 +180,8 @@ def _code(text: str) -> Iterator[Span]:
 
 
 def _sentences_of(marks: Sequence[Mark], spans: Sequence[Span], plain: str) -> Iterator[int]:
+    # A mark belongs to the sentence that contains it or that it follows; at the start of a line,
+    # to that line.
     starts = [start for start, _ in spans]
     lines = [match.start() for match in re.finditer("\n", plain)]
     for mark in marks:
@@ -211,11 +198,7 @@ def _sentences_of(marks: Sequence[Mark], spans: Sequence[Span], plain: str) -> I
 
 @dataclass(frozen=True)
 class CitationMetric(CheckMetric):
-    """Compares the citations of sentences with the quotes that support their claims.
-
-    Supported claims without a quote, and claims that cannot be assigned to a sentence, are left
-    out and counted in the detail.
-    """
+    """Compares the citations of sentences with the quotes that support their claims."""
 
     checks = (RESPONSE_IN_CONTEXTS,)
 

@@ -27,11 +27,7 @@ from ragstone.types.score import ALL_SUPPORTED, MEAN_SUPPORT, Detail, MetricInfo
 
 
 class Check(NamedTuple):
-    """The claims of the response or the reference, compared with another text of the sample.
-
-    The reference is the expected answer with the row's `reference_claims`. If the row lists claims,
-    no others are extracted.
-    """
+    """The claims of the response or the reference, compared with another text of the sample."""
 
     of: Literal["response", "reference"]
     against: Texts
@@ -44,6 +40,7 @@ class Check(NamedTuple):
     def given_claims(self, sample: Sample) -> tuple[str, ...] | None:
         if self.of == "response" or sample.reference_claims is None:
             return None
+        # a row that lists claims has no others: none are extracted from its reference
         return tuple(dict.fromkeys(filter(str.strip, sample.reference_claims)))
 
     def text(self, sample: Sample) -> str:
@@ -78,8 +75,7 @@ REFERENCE_IN_CONTEXTS = Check("reference", "contexts")
 REFERENCE_IN_RESPONSE = Check("reference", "response")
 
 T = TypeVar("T")
-JudgedClaims = tuple[JudgedClaim, ...]
-"""The claims of one check, in the order of the text: all checks of a text have the same."""
+JudgedClaims = tuple[JudgedClaim, ...]  # in the order of the text: all checks of it have the same
 
 
 class ClaimInputs(NamedTuple):
@@ -101,26 +97,18 @@ class CheckResult(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimVerifier(Metric):
-    """A metric that extracts and verifies claims.
-
-    Metrics with equal parameters share their questions.
-
-    Attributes:
-        verify: all claims in calls of `batch_size` (`batch`), one per call (`each`), or against
-            facts extracted from each source (`truths`, at most `truths_limit` per source).
-        claim_source: from the judge (`llm`), the sentences of the text (`sentences`), or its
-            sentences only if the judge failed (`hybrid`).
-        allow_partial: allow the label PARTIALLY_SUPPORTED.
-    """
+    """A metric that extracts and verifies claims; those with equal parameters share questions."""
 
     asks: ClassVar[tuple[str, ...]] = (ExtractClaims.kind, VerifyClaims.kind)
     checks: ClassVar[tuple[Check, ...]]
 
+    # all claims in calls of `batch_size`, one per call, or against facts extracted from each source
     verify: Literal["batch", "each", "truths"] = "batch"
+    # the claims: from the judge, the sentences of the text, or these only if the judge failed
     claim_source: Literal["llm", "sentences", "hybrid"] = "llm"
     batch_size: Count = BATCH
-    truths_limit: Count | None = None
-    allow_partial: bool = False
+    truths_limit: Count | None = None  # per source
+    allow_partial: bool = False  # allow the label PARTIALLY_SUPPORTED
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -134,7 +122,7 @@ class ClaimVerifier(Metric):
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
-        return self.checks
+        return self.checks  # unless a subclass has parameters that select some
 
     @cached_property
     def question_settings(self) -> tuple[object, ...]:
@@ -244,11 +232,7 @@ NO_REFERENCE_CLAIMS = (
 
 @dataclass(frozen=True)
 class CheckMetric(ClaimVerifier):
-    """A metric computed from the claims of one or more checks; policies do not apply.
-
-    A question without an answer fails the score. Subclasses define `checks`, and `active_checks`
-    if the parameters select some of them.
-    """
+    """A metric of the claims of one or more checks; no policies: a failed question fails it."""
 
     must_define: ClassVar[tuple[str, ...]] = ("checks",)
 

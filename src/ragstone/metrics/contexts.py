@@ -22,8 +22,7 @@ class GradeMetric(Metric):
     asks: ClassVar[tuple[str, ...]] = (GradeContexts.kind,)
     calls: ClassVar[int] = 1
     must_define: ClassVar[tuple[str, ...]] = ("against",)
-    against: ClassVar[Literal["reference", "response"]]
-    """The answer: contexts that help to arrive at it are relevant."""
+    against: ClassVar[Literal["reference", "response"]]  # relevant contexts help to arrive at it
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         answer: str = getattr(sample, self.against) or ""

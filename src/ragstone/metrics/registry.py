@@ -23,12 +23,11 @@ from ragstone.metrics.base import FAMILIES, NAME, Metric
 
 M = TypeVar("M", bound=Metric)
 
-GROUP = "ragstone.metrics"
-"""The entry point group of installed packages with metrics."""
+GROUP = "ragstone.metrics"  # the entry point group of installed packages with metrics
 OURS = "ragstone"
 
 _SPEC = re.compile(rf"(?P<name>{NAME.pattern})(?:@(?P<k>\d+))?(?::(?P<policy>[a-z][a-z-]*))?")
-BUILT_IN: Mapping[str, Sequence[str]] = MappingProxyType(
+BUILT_IN: Mapping[str, Sequence[str]] = MappingProxyType(  # module, imported on use -> metrics
     {
         "citations": ("citation_precision", "citation_recall"),
         "claims": (
@@ -46,7 +45,6 @@ BUILT_IN: Mapping[str, Sequence[str]] = MappingProxyType(
         "text": ("bleu", "chrf", "rouge_l", "exact_match", "contains"),
     }
 )
-"""Module -> its metrics. A module is imported when one of them is first used."""
 _HOMES = {name: module for module, names in BUILT_IN.items() for name in names}
 _metrics: dict[str, type[Metric]] = {}
 _loaded: set[EntryPoint] = set()

@@ -61,8 +61,6 @@ class Rubric(FrozenModel):
 
 
 class NamedRubric(Rubric):
-    """A rubric in a file, with the name of its metric."""
-
     name: str
     label: NotBlank | None = None
 
@@ -164,10 +162,7 @@ class _Page:
 
 @dataclass(frozen=True)
 class RubricMetric(Metric):
-    """The level that a judge assigns to a response by a rubric; one call per sample.
-
-    Subclasses define the rubric, which determines the range, direction and needed fields.
-    """
+    """The level that a judge assigns to a response by a rubric; one call per sample."""
 
     must_define: ClassVar[tuple[str, ...]] = ("rubric",)
     asks: ClassVar[tuple[str, ...]] = (RateResponse.kind,)

@@ -11,12 +11,9 @@ from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
 
-FIELDS = ("response", "contexts", "ranking")
-"""The Sample fields that a target can return."""
-
-
+FIELDS = ("response", "contexts", "ranking")  # the Sample fields that a target can return
+# variable of a call -> the setting of the plan that is its value
 SETTINGS = {"k": "k", "min_similarity": "min_similarity", "threshold": "min_similarity"}
-"""Variable of a call -> the setting of the plan that is its value."""
 
 
 def settings_of(plan: Plan, k: int) -> dict[str, int | float]:

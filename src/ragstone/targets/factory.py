@@ -27,17 +27,14 @@ from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
 
-FIELD_OF: Mapping[str, str] = {
+FIELD_OF: Mapping[str, str] = {  # name in a mapping -> Sample field
     **{name: name for name in FIELDS},
     **dict.fromkeys(("answer", "result", "output"), "response"),
     **dict.fromkeys(("context", "source_documents"), "contexts"),
 }
-"""Name in a mapping -> Sample field."""
 _HISTORIES = ("chat_history", "history")
-INPUTS = ("query", "question", "input", *_HISTORIES)
-"""Names of what chains were given, which they return too."""
-_IDS = ("id", "doc_id", "document_id", "point_id", "doc_uri")
-"""Names of an id in a document's metadata."""
+INPUTS = ("query", "question", "input", *_HISTORIES)  # what chains were given, and return too
+_IDS = ("id", "doc_id", "document_id", "point_id", "doc_uri")  # of an id in documents' metadata
 
 
 class Runnable(Protocol):
@@ -62,11 +59,7 @@ class Retriever(Protocol):
 
 
 def as_function(target: object) -> object:
-    """Return the method of a runnable, a query engine or a retriever; anything else as it is.
-
-    A runnable that takes a mapping with one name for the query is given that, and the history if it
-    has a name for it; one that takes `messages` instead is given the history with the query.
-    """
+    """Return the method of a runnable, a query engine or a retriever; anything else as it is."""
     if isinstance(target, type):
         return target
     invoke = cast("Callable[..., object] | None", getattr(target, "ainvoke", None))
@@ -76,6 +69,7 @@ def as_function(target: object) -> object:
             inputs = [*cast("Any", target).get_input_jsonschema().get("properties", ())]
         names = [name for name in inputs if name in INPUTS[:3]]
         histories = [name for name in inputs if name in _HISTORIES]
+        # one that takes `messages` instead of a query is given the history with the query
 
         def ask(query: str) -> object:
             return invoke({names[0]: query})
@@ -135,11 +129,7 @@ def _plain(value: object) -> object:
 
 
 def _document(item: Any) -> Mapping[str, object]:
-    """Read a `Document` of LangChain or a `NodeWithScore` of LlamaIndex.
-
-    Its id is the only one in its metadata, or its own, but not a random UUID: these libraries give
-    such ids to texts without an id, and then no id would match the relevant ones.
-    """
+    """Read a `Document` of LangChain or a `NodeWithScore` of LlamaIndex."""
     if node := getattr(item, "node", None):
         text, own, metadata = node.get_content(), node.node_id, node.metadata
     else:
@@ -148,6 +138,7 @@ def _document(item: Any) -> Mapping[str, object]:
         text, own, metadata = (item.get(n) if is_plain else getattr(item, n, None) for n in names)
     known = cast("Mapping[str, object]", metadata or {})
     ids = {str(known[name]) for name in _IDS if known.get(name) is not None}
+    # both libraries give random ids to texts without one, which no relevant id would match
     if not ids and own is not None and not _is_random(str(own)):
         ids = {str(own)}
     found = {"text": text, "id": ids.pop() if len(ids) == 1 else None}
@@ -166,15 +157,11 @@ Function = Callable[..., object] | Runnable | QueryEngine | Retriever
 """Takes any of GIVEN by name, or the query as its first argument. Returns the response, or a
 mapping of response, contexts and ranking; sync or async."""
 
-GIVEN = ("query", "messages", "sample", "k", "min_similarity", "threshold")
-"""The parameter names that have a meaning."""
+GIVEN = ("query", "messages", "sample", "k", "min_similarity", "threshold")  # with a meaning
 
 
 class FunctionTarget(Target):
-    """Calls a function once per row; a sync one in a thread, so that rows run concurrently.
-
-    A call fails after `timeout` seconds, but a sync function continues in its thread.
-    """
+    """Calls a function once per row; a sync one in a thread, so that rows run concurrently."""
 
     gives = frozenset(FIELDS)
 
@@ -202,7 +189,7 @@ class FunctionTarget(Target):
         return Answer(fields, failures, (call,))
 
     async def _answer(self, sample: Sample) -> tuple[Mapping[str, object], Failure | None]:
-        limit = asyncio.timeout(self._timeout)
+        limit = asyncio.timeout(self._timeout)  # a sync function continues in its thread
         try:
             async with limit:
                 result = await self._call(sample)
@@ -275,10 +262,9 @@ def _caller(
     return call, names
 
 
-_HOST = re.compile(
+_HOST = re.compile(  # a URL without its scheme
     r"[\w.-]*:\d+(/.*)?|www\..+|[\w-]+(\.[\w-]+)+/.*|[\w.-]+\.(ai|app|cloud|com|dev|io|net|org)"
 )
-"""A URL without its scheme."""
 FILES = (".yaml", ".yml", ".json")  # endings of files that describe an API; JSON is YAML
 
 

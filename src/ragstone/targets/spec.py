@@ -94,10 +94,9 @@ def _map_texts(value: object, change: Callable[[str], object]) -> object:
     return value
 
 
-ROW_FIELDS = tuple(
+ROW_FIELDS = tuple(  # of the row, of the settings, and a new session for each row
     "query messages id reference k min_similarity threshold session_id base tags.NAME".split()
 )
-"""The names of `{field}`s: of the row, of the settings, and a new session for each row."""
 
 
 def _path(expression: str) -> str:
@@ -229,14 +228,13 @@ class ApiDescription(FrozenModel):
 
 
 _UNWRITTEN = ("[key]", "dict", "list")  # parts of Pydantic's places that are not in the file
-_EXPECTED = {
+_EXPECTED = {  # Pydantic's kind of error -> what was expected
     "string_type": "text",
     **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
     **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "`key: value` lines"),
     "too_short": "at least one entry",
     "invalid-json-value": "a JSON value",
 }
-"""Pydantic's kind of error -> what was expected."""
 
 _GIVEN: Mapping[type[object], str] = {str: "text", list: "a list", dict: "`key: value` lines"}
 

@@ -33,25 +33,19 @@ from ragstone.types.questions import ExtractClaims, FindAnswer, GradeContexts, V
 from ragstone.types.reply import NOTHING_SPENT, Usage
 from ragstone.types.sample import Sample
 
-NEAR = 5
-"""Chunks beside the listed ones in which an answer is sought."""
-ALONE = 3
-"""Chunks that are tried one by one for a question that should need several."""
-SURE = 0.75
-"""Confidence from which a verdict against a row is an error; below, it may be a warning."""
-LEAK = 0.8
-"""Share of a query's rare words in its chunks from which a warning is given."""
-COPY = 0.5
-"""Share of a query's words that its chunk has in the same order, for the same warning."""
-SHOWN = 160
-"""Characters shown of a claim or a query in a message."""
+NEAR = 5  # chunks beside the listed ones in which an answer is sought
+ALONE = 3  # chunks that are tried one by one for a question that should need several
+SURE = 0.75  # confidence from which a verdict against a row is an error; below, it may be a warning
+LEAK = 0.8  # share of a query's rare words in its chunks from which a warning is given
+COPY = 0.5  # share of a query's words that its chunk has in the same order, for the same warning
+SHOWN = 160  # characters shown of a claim or a query in a message
 _FIGURE = re.compile(r"\d+")
 KINDS = (ExtractClaims.kind, VerifyClaims.kind, GradeContexts.kind, FindAnswer.kind)
 Severity: TypeAlias = Literal["error", "warning"]
 RowType: TypeAlias = Literal["single", "multi", "unanswerable"]
 Status: TypeAlias = Literal["valid", "corrected", "rejected", "unchecked"]
 
-CHECKS: Mapping[str, str] = MappingProxyType(
+CHECKS: Mapping[str, str] = MappingProxyType(  # check -> what a finding of it means
     {
         "unsupported": "the reference is not supported by the documents",
         "answerable": "it should be unanswerable, but the documents have an answer",
@@ -66,12 +60,10 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "leak": "the query copies the words of its chunk",
     }
 )
-"""Check -> what a finding of it means."""
-CORRECTED = frozenset(("wrong_id", "unknown_id"))
-"""Checks whose errors disappear with other relevant ids."""
+CORRECTED = frozenset(("wrong_id", "unknown_id"))  # errors that disappear with other relevant ids
 TYPE_TAGS = ("type", "question_type", "query_type", "synthesizer_name")
 _PARTS = r"(?: ?(?:hop|step|context|chunk|span|passage|doc|document|source)s?\b|$)"
-TYPE_WORDS: Mapping[RowType, re.Pattern[str]] = MappingProxyType(
+TYPE_WORDS: Mapping[RowType, re.Pattern[str]] = MappingProxyType(  # type -> words of its tags
     {
         "unanswerable": re.compile(
             r"\b(?:unanswer(?:able|ed)|(?:not|non) ?answerable|no ?answers?|no ?context"
@@ -81,7 +73,6 @@ TYPE_WORDS: Mapping[RowType, re.Pattern[str]] = MappingProxyType(
         "single": re.compile(rf"\b(?:single|simple){_PARTS}"),
     }
 )
-"""Type -> the words of its tags, in lower case."""
 _TAG_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -197,13 +188,11 @@ async def check_samples(
     on_row: Callable[[int, int], None] = lambda _done, _total: None,
     plan: Plan | None = None,
 ) -> SetCheck:
-    """Check rows; `on_row` is called with the number of finished rows, and of all.
-
-    Kinds of question that the judge does not take are answered by words.
-    """
+    """Check rows; `on_row` is called with the number of finished rows, and of all."""
     decides = not isinstance(judge, OfflineJudge) and all(
         judge.takes(kind) for kind in (GradeContexts.kind, FindAnswer.kind)
     )
+    # questions that the judge does not take are answered by words
     routes = dict.fromkeys([kind for kind in KINDS if not judge.takes(kind)], OfflineJudge())
     ids = {name for sample in samples for name in sample.relevance or ()}
     known = {name for name in ids if corpus.find(name)}
@@ -282,11 +271,7 @@ def _spans(evidence: Iterable[Evidence], chunks: Sequence[Chunk]) -> Iterator[Sp
 
 
 class _RowChecker:
-    """Checks one row; `relevance` is corrected as it goes.
-
-    `by_document`: relevant ids are names of documents, in rows without known ids. `decides`: the
-    judge may refine relevant ids; otherwise they are only replaced.
-    """
+    """Checks one row; `relevance` is corrected as it goes."""
 
     def __init__(
         self,
@@ -294,8 +279,8 @@ class _RowChecker:
         *,
         verifier: QuestionVerifier,
         ids_known: bool,
-        by_document: bool,
-        decides: bool,
+        by_document: bool,  # relevant ids are names of documents, in rows without known ids
+        decides: bool,  # the judge may refine relevant ids; otherwise they are only replaced
     ) -> None:
         self.sample = sample
         self.type: RowType = type_of(sample)

@@ -37,12 +37,9 @@ from ragstone.datasets.values import text as cell_text
 from ragstone.errors import InputError, Problem, UsageError, nearest
 from ragstone.judges.offline.words import split_forms, stem
 
-CHUNK_WORDS = 200
-"""Approximate length of a chunk in words, by default."""
-LONGEST_PIECE = 8
-"""Characters of a sentence, per word of a chunk, from which the sentence is cut."""
-CHUNK_FILES = (".jsonl", ".ndjson", ".parquet")
-"""Files whose rows are chunks."""
+CHUNK_WORDS = 200  # approximate length of a chunk in words, by default
+LONGEST_PIECE = 8  # characters of a sentence, per word of a chunk, from which the sentence is cut
+CHUNK_FILES = (".jsonl", ".ndjson", ".parquet")  # files whose rows are chunks
 ID_NAMES = ("id", "_id", "chunk_id", "doc_id", "docid", "point_id")
 TEXT_NAMES = ("text", "content", "contents", "page_content", "chunk")
 DOCUMENT_NAMES = ("document", "source", "file", "source_file")
@@ -51,39 +48,26 @@ TITLE_NAMES = ("title", "heading")
 
 @dataclass(frozen=True)
 class Document:
-    """One document.
-
-    Its name is its path below the folder that was read, or as in a file of chunks. `sha256` is
-    that of the file's bytes, or of the text if the document came as chunks.
-    """
-
-    name: str
+    name: str  # its path below the folder that was read, or as in a file of chunks
     text: str
-    sha256: str
+    sha256: str  # of the file's bytes, or of the text if the document came as chunks
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a document: `text` is the document's text from `start` to `end`.
-
-    `guide.md#3` is the third chunk of guide.md. A heading is like `Battery > Charging`, or empty.
-    """
-
-    id: str
+    id: str  # `guide.md#3` is the third chunk of guide.md
     document: str
-    start: int
+    start: int  # of `text` in the document's text
     end: int
-    heading: str
+    heading: str  # such as `Battery > Charging`, or empty
     text: str
 
 
 @dataclass(frozen=True)
 class Span:
-    """A place in a document's text; the end is exclusive."""
-
     document: str
-    start: int
-    end: int
+    start: int  # in the document's text
+    end: int  # exclusive
 
     def text(self, corpus: "Corpus") -> str:
         return corpus.documents[self.document].text[self.start : self.end]
@@ -284,7 +268,7 @@ _INLINE = (
     "a abbr b bdi bdo cite code data del dfn em font i ins kbd label mark q s samp small span "
     "strong sub sup time tt u var wbr"
 ).split()
-_OPENING = {
+_OPENING = {  # tag of HTML -> what is written for it; blank lines for all others
     **dict.fromkeys(_INLINE, ""),
     **{f"h{level}": f"\n\n{'#' * level} " for level in range(1, 7)},
     "li": "\n* ",
@@ -293,7 +277,6 @@ _OPENING = {
     "pre": "\n\n```\n",
 }
 _CLOSING = {**dict.fromkeys((*_INLINE, "td", "th", "tr", "br", "li"), ""), "pre": "\n```\n\n"}
-"""Tag of HTML -> what is written for it; blank lines for all others."""
 
 
 def _markdown(events: Iterable[tuple[str, Any]]) -> str:
@@ -381,13 +364,12 @@ def _docx(file: File) -> str:
     return strip_controls("\n\n".join(filter(str.strip, parts)))
 
 
-READERS: Mapping[str, Callable[[File], str]] = {
+READERS: Mapping[str, Callable[[File], str]] = {  # suffix -> what extracts a document's text
     **dict.fromkeys((".txt", ".md", ".markdown"), _plain_text),
     **dict.fromkeys((".html", ".htm"), _html),
     ".pdf": _pdf,
     ".docx": _docx,
 }
-"""Suffix -> what extracts a document's text."""
 DOCUMENT_FILES = (*READERS, *CHUNK_FILES)
 _SUPPORTED = f"documents are {', '.join(DOCUMENT_FILES)}"
 

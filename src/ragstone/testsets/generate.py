@@ -52,29 +52,17 @@ Type: TypeAlias = Literal["single", "multi", "compare", "unanswerable"]
 
 TYPES: Sequence[Type] = ("single", "multi", "compare", "unanswerable")
 SHARES: Mapping[str, float] = MappingProxyType(dict(zip(TYPES, (50, 20, 10, 20), strict=True)))
-"""Type -> its default share."""
-PAIRED = ("multi", "compare")
-"""Types that take two chunks."""
-ATTEMPTS = 3
-"""Candidates per requested question, at most."""
-LARGEST = 8
-"""Questions of one reply: more may not fit into it, or would repeat each other."""
-PARTNERS = 5
-"""Chunks that may be paired with another one, the most similar."""
-LONGEST_QUERY = 1000
-"""Characters of a chunk with which its partners are searched."""
-OTHERS = 10
-"""Chunks that are searched for another answer, the most similar."""
-WHOLE = 50
-"""Chunks that must not answer an unanswerable question."""
-ROUNDS = 3
-"""How many other chunks with an answer are looked for."""
-EVIDENCE = 12_000
-"""Characters of the texts in one `evidence` tag, at most: a cell of Excel has up to 32,767."""
-AVOIDED = 10
-"""Queries of the same chunks that are not to be written again, at most."""
-NO_REPLY, OVER_BUDGET = "without a reply", "over budget"
-"""Reasons that are not about the question."""
+PAIRED = ("multi", "compare")  # types that take two chunks
+ATTEMPTS = 3  # candidates per requested question, at most
+LARGEST = 8  # questions of one reply: more may not fit into it, or would repeat each other
+PARTNERS = 5  # chunks that may be paired with another one, the most similar
+LONGEST_QUERY = 1000  # characters of a chunk with which its partners are searched
+OTHERS = 10  # chunks that are searched for another answer, the most similar
+WHOLE = 50  # chunks that must not answer an unanswerable question
+ROUNDS = 3  # how many other chunks with an answer are looked for
+EVIDENCE = 12_000  # characters of the texts in one `evidence` tag; a cell of Excel has up to 32,767
+AVOIDED = 10  # queries of the same chunks that are not to be written again, at most
+NO_REPLY, OVER_BUDGET = "without a reply", "over budget"  # reasons that are not about the question
 KINDS = (WriteQuestions.kind, FindAnswer.kind, VerifyClaims.kind, DetectAbstention.kind)
 ASSUMED = "A sentence of a dozen words or so states a fact of the documents."
 
@@ -142,9 +130,7 @@ class QuestionRequest:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One question to be written; questions are accepted in the order of their numbers."""
-
-    number: int
+    number: int  # questions are accepted in this order
     type: Type
     chunks: tuple[Chunk, ...]
     persona: str = ""
@@ -314,10 +300,7 @@ def _random(*seed: object) -> Random:
 
 
 class ChunkSampler:
-    """Chooses the chunks of each candidate, so that all documents get about the same number.
-
-    `tried` and `accepted` count the candidates that began with a document.
-    """
+    """Chooses the chunks of each candidate, so that all documents get about the same number."""
 
     def __init__(self, index: ChunkIndex, request: QuestionRequest) -> None:
         self._index, self._seed = index, request.seed
@@ -333,7 +316,7 @@ class ChunkSampler:
         self._chunks = dict(shuffled)
         self._most = ATTEMPTS * max(1, math.ceil(request.n / max(1, len(shuffled))))
         self.candidates = 0
-        self.tried: Counter[str] = Counter()
+        self.tried: Counter[str] = Counter()  # candidates that began with a document
         self.accepted: Counter[str] = Counter()
         self._pending: Counter[str] = Counter()
 
@@ -368,6 +351,7 @@ class ChunkSampler:
         self._pending[name] += 1
         if kind not in PAIRED:
             return (chunk,)
+        # more than needed: some are of the same document, and one is the chunk itself
         similar = self._index.search(chunk.text[:LONGEST_QUERY], 4 * PARTNERS)
         others = [other for other in similar if other.id != chunk.id]
         apart = [other for other in others if other.document != chunk.document]
@@ -388,11 +372,9 @@ def grouped(candidates: Sequence[Candidate]) -> Iterable[list[Candidate]]:
 
 @dataclass(eq=False)
 class VerificationError(Exception):
-    """A question was not verified; with a `cause` if the judge did not answer."""
-
     reason: str
     detail: str = ""
-    cause: Cause | None = None
+    cause: Cause | None = None  # if the judge did not answer
 
 
 def shown_text(chunk: Chunk) -> str:
@@ -692,8 +674,7 @@ def planned_questions(
 
 CHUNK_FIELDS = "id text document title"
 REJECTED_FIELDS = "reason detail type chunks"
-RECORD_FIELDS = "ragstone n seed"
-"""What the JSON objects of generated files begin with."""
+RECORD_FIELDS = "ragstone n seed"  # what the JSON objects of generated files begin with
 
 
 def write_dataset(samples: Sequence[Sample], path: Path, record: Mapping[str, object]) -> None:

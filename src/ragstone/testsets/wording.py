@@ -20,12 +20,9 @@ from ragstone.judges.offline.words import (
 from ragstone.testsets.documents import ChunkIndex, stems
 from ragstone.types.sample import Sample
 
-ALIKE = 0.8
-"""Share of the words with a topic of two near duplicates that both have, at least."""
-RARE = 0.1
-"""Share of the chunks that have a rare word, at most."""
-TYPO = 0.8
-"""How similar the letters of two words must be to be the same with a typing error."""
+ALIKE = 0.8  # share of the words with a topic of two near duplicates that both have, at least
+RARE = 0.1  # share of the chunks that have a rare word, at most
+TYPO = 0.8  # how similar the letters of two words must be to be the same with a typing error
 
 _ASKING = frozenset(
     "who whom whose when where why how many much long often far old fast wer wen wem wann wo wohin "
@@ -48,7 +45,7 @@ _EN = "document|text|passage|excerpt|context|chunk|article|paragraph|section|sni
 _DE = "dokument|text|abschnitt|auszug|kontext|passage|artikel|textstelle|absatz"
 _FR = "document|texte|passage|extrait|contexte|article|paragraphe"
 _ES = "documento|texto|pasaje|fragmento|contexto|artículo|párrafo"
-_VAGUE = lazy_pattern(
+_VAGUE = lazy_pattern(  # clear to readers of the passage only, in English, German, French, Spanish
     rf"\b(?:(?:this|these) (?:{_EN})s?"
     rf"|the (?:above|following|given|provided) (?:{_EN})s?|the (?:passage|excerpt|snippet)s?"
     r"|the authors?(?! of)"
@@ -65,13 +62,11 @@ _VAGUE = lazy_pattern(
     r"|mencionad[oa]s? (?:arriba|anteriormente))\b",
     re.IGNORECASE,
 )
-"""Wording that only a reader of the passage understands, in English, German, French and Spanish."""
-_OPEN = re.compile(
+_OPEN = re.compile(  # vague wording that may also refer to what a user has open
     r"(?:this|these|dies\w*|cet?|cette|ces|est(?:e|a|os|as)) "
     r"(?:do[ck]ument|te[xk]t|arti|section|paragra|párrafo|abs)",
     re.IGNORECASE,
 )
-"""Vague wording that may also refer to what a user has open."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -83,16 +78,13 @@ def topic_terms(text: str) -> frozenset[str]:
 
 
 def similarity(one: str, other: str, index: ChunkIndex | None = None) -> float:
-    """Return the share of their words with a topic that two queries share, in [0, 1].
-
-    It is 0 if they have other figures, names or question words. Words with a typing error count as
-    the same, but not two that the chunks of an index have.
-    """
+    """Return the share of their words with a topic that two queries share, in [0, 1]."""
     first, second = _key_terms(one), _key_terms(other)
     if first.asking != second.asking or first.figures != second.figures:
         return 0.0
     left, right = first.terms - second.terms, second.terms - first.terms
     shared = len(first.terms & second.terms)
+    # words with a typing error count as the same, but not two that the chunks of an index have
     real = {term for term in left | right if index and index.frequency(term)}
     for term in sorted(left):
         others = sorted(right - real if term in real else right)
@@ -147,17 +139,14 @@ def rarest_terms(query: str, frequency: Callable[[str], float]) -> Sequence[str]
 
 
 def duplicates(samples: Sequence[Sample], index: ChunkIndex) -> Mapping[int, tuple[str, bool]]:
-    """Return the place of each row that repeats an earlier one -> its id, whether it is the same.
-
-    Rows with the tag `variant_of` repeat another on purpose.
-    """
+    """Return the place of each row that repeats an earlier one -> its id, whether it is equal."""
     found: dict[int, tuple[str, bool]] = {}
     queries = [sample.query_with_history for sample in samples]
     frequency = Counter(term for query in queries for term in topic_terms(query))
     firsts: dict[str, int] = {}
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, query in enumerate(queries):
-        if "variant_of" in samples[place].tags:
+        if "variant_of" in samples[place].tags:  # it repeats another on purpose
             continue
         plain = " ".join(query.casefold().split()).rstrip(" ?!.？")
         if (first := firsts.setdefault(plain, place)) != place:
@@ -174,10 +163,7 @@ def duplicates(samples: Sequence[Sample], index: ChunkIndex) -> Mapping[int, tup
 
 
 def answer_in_query(query: str, reference: str) -> bool:
-    """Return whether a query has all words of its answer; yes-no questions and choices may.
-
-    A choice has an `or`, or the answer is one of two names with an `and` between them.
-    """
+    """Return whether a query has all words of its answer; yes-no questions and choices may."""
     forms = split_forms(query)
     if not forms or forms[0] in _POLAR or not _CHOICE.isdisjoint(forms):
         return False
@@ -190,6 +176,7 @@ def answer_in_query(query: str, reference: str) -> bool:
     def named(*places: int) -> set[str]:
         return {names[place] for place in places if place in names}
 
+    # a choice is also between two names with an `and`, if the answer is one of them
     return not any(
         # an article may be between `and` and a name
         (before := named(place - 2, place - 1))

@@ -42,10 +42,8 @@ if TYPE_CHECKING:
 
 _LINES = (".jsonl", ".ndjson")
 _PACKED = (".gz", ".zst", ".zstd")
-ROWS_AT_ONCE = 1 << 18
-"""Rows that are read at once; more if one query has more."""
-VALUE = 2
-"""How many bytes a value of an unpacked column counts, at least."""
+ROWS_AT_ONCE = 1 << 18  # rows that are read at once; more if one query has more
+VALUE = 2  # how many bytes a value of an unpacked column counts, at least
 TABLES = (".parquet", ".arrow", ".feather", ".ipc")
 
 
@@ -114,13 +112,11 @@ def _suffix(path: Path) -> str:
 
 @dataclass(frozen=True)
 class QueryLines:
-    """Q queries with N documents; `sizes` has the number of each, and there may be no grades."""
-
     queries: list[str]
     lines: Integers
-    sizes: Integers
+    sizes: Integers  # how many documents each query has
     documents: Texts
-    grades: NDArray[np.float64]
+    grades: NDArray[np.float64]  # none in a ranking
 
 
 @dataclass(frozen=True)
@@ -295,7 +291,6 @@ class LineReader:
     def _documents(
         self, query: str, value: object, line: int
     ) -> "Sequence[str] | dict[str, float]":
-        """Return the ids of a ranking, or the grades of judged documents."""
         graded = self._field == "relevance"
         if isinstance(value, list):
             given = cast("list[object]", value)

@@ -69,7 +69,6 @@ class Batch:
     def report_copy(
         self, first: int, second: int, problems: Problems, already: str = "already"
     ) -> None:
-        """Add the problem that a query has a document at two positions."""
         query = quoted(self.queries[self.spans.owner(first)])
         problems.add(
             f"document {quoted(self.documents.text(first))} of query {query} is {already} at "
@@ -199,8 +198,7 @@ class Judgments:
         return dict(zip(documents, self.grades[members].tolist(), strict=True))
 
 
-SPLIT = "test"
-"""The split whose qrels are used if there are several."""
+SPLIT = "test"  # the split whose qrels are used if there are several
 
 
 def qrels_in(folder: Path) -> Path:
@@ -271,22 +269,17 @@ _TOP = np.uint64(1 << 63)
 
 
 class Block:
-    """Q consecutive queries of a batch, and which of their returned documents are judged.
-
-    Attributes:
-        known: each query's place in the judgments, or -1.
-        rows, ranks, members: of each match, the query, the rank from 0, and the place of the
-            document in the judgments.
-        copies: pairs of positions in the batch with the same document.
-    """
+    """Q consecutive queries of a batch, and which of their returned documents are judged."""
 
     def __init__(
         self, batch: Batch, judgments: Judgments, queries: slice, known: Integers, order: Integers
     ) -> None:
-        self.batch, self.judgments, self.known = batch, judgments, known
+        self.batch, self.judgments = batch, judgments
+        self.known = known  # each query's place in the judgments, or -1
         self.returned = Spans(batch.spans.sizes[queries])
         self.places = order[batch.spans.between(queries)]  # of the returned documents, best first
-        self.copies: list[tuple[int, int]] = []
+        self.copies: list[tuple[int, int]] = []  # positions in the batch with the same document
+        # of each match, the query, the rank from 0, and the place in the judgments
         self.rows, self.ranks, self.members = self._match()
 
     def _match(self) -> tuple[Integers, Integers, Integers]:

@@ -151,10 +151,8 @@ def padded(content: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join((PADDING, content, PADDING)), dtype=np.uint8)
 
 
-CELLS = 1 << 17
-"""Hashes that are compared at once: 1 MB."""
-EMPTY = np.uint64(2**64 - 1)
-"""Fills a table of hashes beyond an owner's items."""
+CELLS = 1 << 17  # hashes that are compared at once: 1 MB
+EMPTY = np.uint64(2**64 - 1)  # fills a table of hashes beyond an owner's items
 
 
 @dataclass(frozen=True)
@@ -202,10 +200,8 @@ class Spans:
         return slice(int(self.starts[owners.start]), int(self.starts[last] + self.sizes[last]))
 
     def blocks(self, other: "Spans | None" = None) -> Iterator[slice]:
-        """Yield owners, as many as fit into a table of CELLS cells with one line for each.
-
-        With `other`, each line has the owner's items there, too.
-        """
+        """Yield owners, as many as fit into a table of CELLS cells with one line for each."""
+        # in `other`, the same owners have more items, which are in their lines too
         beside = np.zeros_like(self.sizes) if other is None else other.sizes
         sizes = self.sizes + beside
         if not len(sizes):
@@ -276,8 +272,7 @@ _NOT_TEXT = {
     b"ARROW1": ("this is an Arrow file, not text", "change its extension to .arrow"),
 }
 AT_ONCE = 1 << 20
-OnRead = Callable[[int], None]
-"""Called with the number of bytes of the file on disk that have been read."""
+OnRead = Callable[[int], None]  # called with how many bytes of the file on disk have been read
 
 
 def too_large(path: Path, seen: str) -> InputError:
@@ -356,7 +351,7 @@ def opened(path: Path, on_read: OnRead | None = None) -> Generator[Stream, None,
         yield Stream(path, raw, on_read)
 
 
-NAMES: Mapping[str, tuple[str, ...]] = {
+NAMES: Mapping[str, tuple[str, ...]] = {  # field -> its names in files; the first found is used
     "query_id": ("query_id", "qid", "q_id", "query-id", "query"),
     "document_id": ("document_id", "doc_id", "docid", "docno", "corpus-id", "corpus_id"),
     "score": ("score", "sim", "similarity"),
@@ -364,7 +359,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "ranking": ("ranking", "results", "retrieved_ids"),
     "relevance": ("relevance", "qrels", "point_ids"),
 }
-"""Field of a ranking file -> the names it may have; the first that is found is used."""
 
 
 def resolve_column(field: str, mapped: Mapping[str, str], present: Collection[str]) -> str | None:
@@ -379,7 +373,6 @@ def resolve_column(field: str, mapped: Mapping[str, str], present: Collection[st
 
 
 def check_names(mapped: Mapping[str, str]) -> None:
-    """Raise a UsageError if a mapped field is not one of a ranking file."""
     for field in mapped:
         if field not in NAMES:
             raise UsageError(f"--map {field}=...: the fields are {', '.join(NAMES)}")
@@ -413,6 +406,5 @@ class Problems:
             raise too_large(self._path, f"it has more than {self.most:,} {what}")
 
     def raise_found(self) -> None:
-        """Raise an InputError if problems were found."""
         if self._found:
             raise InputError(self.name, self._found)

@@ -37,10 +37,7 @@ class Fields:
 
 
 def fields_of(content: bytes, needed: Sequence[int], *, least: int) -> Fields:
-    """Find the needed fields of whole lines, each with at least `least` fields.
-
-    Fields are separated by blanks, as in C: spaces, tabs, and 11 to 13 in ASCII.
-    """
+    """Find the needed fields of whole lines, each with at least `least` fields."""
     if not content:
         nothing = np.zeros(0, dtype=np.int64)
         return Fields((Texts.of([]),) * len(needed), nothing, nothing, nothing, 0)
@@ -48,7 +45,7 @@ def fields_of(content: bytes, needed: Sequence[int], *, least: int) -> Fields:
     buffer = padded(ended)
     blank = buffer <= _BLANK
     blanks = np.flatnonzero(blank)
-    kinds = buffer[blanks]
+    kinds = buffer[blanks]  # fields are between blanks as in C: spaces, and 9 to 13 in ASCII
     if np.any(others := (kinds < ord("\t")) | ((kinds > ord("\r")) & (kinds < _BLANK))):
         blank[blanks[others]] = False
         blanks = blanks[~others]
@@ -104,18 +101,14 @@ _FIRST, _SECOND = np.uint64(0x000F424000000064), np.uint64(0x0000271000000001)
 _POWERS = np.array([10**power for power in range(20)], dtype=np.uint64)
 _TENS = 10.0 ** np.arange(20)
 _EXACT = np.uint64(2**53)
-_MOST = 19
-"""Digits that always fit into 64 bits."""
+_MOST = 19  # digits that always fit into 64 bits
 _LOST, _MIDDLE, _NEAR = np.uint64(2**29 - 1), np.uint64(2**28), np.uint64(4)
 """The bits of a double that a single does not have, their middle value, and what is near it."""
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
 def numbers(texts: Texts) -> tuple[NDArray[np.float64], Integers]:
-    """Return float64[N], and the positions of texts that are not numbers.
-
-    Numbers are read as Python does: decimals, exponents and infinity, but not NaN.
-    """
+    """Return float64[N] as Python reads texts, and the positions of those that are not numbers."""
     values, mantissa, plain = _plain(texts)
     return _read_others(texts, values, plain & (mantissa <= _EXACT))
 
@@ -145,11 +138,7 @@ def _read_others(
 
 
 def _plain(texts: Texts) -> tuple[NDArray[np.float64], Hashes, NDArray[np.bool_]]:
-    """Return numbers read as digits with a point among them, their digits, and which are such.
-
-    A mantissa up to 2^53 over a power of ten up to 10^22 is rounded once, and so exactly (Clinger,
-    How to Read Floating Point Numbers Accurately, 1990); else twice.
-    """
+    """Return numbers read as digits with a point among them, their digits, and which are such."""
     if not len(texts):
         return np.zeros(0), np.zeros(0, np.uint64), np.zeros(0, np.bool_)
     negative = texts.buffer[texts.starts] == ord("-")
@@ -167,6 +156,8 @@ def _plain(texts: Texts) -> tuple[NDArray[np.float64], Hashes, NDArray[np.bool_]
         mantissa += more * _POWERS[done]
     power = np.minimum(behind, _MOST)
     mantissa += whole * _POWERS[power]
+    # a mantissa up to 2^53 over a power of ten up to 10^22 is rounded once, and so exactly
+    # (Clinger, How to Read Floating Point Numbers Accurately, 1990); else twice
     values = mantissa.astype(np.float64) / _TENS[power]
     np.negative(values, out=values, where=negative)
     return values, mantissa, right
@@ -188,10 +179,8 @@ def _point(texts: Texts, ends: Integers, size: Integers) -> "Integers | np.int64
 def _digits(
     texts: Texts, ends: Integers, sizes: "Integers | np.int64"
 ) -> tuple[Hashes, NDArray[np.bool_]]:
-    """Return the whole numbers of up to 8 digits before `ends`, and which are such.
-
-    Eight digits at once, pair by pair (Lemire, Number Parsing at a Gigabyte per Second, 2021).
-    """
+    """Return the whole numbers of up to 8 digits before `ends`, and which are such."""
+    # eight digits at once, pair by pair (Lemire, Number Parsing at a Gigabyte per Second, 2021)
     gap = ((8 - np.clip(sizes, 0, 8)) << 3).astype(np.uint64)
     digits = texts.words[ends - 8]
     digits ^= _ZEROS
@@ -214,8 +203,7 @@ def _digits(
     return value, right
 
 
-AT_ONCE = 1 << 21
-"""Bytes that are read at once; more if one query has more."""
+AT_ONCE = 1 << 21  # bytes that are read at once; more if one query has more
 _CARRIAGE = re.compile(rb"\r[^\r\n]")
 QRELS, RANKING = "QUERY 0 DOCUMENT GRADE", "QUERY Q0 DOCUMENT RANK SCORE NAME"
 """The form of a line; the query, the document and the number at the end are needed."""

@@ -28,17 +28,9 @@ from typing import Self, TypeVar
 
 from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, ValidationError
 
-from ragstone._internal import http
+from ragstone._internal import http, rate_limit
 from ragstone._internal.files import lock_file, make_folder, write_text
-from ragstone._internal.rate_limit import (
-    FIRST_BACKOFF,
-    LONGEST_BACKOFF,
-    Budget,
-    Limits,
-    PaidCall,
-    RetryableError,
-    RetryingCaller,
-)
+from ragstone._internal.rate_limit import FIRST_BACKOFF, Budget, RetryableError
 from ragstone._internal.text import count, quoted
 from ragstone.errors import BatchPendingError, CallError, Cause, UsageError
 from ragstone.judges.cache import CachedReply, ReplyCache
@@ -56,14 +48,13 @@ CLOCKS = 600  # seconds by which this machine's clock may differ from the provid
 STORED_AT_ONCE = 1000
 NO_QUOTA = "insufficient_quota"  # OpenAI's 429 of an exhausted account: retries do not help
 TOO_LARGE = "token_limit_exceeded"  # OpenAI's error of a batch larger than the account's queue
-READ = "read"
-"""Notes of a cached reply that was read. Once no record names it, it is requested again."""
+READ = "read"  # notes of a cached reply that was read; once no record names it, it is asked again
 
 _CAUSES = {"expired": Cause.TIMEOUT, "failed": Cause.REJECTED}  # by how the batch ended
 _ENDED = ("completed", "expired", "cancelled", "failed")
 _TIMEOUT = 600.0  # seconds for a control request, which may carry a whole batch
 _LATE = ("batch_expired", "request_timeout")  # OpenAI's errors of a request not processed in time
-_STATUSES = {
+_STATUSES = {  # Anthropic's errors of a request, and their HTTP status; else it is 400
     "authentication_error": 401,
     "permission_error": 403,
     "not_found_error": 404,
@@ -71,12 +62,9 @@ _STATUSES = {
     **dict.fromkeys(("rate_limit_error", "overloaded_error"), 429),
     **dict.fromkeys(("api_error", "timeout_error"), 500),
 }
-"""Anthropic's errors of a request, and their HTTP status; else it is 400."""
 
 
 class RequestError(BaseModel):
-    """Why a request of a batch has no reply, and whether another try may help."""
-
     cause: Cause
     message: str
     status: int | None = None
@@ -93,8 +81,7 @@ class Record(BaseModel):
     at: float  # when it was submitted, in seconds since 1970
     requests: list[str]
     batch: str | None = None
-    errors: dict[str, RequestError] | None = None
-    """Once it has ended and its replies are in the cache, the requests without one."""
+    errors: dict[str, RequestError] | None = None  # once it is collected: requests without a reply
 
     def save(self) -> None:
         write_text(self.path, self.model_dump_json())
@@ -106,8 +93,6 @@ class _Fault(BaseModel):
 
 
 class BatchInfo(BaseModel):
-    """What a provider reports about a batch."""
-
     id: str
     status: str = Field(validation_alias=AliasChoices("status", "processing_status"))
     created_at: AwareDatetime
@@ -139,7 +124,8 @@ class BatchApi(ABC):
     def __init__(self, url: str, headers: Mapping[str, str], *, retries: int) -> None:
         self.url, self.headers = url, dict(headers)
         connection = http.Connection(timeout=_TIMEOUT, retry_timeouts=True, permanent=(NO_QUOTA,))
-        self.client = http.Client(connection, caller=RetryingCaller(Limits(retries=retries)))
+        caller = rate_limit.RetryingCaller(rate_limit.Limits(retries=retries))
+        self.client = http.Client(connection, caller=caller)
 
     @abstractmethod
     async def create(self, record: Record, requests: Mapping[str, bytes]) -> str:
@@ -301,17 +287,14 @@ _row: ContextVar[int] = ContextVar("row")
 
 
 class BatchRun:
-    """The batches of a run. Entering it collects what is ready; `submit` submits what is missing.
-
-    `waiting` are the indexes of rows with an open question, and `lines` tell what is waited for.
-    """
+    """The batches of a run; entering it collects what is ready, and `submit` submits the rest."""
 
     def __init__(self, cache: Path, budget: Budget, retries: int) -> None:
         self.cache, self.budget, self.retries = cache, budget, retries
         self.folder = cache.with_name("batches")
         self.replies = ReplyCache(cache)
-        self.waiting: set[int] = set()
-        self.lines: list[str] = []
+        self.waiting: set[int] = set()  # the indexes of rows with an open question
+        self.lines: list[str] = []  # what is waited for
         self.queues: list[BatchQueue] = []
 
     @property
@@ -361,13 +344,11 @@ class BatchRun:
 
 
 class BatchQueue:
-    """The batches of one judge: `send` returns a reply that was collected, or it is requested.
-
-    A request is recognized by its content. `vote` distinguishes judges with the same model.
-    """
+    """The batches of one judge: `send` returns a reply that was collected, or it is requested."""
 
     def __init__(self, api: BatchApi, judge: str, identity: str, vote: int, run: BatchRun) -> None:
         self.api, self._judge, self._run = api, judge, run
+        # the vote distinguishes judges with the same model
         self.key = sha256(f"{identity} {vote}".encode()).hexdigest()[:16]
         self._max_requests = api.max_requests
         self._batches: list[Record] = []
@@ -383,7 +364,7 @@ class BatchQueue:
     async def send(self, body: Mapping[str, object]) -> http.HttpReply:
         """Return the reply to a request; a BatchPendingError if there is none yet."""
         content = http.as_json(body)
-        name = sha256(content).hexdigest()[:32]
+        name = sha256(content).hexdigest()[:32]  # a later run recognizes the request by it
         tries = self._tries[name]
         reply = await self._run.replies.find(self._cache_key(name))
         if reply and (tries or reply.notes != READ):  # else its evaluation has finished
@@ -393,7 +374,7 @@ class BatchQueue:
                 if reply.notes != READ:
                     await self._run.replies.store(self._cache_key(name), replace(reply, notes=READ))
             return http.HttpReply(reply.value.encode(), 0.0, max(1, tries))
-        most = PaidCall.of(self._run.budget).most
+        most = rate_limit.PaidCall.of(self._run.budget).most
         error = self._errors.get(name)
         if name in self._submitted:
             self.awaited[name] = most
@@ -408,7 +389,6 @@ class BatchQueue:
         return sha256(f"batch {self.key} {name}".encode()).digest()
 
     async def collect(self) -> None:
-        """Read the records of this judge's batches, and store the replies of those that ended."""
         for path in sorted(self._run.folder.glob(f"{self.key}-*.json")):
             try:
                 record = Record.model_validate_json(path.read_bytes())
@@ -468,7 +448,6 @@ class BatchQueue:
         self._batches.remove(record)
 
     async def _store_results(self, record: Record, info: BatchInfo) -> dict[str, RequestError]:
-        """Store the replies of a batch that has ended, and return the errors of its requests."""
         whys = dict.fromkeys(quoted(fault.message or fault.code or "") for fault in info.faults)
         why = "; ".join((info.ended or "overdue", *list(whys)[:3]))
         lost = RequestError(
@@ -562,7 +541,7 @@ class BatchQueue:
                 if error.status is not None or tries == self._run.retries:
                     raise UsageError(f"{self._judge}: no batch was submitted: {error}") from None
             tries += 1
-            await asyncio.sleep(min(LONGEST_BACKOFF, FIRST_BACKOFF * 2**tries))
+            await asyncio.sleep(min(rate_limit.LONGEST_BACKOFF, FIRST_BACKOFF * 2**tries))
 
     def forgive(self, status: int | None) -> None:
         """Forget errors that stop the run, so that the next command submits their requests."""

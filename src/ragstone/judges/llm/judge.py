@@ -13,16 +13,9 @@ from ragstone._internal.text import one_line
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
+from ragstone.judges.llm import prompt as prompting
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price, paid_call
-from ragstone.judges.llm.prompt import (
-    INCOMPLETE,
-    TAG,
-    TASKS,
-    Prompt,
-    built_in,
-    retry_text,
-    verdict_schema,
-)
+from ragstone.judges.llm.prompt import TASKS, Prompt
 from ragstone.judges.llm.replies import RawReply, storable
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import Claim
@@ -40,22 +33,19 @@ _log = logging.getLogger("ragstone.judge")
 
 @dataclass(frozen=True)
 class Attempt(Generic[T]):
-    """The outcome of one call, and what its reply seems to leave out."""
-
     outcome: Outcome[T]
-    doubt: str | None = None
+    doubt: str | None = None  # what the reply seems to leave out
 
     @property
     def reason(self) -> str | None:
         """Why to ask again; None if that cannot help: connections were retried already."""
         if isinstance(self.outcome, Reply):
-            return INCOMPLETE if self.doubt else None
+            return prompting.INCOMPLETE if self.doubt else None
         cut_off = self.outcome.cause is Cause.TRUNCATED and self.outcome.raw is None
         return str(self.outcome.cause) if self.outcome.cause in _FIXABLE and not cut_off else None
 
 
 def better_reply(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
-    """Return the better of two attempts, with the usage of both."""
     usage = first.outcome.usage + second.outcome.usage
     one, two = first.outcome, second.outcome
     if isinstance(one, Failure) and isinstance(two, Failure):
@@ -105,13 +95,8 @@ class LlmJudge(Judge):
         self._price, self._budget = price, budget or Budget()
         self._prompts = {kind: Prompt.of(kind) for kind in TASKS} | dict(prompts or {})
         self.tags = frozenset(tag for prompt in self._prompts.values() for tag in prompt.tags)
-        common = (
-            model.identity,
-            legacy_text,
-            vote,
-            built_in("retry"),
-            verdict_schema(partial=True),
-        )
+        retry, schema = prompting.built_in("retry"), prompting.verdict_schema(partial=True)
+        common = (model.identity, legacy_text, vote, retry, schema)
         self._identities = {
             kind: json.dumps([*common, prompt.fingerprint, TASKS[kind].schema(None)])
             for kind, prompt in self._prompts.items()
@@ -128,9 +113,9 @@ class LlmJudge(Judge):
                 f"the judge {self.name} has no prompt for {question.kind}"
             )
         texts = task.texts(question)
-        texts |= {f"{TAG}{name}": one_line(value, 200) for name, value in question.tags}
-        system, user = self._prompts[question.kind].filled(texts, task.options(question))
-        return ModelPrompt(system, user, task.schema(question), self._max_tokens)
+        tags = {f"{prompting.TAG}{name}": one_line(value, 200) for name, value in question.tags}
+        filled = self._prompts[question.kind].filled({**texts, **tags}, task.options(question))
+        return ModelPrompt(*filled, task.schema(question), self._max_tokens)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         if (sentences := sentences_asked_for(question)) is not None:
@@ -139,7 +124,7 @@ class LlmJudge(Judge):
         first = await self._attempt(question, prompt)
         if (reason := first.reason) is not None:
             room = MORE_ROOM if reason == Cause.TRUNCATED else 1
-            user = f"{prompt.user}\n\n{retry_text(reason)}"
+            user = f"{prompt.user}\n\n{prompting.retry_text(reason)}"
             again = replace(prompt, user=user, max_tokens=prompt.max_tokens * room)
             return better_reply(first, await self._attempt(question, again))
         if isinstance(first.outcome, Failure):

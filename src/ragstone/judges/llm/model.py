@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelPrompt:
-    """A prompt for a model, and the JSON schema of the reply, with `title`."""
-
     system: str
     user: str
-    schema: Mapping[str, object] = field(repr=False)
+    schema: Mapping[str, object] = field(repr=False)  # the reply's JSON schema, with a title
     max_tokens: int
 
     @property

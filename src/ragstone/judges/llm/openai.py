@@ -100,9 +100,7 @@ R = TypeVar("R", bound=BaseModel)
 
 _FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)  # in a 400
 MOST_TOKENS = 2**40  # tokens of one reply from which a count is an error of the server
-_REASONING = re.compile(
-    r"(o\d|gpt-5)\b"
-)  # models that require `max_completion_tokens` and reject a temperature
+_REASONING = re.compile(r"(o\d|gpt-5)\b")  # models that reject `max_tokens` and a temperature
 
 
 def _joined(content: object) -> object:
@@ -229,8 +227,6 @@ class Dialect:
 
 
 class OpenAICompatibleModel(Model, Embedder):
-    """A model on a server with OpenAI's protocol."""
-
     def __init__(
         self,
         provider: Provider,

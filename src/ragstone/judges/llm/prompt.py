@@ -32,17 +32,12 @@ _SHORTEST_MARKER = 8
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt: `{name}` is a placeholder for a text, `{tags.NAME}` for a tag of the row.
-
-    A user's own prompt has the placeholders of the built-in one for that kind. The sample's texts
-    are data, so their placeholders are in the user's part only. Tags are inserted as they are, in
-    either part. An option is a line that is used only if it is chosen: a section of its name.
-    """
+    """A prompt: `{name}` is a placeholder for a text, `{tags.NAME}` for a tag of the row."""
 
     kind: str
     system: str
     user: str
-    options: Mapping[str, str] = field(repr=False)  # their texts, with `{number}` for a value
+    options: Mapping[str, str] = field(repr=False)  # lines used if chosen, with a `{number}`
     source: str = field(repr=False)
 
     @classmethod
@@ -136,13 +131,10 @@ def retry_text(reason: str) -> str:
 
 
 def fenced(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return each text between tags of its name: `<contexts-3fa9c1d2> ... </contexts-3fa9c1d2>`.
-
-    The marker is the start of the text's SHA-256, for providers' prompt caches, and so long that it
-    is in none of the texts: no text can close a fence.
-    """
+    """Return each text between tags of its name: `<contexts-3fa9c1d2> ... </contexts-3fa9c1d2>`."""
     found: dict[str, str] = {}
     for name, text in texts.items():
+        # a hash, for providers' prompt caches; no text has the marker, so none can close a fence
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         length = _SHORTEST_MARKER
         while any(digest[:length] in other for other in texts.values()):
@@ -212,32 +204,24 @@ _CONTENT = re.compile(r"\b(?:\w{4,}|\d+)\b")
 
 @dataclass(frozen=True)
 class JudgeTask(Generic[Q]):
-    """How one kind of question is put to a model, and how its reply is parsed."""
-
-    texts: Callable[[Q], dict[str, str]]
-    """The texts for the prompt's placeholders, the sample's texts fenced."""
+    texts: Callable[[Q], dict[str, str]]  # fill the placeholders; the sample's texts are fenced
     parse: Callable[[RawReply, Q], object]
-    schema: Callable[[Q | None], Schema]
-    """The schema of the reply; of no question, the example that is in a judge's identity."""
+    schema: Callable[[Q | None], Schema]  # of the reply; None: the example in a judge's identity
     optional: tuple[str, ...] = ()  # placeholders that a prompt may leave out
-    options: Callable[[Q], dict[str, str]] = lambda _: {}
-    """The prompt's options that are used, each with its number or ""."""
+    options: Callable[[Q], dict[str, str]] = lambda _: {}  # the used ones, with their number or ""
     doubt: Callable[[Q, Any], str | None] = lambda _question, _value: None
     """What a parsed reply seems to leave out, for the one retry."""
 
 
 def uncovered(sentences: Sequence[Sentence], claims: Sequence[str]) -> tuple[str, ...]:
-    """Estimate which sentences state something and have no claim, and rather miss one.
-
-    A sentence has a claim if a quarter of its longer words and figures are in any claim, and one of
-    those that only this sentence has, at least its beginning.
-    """
+    """Estimate which sentences state something and have no claim, and rather miss one."""
     covered = {word for claim in claims for word in _CONTENT.findall(claim.casefold())}
     begun = {word[:BEGINNING] for word in covered}
     contents = [set(_CONTENT.findall(sentence.text.casefold())) for sentence in sentences]
     number = Counter(word for words in contents for word in words)
     left: list[str] = []
     for sentence, words in zip(sentences, contents, strict=True):
+        # claims must also have one of the words that only this sentence has, or its beginning
         own = {word[:BEGINNING] for word in words if number[word] == 1}
         shared = len(words & covered) >= LEAST_SHARE * len(words)
         has_claim = shared and (len(own) < 2 or not own.isdisjoint(begun))

@@ -105,10 +105,9 @@ def _provider(
     return make(base_url=base_url)
 
 
-_UNSENT = frozenset(
+_UNSENT = frozenset(  # names of the errors of httpx, aiohttp and botocore before a request was sent
     ("ConnectError", "ConnectTimeout", "ClientConnectorError", "EndpointConnectionError")
 )
-"""Names of the errors of httpx, aiohttp and botocore before a request was sent."""
 _UNREADABLE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What SDKs raise for a reply of another shape, such as `content: null`."""
 _NO_TEMPERATURE = "disallows_sampling_settings"  # how such keys of a model's profile end
@@ -133,9 +132,8 @@ class PydanticAiModel(Model):
 
         self.name = f"{provider}:{model}"
         wire = self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
-        settings: dict[str, object] = {
-            "framing_announcement": "never",  # the prompt is sent as it is written
-        }
+        # the prompt is sent as it is written
+        settings: dict[str, object] = {"framing_announcement": "never"}
         if temperature is not None and not any(
             on for name, on in wire.profile.items() if name.endswith(_NO_TEMPERATURE)
         ):

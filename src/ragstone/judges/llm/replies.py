@@ -220,10 +220,7 @@ def statements_in_text(text: str) -> tuple[str, ...] | None:
 
 
 def verdicts_in_text(text: str) -> tuple[tuple[int | None, str], ...] | None:
-    """Return the number, if any, and the word of each verdict; None without verdicts.
-
-    They follow the marker, else they are `yes` or `no` after `Verdict:` or a line's number.
-    """
+    """Return the number, if any, and the word of each verdict; None without verdicts."""
     if "{" in text or is_refusal(text):
         return None
     before, *after = _MARKER.split(text)
@@ -231,6 +228,7 @@ def verdicts_in_text(text: str) -> tuple[tuple[int | None, str], ...] | None:
         pieces = [piece.strip(" *\t\r") for piece in re.split(r"[.\n]", after[-1])]
         words = tuple((None, piece) for piece in pieces if piece)
         return words if len(after) == 1 and words else None
+    # without a marker, they are `yes` or `no` after `Verdict:` or a line's number
     verdicts: list[tuple[int | None, str]] = []
     number: int | None = None
     for line in (line.strip(" *\t\r") for line in _VERDICT.sub("\n", before).splitlines()):
@@ -261,8 +259,6 @@ class ReplyMismatchError(Exception):
 
 
 class Item(NamedTuple, Generic[T]):
-    """One item as written."""
-
     number: int | str | None = None  # the number that it names, or a text if that cannot be read
     written: str | None = None  # its label, and under `value` what it means
     value: T | None = None
@@ -278,8 +274,7 @@ class ItemFormat(Generic[T]):
     lists: tuple[str, ...]
     labels: tuple[str, ...]  # all that are present must mean the same, and all `numbers` must agree
     numbers: tuple[str, ...]
-    texts: tuple[str, ...]
-    """Keys of the text that an item repeats; such a key may have the number instead."""
+    texts: tuple[str, ...]  # keys of the text that an item repeats; the number may be there instead
     notes: tuple[str, ...]
     words: Mapping[str, T]
 
@@ -356,11 +351,8 @@ def quotes_at(evidence: object) -> tuple[Quote, ...]:
 def in_order(
     items: Sequence[Item[T]], expected: int, name: str, of: str, texts: Sequence[str] = ()
 ) -> Sequence[Item[T]]:
-    """Return one item for each of the `expected` things, in their order.
-
-    They are matched by the numbers that they name, from 1 or all from 0, else by the texts that
-    they repeat, else by position.
-    """
+    """Return one item for each of the `expected` things, in their order."""
+    # by the numbers that they name, else by the texts that they repeat, else by position
     thing = of.removesuffix("s")
     if len(items) != expected:
         counted = count(len(items), name.removesuffix("s"))
@@ -504,13 +496,12 @@ def parse_grades(reply: RawReply, expected: int, *, of: str) -> tuple[Grade, ...
     return tuple(read)
 
 
-PLACEHOLDER = re.compile(
+PLACEHOLDER = re.compile(  # no text: a blank to fill in, a word for nothing, or a verdict
     r"[^\w<]*(?:\.\.\.|(?:none|null|n/?a|string|(?:no|keine) (?:claims?|facts?|statements?"
     r"|aussagen)(?: \w+)?|(?:claim|fact|statement)[\s_]*[0-9]*|<[^<>]*>)\W*)"
     r"|.*[–—:(-]\s*(?-i:SUPPORTED|CONTRADICTED|NOT_ENOUGH_INFO)\W*",
     re.IGNORECASE,
 )
-"""A text that is none: a blank to fill in, a word for nothing, or a verdict."""
 _DIGITS = re.compile("[0-9]{1,4}")
 _LEVEL = re.compile("-?[0-9]{1,9}")
 _CLAIMS = ("claims", "statements", "truths", "facts")

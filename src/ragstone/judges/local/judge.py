@@ -27,8 +27,7 @@ CONTRADICTED = 0.5  # the probability above which a window contradicts a claim
 DECIMALS = 4
 MAX_FLAGS = 5
 KINDS = frozenset(kind.kind for kind in (ExtractClaims, VerifyClaims))
-OVERLAP = 4
-"""A window repeats the last sentence of the one before if it takes at most a 4th of the room."""
+OVERLAP = 4  # a window repeats the sentence before it if that takes at most a 4th of the room
 
 
 class Span(NamedTuple):
@@ -58,10 +57,7 @@ class Window(NamedTuple):
 def split_spans(
     contexts: Sequence[str], starts: Callable[[str], Sequence[int]], room: int
 ) -> list[Span]:
-    """Cut contexts between sentences, and sentences of more than `room` tokens inside.
-
-    `starts` returns where the tokens of a text begin.
-    """
+    """Cut contexts between sentences, and longer ones at the token `starts`, into `room` tokens."""
     found: list[Span] = []
     for number, context in enumerate(contexts):
         begins = starts(context)
@@ -128,12 +124,7 @@ def _is_repeated(last: Span, span: Span, room: int) -> bool:
 
 
 class EntailmentJudge(Judge):
-    """Verifies claims with an ONNX model: NLI, a cross-encoder or a token classifier.
-
-    The claims of a response are its sentences. A claim is compared with each window of the
-    contexts: one that supports it is enough for SUPPORTED, otherwise one that contradicts it for
-    CONTRADICTED. Concurrent questions share batches.
-    """
+    """Verifies claims with an ONNX model: NLI, a cross-encoder or a token classifier."""
 
     kinds = KINDS
 
@@ -221,6 +212,7 @@ class EntailmentJudge(Judge):
         if not scored:
             reason = "there is no text"
             return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=1.0)
+        # one window that supports the claim is enough; otherwise one that contradicts it is
         best = max(scored, key=lambda both: both[1].supported)
         worst = max(scored, key=lambda both: both[1].contradicted)
         yes, no = best[1].supported, worst[1].contradicted

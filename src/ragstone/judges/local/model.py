@@ -26,8 +26,7 @@ from ragstone.types.claim import Label
 
 VERSION = 2  # the version of windows and results; a change invalidates cached replies
 BATCH = 16
-MAX_LENGTH = 512
-"""Tokens of a pair unless `length` is set, even if the model takes more: cost grows with length."""
+MAX_LENGTH = 512  # tokens of a pair unless `length` is set, because cost grows with length
 TEMPLATE = "ask.txt"  # the file in a model's folder that is its template unless `template` is set
 
 
@@ -38,14 +37,7 @@ def _cores() -> int:
 
 
 class LocalSettings(JudgeOptions):
-    """The options of a local model; docs/local-judges.md explains them.
-
-    Attributes:
-        length: tokens of a window and a claim together; None: the model's limit, at most 512.
-        join: whether short contexts share a window. Without it, their order changes no verdict;
-            with it, a claim may rest on two of them.
-        batch: pairs per run; None: 16, or 1 if the outputs of a pair depend on the others.
-    """
+    """The options of a local model; docs/local-judges.md explains them."""
 
     judge: ClassVar[str] = "a local judge"
     speed: ClassVar[frozenset[str]] = frozenset({"batch", "threads", "device"})
@@ -57,9 +49,9 @@ class LocalSettings(JudgeOptions):
     probabilities: bool = False
     template: str | None = None
     file: str | None = None
-    length: Annotated[int, Field(ge=16)] | None = None
-    join: bool = False
-    batch: Annotated[int, Field(ge=1)] | None = None
+    length: Annotated[int, Field(ge=16)] | None = None  # tokens of a window and a claim together
+    join: bool = False  # share windows: a claim may rest on two contexts, and their order counts
+    batch: Annotated[int, Field(ge=1)] | None = None  # None: 16, or 1 if pairs affect each other
     threads: Annotated[int, Field(ge=1)] = Field(default_factory=_cores)
     device: Literal["cpu", "cuda"] = "cpu"
 
@@ -79,8 +71,7 @@ HUB = "hf:"  # the beginning of the name of a hub model; any other name is a fol
 ONNX = ("model.onnx", "onnx/model.onnx")
 TOKENIZER, CONFIG, TOKENIZER_CONFIG = "tokenizer.json", "config.json", "tokenizer_config.json"
 _WEIGHTS = (".safetensors", ".bin", ".pt")
-_POINTER = b"version https://git-lfs.github.com/spec/"
-"""The content of a large file before git-LFS has downloaded it."""
+_POINTER = b"version https://git-lfs.github.com/spec/"  # a file that git-LFS has not downloaded
 _SCALING = (b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"DynamicQuantizeLSTM")
 """Operators whose scale depends on all of their input; the file contains their names."""
 _LOCATION = re.compile(rb"\x0a\x08location\x12([\x01-\x7f]|[\x80-\xff][\x01-\x7f])")
@@ -257,8 +248,7 @@ def _mapped(path: Path) -> Generator[mmap, None, None]:
         yield content
 
 
-Token: TypeAlias = tuple[int, int, int]
-"""A token of the claim: its number among all tokens, and its characters in the claim."""
+Token: TypeAlias = tuple[int, int, int]  # its number among all tokens; its characters in the claim
 
 
 class Pair(NamedTuple):
@@ -267,7 +257,7 @@ class Pair(NamedTuple):
     claim: tuple[Token, ...]
 
 
-Shape: TypeAlias = Literal["pair", "first", "tokens"]
+Shape: TypeAlias = Literal["pair", "first", "tokens"]  # results: per pair, of token 1, per token
 Logits: TypeAlias = NDArray[np.float32]
 Probabilities: TypeAlias = NDArray[np.float64]
 
@@ -285,14 +275,10 @@ _LABELS = {word: label for label, words in _WORDS.items() for word in words.spli
 
 @dataclass(frozen=True)
 class Head:
-    """The meaning of a model's outputs: their labels, and whether they are logits.
-
-    `shape` is `pair` for one result per pair, `first` for the same from its first token, `tokens`
-    for one per token; None if the shape of the output decides.
-    """
+    """The meaning of a model's outputs: their labels, and whether they are logits."""
 
     labels: tuple[Label, ...]
-    shape: Shape | None = None
+    shape: Shape | None = None  # None if the shape of the output decides
     is_probability: bool = False
 
     @classmethod
@@ -352,8 +338,7 @@ class Head:
         return total(Label.SUPPORTED), total(Label.CONTRADICTED)
 
 
-GATHER_SECONDS = 0.002
-"""How long the first item of a batch waits for others: less than any model takes for one."""
+GATHER_SECONDS = 0.002  # the first item of a batch waits for others; any model takes longer for one
 INPUTS: tuple[str, ...] = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 ROUNDING = 1e-3  # how far rounding may push probabilities below 0 and above 1
 _TYPES: Mapping[str, type[np.generic]] = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}

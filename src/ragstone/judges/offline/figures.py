@@ -29,23 +29,15 @@ NEARBY = 40
 
 @dataclass(frozen=True)
 class Figure:
-    """A number of a text with its unit.
-
-    Attributes:
-        values: its possible values in the base unit of its dimension, each with the size of its
-            last digit; 1,234 may be 1234, exact to 1, or 1.234, exact to 0.001.
-        is_year: whether it may be a year: a bare number from 1000 to 2199.
-        dimension: what is measured, "" for a bare number.
-        factor: how many base units its unit is.
-    """
+    """A number of a text with its unit."""
 
     start: int
     end: int
     shown: str
-    values: Mapping[float, float]
-    is_year: bool = False
-    dimension: str = ""
-    factor: float = 1.0
+    values: Mapping[float, float]  # in base units -> size of the last digit, as of `read_number`
+    is_year: bool = False  # a bare number from 1000 to 2199, which may be a year
+    dimension: str = ""  # what is measured; "" for a bare number
+    factor: float = 1.0  # how many base units its unit is
     text: str = ""
     language: Language = UNKNOWN
 
@@ -93,12 +85,9 @@ class Figure:
         return self.is_year == other.is_year and self.dimension == other.dimension
 
     def replaces(self, other: "Figure") -> float:
-        """Return the share of the words around a claimed figure that are around this stated one.
-
-        It is 0 if both can be true.
-        """
+        """Return the share of the words around a claimed figure that are around this stated one."""
         if not self.is_like(other) or other.is_covered_by(self) or self.is_covered_by(other):
-            return 0.0
+            return 0.0  # both can be true
         (before, after), (near_before, near_after) = other.frame, self.frame
         same = len(before & near_before) + len(after & near_after)
         return same / claimed if (claimed := len(before) + len(after)) else 0.0
@@ -148,12 +137,11 @@ UNITS: Mapping[str, tuple[str, float]] = {
     for factor, dimension in [unit.split()]
     for name in names.split()
 }
-FACTORS: Mapping[str, tuple[str, float]] = {
+FACTORS: Mapping[str, tuple[str, float]] = {  # word -> by how much it multiplies the number before
     fold(name): ("", float(factor))
     for factor, names in FIGURE_WORDS["factors"].items()
     for name in names.split()
 }
-"""Word -> the factor by which it multiplies the number before it."""
 
 
 def _numbers(text: str, language: Language, start: int, end: int) -> Iterator[Figure]:
@@ -174,7 +162,7 @@ def _numbers(text: str, language: Language, start: int, end: int) -> Iterator[Fi
 
 
 def read_number(digits: str) -> Mapping[float, float]:
-    """Return the possible values, each with the size of its last digit: 0.1 for 2.5."""
+    """Return value -> size of its last digit; 1,234 may be 1234, to 1, or 1.234, to 0.001."""
     plain = re.sub(r"[\s'’٬\u00a0\u202f]", "", digits).replace("٫", ".")
     *before, part = re.split("[.,]", plain)
     whole = "".join(before)

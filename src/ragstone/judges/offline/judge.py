@@ -62,6 +62,7 @@ def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mappi
             is_exact = figure.dimension or any(map(str.isdecimal, figure.shown))
             if is_exact and number not in match.anywhere:
                 found["figure"] = ""
+    # by pieces, because a context may have another form of the name: Vietnam for Vietnamese
     for pieces in map(pieces_of, claim.names - match.anywhere):
         if 2 * sum(piece in index.marked_words for piece in pieces) <= len(pieces):
             found["name"] = ""
@@ -82,14 +83,10 @@ def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mappi
 
 
 class Contradiction(NamedTuple):
-    """What the probability of contradiction depends on.
+    """What the probability of contradiction depends on."""
 
-    `frame` is the share of the words around the claim's figure that are around the stated one;
-    `is_year` is 1 for a year, because many events happen in several years.
-    """
-
-    frame: float
-    is_year: float
+    frame: float  # the share of the words around the claim's figure that the stated one has too
+    is_year: float  # 1 for a year, because many events happen in several years
 
 
 def find_contradiction(
@@ -139,38 +136,26 @@ WEIGHTS = "weights.json"
 MAX_MISSING_SHOWN = 5
 DECIMALS = 4
 CONTRADICTED = 0.5  # the probability of contradiction from which a claim is CONTRADICTED
-NEARLY = 0.1
-"""A context is relevant if its support is at most this much below that of the best context."""
-ANSWERS = 0.6
-"""The share of a query's weight that a context must have to answer it; it is the confidence."""
+NEARLY = 0.1  # a relevant context's support is at most this much below that of the best context
+ANSWERS = 0.6  # the share of a query's weight that an answering context has; it is the confidence
 MAX_CLAIM_SHOWN = 120
 _COMMAS = str.maketrans("", "", ',、،*_>"“”')
 
 
 class OfflineSettings(JudgeOptions):
-    """The options in the offline judge's name, such as `offline,threshold=0.6`.
-
-    Attributes:
-        threshold: the probability of support from which a claim is supported.
-        base_rate: the share of claims that are supported, as far as is known.
-    """
+    """The options in the offline judge's name, such as `offline,threshold=0.6`."""
 
     judge: ClassVar[str] = "the offline judge"
 
-    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    base_rate: Annotated[float, Field(gt=0, lt=1)] = 0.7
+    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5  # probability from which it is supported
+    base_rate: Annotated[float, Field(gt=0, lt=1)] = 0.7  # the known share of supported claims
 
 
 DEFAULTS = OfflineSettings()
 
 
 class OfflineJudge(Judge):
-    """Compares words. It needs no model, key or network, and always gives the same answer.
-
-    A model trained on claims with human labels estimates the probability of support
-    (`training/offline_judge`), calibrated on English texts. Paraphrase is missed, and another
-    meaning in the same words passes.
-    """
+    """Compares words. It needs no model, key or network, and always gives the same answer."""
 
     name = "offline"
     description = (
@@ -341,18 +326,12 @@ def abstains(response: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The trained model: a logistic regression, and a factor for each kind of conflict.
+    """What `training/offline_judge` learned: a logistic regression, and factors of conflicts."""
 
-    Attributes:
-        features: feature -> its weight, in the order of `Features`.
-        factors: kind of conflict -> by how much it multiplies the probability; below a half.
-        evidence: feature of a contradiction -> its weight, and the constant term last.
-    """
-
-    features: Mapping[str, float]
+    features: Mapping[str, float]  # in the order of `Features`
     offset: float
-    factors: Mapping[str, float]
-    evidence: Mapping[str, float]
+    factors: Mapping[str, float]  # kind of conflict -> what multiplies the probability; below 0.5
+    evidence: Mapping[str, float]  # of a contradiction, in its order; the constant term is last
 
     def probability(
         self,

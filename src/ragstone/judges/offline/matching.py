@@ -161,29 +161,22 @@ def find_names(words: Sequence[Word], language: Language) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Where the contexts have the terms of a claim.
+    """Where the contexts have the terms of a claim."""
 
-    Attributes:
-        anywhere: the terms that any context has; never empty.
-        first: the number of the first sentence of the window; `last` is the same or the next one.
-        coverage: the weight of the terms `here` in the window, as a share of all terms' weight.
-        rival: a figure that no context has, by its number, and the one in its place in the window.
-        frame: how similar the words around these two are, in [0, 1]; 0 without any.
-    """
-
-    anywhere: Set[Term]
-    first: int
-    last: int
-    here: Set[Term]
-    coverage: float
-    rival: tuple[int, Figure] | None
-    frame: float
+    anywhere: Set[Term]  # that any context has; never empty
+    first: int  # the number of the first sentence of the window
+    last: int  # the same or the next one
+    here: Set[Term]  # in the window
+    coverage: float  # the weight of the terms `here`, as a share of all terms' weight
+    rival: tuple[int, Figure] | None  # a figure that no context has, and the one in its place
+    frame: float  # how similar the words around these two are, in [0, 1]; 0 without any
 
 
 def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
     weights: defaultdict[int, float] = defaultdict(float)
     figures: defaultdict[int, set[Term]] = defaultdict(set)
     topic = {place for term in claim.content for place in index.postings.get(term, ())}
+    # a figure counts only in a sentence about the topic: another thing may have the same
     for number, figure in enumerate(claim.figures):
         for place in topic or range(len(index.places)):
             if any(map(figure.is_covered_by, index.figures(place))):
@@ -226,14 +219,12 @@ def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
 class Features(NamedTuple):
     """What the probability of support depends on, beside conflicts.
 
-    `coverage` is the share of the weight of a claim's terms that the window has; `first_person` is
-    1 if the claim speaks of `I` or `we`, as opinions do. No feature depends on the language, so
-    weights trained on English texts apply to other languages too.
+    None depends on the language, so weights trained on English texts apply to other languages too.
     """
 
-    coverage: float = 0.0
-    anywhere: float = 0.0
-    first_person: float = 0.0
+    coverage: float = 0.0  # the share of the weight of the claim's terms that the window has
+    anywhere: float = 0.0  # the same of all contexts
+    first_person: float = 0.0  # 1 if the claim speaks of `I` or `we`, as opinions do
 
 
 def compute_features(claim: ClaimText, match: Match | None) -> Features:

@@ -20,8 +20,7 @@ Found = TypeVar("Found", Verdict, FoundAnswer)
 CACHE_SIZE = 256
 MAX_KEY = 60
 _GAP = "\n\n"
-_NAMES = ("name", "title", "label")
-"""Keys whose value names an object in the sentences about its other keys."""
+_NAMES = ("name", "title", "label")  # keys whose value is the subject of sentences about other keys
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[-\w.+]++|[{}\[\]:,]')
 _WORDS = re.compile(r"(?<=[a-z\d])(?=[A-Z])|[_\-]+")
 _RANGE = re.compile(r"\b(\d{1,2}):(\d{1,2})\s*[-–]\s*(\d{1,2}):(\d{1,2})\b")

@@ -25,8 +25,7 @@ def lazy_pattern(pattern: str, flags: int = 0) -> Callable[[], re.Pattern[str]]:
     return compiled
 
 
-MAX_MATCHES = 20_000
-"""Figures of each kind that are read in one text, so that a table of a million ends soon."""
+MAX_MATCHES = 20_000  # figures of each kind read in a text, so that a table of a million ends soon
 MAX_WORD = 64
 JOINERS = "\u200c\u200d\u00ad"
 _HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
@@ -173,14 +172,13 @@ def opposites() -> Mapping[str, Set[str]]:
     return found
 
 
-_SCRIPTS = {
+_SCRIPTS = {  # language -> its own characters, and their least share of a text; in order of tests
     "ja": ("\u3040-\u30ff", 0.05),
     "ko": ("\uac00-\ud7af", 0.4),
     "zh": ("\u3400-\u9fff", 0.4),
     "th": ("\u0e00-\u0e7f", 0.4),
     "vi": ("\u01a1\u01b0\u1ea0-\u1ef9", 0.05),
 }
-"""Language -> its own characters, and their least share of a text; in the order of the tests."""
 _ANY_SCRIPT = lazy_pattern(f"[{''.join(own for own, _ in _SCRIPTS.values())}]")
 _LETTERS = re.compile(r"[^\W\d_]")
 _ESCAPE = re.compile(r"(\\.)")
@@ -191,16 +189,11 @@ _BITS = SAMPLE.bit_length()
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """The words of a language, by its two-letter code; "" for an unknown language.
-
-    Function words have no topic; their stems include those of the negations.
-    """
-
-    name: str
-    function_words: frozenset[str] = frozenset()
+    name: str  # its two-letter code; "" if it is unknown
+    function_words: frozenset[str] = frozenset()  # without a topic
     negations: frozenset[str] = frozenset()
     first_person: frozenset[str] = frozenset()
-    function_stems: frozenset[str] = frozenset()
+    function_stems: frozenset[str] = frozenset()  # with those of the negations
     negation_stems: frozenset[str] = frozenset()
     denial_stems: frozenset[str] = frozenset()
     nouns_have_capitals: bool = False
