@@ -265,7 +265,7 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
         (asserting({**FAITHFUL, "provider": "openai"}), "must be provider:model"),
         (
             asserting({**FAITHFUL, "provider": {"id": "openai:m", "config": {"seed": 1}}}),
-            "the grading provider's config must be a mapping of apiBaseUrl, temperature, max_to",
+            "provider: its config must be a mapping of apiBaseUrl, temperature, max_tokens",
         ),
     ],
 )
@@ -501,6 +501,12 @@ def test_json_nested_too_deeply_is_invalid_json(tmp_path: Path) -> None:
         read_configuration(tmp_path / "c.json")
 
 
+def test_a_key_given_twice_is_invalid_yaml(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("tests: [{vars: {}}]\ngrading: {}\ngrading: {}\n")
+    with pytest.raises(InputError, match="duplicate name 'grading'"):
+        read_configuration(tmp_path / "c.yaml")
+
+
 def test_all_problems_of_a_configuration_are_listed(read) -> None:
     wrong = {**FAITHFUL, "treshold": 1, "grading": {"useRagas": "true"}}
     with pytest.raises(InputError) as refused:
@@ -559,7 +565,7 @@ def test_provider_ids_of_promptfoo_name_a_judge(read, provider: object, judge: s
     ["openai", "openai:chat", "openai:assistant:a", "anthropic:completion:m", "file://a.py"],
 )
 def test_what_names_no_chat_model_is_refused(read, provider: str) -> None:
-    with pytest.raises(UsageError, match="the grading provider"):
+    with pytest.raises(UsageError, match="provider: must be provider:model"):
         read(**asserting({**FAITHFUL, "provider": provider}))
 
 

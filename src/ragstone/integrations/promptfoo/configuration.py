@@ -13,7 +13,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Unpack, cast
 
-import yaml
 from pydantic import AfterValidator, Field, FiniteFloat, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
@@ -21,7 +20,7 @@ from ragstone._internal.fields import FrozenModel, split_threshold
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.secrets import HIDDEN, remember
 from ragstone._internal.text import count, describe_fault, quoted
-from ragstone._internal.yaml import Loader, yaml_errors
+from ragstone._internal.yaml import load_yaml
 from ragstone.datasets import Dataset, samples_of
 from ragstone.datasets.responses import field_of, record_of
 from ragstone.datasets.table import File
@@ -69,13 +68,11 @@ LEGACY = "promptfoo"
 IN_ENVIRONMENT = "set API keys in the environment, such as OPENAI_API_KEY"
 INSTEAD = "or run `promptfoo eval -o results.json` and pass results.json to ragstone"
 NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
-
 CONFIG = {"apiBaseUrl": "base_url", "temperature": "temperature", "max_tokens": "max_tokens"}
 """Key of a provider's config -> field of the plan."""
 NO_EFFECT = "description $schema outputPath sharing evaluateOptions commandLineOptions".split()
 """Keys of a configuration that affect no score."""
 
-_SUFFIXES = (".yaml", ".yml", ".json")
 _KEYS = re.compile(r"""\b(prompts|tests|defaultTest)["']?\s*:""")
 _VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 _NO_TEXT = re.compile(r"\{\{|\{%|\{#|^file://")
@@ -144,7 +141,7 @@ class Configuration:
 def is_configuration(path: str | Path) -> bool:
     """Return whether a file is a configuration; one that cannot be read is not."""
     path = Path(path)
-    if path.suffix.lower() not in _SUFFIXES or not path.is_file():
+    if path.suffix.lower() not in (".yaml", ".yml", ".json") or not path.is_file():
         return False
     if path.name in NAMES:
         return True
@@ -177,17 +174,12 @@ def read_configuration(path: str | Path) -> Configuration:
 
 
 def _parse(file: File) -> object:
-    if file.suffix not in _SUFFIXES:
-        raise UsageError(f"{file.name}: a configuration must be YAML or JSON")
-    text, is_json = file.text(), file.suffix == ".json"
+    if file.suffix != ".json":
+        return load_yaml(file.text(), file.name)[1]
     try:
-        if is_json:
-            return cast("object", json.loads(text))
-        with yaml_errors(file.name):
-            return cast("object", yaml.load(text, Loader=Loader))  # noqa: S506 - a SafeLoader
+        return cast("object", json.loads(file.text()))
     except (ValueError, RecursionError) as error:
-        kind = "JSON" if is_json else "YAML"
-        raise InputError(file.name, [Problem(f"invalid {kind}: {error}")]) from error
+        raise InputError(file.name, [Problem(f"invalid JSON: {error}")]) from error
 
 
 def _object(value: object) -> Thing:
@@ -217,25 +209,24 @@ def _model(name: object) -> str:
     provider, *rest = str(name).split(":")
     model = ":".join(rest[1:] if rest and rest[0] in APIS else rest)
     if provider in NO_MODELS or (rest and rest[0] in OTHER_APIS) or not model:
-        raise ValueError(
-            f"the grading provider {name!r:.80} must be provider:model with a chat model, such as "
-            "openai:gpt-4"
-        )
+        raise ValueError("must be provider:model with a chat model, such as openai:gpt-4")
     return f"{PROVIDERS.get(provider, provider)}:{model}"
 
 
-def _judge(provider: object) -> Mapping[str, object] | None:
-    """Return the fields of the plan that a grading provider sets; None if it is the default."""
+def _judge(provider: object) -> Thing:
+    """Return the fields of the plan that a grading provider sets; none if it is the default."""
     remember(provider)
     if provider is None or provider == "text":
-        return None
+        return {}
     keys = {"id": provider} if isinstance(provider, str) else _object(provider)
     if "text" in keys or "embedding" in keys:
-        text, embedding = (_judge(keys.get(name)) or {} for name in ("text", "embedding"))
-        return {**text, **({"embedding_model": embedding["judge"]} if "judge" in embedding else {})}
+        embedding = _judge(keys.get("embedding"))
+        names = {"judge": "embedding_model", "apiKey": "apiKey"}
+        settings = {ours: embedding[name] for name, ours in names.items() if name in embedding}
+        return {**settings, **_judge(keys.get("text"))}
     config = EMPTY if keys.get("config") is None else keys["config"]
     if not is_object(config) or config.keys() - {*CONFIG, "apiKey"}:
-        raise ValueError(f"the grading provider's config must be a mapping of {', '.join(CONFIG)}")
+        raise ValueError(f"its config must be a mapping of {', '.join(CONFIG)}")
     settings = {field: config[key] for key, field in CONFIG.items() if key in config}
     hidden = {"apiKey": HIDDEN} if "apiKey" in config else {}
     return {"judge": _model(keys.get("id")), **settings, **hidden}
@@ -472,11 +463,11 @@ def _requirements(test: _Test, file: _File, notes: Sequence[str]) -> AssertRequi
             thresholds[name] = max(one.threshold, thresholds.get(name, one.threshold))
         metrics[name] = None
     settings, ragas, more = _settings(test, file)
-    others = {one.type for one in test.supported} - {FAITHFULNESS}
+    types = {one.type for one in test.supported} - {FAITHFULNESS}
     more += [
-        f"{kind} is scored by ragstone's {METRICS[kind]}, not by promptfoo's own rule"
-        for kind in METRICS
-        if kind in others
+        f"{kind} is scored by ragstone's {metric}, not by promptfoo's own rule"
+        for kind, metric in METRICS.items()
+        if kind in types
     ]
     return AssertRequirements(
         tuple(metrics), MappingProxyType(thresholds), settings, ragas, (*notes, *more)
@@ -485,7 +476,7 @@ def _requirements(test: _Test, file: _File, notes: Sequence[str]) -> AssertRequi
 
 def _settings(test: _Test, file: _File) -> tuple[Mapping[str, object], bool, list[str]]:
     """Return the settings of the judge, whether RAGAS mode is on, and notes."""
-    base = {"provider": test.options.provider} | _given(file.ragas) | _given(file.grading)
+    options, base = _given(test.options), _given(file.ragas) | _given(file.grading)
     blocks = [_given(one) | _given(one.grading) for one in test.supported]
     modes = {
         bool(block.get("use_ragas", base.get("use_ragas")))
@@ -502,11 +493,13 @@ def _settings(test: _Test, file: _File) -> tuple[Mapping[str, object], bool, lis
     notes: list[str] = []
     keys = {"strict_json": "strictJson", "retries": "maxRetries", "batch_size": "batchSize"}
     for name, key in {**keys, "provider": "provider"}.items():
-        values = [block[name] for block in blocks if name in block]
+        values = [block[name] for block in blocks if block.get(name) not in (None, EMPTY)]
         if 0 < len(values) < len(blocks):
             notes.append(f"{key} is set in some assertions, but applies to all of them")
-        if not values and base.get(name) is not None:
-            values = [base[name]]
+        if not values:
+            values = [one[name] for one in (base, options) if one.get(name) not in (None, EMPTY)][
+                :1
+            ]
         if other := [value for value in values if value != values[0]]:
             raise UsageError(
                 f"assertions have different {key} ({values[0]!r:.60} and {other[0]!r:.60}), but a "
