@@ -85,16 +85,21 @@ class Problem:
 
 
 class InputError(UsageError):
-    """Invalid content of a file; `problems` lists all problems, not only the first."""
+    """Invalid content of a file; `problems` lists all problems, not only the first.
+
+    `advice` is what else could be done, if anything.
+    """
 
     shown = 20
 
-    def __init__(self, file: str, problems: Sequence[Problem]) -> None:
+    def __init__(self, file: str, problems: Sequence[Problem], advice: str = "") -> None:
         self.file = file
+        self.advice = advice
         self.problems = tuple(problems)
         lines = [f"  {problem}" for problem in self.problems[: self.shown]]
         if (more := len(self.problems) - self.shown) > 0:
             lines.append(f"  ... and {more} more")
+        lines += [advice] if advice else []
         count = f"{len(self.problems)} problem" + ("s" if len(self.problems) != 1 else "")
         super().__init__("\n".join([f"{file}: {count}", *lines]))
 

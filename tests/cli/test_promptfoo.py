@@ -192,7 +192,7 @@ def test_a_test_without_a_score_fails_in_junit_too(
 @pytest.mark.parametrize(
     ("assertion", "message"),
     [
-        ({"value": "x"}, "the assertion has no type; supported: context-faithfulness"),
+        ({"value": "x"}, "test 1: assert: type: is missing"),
     ],
 )
 def test_an_assertion_without_type_is_explained(run, served, assertion, message) -> None:

@@ -80,6 +80,7 @@ _PLAIN: Mapping[str, str] = MappingProxyType(
         ),
         **dict.fromkeys(("bool_parsing", "bool_type"), "must be true or false"),
         **dict.fromkeys(("tuple_type", "list_type"), "must be a list"),
+        **dict.fromkeys(("model_type", "dict_type"), "must be a mapping"),
         "missing": "is missing",
         "recursion_loop": "must not contain itself",
     }

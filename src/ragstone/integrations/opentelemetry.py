@@ -14,15 +14,8 @@ from urllib.parse import urlsplit
 from ragstone.errors import CallError, UsageError
 from ragstone.evaluation.recorder import VERSION
 from ragstone.judges.base import Judge, JudgeWrapper, reply_of
-from ragstone.judges.llm.model import (
-    Completion,
-    Embedder,
-    Model,
-    ModelPrompt,
-    RowScorer,
-    Tracing,
-    Vectors,
-)
+from ragstone.judges.llm import model as llm
+from ragstone.judges.llm.model import Embedder, Model, RowScorer, Tracing
 from ragstone.types.config import Manifest
 from ragstone.types.questions import Question
 from ragstone.types.reply import Failure, Reply, Usage
@@ -34,10 +27,9 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, Tracer, TracerProvider
 
-
 T = TypeVar("T")
-Value: TypeAlias = "str | int | float | bool | list[str]"
-Attributes: TypeAlias = Mapping[str, Value]
+Value: TypeAlias = str | int | float | bool | list[str]
+Attributes: TypeAlias = Mapping[str, Value | None]
 
 EVALUATION = "gen_ai.evaluation.result"
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
@@ -51,57 +43,61 @@ _PROVIDERS = {  # our name -> the convention's
 }
 
 
+def _known(fields: Attributes) -> Mapping[str, Value]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def _usage_fields(usage: Usage) -> Attributes:
-    fields: dict[str, Value] = {
+    return {
         "ragstone.usage.calls": usage.calls,
         "ragstone.usage.cached": usage.cached,
         "ragstone.usage.retries": usage.retries,
         "ragstone.usage.local_calls": usage.local_calls,
         "ragstone.usage.input_tokens": usage.prompt_tokens,
         "ragstone.usage.output_tokens": usage.completion_tokens,
+        "ragstone.usage.cost_usd": usage.cost_usd,
     }
-    if usage.cost_usd is not None:
-        fields["ragstone.usage.cost_usd"] = usage.cost_usd
-    return fields
 
 
 def _row_fields(row: Row, *, texts: bool) -> Attributes:
-    sample, fields = row.sample, {**_usage_fields(row.usage)}
-    fields["ragstone.sample.questions"] = len(row.exchanges)
-    if row.latency_ms is not None:
-        fields["ragstone.target.latency_ms"] = row.latency_ms
+    sample, contexts = row.sample, row.sample.contexts
+    fields = {
+        **_usage_fields(row.usage),
+        "ragstone.sample.questions": len(row.exchanges),
+        "ragstone.target.latency_ms": row.latency_ms,
+    }
     if texts:
-        for name in ("query", "response", "reference"):
-            if (text := getattr(sample, name)) is not None:
-                fields[f"ragstone.sample.{name}"] = text
-        if sample.contexts is not None:
-            fields["ragstone.sample.contexts"] = [context.text for context in sample.contexts]
+        fields |= {
+            "ragstone.sample.query": sample.query,
+            "ragstone.sample.response": sample.response,
+            "ragstone.sample.reference": sample.reference,
+            "ragstone.sample.contexts": None if contexts is None else [c.text for c in contexts],
+        }
     return fields
 
 
-def _model_fields(model: Model | Embedder, operation: str) -> dict[str, Value]:
+def _model_fields(model: Model | Embedder, operation: str) -> dict[str, Value | None]:
     provider, _, name = model.name.partition(":")
-    fields: dict[str, Value] = {
+    place = urlsplit(model.url)
+    port = place.port or (80 if place.scheme == "http" else 443)
+    return {
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
         "gen_ai.request.model": name,
+        "server.address": place.hostname or None,
+        "server.port": port if place.hostname else None,
     }
-    place = urlsplit(model.url)
-    if place.hostname:
-        fields["server.address"] = place.hostname
-        fields["server.port"] = place.port or (80 if place.scheme == "http" else 443)
-    return fields
 
 
-def _token_fields(usage: Usage) -> dict[str, Value]:
-    counts = {
-        "gen_ai.usage.input_tokens": usage.prompt_tokens,
-        "gen_ai.usage.output_tokens": usage.completion_tokens,
-        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
-        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
+def _token_fields(usage: Usage) -> Attributes:
+    return {
+        "gen_ai.usage.input_tokens": usage.prompt_tokens or None,
+        "gen_ai.usage.output_tokens": usage.completion_tokens or None,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens or None,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens or None,
+        "ragstone.usage.calls": usage.calls,
+        "ragstone.usage.retries": usage.retries,
     }
-    tokens: dict[str, Value] = {name: count for name, count in counts.items() if count}
-    return {**tokens, "ragstone.usage.calls": usage.calls, "ragstone.usage.retries": usage.retries}
 
 
 def _message(role: str, text: str, **more: str) -> str:
@@ -118,7 +114,7 @@ def spanned(
     with tracer.start_as_current_span(
         name,
         kind=SpanKind.CLIENT if client else SpanKind.INTERNAL,
-        attributes=attributes,
+        attributes=_known(attributes),
         record_exception=False,
         set_status_on_exception=False,
     ) as span:
@@ -129,6 +125,11 @@ def spanned(
             span.set_attribute("error.type", error.cause if known else type(error).__qualname__)
             span.set_status(StatusCode.ERROR)
             raise
+
+
+def _tell(span: "Span", outcome: Reply[T] | Failure) -> None:
+    fields = {"ragstone.question.attempts": outcome.attempts, **_usage_fields(outcome.usage)}
+    span.set_attributes(_known(fields))
 
 
 class TracedJudge(JudgeWrapper):
@@ -146,12 +147,9 @@ class TracedJudge(JudgeWrapper):
             try:
                 reply = await reply_of(self.judge, question)
             except CallError as error:
-                failure = Failure.of(error)
-                span.set_attribute("ragstone.question.attempts", failure.attempts)
-                span.set_attributes(_usage_fields(failure.usage))
+                _tell(span, Failure.of(error))
                 raise
-            span.set_attribute("ragstone.question.attempts", reply.attempts)
-            span.set_attributes(_usage_fields(reply.usage))
+            _tell(span, reply)
             return reply
 
 
@@ -163,7 +161,7 @@ class TracedModel(Model):
         self._model, self._tracer, self._texts = model, tracer, texts
         self._parts = (model,)
 
-    async def complete(self, prompt: ModelPrompt) -> Completion:
+    async def complete(self, prompt: llm.ModelPrompt) -> llm.Completion:
         fields = _model_fields(self._model, "chat")
         fields["gen_ai.request.max_tokens"] = prompt.max_tokens
         fields["gen_ai.output.type"] = "json"
@@ -175,9 +173,8 @@ class TracedModel(Model):
         with spanned(self._tracer, name, fields, client=True) as span:
             completion = await self._model.complete(prompt)
             reason = "length" if completion.truncated else "stop"
-            if completion.refusal is not None:
-                reason = "content_filter"
-            span.set_attributes(_token_fields(completion.usage))
+            reason = reason if completion.refusal is None else "content_filter"
+            span.set_attributes(_known(_token_fields(completion.usage)))
             span.set_attribute("gen_ai.response.finish_reasons", [reason])
             if self._texts:
                 message = _message("assistant", completion.text, finish_reason=reason)
@@ -193,12 +190,12 @@ class TracedEmbedder(Embedder):
         self._embedder, self._tracer = embedder, tracer
         self._parts = (embedder,)
 
-    async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
+    async def embed(self, texts: Sequence[str]) -> tuple[llm.Vectors, Usage]:
         known = _model_fields(self._embedder, "embeddings")
         name = f"embeddings {known['gen_ai.request.model']}"
         with spanned(self._tracer, name, known, client=True) as span:
             vectors, usage = await self._embedder.embed(texts)
-            span.set_attributes(_token_fields(usage))
+            span.set_attributes(_known(_token_fields(usage)))
             return vectors, usage
 
 
@@ -241,8 +238,7 @@ class OpenTelemetry(Tracing):
             }
             with spanned(self._tracer, "ragstone sample", fields) as span:
                 scored = await score(row)
-                if span.is_recording():
-                    span.set_attributes(_row_fields(scored, texts=self._texts))
+                span.set_attributes(_known(_row_fields(scored, texts=self._texts)))
                 self._report(scored, manifest.run_id)
                 return scored
 
@@ -252,7 +248,7 @@ class OpenTelemetry(Tracing):
         context = _evaluated_span(row.sample)
         for name, score in row.scores.items():
             label = None if score.passed is None else "pass" if score.passed else "fail"
-            known: dict[str, Value | None] = {
+            fields: Attributes = {
                 "gen_ai.evaluation.name": name,
                 "ragstone.run.id": run_id,
                 "ragstone.sample.id": row.sample.id,
@@ -263,8 +259,7 @@ class OpenTelemetry(Tracing):
                 "ragstone.metric.fallback": score.fallback or None,
                 "gen_ai.evaluation.explanation": score.reason if self._texts else None,
             }
-            fields = {key: value for key, value in known.items() if value is not None}
-            self._logger.emit(event_name=EVALUATION, attributes=fields, context=context)
+            self._logger.emit(event_name=EVALUATION, attributes=_known(fields), context=context)
 
     def judge(self, judge: Judge) -> Judge:
         return TracedJudge(judge, self._tracer)
@@ -291,7 +286,6 @@ def _evaluated_span(sample: Sample) -> "Context | None":
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 TRACES, LOGS = (f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT" for kind in ("TRACES", "LOGS"))
-PROTOCOLS = [f"OTEL_EXPORTER_OTLP_{kind}PROTOCOL" for kind in ("TRACES_", "LOGS_", "")]
 PROTOCOL = "http/protobuf"
 
 
@@ -312,7 +306,7 @@ def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk._logs import LoggerProvider
         from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
-        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.resources import OTELResourceDetector, Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
@@ -320,14 +314,12 @@ def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None
     places = {name for name in (ENDPOINT, TRACES, LOGS) if environ.get(name, "").strip()}
     if not places:
         raise UsageError(f"--otel needs an endpoint: set {ENDPOINT}, such as http://localhost:4318")
-    for name in PROTOCOLS:
+    for name in (place.replace("ENDPOINT", "PROTOCOL") for place in (TRACES, LOGS, ENDPOINT)):
         if (protocol := environ.get(name, "").strip() or PROTOCOL) != PROTOCOL:
             fix = "unset it, or use opentelemetry-instrument"
             raise UsageError(f"{name}={protocol}: only {PROTOCOL} is supported; {fix}")
-    named = "OTEL_SERVICE_NAME" in environ or "service.name=" in environ.get(
-        "OTEL_RESOURCE_ATTRIBUTES", ""
-    )
-    resource = Resource.create({} if named else {"service.name": "ragstone"})
+    named = OTELResourceDetector().detect()  # by OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
+    resource = Resource.create({"service.name": "ragstone"}).merge(named)
     spans = TracerProvider(resource=resource, shutdown_on_exit=False)
     events = LoggerProvider(resource=resource, shutdown_on_exit=False)
     if places & {ENDPOINT, TRACES}:

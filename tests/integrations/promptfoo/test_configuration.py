@@ -43,7 +43,7 @@ async def test_the_samples_are_those_of_the_real_program(promptfoo, read, tmp_pa
         "prompts": ["Ask {{query}} {{ number }} {{flag}}", "{{nothing}}{{query}} {{context}}"],
         "defaultTest": {"vars": {"query": "default?", "number": 5.0, "flag": True}},
         "tests": [
-            {"vars": {"query": ["one?", "two?"], "context": ["first.", "second."]}},
+            *({"vars": {"query": query, "context": "first."}} for query in ("one?", "two?")),
             {"vars": {"context": "third."}, "providerOutput": "given"},
             {"vars": {"context": "a.", "ground_truth": "truth"}, "providerOutput": "given too"},
         ],
@@ -56,7 +56,7 @@ async def test_the_samples_are_those_of_the_real_program(promptfoo, read, tmp_pa
     assert [sample.model_dump(include=set(parts)) for sample in ours] == [
         sample.model_dump(include=set(parts)) for sample in theirs
     ]
-    assert len(ours) == 12
+    assert len(ours) == 8
 
 
 def test_the_expected_answer_of_a_recall_is_the_reference(read) -> None:
@@ -214,21 +214,32 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"scenarios": []}, "the configuration: unsupported: scenarios"),
-        ({"tests": "file://tests.csv"}, "tests in a separate file are not supported"),
-        ({"prompts": ["file://p.txt"]}, "is a file, which is not supported"),
-        ({**ECHOED, "prompts": ["{{ query | upper }}"]}, "only {{NAME}} is supported"),
-        ({**ECHOED, "providers": ["openai:gpt-4"]}, "only provider echo"),
-        ({"tests": [{"vars": {"query": "{{env.X}}"}}]}, "the var query is a template or a file"),
+        ({"scenarios": []}, "scenarios: is not supported"),
+        ({"tests": "file://tests.csv"}, "test 1: must be a mapping, got 'file://tests.csv'"),
+        ({"prompts": ["file://p.txt"]}, "prompts: must be text with {{NAME}} only, and not a file"),
+        (
+            {**ECHOED, "prompts": ["{{ query | upper }}"]},
+            "prompts: must be text with {{NAME}} only",
+        ),
+        ({**ECHOED, "providers": ["openai:gpt-4"]}, "test 1: no response: it needs providerOutput"),
+        (
+            {"tests": [{"vars": {"query": "{{env.X}}"}}]},
+            "test 1: vars: query: must be text, and not a template or a file, got '{{env.X}}'",
+        ),
+        (
+            {"tests": [TEST, {"vars": {"query": ["one?", "two?"]}}]},
+            "test 2: vars: query: must be text",
+        ),
+        (asserting({**RECALL, "value": "file://a.txt"}), "value: must be text with {{NAME}} only"),
         (
             {"tests": [TEST, {**TEST, "assert": [{"type": "answer-relevance"}]}]},
             "test 2 does not assert the same as test 1, but a run scores all tests in one way",
         ),
-        (asserting({"type": "not-context-faithfulness"}), "does not negate this type"),
+        (asserting({"type": "not-context-faithfulness"}), "did you mean context-faithfulness?"),
         (asserting({"type": "contains", "value": "x"}), "none of the assertions can be scored"),
         (
             asserting(FAITHFUL, options={"rubricPrompt": "x"}),
-            "options of defaultTest: unsupported: rubric",
+            "defaultTest: options: rubricPrompt: is not supported",
         ),
         (
             asserting(RECALL, {**RECALL, "value": "No."}),
@@ -240,18 +251,21 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
         ),
         (
             asserting({**RECALL, "value": ["a", "b"]}),
-            "context-recall: the value must be a string, got ['a', 'b']",
+            "defaultTest: assert: value: must be text",
         ),
-        (asserting({**FAITHFUL, "threshold": "high"}), "threshold must be a number, got 'high'"),
-        (asserting({**FAITHFUL, "contextTransform": "output"}), "unsupported: contextTransform"),
+        (asserting({**FAITHFUL, "threshold": "high"}), "threshold: must be a number, got 'high'"),
+        (
+            asserting({**FAITHFUL, "contextTransform": "output"}),
+            "contextTransform: is not supported",
+        ),
         (
             asserting({"type": "answer-relevance", "threshold": True}),
-            "must be a number, got True",
+            "threshold: must be a number, got True",
         ),
         (asserting({**FAITHFUL, "provider": "openai"}), "must be provider:model"),
         (
             asserting({**FAITHFUL, "provider": {"id": "openai:m", "config": {"seed": 1}}}),
-            "the grading provider's config: unsupported: seed",
+            "provider: its config must be a mapping of apiBaseUrl, temperature, max_tokens",
         ),
     ],
 )
@@ -368,7 +382,7 @@ def test_a_misspelled_assertion_type_is_an_error(read, kind: str, place: str) ->
     with pytest.raises(InputError) as caught:
         read(**(config if place == "defaultTest" else {"tests": [right, wrong]}))
     fix = "did you mean context-faithfulness?"
-    said = f"{place}: {kind!r} is not an assertion type of promptfoo; {fix}"
+    said = f"{place}: assert: {kind!r} is not an assertion type; {fix}"
     assert said in str(caught.value)
 
 
@@ -412,14 +426,14 @@ def test_an_assertion_type_of_promptfoo_is_skipped(read, kind: str) -> None:
 
 
 def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> None:
-    """The other samples keep the numbers that promptfoo gives them."""
+    """The other samples keep their numbers."""
     other = {
         "vars": {"query": ["a?", "b?"], "x": "{{y}}"},
         "assert": [{"type": "equals", "value": "x"}],
         "threshold": 1,
     }
     found = read(tests=[other, {**TEST, "assert": [FAITHFUL]}, {"vars": {}}])
-    assert [sample.id for sample in found.dataset.samples] == ["3"]
+    assert [sample.id for sample in found.dataset.samples] == ["2"]
     assert (
         found.requirements.notes[0] == "2 of 3 tests have no supported assertion and were skipped"
     )
@@ -430,31 +444,40 @@ def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> No
     [
         (
             {"grading": {"useRagas": "true"}},
-            "grading: useRagas must be true or false, not 'true'; remove the quotes",
+            "grading: useRagas: must be true or false, got 'true'",
         ),
         (
             asserting({**FAITHFUL, "grading": {"useRagas": "yes"}}),
-            "defaultTest: context-faithfulness: grading: useRagas must be true or false, not 'yes'",
+            "defaultTest: assert: grading: useRagas: must be true or false, got 'yes'",
         ),
-        ({"ragas": {"strictJson": 1}}, "ragas: strictJson must be true or false, not 1"),
+        ({"ragas": {"strictJson": 1}}, "ragas: strictJson: must be true or false, got 1"),
         (
             {"grading": {"maxRetries": -1}},
-            "maxRetries must be a whole number of at least 0",
+            "grading: maxRetries: must be at least 0, got -1",
         ),
-        ({"grading": {"batchSize": 0}}, "batchSize must be a whole number of at least 1, not 0"),
-        ({"grading": True}, "grading: expected a mapping such as {useRagas: true}, got True"),
-        ({"grading": {"useRaga": True}}, "unsupported: useRaga (did you mean useRagas?)"),
-        ({"grading": {"colour": 1}}, "unsupported: colour; supported: useRagas, strictJson"),
-        ({"grading": {"useRagas": True}, "test": []}, "unsupported: test (did you mean tests?)"),
-        (asserting({**FAITHFUL, "treshold": 1}), "unsupported: treshold (did you mean threshold?)"),
-        ({"tests": [{**TEST, "asert": []}]}, "test 1: unsupported: asert (did you mean assert?)"),
+        ({"grading": {"batchSize": 0}}, "batchSize: must be at least 1, got 0"),
+        ({"grading": True}, "grading: must be a mapping, got True"),
+        ({"grading": {"useRaga": True}}, "useRaga: is not supported; did you mean useRagas?"),
+        ({"grading": {"colour": 1}}, "grading: colour: is not supported"),
+        (
+            {"grading": {"useRagas": True}, "test": []},
+            "test: is not supported; did you mean tests?",
+        ),
+        (
+            asserting({**FAITHFUL, "treshold": 1}),
+            "treshold: is not supported; did you mean threshold?",
+        ),
+        (
+            {"tests": [{**TEST, "asert": []}]},
+            "test 1: asert: is not supported; did you mean assert?",
+        ),
         (
             {"tests": [TEST, {**TEST, "vars": "file://v.yaml"}]},
-            "test 2: vars: expected a mapping, got 'file://v.yaml'",
+            "test 2: vars: must be a mapping, got 'file://v.yaml'",
         ),
         (
             asserting(*({**FAITHFUL, "grading": {"provider": f"openai:{n}"}} for n in "ab")),
-            "assertions have different provider ('openai:a' and 'openai:b'), but a run has one",
+            "different provider ({'judge': 'openai:a'} and {'judge': 'openai:b'}), but a run has",
         ),
         (
             asserting(FAITHFUL, {**FAITHFUL, "grading": {"useRagas": True}}),
@@ -462,7 +485,7 @@ def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> No
         ),
         (
             {"providers": None, "tests": [{"vars": {"query": "q?", "context": "c."}}]},
-            "test 1 has no response: add providerOutput, or one var such as answer",
+            "test 1: no response: it needs providerOutput, the provider echo with a prompt, or",
         ),
     ],
 )
@@ -478,11 +501,34 @@ def test_json_nested_too_deeply_is_invalid_json(tmp_path: Path) -> None:
         read_configuration(tmp_path / "c.json")
 
 
+def test_a_key_given_twice_is_invalid_yaml(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("tests: [{vars: {}}]\ngrading: {}\ngrading: {}\n")
+    with pytest.raises(InputError, match="duplicate name 'grading'"):
+        read_configuration(tmp_path / "c.yaml")
+
+
 def test_all_problems_of_a_configuration_are_listed(read) -> None:
     wrong = {**FAITHFUL, "treshold": 1, "grading": {"useRagas": "true"}}
     with pytest.raises(InputError) as refused:
         read(**asserting(wrong), prompt="x", tests=[TEST, {**TEST, "asert": []}])
     assert len(refused.value.problems) == 4
+    said = str(refused.value)
+    assert said.count("run `promptfoo eval -o results.json`") == 1
+
+
+def test_a_problem_of_the_default_test_is_not_one_of_every_test(read) -> None:
+    wrong = asserting({**FAITHFUL, "treshold": 1}, vars={"context": "{{env.X}}"})
+    with pytest.raises(InputError) as refused:
+        read(**wrong, tests=[{**TEST, "vars": {}}, {**TEST, "vars": {"query": "file://q"}}])
+    places = [str(problem).partition(":")[0] for problem in refused.value.problems]
+    assert sorted(places) == ["defaultTest", "defaultTest", "test 2"]
+
+
+def test_all_tests_without_a_response_are_listed(read) -> None:
+    with pytest.raises(InputError) as refused:
+        read(**asserting(FAITHFUL), providers=["openai:gpt-4"], tests=ECHOED["tests"] * 2)
+    places = [str(problem).partition(":")[0] for problem in refused.value.problems]
+    assert places == ["test 1", "test 2"]
 
 
 def test_settings_of_ragas_mode_without_it_have_no_effect(read) -> None:
@@ -519,7 +565,7 @@ def test_provider_ids_of_promptfoo_name_a_judge(read, provider: object, judge: s
     ["openai", "openai:chat", "openai:assistant:a", "anthropic:completion:m", "file://a.py"],
 )
 def test_what_names_no_chat_model_is_refused(read, provider: str) -> None:
-    with pytest.raises(UsageError, match="the grading provider"):
+    with pytest.raises(UsageError, match="provider: must be provider:model"):
         read(**asserting({**FAITHFUL, "provider": provider}))
 
 

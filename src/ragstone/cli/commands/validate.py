@@ -92,7 +92,8 @@ def command(
                 problems = error.problems if isinstance(error, InputError) else ()
                 # the message of an InputError names only the first problems
                 first = str(error).splitlines()[0] if problems else str(error)
-                say("\n".join([first, *(f"  {each}" for each in problems)]))
+                advice = [error.advice] if isinstance(error, InputError) and error.advice else []
+                say("\n".join([first, *(f"  {each}" for each in problems), *advice]))
             if annotation := error_annotation(error, os.environ):
                 say(annotation)
     if bad:

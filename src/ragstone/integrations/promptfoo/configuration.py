@@ -6,25 +6,26 @@ What is not supported is refused, with the advice to run promptfoo and pass its 
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Unpack, cast
+from typing import Annotated, Unpack, cast
 
-import yaml
+from pydantic import AfterValidator, Field, FiniteFloat, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
 
-from ragstone._internal.fields import split_threshold
+from ragstone._internal.fields import FrozenModel, split_threshold
 from ragstone._internal.rate_limit import Budget
-from ragstone._internal.secrets import remember
-from ragstone._internal.text import count
-from ragstone._internal.yaml import Loader, yaml_errors
+from ragstone._internal.secrets import HIDDEN, remember
+from ragstone._internal.text import count, describe_fault, quoted
+from ragstone._internal.yaml import load_yaml
 from ragstone.datasets import Dataset, samples_of
 from ragstone.datasets.responses import field_of, record_of
 from ragstone.datasets.table import File
-from ragstone.errors import InputError, Problem, RagstoneError, UsageError, nearest
+from ragstone.datasets.values import is_list, is_object
+from ragstone.errors import InputError, Problem, RagstoneError, UsageError
 from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.runner import Evaluation, Options
 from ragstone.integrations.promptfoo import RAGAS, RETRIES, ragas_in_environment
@@ -49,15 +50,7 @@ METRICS: Mapping[str, str] = {  # assertion type -> our equivalent metric
     "answer-relevance": "response_relevancy",
 }
 WITH_THRESHOLD = (FAITHFULNESS, RECALL)  # as a parameter; others are compared separately
-KEYS = (  # those in the second line affect no score
-    *("prompts", "providers", "defaultTest", "tests", "grading", "ragas"),
-    *("description", "$schema", "outputPath", "sharing", "evaluateOptions", "commandLineOptions"),
-)
-TEST = ("vars", "assert", "options", "providerOutput", "description", "metadata")
-OPTIONS = ("provider", "disableDefaultAsserts")
-ASSERTION = ("type", "value", "threshold", "grading", "provider", "metric")  # the last is a name
-GRADING = ("useRagas", "strictJson", "maxRetries", "batchSize", "provider")  # of `ragas` too
-MISSPELLED = 0.85  # similarity from which a type is one that we know; others are skipped
+MISSPELLED = 0.85  # similarity from which a type or key is one that we know; others are skipped
 APIS = ("chat", "responses", "messages", "embedding", "embeddings")  # in `openai:responses:gpt-4o`
 OTHER_APIS = ("completion", "assistant", "realtime", "moderation", "image", "agents")
 ECHO = "echo"
@@ -65,21 +58,22 @@ NO_MODELS = ("file", "python", "exec", "http", "https", "package", ECHO)  # cann
 PROVIDERS = {"azureopenai": "azure", "togetherai": "together"}  # promptfoo's name -> ours
 LEGACY = "promptfoo"  # prompts and parses like promptfoo 0.121.20 without RAGAS mode
 IN_ENVIRONMENT = "set API keys in the environment, such as OPENAI_API_KEY"
-INSTEAD = "run `promptfoo eval -o results.json` and pass results.json to ragstone"
+INSTEAD = "or run `promptfoo eval -o results.json` and pass results.json to ragstone"
 NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
-
-_MEANT = {  # type, type without its prefix, or our metric -> the type that is meant
-    name: kind
-    for kind, metric in METRICS.items()
-    for name in (metric, kind.removeprefix("context-"), kind)
+CONFIG = {  # key of a provider's config -> field of the plan
+    "apiBaseUrl": "base_url",
+    "temperature": "temperature",
+    "max_tokens": "max_tokens",
 }
-_SUFFIXES = (".yaml", ".yml", ".json")
+# keys of a configuration that affect no score
+NO_EFFECT = "description $schema outputPath sharing evaluateOptions commandLineOptions".split()
+
 _KEYS = re.compile(r"""\b(prompts|tests|defaultTest)["']?\s*:""")
 _VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
-_TEMPLATE = re.compile(r"\{\{|\{%|\{#")
+_NO_TEXT = re.compile(r"\{\{|\{%|\{#|^file://")
 
 Thing = Mapping[str, object]
-NOTHING: Thing = MappingProxyType({})
+EMPTY: Thing = MappingProxyType({})
 NO_CONFIG = Config()
 
 
@@ -139,19 +133,16 @@ class Configuration:
 def is_configuration(path: str | Path) -> bool:
     """Return whether a file is a configuration; one that cannot be read is not."""
     path = Path(path)
-    if path.suffix.lower() not in _SUFFIXES or not path.is_file():
+    if path.suffix.lower() not in (".yaml", ".yml", ".json") or not path.is_file():
         return False
     if path.name in NAMES:
         return True
     try:
         file = File.at(path)
-        whole = _parse(file) if _KEYS.search(file.text()) else None
+        keys = _object(_parse(file) if _KEYS.search(file.text()) else None)
     except RagstoneError:
         return False
-    keys = cast("Thing", whole) if isinstance(whole, Mapping) else NOTHING
-    tests = [
-        cast("Thing", each) for each in _listed(keys.get("tests")) if isinstance(each, Mapping)
-    ]
+    tests = map(_object, _listed(keys.get("tests")))
     return (
         "defaultTest" in keys
         or ("prompts" in keys and ("tests" in keys or "providers" in keys))
@@ -163,168 +154,166 @@ def read_configuration(path: str | Path) -> Configuration:
     """Read a configuration that contains its responses.
 
     These are echoed prompts, `providerOutput`, or, without providers, a var such as `answer`. As in
-    promptfoo, each test and prompt is one sample, and a var that is a list becomes one test per
-    item.
+    promptfoo, each test and prompt is one sample.
     """
     file = File.at(Path(path))
     try:
-        return _read(_object(_parse(file), file.name), file.name)
+        return _read(_parse(file), file.name)
     except InputError:
         raise
     except UsageError as error:
-        raise InputError(file.name, [Problem(str(error))]) from error
+        raise InputError(file.name, [Problem(str(error))], INSTEAD) from error
 
 
 def _parse(file: File) -> object:
-    if file.suffix not in _SUFFIXES:
-        raise UsageError(f"{file.name}: a configuration must be YAML or JSON; {INSTEAD}")
-    text, is_json = file.text(), file.suffix == ".json"
+    if file.suffix != ".json":
+        return load_yaml(file.text(), file.name)[1]
     try:
-        if is_json:
-            return cast("object", json.loads(text))
-        with yaml_errors(file.name):
-            return cast("object", yaml.load(text, Loader=Loader))  # noqa: S506 - a SafeLoader
+        return cast("object", json.loads(file.text()))
     except (ValueError, RecursionError) as error:
-        kind = "JSON" if is_json else "YAML"
-        raise InputError(file.name, [Problem(f"invalid {kind}: {error}")]) from error
+        raise InputError(file.name, [Problem(f"invalid JSON: {error}")]) from error
 
 
-def _read(whole: Thing, name: str) -> Configuration:
-    prompts, providers = _texts(whole, "prompts"), _texts(whole, "providers")
-    tests = _tests(whole, name)
-    scored = [test for test in tests if test.supported]
-    if not scored:
-        names = ", ".join(METRICS)
-        raise UsageError(f"none of the assertions can be scored; supported types: {names}")
-    first = scored[0]
-    for test in scored[1:]:
-        if test.asserted != first.asserted:
-            raise UsageError(
-                f"{test.at} does not assert the same as {first.at}, but a run scores all tests "
-                "in one way, with one judge; put the assertions with their thresholds and grading "
-                f"into defaultTest, or {INSTEAD}"
-            )
-    notes: list[str] = []
-    if skipped := len(tests) - len(scored):
-        of = count(len(tests), "test")
-        notes.append(f"{skipped} of {of} have no supported assertion and were skipped")
-    types = {str(one.get("type")) for test in scored for one in test.assertions} - METRICS.keys()
-    notes += [
-        f"assertions of type {one} are not supported and were skipped" for one in sorted(types)
-    ]
-    requirements = _requirements(first, whole, notes)
-    records: list[dict[str, object]] = []
-    number = 0
-    for test in tests:
-        for variables, prompt in product(test.expanded(), prompts or ("",)):
-            number += 1  # as promptfoo numbers them
-            if test.supported:
-                records.append({**test.record(variables, prompt, providers), "id": str(number)})
-    return Configuration(samples_of(records, name=name), requirements)
+def _object(value: object) -> Thing:
+    return value if is_object(value) else EMPTY
 
 
-def _tests(whole: Thing, name: str) -> "list[_Test]":
-    default, listed = _part(whole, "defaultTest"), whole.get("tests")
-    problems = [
-        *unknown_keys(whole, KEYS, "the configuration"),
-        *grading_problems(whole, "ragas"),
-        *grading_problems(whole, "grading"),
-        *_test_problems(default, "defaultTest"),
-    ]
-    if listed is not None and not isinstance(listed, list):
-        raise UsageError(f"tests in a separate file are not supported; {INSTEAD}")
-    tests: list[_Test] = []
-    for number, item in enumerate(cast("list[object]", listed or [{}]), 1):
-        at = f"test {number}"
-        try:
-            written = _object(item, at)
-            tests.append(test := _Test.merged(at, written, default))
-        except UsageError as error:
-            problems.append(f"{at}: {error}")
-            continue
-        kinds = {str(one.get("type")).removeprefix("not-") for one in test.assertions}
-        problems += _test_problems(written, at, only_types=kinds.isdisjoint(METRICS))
-    if problems:
-        raise InputError(name, [Problem(problem) for problem in dict.fromkeys(problems)])
-    return tests
+def _listed(value: object) -> Sequence[object]:
+    return value if is_list(value) else [] if value is None else [value]
 
 
-@dataclass(frozen=True)
-class _Test:
-    """One test, merged with the default test."""
+# The form of a configuration: all that differs from it is reported at once.
 
-    at: str
-    variables: Thing
-    grader: object
-    assertions: Sequence[Thing]
-    output: object
 
+def _literal(value: object) -> object:
+    if is_list(value) or is_object(value) or (isinstance(value, str) and _NO_TEXT.search(value)):
+        raise ValueError("must be text, and not a template or a file")
+    return value
+
+
+def _template(text: str) -> str:
+    if _NO_TEXT.search(_VARIABLE.sub("", text)):
+        raise ValueError("must be text with {{NAME}} only, and not a file")
+    return text
+
+
+def _model(name: object) -> str:
+    provider, *rest = str(name).split(":")
+    model = ":".join(rest[1:] if rest and rest[0] in APIS else rest)
+    if provider in NO_MODELS or (rest and rest[0] in OTHER_APIS) or not model:
+        raise ValueError("must be provider:model with a chat model, such as openai:gpt-4")
+    return f"{PROVIDERS.get(provider, provider)}:{model}"
+
+
+def _judge(provider: object) -> Thing:
+    """Return the fields of the plan that a grading provider sets; none if it is the default."""
+    remember(provider)
+    if provider is None or provider == "text":
+        return {}
+    keys = {"id": provider} if isinstance(provider, str) else _object(provider)
+    if "text" in keys or "embedding" in keys:
+        embedding = _judge(keys.get("embedding"))
+        names = {"judge": "embedding_model", "apiKey": "apiKey"}
+        settings = {ours: embedding[name] for name, ours in names.items() if name in embedding}
+        return {**settings, **_judge(keys.get("text"))}
+    config = EMPTY if keys.get("config") is None else keys["config"]
+    if not is_object(config) or config.keys() - {*CONFIG, "apiKey"}:
+        raise ValueError(f"its config must be a mapping of {', '.join(CONFIG)}")
+    settings = {field: config[key] for key, field in CONFIG.items() if key in config}
+    hidden = {"apiKey": HIDDEN} if "apiKey" in config else {}
+    return {"judge": _model(keys.get("id")), **settings, **hidden}
+
+
+_Template = Annotated[str, AfterValidator(_template)]
+_Judge = Annotated[object, AfterValidator(_judge)]
+
+
+class _Form(FrozenModel, strict=True, alias_generator=to_camel):
+    pass
+
+
+def _given(form: _Form | None) -> dict[str, object]:
+    """Return field -> value for what a file sets."""
+    given = form.model_fields_set if form else ()
+    return {name: value for name, value in form or () if name in given and value is not None}
+
+
+class _Grading(_Form):
+    """A `grading` or `ragas` block."""
+
+    use_ragas: bool = False
+    strict_json: bool = False
+    retries: int = Field(RETRIES, alias="maxRetries", ge=0)
+    batch_size: int = Field(1, ge=1)
+    provider: _Judge = None
+
+
+class _Assertion(_Form):
+    type: str
+    value: _Template | None = None
+    threshold: FiniteFloat | None = None
+    grading: _Grading | None = None
+    provider: _Judge = None
+    metric: object = None  # a display name: it affects no score
+
+    @model_validator(mode="before")
     @classmethod
-    def merged(cls, at: str, test: Thing, default: Thing) -> "_Test":
-        options = {**_part(default, "options"), **_part(test, "options")}
-        shared = [] if options.get("disableDefaultAsserts") else _assertions(default)
-        return cls(
-            at=at,
-            variables={**_part(default, "vars"), **_part(test, "vars")},
-            grader=options.get("provider"),
-            assertions=[*shared, *_assertions(test)],
-            output=test.get("providerOutput", default.get("providerOutput")),
-        )
+    def _of_known_type(cls, value: object) -> object:
+        kind = _object(value).get("type")
+        if not isinstance(kind, str) or kind in METRICS:
+            return value
+        if near := _nearest(kind):
+            raise ValueError(f"{kind!r:.80} is not an assertion type{near}")
+        return {"type": kind}  # the assertion is skipped
+
+
+class _Options(_Form):
+    provider: _Judge = None
+    disable_default_asserts: bool | None = None
+
+
+class _Test(_Form):
+    """A test, merged with the default test."""
+
+    assertions: list[_Assertion] = Field(alias="assert")
+    variables: dict[str, Annotated[object, AfterValidator(_literal)]] = Field({}, alias="vars")
+    options: _Options = _Options()
+    output: object = Field(None, alias="providerOutput")
+    description: object = None
+    metadata: object = None
 
     @property
-    def supported(self) -> list[Thing]:
-        return [one for one in self.assertions if str(one.get("type")) in METRICS]
+    def supported(self) -> list[_Assertion]:
+        return [one for one in self.assertions if one.type in METRICS]
 
     @property
     def asserted(self) -> object:
         """What decides how the test is scored: all but expected answers and display names."""
-        keys = ("type", "threshold", "grading", "provider")
-        return [[one.get(key) for key in keys] for one in self.supported], self.grader
+        parts = [(one.type, one.threshold, one.grading, one.provider) for one in self.supported]
+        return parts, self.options.provider
 
-    def expanded(self) -> list[Thing]:
-        choices: list[list[object]] = []
-        for value in self.variables.values():
-            items = _listed(value)
-            plain = items and not any(isinstance(item, list | Mapping) for item in items)
-            choices.append(items if plain else [value])
-        return [dict(zip(self.variables, chosen, strict=True)) for chosen in product(*choices)]
-
-    def record(self, variables: Thing, prompt: str, providers: Sequence[str]) -> dict[str, object]:
-        expected = [one.get("value") for one in self.supported if one["type"] == RECALL]
-        if any(value != expected[0] for value in expected):
+    def record(self, prompt: str, providers: Sequence[str]) -> dict[str, object]:
+        expected = [one.value for one in self.supported if one.type == RECALL]
+        if other := [value for value in expected if value != expected[0]]:
             raise UsageError(
-                f"{self.at}: two {RECALL} assertions expect different answers ({_both(expected)}), "
-                "but a sample has one reference; write one test for each"
+                f"two {RECALL} assertions expect different answers ({expected[0]!r:.60} and "
+                f"{other[0]!r:.60}), but a sample has one reference; write one test for each"
             )
-        record = record_of(variables, *self._answered(prompt, variables, providers))
+        output, variables = self.output, self.variables
+        answers = [value for name, value in variables.items() if field_of(name) == "response"]
+        if output is None and not providers and len(answers) == 1:
+            output = answers[0]
+        if output is None and ([*providers] != [ECHO] or not prompt):
+            raise UsageError(
+                f"no response: it needs providerOutput, the provider {ECHO} with a prompt, or, "
+                "without providers, one var such as answer"
+            )
+        asked = _filled(prompt, variables)
+        record = record_of(variables, asked if output is None else output, asked)
         if expected and expected[0] is not None:
             record = {k: v for k, v in record.items() if field_of(k) != "reference"}
-            record["reference"] = _filled(str(expected[0]), variables)
+            record["reference"] = _filled(expected[0], variables)
         return record
-
-    def _answered(
-        self, prompt: str, variables: Thing, providers: Sequence[str]
-    ) -> tuple[object, str]:
-        """Return the response, and the prompt if it is the query."""
-        output = self.output
-        if output is None and not providers:
-            answers = [name for name in variables if field_of(name) == "response"]
-            if len(answers) != 1:
-                raise UsageError(
-                    f"{self.at} has no response: add providerOutput, or one var such as answer; or "
-                    f"{INSTEAD}"
-                )
-            output = variables[answers[0]]
-        if output is None and providers != [ECHO]:
-            raise UsageError(
-                f"{self.at}: only provider {ECHO} and providerOutput are supported; {INSTEAD}"
-            )
-        if output is None and not prompt:
-            raise UsageError(f"{self.at}: provider {ECHO} repeats the prompt, but prompts is empty")
-        if output is not None and "query" in map(field_of, variables):
-            return output, ""
-        asked = _filled(prompt, variables)
-        return asked if output is None else output, asked
 
 
 def _filled(template: str, variables: Thing) -> str:
@@ -334,153 +323,157 @@ def _filled(template: str, variables: Thing) -> str:
             return str(value).lower()
         if isinstance(value, float) and value.is_integer():
             return str(int(value))
-        if isinstance(value, list | Mapping):
-            raise UsageError(f"a prompt uses a var that is a list or an object; {INSTEAD}")
         return "" if value is None else str(value)
 
-    filled = _VARIABLE.sub(written, template)
-    if _TEMPLATE.search(_VARIABLE.sub("", template)):
-        raise UsageError(f"{template!r:.60}: only {{{{NAME}}}} is supported; {INSTEAD}")
-    return filled
+    return _VARIABLE.sub(written, template)
 
 
-def _object(value: object, name: str) -> Thing:
-    if not isinstance(value, Mapping):
-        raise UsageError(f"{name}: expected a mapping, got a {type(value).__name__}")
-    return cast("Thing", value)
+class _File(_Form):
+    default_test: _Test
+    tests: list[_Test]
+    prompts: list[_Template]
+    providers: list[str]
+    grading: _Grading | None = None
+    ragas: _Grading | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_merged_tests(cls, value: object) -> object:
+        if not is_object(value):
+            return value
+        keys = {key: item for key, item in value.items() if key not in NO_EFFECT}
+        default = _merged(keys.get("defaultTest") or {}, {})
+        tests = [_merged(each, _object(default)) for each in _listed(keys.get("tests")) or [{}]]
+        texts = {key: _listed(keys.get(key)) for key in ("prompts", "providers")}
+        return {**keys, **texts, "defaultTest": default, "tests": tests}
 
 
-def _part(of: Thing, name: str) -> Thing:
-    value = of.get(name)
-    if value is not None and not isinstance(value, Mapping):
-        raise UsageError(f"{name}: expected a mapping, got {value!r:.40}; {INSTEAD}")
-    return NOTHING if value is None else cast("Thing", value)
+def _merged(test: object, default: Thing) -> object:
+    """Return a test with the default test; only its assertions if it is not scored."""
+    if not is_object(test):
+        return test
+    merged = {**default, **test}
+    for key in ("vars", "options"):
+        if is_object(merged.get(key) or {}):
+            merged[key] = {**_object(default.get(key)), **_object(test.get(key))}
+    own = _listed(test.get("assert"))
+    without = _object(merged["options"]).get("disableDefaultAsserts")
+    merged["assert"] = [*(() if without else _listed(default.get("assert"))), *own]
+    kinds = {
+        str(_object(one).get("type")).removeprefix("not-") for one in _listed(merged["assert"])
+    }
+    return {"assert": merged["assert"]} if default and kinds.isdisjoint(METRICS) else merged
 
 
-def _listed(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else [value]
+_MEANT = {
+    name: kind
+    for kind, metric in METRICS.items()
+    for name in (metric, kind.removeprefix("context-"), kind)
+} | {
+    key.casefold(): key
+    for form in (_File, _Test, _Options, _Assertion, _Grading)
+    for key in (field.alias or to_camel(name) for name, field in form.model_fields.items())
+}
+"""A type, its name without the prefix, our metric, or a key, in lower case -> what is meant."""
 
 
-def _assertions(test: Thing) -> list[Thing]:
-    return [_object(item, "an assertion") for item in _listed(test.get("assert") or [])]
+def _nearest(name: str) -> str:
+    near = get_close_matches(name.removeprefix("not-").casefold(), _MEANT, n=1, cutoff=MISSPELLED)
+    return f"; did you mean {_MEANT[near[0]]}?" if near and _MEANT[near[0]] != name else ""
 
 
-def _texts(whole: Thing, name: str) -> list[str]:
-    items = _listed(whole[name]) if whole.get(name) is not None else []
-    if not all(isinstance(item, str) for item in items):
-        raise UsageError(f"{name}: expected a string or a list of strings; {INSTEAD}")
-    texts = [str(item) for item in items]
-    if odd := [text for text in texts if name == "prompts" and text.startswith("file://")]:
-        raise UsageError(f"the prompt {odd[0]} is a file, which is not supported; {INSTEAD}")
-    return texts
+def _problems(error: ValidationError) -> list[Problem]:
+    """Return what is wrong; a problem of the default test is not repeated for each test."""
+    problems: dict[str, None] = {}
+    for fault in error.errors(include_url=False):
+        places = [place for place in fault["loc"] if isinstance(place, str)]
+        if places[:1] == ["tests"] and len(fault["loc"]) > 1:
+            places[0] = f"test {int(fault['loc'][1]) + 1}"
+        if fault["type"] == "extra_forbidden":
+            why = f"is not supported{_nearest(places[-1])}"
+        else:
+            why = describe_fault(fault)
+            if not (is_list(fault["input"]) or is_object(fault["input"])):
+                why += f", got {quoted(repr(fault['input']), 80)}"
+        if ": ".join(("defaultTest", *places[1:], why)) not in problems:
+            problems[": ".join((*places, why))] = None
+    return [*map(Problem, problems)]
 
 
-# What is wrong with a configuration: all of it is reported at once.
-
-
-def unknown_keys(
-    keys: Iterable[str], known: Iterable[str], name: str, fix: str = INSTEAD
-) -> Iterator[str]:
-    known = tuple(known)
-    near = {str(key): nearest(str(key), known) for key in keys if key not in known}
-    if near:
-        names = [f"{key} (did you mean {near[key]}?)" if near[key] else key for key in near]
-        advice = "" if all(near.values()) else f"; {fix}"
-        yield f"{name}: unsupported: {', '.join(names)}{advice}"
-
-
-def _test_problems(test: Thing, at: str, *, only_types: bool = False) -> Iterator[str]:
-    if not only_types:
-        yield from unknown_keys(test, TEST, at)
-        yield from unknown_keys(_part(test, "options"), OPTIONS, f"options of {at}")
-    for assertion in _assertions(test):
-        yield from assertion_problems(assertion, at)
-    if only_types:  # nothing of this test is scored
-        return
-    for name, value in _part(test, "vars").items():
-        texts = [text for text in _listed(value) if isinstance(text, str)]
-        if any(_TEMPLATE.search(text) or text.startswith("file://") for text in texts):
-            yield f"{at}: the var {name} is a template or a file, which is not supported; {INSTEAD}"
-
-
-def assertion_problems(assertion: Thing, at: str) -> Iterator[str]:
-    kind = str(assertion.get("type"))
-    plain = kind.removeprefix("not-")
-    if plain not in METRICS:
-        if near := get_close_matches(plain.lower(), _MEANT, n=1, cutoff=MISSPELLED):
-            fix = f"did you mean {_MEANT[near[0]]}?"
-            yield f"{at}: {kind!r:.80} is not an assertion type of promptfoo; {fix}"
-        elif assertion.get("type") is None:
-            yield f"{at}: the assertion has no type; supported: {', '.join(METRICS)}"
-        return
-    at = f"{at}: {kind}"
-    if kind != plain:
-        yield (
-            f"{at}: promptfoo 0.121.20 does not negate this type; scores above the threshold "
-            f"pass; write {plain}"
-        )
-    yield from unknown_keys(assertion, ASSERTION, at)
-    yield from grading_problems(assertion, "grading", at)
-    threshold = assertion.get("threshold")
-    if threshold is not None and (
-        isinstance(threshold, bool) or not isinstance(threshold, int | float)
-    ):
-        yield f"{at}: the threshold must be a number, got {threshold!r:.40}"
-    if kind == RECALL and not isinstance(assertion.get("value"), str | None):
-        yield f"{at}: the value must be a string, got {assertion['value']!r:.40}"
-
-
-def grading_problems(of: Thing, block: str, at: str = "") -> Iterator[str]:
-    name, written = f"{at}: {block}" if at else block, of.get(block)
-    if not isinstance(written, Mapping | None):
-        yield f"{name}: expected a mapping such as {{useRagas: true}}, got {written!r:.40}"
-        return
-    settings = cast("Thing", written or {})
-    yield from unknown_keys(settings, GRADING, name, f"supported: {', '.join(GRADING)}")
-    for key, value in settings.items():
-        if key in ("useRagas", "strictJson") and not isinstance(value, bool):
-            quotes = "; remove the quotes" if str(value).lower() in ("true", "false") else ""
-            yield f"{name}: {key} must be true or false, not {value!r:.40}{quotes}"
-        least = {"maxRetries": 0, "batchSize": 1}.get(key)
-        if least is not None and (type(value) is not int or value < least):
-            yield f"{name}: {key} must be a whole number of at least {least}, not {value!r:.40}"
+def _read(parsed: object, name: str) -> Configuration:
+    try:
+        file = _File.model_validate(parsed)
+    except ValidationError as error:
+        raise InputError(name, _problems(error), INSTEAD) from error
+    scored = [(number, test) for number, test in enumerate(file.tests, 1) if test.supported]
+    if not scored:
+        names = ", ".join(METRICS)
+        raise UsageError(f"none of the assertions can be scored; supported types: {names}")
+    place, first = scored[0]
+    for number, test in scored[1:]:
+        if test.asserted != first.asserted:
+            raise UsageError(
+                f"test {number} does not assert the same as test {place}, but a run scores all "
+                "tests in one way, with one judge; put the assertions with their thresholds and "
+                "grading into defaultTest"
+            )
+    notes: list[str] = []
+    if skipped := len(file.tests) - len(scored):
+        of = count(len(file.tests), "test")
+        notes.append(f"{skipped} of {of} have no supported assertion and were skipped")
+    types = {one.type for _, test in scored for one in test.assertions}
+    notes += [
+        f"assertions of type {kind} are not supported and were skipped"
+        for kind in sorted(types - METRICS.keys())
+    ]
+    requirements = _requirements(first, file, notes)
+    records: list[dict[str, object]] = []
+    problems: dict[Problem, None] = {}
+    prompts = file.prompts or [""]
+    for place, test in scored:
+        for number, prompt in enumerate(prompts, 1 + (place - 1) * len(prompts)):  # as promptfoo's
+            try:
+                records.append({**test.record(prompt, file.providers), "id": str(number)})
+            except UsageError as error:
+                problems[Problem(f"test {place}: {error}")] = None
+    if problems:
+        raise InputError(name, [*problems], INSTEAD)
+    return Configuration(samples_of(records, name=name), requirements)
 
 
 # What the assertions require.
 
 
-def _requirements(test: _Test, whole: Thing, notes: Sequence[str]) -> AssertRequirements:
+def _requirements(test: _Test, file: _File, notes: Sequence[str]) -> AssertRequirements:
     metrics: dict[str, None] = {}
     thresholds: dict[str, float] = {}
-    for assertion in test.supported:
-        kind, threshold = str(assertion["type"]), cast("float | None", assertion.get("threshold"))
-        name = METRICS[kind]
-        if threshold is not None and kind not in WITH_THRESHOLD:
-            thresholds[name] = max(float(threshold), thresholds.get(name, float(threshold)))
-        elif threshold is not None:
-            name += f",threshold={float(threshold)!r}"
+    for one in test.supported:
+        name = METRICS[one.type]
+        if one.threshold is not None and one.type in WITH_THRESHOLD:
+            name += f",threshold={one.threshold!r}"
+        elif one.threshold is not None:
+            thresholds[name] = max(one.threshold, thresholds.get(name, one.threshold))
         metrics[name] = None
-    settings, ragas, more = _settings(test, whole)
-    others = {str(assertion["type"]) for assertion in test.supported} - {FAITHFULNESS}
+    settings, ragas, more = _settings(test, file)
+    types = {one.type for one in test.supported} - {FAITHFULNESS}
     more += [
-        f"{kind} is scored by ragstone's {METRICS[kind]}, not by promptfoo's own rule"
-        for kind in METRICS
-        if kind in others
+        f"{kind} is scored by ragstone's {metric}, not by promptfoo's own rule"
+        for kind, metric in METRICS.items()
+        if kind in types
     ]
     return AssertRequirements(
         tuple(metrics), MappingProxyType(thresholds), settings, ragas, (*notes, *more)
     )
 
 
-def _settings(test: _Test, whole: Thing) -> tuple[Mapping[str, object], bool, list[str]]:
+def _settings(test: _Test, file: _File) -> tuple[Mapping[str, object], bool, list[str]]:
     """Return the settings of the judge, whether RAGAS mode is on, and notes."""
-    base = {**_part(whole, "ragas"), **_part(whole, "grading")}
-    blocks = [{"provider": one.get("provider"), **_part(one, "grading")} for one in test.supported]
-    remember([base, *blocks, test.grader])
+    options, base = _given(test.options), _given(file.ragas) | _given(file.grading)
+    blocks = [_given(one) | _given(one.grading) for one in test.supported]
     modes = {
-        bool(block.get("useRagas", base.get("useRagas")))
-        for block, one in zip(blocks, test.supported, strict=True)
-        if one["type"] == FAITHFULNESS
+        bool(block.get("use_ragas", base.get("use_ragas")))
+        for block in blocks
+        if block["type"] == FAITHFULNESS
     }
     ragas = ragas_in_environment() or modes == {True}
     if len(modes) > 1 and not ragas:
@@ -490,77 +483,33 @@ def _settings(test: _Test, whole: Thing) -> tuple[Mapping[str, object], bool, li
         )
     chosen: dict[str, object] = {}
     notes: list[str] = []
-    for key in GRADING[1:]:
-        values = [block[key] for block in blocks if block.get(key) not in (None, "text")]
+    keys = {"strict_json": "strictJson", "retries": "maxRetries", "batch_size": "batchSize"}
+    for name, key in {**keys, "provider": "provider"}.items():
+        values = [block[name] for block in blocks if block.get(name) not in (None, EMPTY)]
         if 0 < len(values) < len(blocks):
             notes.append(f"{key} is set in some assertions, but applies to all of them")
-        if key == "provider" and not values and base.get(key) in (None, "text"):
-            values = [test.grader] if test.grader not in (None, "text") else []
-        bare = [_without_keys(value) for value in values]
-        if any(value != bare[0] for value in bare):
+        if not values:
+            values = [one[name] for one in (base, options) if one.get(name) not in (None, EMPTY)][
+                :1
+            ]
+        if other := [value for value in values if value != values[0]]:
             raise UsageError(
-                f"assertions have different {key} ({_both(bare)}), but a run has one judge; "
-                f"remove {key} from them and set it in the top-level grading"
+                f"assertions have different {key} ({values[0]!r:.60} and {other[0]!r:.60}), but a "
+                f"run has one judge; remove {key} from them and set it in the top-level grading"
             )
-        if values or key in base:
-            written = values or [base[key]]
-            chosen[key] = _without_keys(written[0])
-            if any(_without_keys(value) != value for value in written):
-                notes.append(
-                    f"apiKey in the grading provider's config is ignored; {IN_ENVIRONMENT}"
-                )
-    judge = _judge(chosen.pop("provider", None))
+        if values:
+            chosen[name] = values[0]
+    judge = {**_object(chosen.pop("provider", {}))}
+    if judge.pop("apiKey", None):
+        notes.append(f"apiKey in the grading provider's config is ignored; {IN_ENVIRONMENT}")
     if ragas:
-        names = {"maxRetries": "retries", "strictJson": "strict_json", "batchSize": "batch_size"}
-        mode = {"preset": RAGAS, "retries": RETRIES}
-        mode |= {names[key]: value for key, value in chosen.items()}
+        settings = {"preset": RAGAS, "retries": RETRIES, **chosen}
     else:
-        mode = {"policy": LEGACY}
+        settings = {"policy": LEGACY}
         if chosen:
-            without = ", ".join(sorted(chosen))
+            without = ", ".join(sorted(keys[name] for name in chosen))
             notes.append(f"without useRagas: true, these have no effect: {without}")
-    return MappingProxyType({**mode, **judge}), ragas, notes
-
-
-def _without_keys(value: object) -> object:
-    if not isinstance(value, Mapping):
-        return value
-    items = cast("Thing", value).items()
-    return {name: _without_keys(item) for name, item in items if name != "apiKey"}
-
-
-def _both(values: Sequence[object]) -> str:
-    other = next(value for value in values if value != values[0])
-    return f"{values[0]!r:.60} and {other!r:.60}"
-
-
-def _judge(provider: object) -> dict[str, object]:
-    if provider is None or provider == "text":
-        return {}
-    if not isinstance(provider, Mapping):
-        return {"judge": _model(str(provider))}
-    keys = cast("Thing", provider)
-    if "text" in keys or "embedding" in keys:
-        embedding = _judge(keys.get("embedding")).get("judge")
-        return _judge(keys.get("text")) | ({"embedding_model": embedding} if embedding else {})
-    config = _part(keys, "config")
-    names = {"apiBaseUrl": "base_url", "temperature": "temperature", "max_tokens": "max_tokens"}
-    fix = f"supported: {', '.join(names)}; {IN_ENVIRONMENT}"
-    for problem in unknown_keys(config, names, "the grading provider's config", fix):
-        raise UsageError(problem)
-    settings = {ours: config[theirs] for theirs, ours in names.items() if theirs in config}
-    return {"judge": _model(str(keys.get("id"))), **settings}
-
-
-def _model(name: str) -> str:
-    provider, *rest = name.split(":")
-    model = ":".join(rest[1:] if rest and rest[0] in APIS else rest)
-    if provider in NO_MODELS or (rest and rest[0] in OTHER_APIS) or not model:
-        raise UsageError(
-            f"the grading provider {name!r:.80} must be provider:model with a chat model, such as "
-            "openai:gpt-4"
-        )
-    return f"{PROVIDERS.get(provider, provider)}:{model}"
+    return MappingProxyType({**settings, **judge}), ragas, notes
 
 
 # How they are evaluated.
