@@ -19,7 +19,7 @@ LIKE_URL = re.compile(
 """A URL, or what is probably meant as one, with a password: no path for a file."""
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 SAME_EVALUATION = (
-    "another process is running the same evaluation{}; wait for it, or use --fresh to start "
+    "another process is running the same evaluation{}; wait for it, or use fresh to start "
     "another run"
 )
 

@@ -373,7 +373,8 @@ def resolve_column(field: str, mapped: Mapping[str, str], present: Collection[st
         return next((name for name in NAMES[field] if name in present), None)
     if (name := mapped[field]) not in present:
         raise UsageError(
-            f"--map {field}={name}: there is no column {name!r}; the columns are {listing(present)}"
+            f"columns {field}={name}: there is no column {name!r}; the columns are "
+            f"{listing(present)}"
         )
     return name
 
@@ -382,7 +383,7 @@ def check_names(mapped: Mapping[str, str]) -> None:
     """Raise a UsageError if a mapped field is not one of a ranking file."""
     for field in mapped:
         if field not in NAMES:
-            raise UsageError(f"--map {field}=...: the fields are {', '.join(NAMES)}")
+            raise UsageError(f"columns {field}=...: the fields are {', '.join(NAMES)}")
 
 
 class Problems:

@@ -160,8 +160,8 @@ class EntailmentJudge(Judge):
             return cast("Reply[T]", question.reply(extract_claims(question.response)))
         if not isinstance(question, VerifyClaims):
             raise QuestionNotSupportedError(
-                f"the judge {self.name} only checks whether contexts support a claim: name another "
-                "judge with --model or --judge"
+                f"the judge {self.name} only checks whether contexts support a claim: use another "
+                "judge"
             )
         contexts = ReadableContexts.of(question.contexts)
         prepared = await in_thread(lambda: self._prepared(question.claims, contexts.texts))

@@ -209,8 +209,8 @@ class OfflineJudge(Judge):
             found = verify_claims(question.claims, contexts.texts, self.settings)
             return tuple(map(contexts.restore, found))
         raise QuestionNotSupportedError(
-            f"the judge {self.name} compares words, which cannot answer {question.kind}: name "
-            "another judge with --model or --judge"
+            f"the judge {self.name} compares words, which cannot answer {question.kind}: use "
+            "another judge"
         )
 
 
