@@ -160,7 +160,7 @@ class EntailmentJudge(Judge):
             return cast("Reply[T]", question.reply(extract_claims(question.response)))
         if not isinstance(question, VerifyClaims):
             raise QuestionNotSupportedError(
-                f"the judge {self.name} only checks whether contexts support a claim: use another "
+                f"the judge {self.name} only checks whether contexts support a claim: name another "
                 "judge"
             )
         contexts = ReadableContexts.of(question.contexts)

@@ -209,7 +209,7 @@ class OfflineJudge(Judge):
             found = verify_claims(question.claims, contexts.texts, self.settings)
             return tuple(map(contexts.restore, found))
         raise QuestionNotSupportedError(
-            f"the judge {self.name} compares words, which cannot answer {question.kind}: use "
+            f"the judge {self.name} compares words, which cannot answer {question.kind}: name "
             "another judge"
         )
 
