@@ -530,7 +530,7 @@ def test_so_many_calls_begin_and_no_more(calls: int) -> None:
         assert budget.spent is None
         budget.reserve()
     for _ in range(3):
-        with pytest.raises(CallError, match=rf"{calls} calls? \(--max-calls\) is spent") as caught:
+        with pytest.raises(CallError, match=rf"{calls} calls? \(max_calls\) is spent") as caught:
             budget.reserve()
     assert caught.value.cause is Cause.BUDGET
     assert caught.value.tries == 0
@@ -545,11 +545,11 @@ def test_a_call_starts_if_the_budget_can_pay_for_it() -> None:
     assert budget.reserve(0.3)
     budget.release(0.3)
     budget.charge(0.3)
-    assert budget.spent == "the budget of $0.5 (--max-cost) is spent"
-    with pytest.raises(CallError, match="--max-cost"):
+    assert budget.spent == "the budget of $0.5 (max_cost) is spent"
+    with pytest.raises(CallError, match="max_cost"):
         budget.reserve()
     budget = Budget(max_cost=0.5)
-    why = r"\$0.5 \(--max-cost\) is too small .*\$0.5000 is left, and it may cost \$0.6000"
+    why = r"\$0.5 \(max_cost\) is too small .*\$0.5000 is left, and it may cost \$0.6000"
     with pytest.raises(CallError, match=why):
         budget.reserve(0.6)
     assert budget.calls == 0
@@ -619,7 +619,7 @@ def test_calls_are_told_before_dollars_and_with_separators() -> None:
     budget = Budget(max_calls=10_000)
     for _ in range(10_000):
         budget.reserve()
-    assert budget.spent == "the budget of 10,000 calls (--max-calls) is spent"
+    assert budget.spent == "the budget of 10,000 calls (max_calls) is spent"
 
 
 async def test_retries_are_counted_for_progress() -> None:

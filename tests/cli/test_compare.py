@@ -169,7 +169,7 @@ def test_lost_scores_are_no_verdict_in_every_report(stored: Command, tmp_path: P
         (("run-b", "run-a"), "no regression"),
         (
             ("run-a", "run-b", "--min-effect", "0.2"),
-            "drops within --min-effect: faithfulness -0.2000",
+            "drops within min_effect: faithfulness -0.2000",
         ),
     ],
 )

@@ -154,7 +154,7 @@ def test_a_spent_budget_measures_nothing(ragstone: Command, judge: Judge) -> Non
     Path("ragstone.yaml").write_text("max_calls: 3\n")
     said = ragstone("judge", "noise", "last")
     assert said.code == 3
-    assert "the budget of 3 calls (--max-calls) is spent" in said.err
+    assert "the budget of 3 calls (max_calls) is spent" in said.err
     assert not Path(".ragstone/noise").exists()
     with Store.open(PLACE) as store:
         label(store)

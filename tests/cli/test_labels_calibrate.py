@@ -163,7 +163,7 @@ def test_a_calibration_that_does_not_fit_decides_nothing(labelled: Command) -> N
     said = labelled("runs", "show", "last", "--gates-on", "corrected", "--store", PLACE.name)
     assert said.code == 2
     said = labelled("run", "a.jsonl", "-m", "faithfulness", *gate[2:], "corrected")
-    assert (said.code, "needs --calibration NAME" in said.err) == (2, True)
+    assert (said.code, "needs calibration=NAME" in said.err) == (2, True)
 
 
 def test_compare_corrects_the_difference_of_labelled_runs(labelled: Command) -> None:

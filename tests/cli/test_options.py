@@ -148,18 +148,16 @@ def test_a_key_alone_changes_nothing(planned: Planned, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "typed",
+    ("typed", "name"),
     [
-        "--set votes=3",
-        "--base-url http://127.0.0.1:1/v1",
-        "--set temperature=none",
-        "--prompt explain=x.md",
+        ("--set votes=3", "votes"),
+        ("--base-url http://127.0.0.1:1/v1", "base_url"),
+        ("--set temperature=none", "temperature"),
+        ("--prompt explain=x.md", "prompts"),
     ],
 )
-def test_what_is_typed_for_an_llm_wants_one(planned: Planned, typed: str) -> None:
-    flag = typed.split()[0]
-    flag = typed.partition("=")[0] if flag == "--set" else flag
-    with pytest.raises(UsageError, match=f"{flag}: only for LLM judges, but the judge is offline"):
+def test_what_is_typed_for_an_llm_wants_one(planned: Planned, typed: str, name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name}: only for LLM judges, but the judge is offline"):
         planned(*typed.split())
     assert planned(*typed.split(), "--model", "gpt-4o-mini").judge == "openai:gpt-4o-mini"
     Path("ragstone.yaml").write_text("votes: 3\nbase_url: http://127.0.0.1:1/v1\n")
@@ -469,8 +467,8 @@ def test_options_without_an_effect_are_reported(ragstone, tmp_path: Path) -> Non
     run = ("run", "data.jsonl", "-m", "hit", "--no-export")
     told = ragstone(*run, "-t", "0.8", "--delay", "7", "--policy", "ragas", "--concurrency", "3")
     assert told.code == 0
-    assert told.err == "--min-similarity has no effect: no RAG system is called\n"
-    assert "--max-calls has no effect" in ragstone(*run, "--max-calls", "5", "--dry-run").err
+    assert told.err == "min_similarity has no effect: no RAG system is called\n"
+    assert "max_calls has no effect" in ragstone(*run, "--max-calls", "5", "--dry-run").err
     assert "no effect" not in ragstone(*run, "--concurrency", "8", "-t", "0").err, "the defaults"
     (tmp_path / "ragstone.yaml").write_text("threshold: 0.8\npolicy: ragas\njudge: openai:x\n")
     assert "no effect" not in ragstone(*run).err, "commands share a config file"

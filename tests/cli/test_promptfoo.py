@@ -74,7 +74,7 @@ def test_a_spent_budget_leaves_the_run_to_the_same_command(run: Run, served: Ser
     words = ("--concurrency", "1")
     done = run(config, *words, "--max-calls", "2")
     assert done.code == 3
-    assert "the budget of 2 calls (--max-calls) is spent" in done.err
+    assert "the budget of 2 calls (max_calls) is spent" in done.err
     assert "the same command continues it" in done.err
     asked = len(served.asked)
     done = run(None, *words)

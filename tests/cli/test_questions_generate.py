@@ -104,7 +104,7 @@ def test_a_spent_budget_keeps_what_is_proven_and_the_next_call_continues(
     args = ("questions", "generate", "docs", "--n", "30", *MODEL)
     said = ragstone(*args, "--max-calls", "60")
     assert said.code == 3
-    assert "the budget of 60 calls (--max-calls) is spent" in said.out
+    assert "the budget of 60 calls (max_calls) is spent" in said.out
     assert 0 < len(load("questions.jsonl").samples) < 30
     assert ragstone(*args).out == "wrote questions.jsonl: 30 of 30\n"
     assert max(Counter(each.prompt for each in author.asked).values()) == 1

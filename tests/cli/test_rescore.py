@@ -90,7 +90,7 @@ def test_a_run_without_its_transcript_is_refused(stored: Command) -> None:
     assert ran.code == 0
     said = stored("runs", "rescore", "last", "--policy", "ragas")
     assert said.code == 2
-    assert "stored without its transcript (--no-transcript)" in said.err
+    assert "stored without its transcript; only metrics" in said.err
     assert stored("runs", "rescore", "last", "-m", "hit").code == 0
 
 

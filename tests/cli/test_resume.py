@@ -147,7 +147,7 @@ def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path
     assert json.loads(done.out)["run_id"] == run_id
     assert "Skipped: cannot resume run" in done.err
     assert "other.jsonl changed since the run was started" in done.err
-    assert "--fresh" not in done.err, "resume has no such option"
+    assert "fresh" not in done.err, "resume has no such option"
     stuck = ragstone("resume")
     assert stuck.code == 2
     assert "`ragstone runs delete" in stuck.err
@@ -279,7 +279,7 @@ def test_resume_continues_the_same_sample(ragstone: Command, folder: Path) -> No
     assert "30 rows, seed 3" in said.out
     refused = ragstone(*RUN, "--sample", "30", "--limit", "3")
     assert refused.code == 2
-    assert "--limit 3 reads the first rows, and --sample 30 draws from all; use one" in refused.err
+    assert "limit 3 reads the first rows, and sample 30 draws from all; use one" in refused.err
 
 
 def test_a_data_set_that_changes_during_a_run(

@@ -77,7 +77,7 @@ def test_a_folder_of_splits_names_them(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_a_data_set(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is a folder; name a file in it, or a folder that"):
         load(tmp_path)
-    with pytest.raises(UsageError, match="has no sheets; remove --sheet One"):
+    with pytest.raises(UsageError, match="has no sheets; remove sheet One"):
         load(tmp_path, sheet="One")
 
 

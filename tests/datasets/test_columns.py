@@ -1,5 +1,4 @@
 import json
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +11,7 @@ from ragstone.datasets.columns import (
     ALIASES,
     Layout,
     ambiguous,
-    argument,
-    flag,
+    mapping,
     no_query,
     resolve_columns,
 )
@@ -61,15 +59,15 @@ def test_two_columns_for_one_field_are_in_ambiguous():
     layout = Layout.of(["question", "a", "user_input"], {})
     assert layout.ambiguous == {"query": ("question", "user_input")}
     assert (dict(layout.fields), layout.tags) == ({}, ("a",))
-    assert str(ambiguous("query", layout.ambiguous["query"], spelling=flag, row=3)) == (
+    assert str(ambiguous("query", layout.ambiguous["query"], row=3)) == (
         "row 3: the columns 'question' and 'user_input' all match query; "
-        "choose one: --map query=COLUMN"
+        "choose one: columns query=COLUMN"
     )
 
 
 def test_two_columns_for_one_field_are_in_no_doubt_if_one_is_chosen():
     columns = ["question", "user_input"]
-    layout = Layout.of(columns, resolve_columns({"query": "User Input"}, columns, spelling=flag))
+    layout = Layout.of(columns, resolve_columns({"query": "User Input"}, columns))
     assert layout.ambiguous == {}
     assert layout.fields == {"query": "user_input"}
     assert layout.tags == ("question",)
@@ -82,28 +80,23 @@ def test_two_columns_for_one_field_are_in_no_doubt_if_one_is_chosen():
             ["Querry", "answer"],
             (
                 "no query column found; the columns are 'Querry', 'answer'; "
-                "did you mean --map query=Querry?"
+                "did you mean columns query=Querry?"
             ),
         ),
         (
             ["xyz"],
-            "no query column found; the columns are 'xyz'; map one with --map query=COLUMN",
+            "no query column found; the columns are 'xyz'; map one with columns query=COLUMN",
         ),
-        ([], "no query column found; the columns are none; map one with --map query=COLUMN"),
+        ([], "no query column found; the columns are none; map one with columns query=COLUMN"),
     ],
 )
 def test_no_query_tells_the_columns_and_the_nearest(columns: list[str], expected: str):
-    assert str(no_query(columns, spelling=flag)) == expected
+    assert str(no_query(columns)) == expected
 
 
 @each_case(("field", "alias"), PAIRS)
 def test_a_mapping_understands_other_names_of_a_field(field: str, alias: str):
-    assert resolve_columns({alias: "x"}, ["x"], spelling=flag) == {field: "x"}
-
-
-def test_a_mapping_in_python_is_reported_as_an_argument():
-    with pytest.raises(UsageError, match=re.escape("columns={'query': 'Frage'}: there is no")):
-        resolve_columns({"query": "Frage"}, ["Antwort"], spelling=argument)
+    assert resolve_columns({alias: "x"}, ["x"]) == {field: "x"}
 
 
 @pytest.mark.parametrize(
@@ -112,24 +105,25 @@ def test_a_mapping_in_python_is_reported_as_an_argument():
         ({"qurey": "a"}, "there is no field named 'qurey'; did you mean 'query'?"),
         (
             {"relevance": "Frage", "point_ids": "Antwort"},
-            "--map point_ids=Antwort: relevance is already mapped to a column",
+            "columns point_ids=Antwort: relevance is already mapped to a column",
         ),
         (
             {"question": "Fragen"},
             (
-                "--map query=Fragen: there is no column 'Fragen'; did you mean --map query=Frage? "
+                "columns query=Fragen: there is no column 'Fragen'; "
+                "did you mean columns query=Frage? "
                 "(the columns are 'Frage', 'Antwort')"
             ),
         ),
         (
             {"query": "xyz"},
-            "--map query=xyz: there is no column 'xyz' (the columns are 'Frage', 'Antwort')",
+            "columns query=xyz: there is no column 'xyz' (the columns are 'Frage', 'Antwort')",
         ),
     ],
 )
 def test_a_mapping_of_what_is_not_there(mapped: dict[str, str], expected: str):
     with pytest.raises(UsageError) as caught:
-        resolve_columns(mapped, ["Frage", "Antwort"], spelling=flag)
+        resolve_columns(mapped, ["Frage", "Antwort"])
     assert str(caught.value) == expected
 
 
@@ -292,8 +286,8 @@ def test_a_search_file_has_a_ranking_and_shows_why_it_has_no_response(tmp_path: 
     assert loaded.samples[0].ranking == (Context(text=HEIGHT, id="5", score=0.5),)
     assert loaded.samples[0].contexts is None
     assert loaded.absent == {
-        field: f"responses{{1}}.json was collected with --mode search, so no row has {field}; "
-        "collect with --mode chat"
+        field: f"responses{{1}}.json was collected in mode search, so no row has {field}; "
+        "collect in mode chat"
         for field in ("response", "contexts")
     }
 
@@ -359,9 +353,9 @@ def test_a_row_without_a_query_shows_what_it_has_and_what_the_file_is_read_as(
 
 
 def test_a_mapping_in_a_message_is_quoted_for_a_shell():
-    assert flag("query", "My Question") == "--map query='My Question'"
-    assert flag("query", "it's $HOME") == "--map query='it'\"'\"'s $HOME'"
-    assert str(no_query(["my query"], spelling=flag)).endswith("--map query='my query'?")
+    assert mapping("query", "My Question") == "columns query='My Question'"
+    assert mapping("query", "it's $HOME") == "columns query='it'\"'\"'s $HOME'"
+    assert str(no_query(["my query"])).endswith("columns query='my query'?")
 
 
 def test_a_promptfoo_configuration_is_recognized_where_only_data_is_read() -> None:

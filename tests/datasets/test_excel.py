@@ -182,7 +182,7 @@ def test_an_unknown_sheet_is_reported_with_those_there(workbook: Workbook):
             [["Frage"], ["q"]],
             (
                 "sheet One: no query column found; the columns are 'Frage'; "
-                "map one with --map query=COLUMN"
+                "map one with columns query=COLUMN"
             ),
         ),
         (
@@ -481,8 +481,8 @@ def test_a_sheet_without_questions_names_the_others(workbook: Workbook):
     assert problems(path) == [
         (
             "sheet Notes: there are no rows; add at least one row with a query, or read another "
-            "sheet: --sheet 'My data'"
+            "sheet: 'My data'"
         )
     ]
     path = workbook(Notes=[["About"], ["text"]], Data=[["query"], ["q"]])
-    assert problems(path)[0].endswith("with --map query=COLUMN; read another sheet: --sheet Data")
+    assert problems(path)[0].endswith("with columns query=COLUMN; read another sheet: 'Data'")

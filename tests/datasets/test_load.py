@@ -85,7 +85,7 @@ def test_one_field_may_be_read_from_the_column_of_another(write: Write):
 def test_what_cannot_be_done_is_reported(write: Write):
     path = write("questions.csv", "query\nq")
     assert refusal(path, limit=0) == "the limit must be 1 or more, got 0"
-    assert refusal(path, sheet="One") == "questions.csv has no sheets; remove --sheet One"
+    assert refusal(path, sheet="One") == "questions.csv has no sheets; remove sheet One"
     assert refusal(path, columns={"x": "query"}).startswith("there is no field named 'x'; known: ")
 
 
@@ -166,13 +166,13 @@ def test_a_place_is_a_line_of_a_text_and_an_item_of_a_list(
 @each_case(
     ("column", "note"),
     [
-        ("point_id", "did you mean point_ids? Use --map relevance=point_id"),
-        ("Point id", "did you mean point_ids? Use --map relevance='Point id'"),
-        ("respons", "did you mean response? Use --map response=respons"),
-        ("anwser", "did you mean answer? Use --map response=anwser"),
-        ("refrence", "did you mean reference? Use --map reference=refrence"),
-        ("retreived_contexts", "Use --map contexts=retreived_contexts"),
-        ("ground_thruth", "did you mean ground_truth? Use --map reference=ground_thruth"),
+        ("point_id", "did you mean point_ids? Use columns relevance=point_id"),
+        ("Point id", "did you mean point_ids? Use columns relevance='Point id'"),
+        ("respons", "did you mean response? Use columns response=respons"),
+        ("anwser", "did you mean answer? Use columns response=anwser"),
+        ("refrence", "did you mean reference? Use columns reference=refrence"),
+        ("retreived_contexts", "Use columns contexts=retreived_contexts"),
+        ("ground_thruth", "did you mean ground_truth? Use columns reference=ground_thruth"),
         *((name, "") for name in ("rating", "result", "content", "prompt_id", "response_length")),
         *((name, "") for name in ("uid", "tag", "difficulty", "topic", "answer_relevance")),
     ],

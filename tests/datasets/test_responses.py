@@ -1,7 +1,6 @@
 """Saved responses that say more of themselves than their rows do."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -280,13 +279,11 @@ def test_columns_do_not_concern_samples():
 
 
 def test_messages_tell_of_columns_as_python_does():
-    with pytest.raises(
-        UsageError, match=re.escape("columns={'query': 'Frage'}: there is no column")
-    ):
+    with pytest.raises(UsageError, match="columns query=Frage: there is no column"):
         samples_of([{"a": "b"}], columns={"query": "Frage"})
-    with pytest.raises(InputError, match=re.escape("map one with columns={'query': 'COLUMN'}")):
+    with pytest.raises(InputError, match="map one with columns query=COLUMN"):
         samples_of([{"a": "b"}])
-    with pytest.raises(InputError, match=re.escape("choose one: columns={'query': 'COLUMN'}")):
+    with pytest.raises(InputError, match="choose one: columns query=COLUMN"):
         samples_of([{"query": "b", "question": "a"}])
 
 

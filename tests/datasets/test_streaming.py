@@ -254,8 +254,8 @@ def test_samples_that_cannot_be_drawn(tmp_path: Path) -> None:
     rows = [{"query": "q"}, {"query": "r"}]
     found = samples_of(rows, sample=2)
     assert len(found.samples) == 2
-    assert found.source.notes == ("all 2 rows are used, because there are no more than --sample 2",)
-    with pytest.raises(UsageError, match="--limit 1 reads the first rows, and --sample 1 draws"):
+    assert found.source.notes == ("all 2 rows are used, because there are no more than sample=2",)
+    with pytest.raises(UsageError, match="limit 1 reads the first rows, and sample 1 draws"):
         samples_of(rows, limit=1, sample=1)
     for options in ({"sample": 0}, {"limit": 0}):
         with pytest.raises(UsageError, match="must be 1 or more, got 0"):

@@ -478,7 +478,7 @@ def test_fail_fast_stops_at_the_first_failed_score(tmp_path: Path) -> None:
     third = run.rows[2].sample.id
     assert run.stopped == (
         f"faithfulness failed for sample {third} (unreachable): POST http://judge answered 500 "
-        "(--fail-fast)"
+        "(fail_fast)"
     )
     assert len(run.rows) == 3, "what was done is stored"
     resumed = evaluate(rows_of(50), judge=judge, fail_fast=True, **options)

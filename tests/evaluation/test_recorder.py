@@ -101,7 +101,7 @@ def test_what_was_finished_is_not_asked_again_and_counts_once(store: Store) -> N
     assert len(again.asked) <= 2 * (12 - 5)
     assert summaries(run) == summaries(evaluate(SAMPLES, metrics=METRICS, judge=judge()))
     assert "Resuming run" in told[0]
-    assert "of 12 rows are finished (use --fresh to start a new run)" in told[0]
+    assert "of 12 rows are finished (use fresh to start a new run)" in told[0]
     assert [info.finished for info in store.runs()] == [True]
 
 
@@ -338,7 +338,7 @@ async def test_what_another_is_doing_just_now_is_refused_but_afresh(store: Store
     (info,) = store.runs()
     assert str(error.value) == (
         f"another process is running the same evaluation (run {info.id}); wait for it, "
-        "or use fresh=True to start another run"
+        "or use fresh to start another run"
     )
     other = await evaluate_async(SAMPLES, metrics=METRICS, judge=judge(), store=store, fresh=True)
     few = await evaluate_async(SAMPLES, metrics="hit@1", store=store)
@@ -425,5 +425,5 @@ def test_the_file_of_a_run_is_found_from_any_folder(
 
 
 def test_a_store_that_cannot_be_used_names_the_way_without(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="Use store=None to run without a store"):
+    with pytest.raises(StoreError, match="Use another store, or run without one"):
         evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=tmp_path)

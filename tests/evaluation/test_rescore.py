@@ -148,7 +148,7 @@ def test_a_metric_that_is_not_loaded_is_told(monkeypatch: pytest.MonkeyPatch) ->
         name: cls for name, cls in registry.registered().items() if name != "unsupported_claims"
     }
     monkeypatch.setattr(registry, "_metrics", left)
-    with pytest.raises(UsageError, match=r"no metric named 'unsupported_claims'.*--plugin"):
+    with pytest.raises(UsageError, match=r"no metric named 'unsupported_claims'.*as a plugin"):
         rescore(run)
     assert list(rescore(run, ["faithfulness"]).metrics) == ["faithfulness"]
 

@@ -26,16 +26,16 @@ def test_settings_of_another_kind_of_judge_are_refused() -> None:
     assert SETTINGS.keys() >= LLM_SETTINGS | CASCADE_SETTINGS | LIMITS
     for name in SETTINGS:
         if name in LLM_SETTINGS | CASCADE_SETTINGS:
-            with pytest.raises(UsageError, match=f"--{name}: only for "):
-                check_judge_settings({name: f"--{name}"}, Plan())
+            with pytest.raises(UsageError, match=f"{name}: only for "):
+                check_judge_settings([name], Plan())
         else:
-            check_judge_settings({name: f"--{name}"}, Plan())
+            check_judge_settings([name], Plan())
     for name in LLM_SETTINGS:
-        check_judge_settings({name: name}, Plan(judge=LLM))
-        check_judge_settings({name: name}, Plan(judge="cascade:offline+openai:gpt-4o-mini"))
+        check_judge_settings([name], Plan(judge=LLM))
+        check_judge_settings([name], Plan(judge="cascade:offline+openai:gpt-4o-mini"))
     for name in CASCADE_SETTINGS:
         with pytest.raises(UsageError, match="only for cascades"):
-            check_judge_settings({name: name}, Plan(judge=LLM))
+            check_judge_settings([name], Plan(judge=LLM))
 
 
 @pytest.mark.parametrize("name", sorted(LIMITS))
@@ -53,14 +53,14 @@ def test_limits_without_a_paid_judge_are_reported(
 ) -> None:
     plan = Plan.model_validate({"judge": judge, name: 9})
     metrics = select([metric], **plan.parameters)
-    notices = idle_settings({name: f"--{name}"}, plan, metrics=metrics, target=None)
-    assert notices == ([f"--{name} has no effect: {reason}"] if reason else [])
+    notices = idle_settings([name], plan, metrics=metrics, target=None)
+    assert notices == ([f"{name} has no effect: {reason}"] if reason else [])
 
 
 def test_a_threshold_that_no_system_obeys_is_reported() -> None:
     plan = Plan(min_similarity=0.8)
     metrics = select(["hit"], **plan.parameters)
-    explicit = {"min_similarity": "--threshold"}
+    explicit = ["min_similarity"]
 
     def notices(target: object) -> list[str]:
         made = get_target(target, plan, k=5) if target else None  # type: ignore[arg-type]
@@ -69,9 +69,9 @@ def test_a_threshold_that_no_system_obeys_is_reported() -> None:
     def ask(query: str, k: int) -> str:
         return query * k
 
-    assert notices(None) == ["--threshold has no effect: no RAG system is called"]
+    assert notices(None) == ["min_similarity has no effect: no RAG system is called"]
     assert notices("http://127.0.0.1:9") == []
-    assert "--threshold has no effect" in notices(ask)[0]
+    assert "min_similarity has no effect" in notices(ask)[0]
 
 
 def test_in_python_options_are_reported_by_their_name(tmp_path: Path) -> None:

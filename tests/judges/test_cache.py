@@ -267,7 +267,7 @@ async def test_a_judge_that_cannot_be_opened_leaves_no_open_file(path: Path) -> 
 async def test_a_file_that_cannot_be_used_is_told_before_anything_is_asked(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(UsageError, match="--no-cache"):
+    with pytest.raises(UsageError, match="run without cache"):
         async with CachedJudge(scripted(), tmp_path):
             pass
 
@@ -484,7 +484,7 @@ async def test_a_file_that_is_no_reply_cache_is_refused(
     assert callable(made)
     made(path_of_replies_file)
     before = path_of_replies_file.is_file() and path_of_replies_file.read_bytes()
-    with pytest.raises(UsageError, match=f"{seen}.*--no-cache") as raised:
+    with pytest.raises(UsageError, match=f"{seen}.*run without cache") as raised:
         await ReplyCache(path_of_replies_file).open()
     assert str(raised.value).startswith(f"{path_of_replies_file}: ")
     assert before == (path_of_replies_file.is_file() and path_of_replies_file.read_bytes())
@@ -492,7 +492,7 @@ async def test_a_file_that_is_no_reply_cache_is_refused(
 
 async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match=r"Not a directory.*--no-cache"):
+    with pytest.raises(UsageError, match=r"Not a directory.*run without cache"):
         await ReplyCache(tmp_path / "file" / "folder" / "replies.db").open()
 
 
@@ -501,7 +501,7 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 )
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(UsageError, match=r"unable to open database file.*--no-cache"):
+    with pytest.raises(UsageError, match=r"unable to open database file.*run without cache"):
         asyncio.run(ReplyCache(tmp_path / "replies.db").open())
 
 

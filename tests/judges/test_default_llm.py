@@ -91,7 +91,7 @@ def test_the_judge_and_the_cost_are_announced_in_one_line_before_the_first_call(
     assert calls == [0]
     done = run("a.jsonl", "-m", NAME, "--no-export", "--no-store", "--no-cache")
     (line,) = [line for line in done.err.splitlines() if line.startswith("The judge is")]
-    assert line == f"{REASON}: 2 calls, price unknown. To avoid this, use --judge offline."
+    assert line == f"{REASON}: 2 calls, price unknown. To avoid this, use judge=offline."
 
 
 def test_the_announced_cost_is_an_estimate_in_dollars(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_without_a_key_the_error_explains(run: Any, monkeypatch: pytest.MonkeyPa
     assert done.code == 2
     assert done.err == (
         "Error: cannot run response_relevancy: the judge offline does not support "
-        "generate_queries; use an LLM (--model or --judge). To use openai:gpt-4o-mini, set "
+        "generate_queries; use an LLM as judge. To use openai:gpt-4o-mini, set "
         "OPENAI_API_KEY\n"
     )
 

@@ -169,7 +169,7 @@ def test_a_missing_key_names_its_variable_and_the_way_out(monkeypatch: pytest.Mo
     with pytest.raises(UsageError) as caught:
         make_judge(Plan(judge="openai:gpt-4o-mini"))
     said = str(caught.value)
-    assert all(word in said for word in ("openai:gpt-4o-mini", "OPENAI_API_KEY", "--judge offline"))
+    assert all(word in said for word in ("openai:gpt-4o-mini", "OPENAI_API_KEY", "judge=offline"))
     make_judge(Plan(judge="openai:gpt-4o-mini"), guess=LEAST)  # a dry run asks nobody
     make_judge(Plan(judge="openai:gpt-4o-mini", base_url="http://localhost:1/v1"))
 
@@ -187,7 +187,7 @@ def test_the_place_from_the_environment_is_used(
 
 
 def test_a_cost_that_cannot_be_kept_is_told() -> None:
-    with pytest.raises(UsageError, match=r"the price of openai:nobody.* is unknown.*--max-calls"):
+    with pytest.raises(UsageError, match=r"the price of openai:nobody.* is unknown.*max_calls"):
         make_judge(Plan(judge="openai:nobody", max_cost=1))
     make_judge(Plan(judge="openai:gpt-4o-mini", max_cost=1))
 
@@ -198,7 +198,7 @@ def test_what_is_served_elsewhere_has_not_its_makers_price(
     plan = Plan(judge="openai:gpt-4o-mini", max_cost=1)
     make_judge(plan)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
-    with pytest.raises(UsageError, match="is unknown, so --max-cost"):
+    with pytest.raises(UsageError, match="is unknown, so max_cost"):
         make_judge(plan)
 
 
@@ -276,7 +276,7 @@ def test_the_key_for_embeddings_is_demanded_only_where_texts_are_compared(
     plan = Plan(judge="vllm:m", embedding_model="openai:e")
     with pytest.raises(UsageError, match=r"openai:e needs a key .* OPENAI_API_KEY") as caught:
         make_judge(plan, asked=[["text_similarity"]])
-    assert "set it, or leave --embedding-model out (no key)" in str(caught.value)
+    assert "set it, or leave embedding_model out (no key)" in str(caught.value)
     make_judge(plan, asked=[[KIND]])
     make_judge(plan, guess=LEAST)
     offline = plan.model_copy(update={"judge": "offline"})
@@ -287,7 +287,7 @@ def test_the_key_for_embeddings_is_demanded_only_where_texts_are_compared(
 
 @pytest.mark.parametrize("name", ["anthropic:e", "openai:", "openai:a,openai:b", "nobody:e"])
 def test_a_model_that_can_make_no_embeddings(name: str) -> None:
-    with pytest.raises(UsageError, match=f"--embedding-model {name}: specify one model as"):
+    with pytest.raises(UsageError, match=f"embedding_model {name}: specify one model as"):
         make_judge(Plan(embedding_model=name))
 
 
@@ -295,7 +295,7 @@ def test_embeddings_are_priced_and_their_cost_can_be_kept() -> None:
     plan = Plan(judge="openai:gpt-4o-mini", max_cost=1)
     make_judge(plan)
     unknown = plan.model_copy(update={"embedding_model": "openai:nobody"})
-    with pytest.raises(UsageError, match=r"the price of openai:nobody.* is unknown.*--max-calls"):
+    with pytest.raises(UsageError, match=r"the price of openai:nobody.* is unknown.*max_calls"):
         make_judge(unknown)
     make_judge(unknown, asked=[[KIND]])
 

@@ -275,7 +275,7 @@ def test_the_budget_ends_the_run_and_holds_with_retries(judge_server, kit) -> No
     assert set(outcome(run, kit).values()) == {"right", Cause.BUDGET}
     assert len(judge_server.asked) == run.usage().calls == 25
     assert run.partial
-    assert "25 calls (--max-calls)" in run.stopped
+    assert "25 calls (max_calls)" in run.stopped
 
 
 def test_the_key_is_nowhere(judge_server, kit, caplog: pytest.LogCaptureFixture) -> None:

@@ -43,7 +43,7 @@ def test_a_model_that_supports_all_notices_nothing_but_its_own_word(tested, judg
 def test_a_spent_budget_ends_it_and_the_same_command_goes_on(tested, judge_server) -> None:
     stopped = tested("--max-calls", "2", "--json", "out.json")
     assert stopped.exit_code == 3
-    assert "the budget of 2 calls (--max-calls) is spent" in stopped.output
+    assert "the budget of 2 calls (max_calls) is spent" in stopped.output
     assert len(judge_server.asked) == 2
     assert "; --max-calls allows 2" in stopped.output
     told = json.loads(Path("out.json").read_text())
@@ -51,7 +51,7 @@ def test_a_spent_budget_ends_it_and_the_same_command_goes_on(tested, judge_serve
     assert told["supported"] <= told["claims"]
     assert (told["asked"], told["failed"], told["calls"]) == (2, 0, 2)
     assert told["unasked"] > 0
-    assert told["stopped"] == "the budget of 2 calls (--max-calls) is spent"
+    assert told["stopped"] == "the budget of 2 calls (max_calls) is spent"
     assert all(kind["failed"] == 0 for kind in told["kinds"])
     assert f"{told['claims']} of 12 claims (the budget of 2 calls" in stopped.output
     assert not FILE.exists()

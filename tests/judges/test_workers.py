@@ -81,7 +81,7 @@ def test_a_killed_worker_makes_no_run_exceed_its_limits(
     found = run(max_calls=70, config={"rpm": 60 * 40}, concurrency=8, store="runs.db")
     ended.set()
     killing.join()
-    assert found.stopped == "the budget of 70 calls (--max-calls) is spent"
+    assert found.stopped == "the budget of 70 calls (max_calls) is spent"
     times = [asked.at for asked in judge_server.asked]
     assert 70 // 2 <= len(times) <= 70  # what the dead one of two workers has left is lost
     starts = 2 + 1  # of the workers, and of the one that replaces the dead one
@@ -97,7 +97,7 @@ def test_a_killed_worker_makes_no_run_exceed_its_limits(
 def test_dollars_of_all_workers_are_counted(run: Callable[..., Run], judge_server) -> None:
     judge_server.delay = 0.02
     found = run("claims_found", max_cost=0.4, concurrency=4)
-    assert "$0.4 (--max-cost) is too small for another call" in (found.stopped or "")
+    assert "$0.4 (max_cost) is too small for another call" in (found.stopped or "")
     most = 0.19  # of a call, by the bytes of its prompt
     assert 0.4 - 2 * most < 0.01 * len(judge_server.asked) <= 0.4 + 1e-9
     assert not Path(".ragstone").exists()

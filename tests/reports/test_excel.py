@@ -626,7 +626,7 @@ def test_a_workbook_states_that_a_run_is_inconclusive_and_why(
     options = {"gates": [gate], "max_failure_rate": 0.1}
     run = make_run([make_run().rows[3]], names=GENERATION, **options)
     why = f"exit code 3: {'; '.join(run.troubles)}"
-    assert "1 of 1 score of faithfulness failed, more than 10% (--max-failure-rate)" in why
+    assert "1 of 1 score of faithfulness failed, more than 10% (max_failure_rate)" in why
     for combined in (False, True):
         book = written(run, GENERATION, tmp_path, combined=combined)
         assert pairs(book["Summary"])["Inconclusive"] == why

@@ -64,7 +64,7 @@ def test_rows_that_share_a_query_contexts_or_a_source_are_grouped(shared: str) -
     found = grouping(rows(60, **SIXTY[shared]))
     assert (found.rows, found.groups) == (60, 20)
     (line,) = grouping_lines(found)
-    assert line.startswith(f"60 rows grouped into 20 by shared {shared} (`--set cluster=id` ")
+    assert line.startswith(f"60 rows grouped into 20 by shared {shared} (`cluster=id` ")
 
 
 def test_groups_are_the_clusters_of_the_interval(runs: RUNS) -> None:

@@ -185,7 +185,7 @@ def test_metrics_that_failed_too_often_are_in_one_message() -> None:
     run = Run(manifest, metrics, [rows[0], late])
     (message,) = run.too_much_failed
     shares = "2 of 2 scores of faithfulness, context_recall and 1 of 2 scores of hit@5"
-    assert message == f"{shares} failed, more than 10% (--max-failure-rate)"
+    assert message == f"{shares} failed, more than 10% (max_failure_rate)"
 
 
 @pytest.mark.parametrize(

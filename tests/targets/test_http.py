@@ -490,7 +490,7 @@ async def test_nothing_is_there(faulty) -> None:
     assert str(caught.value) == (
         f"the RAG system is not ready: GET {faulty.url}{HEALTH}: the server refuses connections; "
         "is it running?"
-        "\nStart it, or specify another one with --api-url or --target. If it has other paths, "
+        "\nStart it, or specify another target. If it has other paths, "
         "describe it in a file: `ragstone init --target URL` writes one. `ragstone demo --serve` "
         "starts a system for testing."
     )

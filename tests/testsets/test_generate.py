@@ -280,7 +280,7 @@ async def test_a_spent_budget_keeps_what_is_verified(author: QuestionServer) -> 
     result = await generated(author, QuestionRequest(30), max_calls=40)
     assert 0 < len(result.questions) < 30
     assert len(author.asked) == 40
-    assert "the budget of 40 calls (--max-calls) is spent" in str(result)
+    assert "the budget of 40 calls (max_calls) is spent" in str(result)
     check_kept(result)
 
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.types.config import NUMBERS_OR_NONE, Manifest, Plan, Source, in_python
+from ragstone.types.config import NUMBERS_OR_NONE, Manifest, Plan, Source
 from ragstone.types.gate import Gate
 
 MANIFEST = Manifest(
@@ -127,24 +127,3 @@ def test_a_manifest_is_json_and_back() -> None:
     manifest = MANIFEST.model_copy(update={"plan": plan})
     text = json.dumps(manifest.model_dump(mode="json"), allow_nan=False)
     assert Manifest.model_validate(json.loads(text)) == manifest
-
-
-@each_case(
-    ("message", "expected"),
-    [
-        ("leave --embedding-model out", "leave embedding_model out"),
-        ("the rows' --delay and the row's --votes", "the rows' delay and the row's votes"),
-        ("got 'use --delay', --delay", "got 'use --delay', delay"),
-        ('the server replied "no --delay"', 'the server replied "no --delay"'),
-        ("got 'a --map query=b': 3", "got 'a --map query=b': 3"),
-        ("`ragstone resume a --retry-failed`", "`ragstone resume a --retry-failed`"),
-        ("is finished; --retry-failed retries", "is finished; retry_failed=True retries"),
-        ("use --store runs.db.", 'use store="runs.db".'),
-        ("--store postgresql://u@h/n; or", 'store="postgresql://u@h/n"; or'),
-        ("set --store or RAGSTONE_STORE", "set store or RAGSTONE_STORE"),
-        ("--map query='the q'; --map id=a", "columns={'query': 'the q'}; columns={'id': 'a'}"),
-        ("name it with --api-url URL or --target; see", "name it with target; see"),
-    ],
-)
-def test_options_outside_quotes_become_arguments(message: str, expected: str) -> None:
-    assert in_python(message) == expected

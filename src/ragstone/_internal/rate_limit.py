@@ -18,7 +18,7 @@ _log = logging.getLogger("ragstone.calls")
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
 LONGEST_WAIT = 120.0  # seconds; a longer Retry-After fails the call at once
-LATE = "no reply within {timeout:g} s; raise the limit with --timeout"
+LATE = "no reply within {timeout:g} s; raise the timeout"
 MAX_FAILURES = 10  # in a row, after which calls are not retried until one succeeds
 
 
@@ -96,9 +96,9 @@ class Budget:
     def spent(self) -> str | None:
         if self.max_calls is not None and self.calls >= self.max_calls:
             calls = "1 call" if self.max_calls == 1 else f"{self.max_calls:,} calls"
-            return f"the budget of {calls} (--max-calls) is spent"
+            return f"the budget of {calls} (max_calls) is spent"
         if self.max_cost is not None and self.cost >= self.max_cost:
-            return f"the budget of ${self.max_cost:g} (--max-cost) is spent"
+            return f"the budget of ${self.max_cost:g} (max_cost) is spent"
         return self._too_little
 
     def stop(self, reason: str) -> None:
@@ -115,7 +115,7 @@ class Budget:
             if self._open:
                 return False
             self._too_little = (
-                f"the budget of ${self.max_cost:g} (--max-cost) is too small for another call: "
+                f"the budget of ${self.max_cost:g} (max_cost) is too small for another call: "
                 f"${left:.4f} is left, and it may cost ${cost:.4f} with this max_tokens"
             )
         if spent := self.spent:

@@ -314,19 +314,6 @@ def typed_settings(given: Given) -> dict[str, object]:
     return others | {name: value for name, value in found.items() if value not in (None, (), {})}
 
 
-def explicit_settings(given: Given) -> dict[str, str]:
-    pairs = pairs_of(given.get("set_", ()), "--set")
-    found = {config_file.OTHER_KEYS.get(key, key): f"--set {key}" for key in pairs}
-    for name, setting in SETTINGS.items():
-        if given.get(name) not in (None, (), {}):
-            yes, _, no = setting.flags[-1].partition("/")
-            found[name] = no if no and given[name] is False else yes
-    for option, name in (("model", "judge"), ("api_url", "target")):
-        if given.get(option) is not None:
-            found.setdefault(name, f"--{option.replace('_', '-')}")
-    return found
-
-
 def one_of(first: str, one: str | None, second: str, other: str | None) -> str | None:
     if one is not None and other is not None and one != other:
         raise UsageError(f"{first} {one} and {second} {other} contradict each other; use one")
@@ -522,7 +509,7 @@ def plan_of(given: Given, config: Config) -> Plan:
     plan = config.plan(typed, preset_name=given["preset"])
     if given["metrics"]:
         plan = _without_idle_gates(plan, config.settings.get("gates"), typed.get("gates"))
-    check_judge_settings(explicit_settings(given), with_llm(plan))
+    check_judge_settings(typed, with_llm(plan))
     return plan
 
 

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -55,15 +55,10 @@ def field_of(name: str) -> str | None:
 _WORDS = frozenset(("content", "result"))  # one letter from a field's name, but usual elsewhere
 _TURNS = frozenset(map(plain_name, CONVERSATIONS))
 
-Spelling = Callable[[str, str], str]  # how a user maps a field to a column, for messages
 
-
-def flag(field: str, column: str) -> str:
-    return f"--map {field}={shlex.quote(column)}"
-
-
-def argument(field: str, column: str) -> str:
-    return f"columns={{{field!r}: {column!r}}}"
+def mapping(field: str, column: str) -> str:
+    """Return how messages write that a column is mapped to a field."""
+    return f"columns {field}={shlex.quote(column)}"
 
 
 @dataclass(frozen=True)
@@ -91,40 +86,36 @@ class Layout:
         )
 
 
-def resolve_columns(
-    mapped: Mapping[str, str], columns: Sequence[str], *, spelling: Spelling
-) -> dict[str, str]:
+def resolve_columns(mapped: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]:
     """Return Sample field -> column of a user's mapping, which may use aliases of fields."""
     found: dict[str, str] = {}
     for name, column in mapped.items():
         if (field := field_of(name)) is None:
             raise UnknownNameError("field", name, ALIASES)
         if field in found:
-            raise UsageError(f"{spelling(name, column)}: {field} is already mapped to a column")
+            raise UsageError(f"{mapping(name, column)}: {field} is already mapped to a column")
         similar = [other for other in columns if plain_name(other) == plain_name(column)]
         if column not in columns and len(similar) != 1:
             near = nearest(column, columns)
-            offer = f"; did you mean {spelling(field, near)}?" if near else ""
+            offer = f"; did you mean {mapping(field, near)}?" if near else ""
             raise UsageError(
-                f"{spelling(field, column)}: there is no column {column!r}{offer} "
+                f"{mapping(field, column)}: there is no column {column!r}{offer} "
                 f"(the columns are {listing(columns)})"
             )
         found[field] = column if column in columns else similar[0]
     return found
 
 
-def ambiguous(
-    field: str, names: Sequence[str], *, spelling: Spelling, row: int | None = None
-) -> Problem:
+def ambiguous(field: str, names: Sequence[str], *, row: int | None = None) -> Problem:
     seen = f"the columns {' and '.join(map(repr, names))} all match {field}"
-    return Problem(seen, f"choose one: {spelling(field, 'COLUMN')}", row=row)
+    return Problem(seen, f"choose one: {mapping(field, 'COLUMN')}", row=row)
 
 
-def no_query(columns: Sequence[str], hint: str = "", *, spelling: Spelling) -> Problem:
+def no_query(columns: Sequence[str], hint: str = "") -> Problem:
     seen = listing(columns) or "none"
     names = ("query", *ALIASES["query"])
     near = next(filter(None, (nearest(name, columns) for name in names)), None)
-    spelt = spelling("query", near or "COLUMN")
+    spelt = mapping("query", near or "COLUMN")
     fix = f"did you mean {spelt}?" if near else f"map one with {spelt}"
     fixes = "; ".join(filter(None, (fix, hint)))
     return Problem(f"no query column found; the columns are {seen}", fixes)
@@ -158,11 +149,9 @@ def _is_near(name: str, known: str) -> bool:
     return swapped or one[1:] == two[1:] or one[1:] == two or one == two[1:]
 
 
-def unused_columns(
-    fields: Collection[str], tags: Iterable[str], *, spelling: Spelling
-) -> tuple[str, ...]:
+def unused_columns(fields: Collection[str], tags: Iterable[str]) -> tuple[str, ...]:
     missing = ALIASES.keys() - {"id", "query", "tags", *fields}
     return tuple(
-        f"column {name!r} is not used; did you mean {known}? Use {spelling(field, name)}"
+        f"column {name!r} is not used; did you mean {known}? Use {mapping(field, name)}"
         for field, (name, known) in sorted(misspelt(tags, missing).items())
     )

@@ -19,7 +19,7 @@ from ragstone.datasets import arrow as columnar
 from ragstone.datasets import columns as naming
 from ragstone.datasets import excel, text_files
 from ragstone.datasets import values as cells
-from ragstone.datasets.columns import Layout, Spelling
+from ragstone.datasets.columns import Layout
 from ragstone.datasets.conversations import history, split_conversations
 from ragstone.datasets.detect import RESPONSES, shape_records
 from ragstone.datasets.frames import Model
@@ -70,12 +70,10 @@ class Layouts:
         table: Table,
         mapped: Mapping[str, str],
         *,
-        spelling: Spelling,
         read_as: str,
         queries: bool,
     ) -> None:
         self.queries = queries
-        self._spelling = spelling
         self._read_as = f" (the file is read as {read_as})" if read_as else ""
         self._own = table.columns is None
         self._has_records = any(isinstance(row, Record) for row in table.rows)
@@ -91,9 +89,7 @@ class Layouts:
             except ValueError as error:
                 self._invalid.append(Problem(f"the column {name!a}: {error}"))
         self._columns, self._valid = tuple(valid), frozenset(valid)
-        self._chosen = (
-            naming.resolve_columns(mapped, valid, spelling=spelling) if self._has_records else {}
-        )
+        self._chosen = naming.resolve_columns(mapped, valid) if self._has_records else {}
         self._layouts: dict[tuple[str, ...], Layout] = {}
         self._ambiguous: dict[tuple[str, tuple[str, ...]], int] = {}
         whole = Layout.of(valid, self._chosen)
@@ -121,12 +117,12 @@ class Layouts:
         if self._invalid or not self._has_records:
             return self._invalid
         found = [
-            naming.ambiguous(field, names, spelling=self._spelling, row=row if self._own else None)
+            naming.ambiguous(field, names, row=row if self._own else None)
             for (field, names), row in self._ambiguous.items()
             if self.queries or field != "query"
         ]
         if self.queries and not self.query:
-            found.insert(0, naming.no_query(self._columns, near, spelling=self._spelling))
+            found.insert(0, naming.no_query(self._columns, near))
         return found
 
 
@@ -175,7 +171,6 @@ def samples_in(
     file: str,
     *,
     columns: Mapping[str, str],
-    spelling: Spelling,
     near: str = "",  # a hint if no query column is found
     read_as: str = "",  # the detected format
     queries: bool = True,
@@ -183,7 +178,7 @@ def samples_in(
     """Return the rows of a table as Samples, and what they have; InputError has all problems."""
     rows = table.rows
     numbers = table.numbers or range(1, len(rows) + 1)
-    layouts = Layouts(table, columns, spelling=spelling, read_as=read_as, queries=queries)
+    layouts = Layouts(table, columns, read_as=read_as, queries=queries)
 
     # Ids are stored as hashes; if two are equal, the rows are read again to compare the ids.
     hashes, stored, in_rows = array("q"), list[Sample](), list[Problem]()
@@ -375,7 +370,6 @@ def load(
         limit=limit,
         sample=sample,
         seed=seed,
-        spelling=naming.flag,
         queries=queries,
     )
     fingerprint = None if table.end == 0 else file.fingerprint(table.end)
@@ -391,7 +385,6 @@ def _dataset_of(
     limit: int | None,
     sample: int | None,
     seed: int,
-    spelling: Spelling,
     queries: bool = True,
 ) -> Dataset:
     found = shape_records(table, limit, named=columns.values())
@@ -408,8 +401,7 @@ def _dataset_of(
         table,
         name,
         columns=chosen,
-        spelling=spelling,
-        near=found.near if spelling is naming.flag else "",
+        near=found.near,
         read_as=read_as,
         queries=queries,
     )
@@ -423,7 +415,7 @@ def _dataset_of(
         records = enumerate(records_in(table.rows))
         errors = {index: row.errors for index, row in records if row.errors}
         failures = failed_calls(samples, errors, asked=asked)
-    unused = naming.unused_columns(contents.fields, contents.tags, spelling=spelling)
+    unused = naming.unused_columns(contents.fields, contents.tags)
     notes = (*table.notes, *unused)
     if failures:
         if isinstance(samples, FileSamples):
@@ -461,7 +453,7 @@ def draw_rows(table: Table, number: int, seed: int) -> Table:
     numbers = table.numbers or range(1, count + 1)
     note = f"{number:,} of {count:,} rows, drawn at random with seed {seed}"
     if number >= count:
-        note = f"all {count:,} rows are used, because there are no more than --sample {number}"
+        note = f"all {count:,} rows are used, because there are no more than sample={number}"
     return replace(
         table,
         rows=drawn,
@@ -477,7 +469,7 @@ def read_table(
     with suppress(OSError, ValueError):  # which `File.at` reports
         is_folder = path.is_dir()
     if sheet is not None and (is_folder or path.suffix.lower() in LOADERS):
-        raise UsageError(f"{path.name} has no sheets; remove --sheet {sheet}")
+        raise UsageError(f"{path.name} has no sheets; remove sheet {sheet}")
     if is_folder:
         return columnar.read_folder(path, limit)
     file = File.at(path)
@@ -554,7 +546,6 @@ def samples_of(
         limit=limit,
         sample=sample,
         seed=seed,
-        spelling=naming.argument,
     )
 
 
@@ -564,5 +555,5 @@ def _check_selection(limit: int | None, sample: int | None) -> None:
             raise UsageError(f"the {name} must be 1 or more, got {number}")
     if limit is not None and sample is not None:
         raise UsageError(
-            f"--limit {limit} reads the first rows, and --sample {sample} draws from all; use one"
+            f"limit {limit} reads the first rows, and sample {sample} draws from all; use one"
         )

@@ -30,8 +30,8 @@ def repetitions(rows: Iterable[Row]) -> tuple[str, ...]:
 def absences(mode: object, file: str) -> Mapping[str, str]:
     if mode != "search":
         return {}
-    seen = f"{file} was collected with --mode search, so no row has"
-    return {field: f"{seen} {field}; collect with --mode chat" for field in MODES["chat"]}
+    seen = f"{file} was collected in mode search, so no row has"
+    return {field: f"{seen} {field}; collect in mode chat" for field in MODES["chat"]}
 
 
 FIELDS = tuple(chain.from_iterable(MODES.values()))  # fields of a Sample that a call can return

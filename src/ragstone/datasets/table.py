@@ -1,6 +1,5 @@
 """Data files as bytes and text, and tables of their rows, before values are interpreted."""
 
-import shlex
 import sys
 from abc import abstractmethod
 from bisect import bisect_right
@@ -82,7 +81,7 @@ class Table:
 
     @property
     def other_sheets(self) -> str:
-        names = " or ".join(f"--sheet {shlex.quote(name)}" for name in self.others[:5])
+        names = " or ".join(map(repr, self.others[:5]))
         return f"read another sheet: {names}" if names else ""
 
     @classmethod

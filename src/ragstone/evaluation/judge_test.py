@@ -217,7 +217,7 @@ class JudgeTestGate:
             raise UnknownNameError("kind of trial", name, known)
         threshold = share(value)
         if not 0 <= threshold <= 1:
-            raise UsageError(f"--fail-under {text}: use a share from 0 to 1, such as 80%")
+            raise UsageError(f"fail_under {text}: use a share from 0 to 1, such as 80%")
         return cls(name, threshold)
 
     def result(self, test: JudgeTest) -> KindResult:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 from ragstone._internal.fields import document_id
 from ragstone._internal.text import count, listing, quoted, strip_controls
 from ragstone.datasets import read_table
-from ragstone.datasets.columns import ALIASES, ambiguous, flag, plain_name
+from ragstone.datasets.columns import ALIASES, ambiguous, mapping, plain_name
 from ragstone.datasets.table import Record
 from ragstone.datasets.values import Plain, normalize_cell, refuse_date, sample_id, text
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError, nearest
@@ -353,11 +353,11 @@ def read_label_file(
     if by_field["human"] == "label" and set(names) >= _JUDGED:
         raise UsageError(
             "the column 'label' of this file has the judge's verdicts; add a column of your own, "
-            "and name it with --map human=COLUMN"
+            "and map it with columns human=COLUMN"
         )
     key = "id" if "id" in by_field else "position"
     if key not in by_field:
-        raise UsageError(f"no id column found; {there}; map one with --map id=COLUMN")
+        raise UsageError(f"no id column found; {there}; map one with columns id=COLUMN")
 
     known = {str(row.index) if key == "position" else row.sample.id: row for row in rows}
     problems: list[Problem] = []
@@ -459,14 +459,14 @@ def _columns(names: Sequence[str], mapped: Mapping[str, str], there: str) -> dic
         exact = [name for name in names if name == mapped.get(key)]
         matches = exact or [name for name in names if plain_name(name) in spellings]
         if len(matches) > 1:
-            raise UsageError(str(ambiguous(key, matches, spelling=flag)))
+            raise UsageError(str(ambiguous(key, matches)))
         if matches:
             columns[key] = matches[0]
         elif key in mapped or key == "human":
             column = mapped.get(key, key)
             near = nearest(column, names)
-            offer = f"; did you mean {flag(key, near)}?" if near else ""
-            raise UsageError(f"{flag(key, column)}: there is no such column{offer} ({there})")
+            offer = f"; did you mean {mapping(key, near)}?" if near else ""
+            raise UsageError(f"{mapping(key, column)}: there is no such column{offer} ({there})")
     return columns
 
 

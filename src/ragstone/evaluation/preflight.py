@@ -5,13 +5,13 @@ settings of a cascade without one, limits without a paid judge, and a threshold 
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ragstone._internal.text import join_by_reason
-from ragstone.datasets.columns import ALIASES, flag, misspelt
+from ragstone.datasets.columns import ALIASES, mapping, misspelt
 from ragstone.errors import UsageError
 from ragstone.judges.base import Judge
 from ragstone.judges.offline import OfflineJudge
@@ -79,7 +79,7 @@ class Preflight:
         similar = misspelt(dataset.contents.tags, [name for name in ALIASES if name not in present])
         hints = {
             field: f"no row has {describe_field(field)}; did you mean column {tag!r}? Map it with "
-            f"{flag(field, tag)}"
+            f"{mapping(field, tag)}"
             for field, (tag, _) in similar.items()
         }
         absent = hints | dict(dataset.absent)
@@ -112,7 +112,7 @@ class Preflight:
         all_by_name = len(by_name) == len(plan.metrics)
         requested = metrics if all_by_name else select(by_name, **plan.parameters)
         for hint in self.doubtful.values():  # rather than replace what the file may contain
-            raise UsageError(f"{hint}, or name the system to call with --api-url or --target")
+            raise UsageError(f"{hint}, or set target to the system to call")
         names = set(map(str, requested)) if self.metrics else self.refused.keys()
         refused = {name: why for name, why in self.refused.items() if name in names}
         if refused or not self.metrics:
@@ -149,7 +149,7 @@ def _obstacle(
     if extras := [extra for name, extra in metric.packages.items() if find_spec(name) is None]:
         return f"needs an extra: pip install '{extras[0]}'"
     if unsupported := [kind for kind in metric.question_kinds if not judge.takes(kind)]:
-        hint = "" if is_model(judge.name) else "; use an LLM (--model or --judge)"
+        hint = "" if is_model(judge.name) else "; use an LLM as judge"
         return f"the judge {judge.name} does not support {', '.join(unsupported)}{hint}"
     if missing := [need for need in metric.needs if need not in available]:
         if reasons := [absent[need] for need in missing if need in absent]:
@@ -168,23 +168,23 @@ CASCADE_SETTINGS = frozenset({"cascade_threshold", "cascade_audit_rate"})
 LIMITS = frozenset({"max_calls", "max_cost", "rpm", "tpm"})
 
 
-def check_judge_settings(explicit: Mapping[str, str], plan: Plan) -> None:
-    llm = [how for name, how in explicit.items() if name in LLM_SETTINGS]
+def check_judge_settings(explicit: Collection[str], plan: Plan) -> None:
+    llm = sorted(LLM_SETTINGS.intersection(explicit))
     if llm and plan.embedding_model is None and not any(map(is_model, single_names(plan.judge))):
         raise UsageError(
             f"{', '.join(llm)}: only for LLM judges, but the judge is {plan.judge}; choose "
-            "an LLM with --model"
+            "an LLM as judge"
         )
-    cascade = [how for name, how in explicit.items() if name in CASCADE_SETTINGS]
+    cascade = sorted(CASCADE_SETTINGS.intersection(explicit))
     if cascade and not any(map(cascaded, split_names(plan.judge))):
         raise UsageError(
             f"{', '.join(cascade)}: only for cascades, but the judge is {plan.judge}; use a "
-            "cascade, such as --judge cascade:offline+openai:gpt-4o-mini"
+            "cascade, such as judge=cascade:offline+openai:gpt-4o-mini"
         )
 
 
 def idle_settings(
-    explicit: Mapping[str, str],
+    explicit: Collection[str],
     plan: Plan,
     *,
     metrics: Sequence[Metric],
@@ -197,17 +197,16 @@ def idle_settings(
     pays = any(map(is_model, single_names(plan.judge))) and bool(kinds)
     pays |= plan.embedding_model is not None and TextSimilarity.kind in kinds
     idle = LIMITS | LLM_SETTINGS if own_judge else frozenset[str]() if pays else LIMITS
-    if hows := [how for name, how in explicit.items() if name in idle]:
+    if names := sorted(idle.intersection(explicit)):
         reason = "no metric uses an LLM" if kinds else "no metric uses a judge"
         reason = "the judge object has its own settings" if own_judge and kinds else reason
-        has = "has" if len(hows) == 1 else "have"
-        notices.append(f"{', '.join(hows)} {has} no effect: {reason}")
+        has = "has" if len(names) == 1 else "have"
+        notices.append(f"{', '.join(names)} {has} no effect: {reason}")
     if plan.min_similarity and "min_similarity" in explicit:
-        how = explicit["min_similarity"]
         if target is None:
-            notices.append(f"{how} has no effect: no RAG system is called")
+            notices.append("min_similarity has no effect: no RAG system is called")
         elif "min_similarity" not in target.uses:
-            notices.append(f"{how} has no effect: {target.name} does not use it")
+            notices.append(f"min_similarity has no effect: {target.name} does not use it")
     return notices
 
 
@@ -223,13 +222,13 @@ def in_batches(plan: Plan, metrics: Sequence[Metric]) -> bool:
     if not has_batch_api(plan):
         known = " or ".join(f"{provider}:MODEL" for provider in BATCH_PROVIDERS)
         raise UsageError(
-            f"--batch-api: ragstone supports no batch API of {plan.judge}; name {known}, or remove "
-            "--batch-api"
+            f"batch_api: ragstone supports no batch API of {plan.judge}; name {known}, or remove "
+            "batch_api"
         )
     if plan.workers > 1:
-        raise UsageError("--batch-api waits for a provider, so --workers cannot help; remove it")
+        raise UsageError("batch_api waits for a provider, so workers cannot help; remove one")
     if not plan.cache:
-        raise UsageError("--batch-api collects replies in the reply cache; remove --no-cache")
+        raise UsageError("batch_api collects replies in the reply cache; turn cache on")
     return True
 
 
@@ -262,9 +261,9 @@ def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
             raise UsageError(f"{text}: {name} ranges from {low:g} to {high:g}{hint}")
         if gate.of != "scored" and metric.higher_is_better != (gate.op == ">="):
             better, flag = ("higher", "under") if metric.higher_is_better else ("lower", "over")
-            raise UsageError(f"{text}: {better} is better for {name}; use --fail-{flag}")
+            raise UsageError(f"{text}: {better} is better for {name}; use fail_{flag}")
         of = plan.gates_on if gate.of == "mean" else gate.of
         if of == "corrected" and plan.calibration is None:
-            raise UsageError(f"{text} is on the corrected mean, which needs --calibration NAME")
+            raise UsageError(f"{text} is on the corrected mean, which needs calibration=NAME")
         gates.append(gate.model_copy(update={"metric": name, "of": of}))
     return tuple(gates)

@@ -96,7 +96,7 @@ class RankingEvaluation:
         ]
         if missing:
             how = "counted as 0" if self.missing == "zero" else "left out"
-            notes.append(f"judged but not ranked: {len(missing):,}, {how} (--missing)")
+            notes.append(f"judged but not ranked: {len(missing):,}, {how} (missing={self.missing})")
         if unknown:
             notes.append(f"ranked but not judged: {len(unknown):,}, left out")
         notes += problems.notes

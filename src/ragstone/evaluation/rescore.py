@@ -40,7 +40,7 @@ class CannotRescoreError(UsageError):
 class TranscriptMissingError(UsageError):
     def __init__(self, run_id: str) -> None:
         super().__init__(
-            f"run {run_id} was stored without its transcript (--no-transcript); only metrics "
+            f"run {run_id} was stored without its transcript; only metrics "
             "without a judge can be rescored"
         )
 
@@ -129,7 +129,7 @@ def rescore(
         except UnknownNameError as error:
             raise UsageError(
                 f"run {run.manifest.run_id} has a metric that is not loaded: {error}; load custom "
-                "metrics with --plugin, or name the metrics to use"
+                "metrics as a plugin, or name the metrics to use"
             ) from error
         selected = list[Metric]()
         for metric in own:

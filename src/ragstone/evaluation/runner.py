@@ -2,7 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
@@ -19,7 +27,13 @@ from ragstone.datasets import Dataset, load, samples_of
 from ragstone.datasets.frames import Frame, Model, TestCases, rows_of
 from ragstone.errors import BatchPendingError, TargetError, UnknownNameError, UsageError
 from ragstone.evaluation import preflight, scoring, workers
-from ragstone.evaluation.config_file import Config, model_names, read_config, settings_of
+from ragstone.evaluation.config_file import (
+    OTHER_KEYS,
+    Config,
+    model_names,
+    read_config,
+    settings_of,
+)
 from ragstone.evaluation.recorder import Recorder, StoreOptions, make_manifest, settings_key
 from ragstone.judges.base import Judge, RouterJudge
 from ragstone.judges.factory import LEAST, REPLIES, make_judge
@@ -32,7 +46,7 @@ from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store.codec import RowIndexSet, decode_row
 from ragstone.targets.base import Target
 from ragstone.targets.factory import Function, get_target
-from ragstone.types.config import SETTINGS, Manifest, Plan, in_python, python_names
+from ragstone.types.config import SETTINGS, Manifest, Plan
 from ragstone.types.gate import FLAGS, Gate, gate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -112,10 +126,10 @@ class PublicOptions(ScoringOptions, StoreOptions, total=False):
 class Options(PublicOptions, total=False):
     """The options of an Evaluation: also those of the command line and of integrations.
 
-    `explicit` is setting -> how it was given, for settings of `plan`; `resume` needs `reports`.
+    `explicit` has the names of the settings that were given; `resume` needs `reports`.
     """
 
-    explicit: Mapping[str, str]
+    explicit: Collection[str]
     reports: Mapping[str, str]
     tracing: Tracing
 
@@ -132,7 +146,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
         **dict.fromkeys(FLAGS, ((Mapping,), "a mapping such as {'faithfulness': 0.8}")),
         "plan": ((Plan,), "a Plan"),
         **dict.fromkeys(("on_row", "on_progress", "on_notice"), ((Callable,), "a function")),
-        "explicit": ((Mapping,), "a mapping of setting to option"),
+        "explicit": ((Collection,), "names of settings"),
         "tracing": ((Tracing,), "a Tracing"),
         "executor": ((Executor,), "a concurrent.futures.Executor"),
         **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
@@ -146,8 +160,7 @@ def _check_types(options: Options | ScoringOptions) -> None:
             raise UsageError(
                 f"{name} is a setting without an argument of its own; pass config={{{name!r}: ...}}"
             )
-        argument = in_python(f"--{name.replace('_', '-')}")
-        if argument in Options.__annotations__:  # a name of the command line
+        if argument := OTHER_KEYS.get(name):
             raise UsageError(
                 f"there is no option of evaluate named {name!r}; in Python, use {argument!r}"
             )
@@ -204,16 +217,12 @@ def plan_of(options: Options | ScoringOptions) -> Plan:
     return Plan.of({**set_there, **settings, "gates": (*base.gates, *gates)})
 
 
-def explicit_settings(options: Options | ScoringOptions) -> Mapping[str, str]:
-    """Return setting -> how it was given, without a judge object, which others may share."""
-    given = {
-        "judge" if name == "model" else name: name
-        for name, value in options.items()
-        if value is not None and not isinstance(value, Judge)
-    }
+def explicit_settings(options: Options | ScoringOptions) -> Collection[str]:
+    """Return the names of all options that were given, also those in a mapping of settings."""
+    given = {name for name, value in options.items() if value is not None}
     if isinstance(config := options.get("config"), Mapping):
-        given |= {name: name for name in settings_of(config)}
-    return options.get("explicit", {name: how for name, how in given.items() if name in SETTINGS})
+        given |= settings_of(config).keys()
+    return options.get("explicit", given)
 
 
 def load_data(data: Data, plan: Plan) -> Dataset:
@@ -272,7 +281,7 @@ def _worker_setup(
 ) -> workers.WorkerSetup | None:
     if "executor" in options:
         if "workers" not in plan.model_fields_set:
-            raise UsageError("set --workers for an executor: how many parts it scores at once")
+            raise UsageError("set workers for an executor: how many parts it scores at once")
     elif plan.engine == "ray":
         workers.check_ray(plan)
     elif plan.workers == 1:
@@ -280,7 +289,7 @@ def _worker_setup(
     if not any(metric.question_kinds for metric in metrics):
         return None
     if options.get("tracing", UNTRACED) is not UNTRACED:
-        raise UsageError("--otel traces a single process; remove it, or --workers")
+        raise UsageError("otel traces a single process; remove it, or workers")
     own = None if isinstance(options.get("judge", plan.judge), str) else judge
     folder = None if "executor" in options else str(Path.cwd())
     return workers.WorkerSetup.of(
@@ -335,14 +344,12 @@ def evaluate(data: Data, **options: Unpack[PublicOptions]) -> Run:
     """
     if in_notebook() and not options.keys() & {"on_row", "on_progress"}:
         options["on_progress"] = NotebookProgress()
-    with python_names():
-        return Evaluation.prepare(data, **options).run_in_thread()
+    return Evaluation.prepare(data, **options).run_in_thread()
 
 
 async def evaluate_async(data: Data, **options: Unpack[PublicOptions]) -> Run:
     """Evaluate samples in the running event loop; see `evaluate`."""
-    with python_names():
-        return await Evaluation.prepare(data, **options).run_async()
+    return await Evaluation.prepare(data, **options).run_async()
 
 
 def estimate(data: Data, **options: Unpack[PublicOptions]) -> scoring.Estimate:
@@ -351,8 +358,7 @@ def estimate(data: Data, **options: Unpack[PublicOptions]) -> scoring.Estimate:
     The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
     and no reply has to be requested again.
     """
-    with python_names():
-        return Evaluation.estimate(data, **options)
+    return Evaluation.estimate(data, **options)
 
 
 @dataclass(frozen=True)
@@ -416,7 +422,7 @@ class Evaluation:
             target.check(dataset.samples)
             if batches is not None:
                 raise UsageError(
-                    "--batch-api judges saved responses: save those of the RAG system with "
+                    "batch_api judges saved responses: save those of the RAG system with "
                     "`ragstone collect` first, then evaluate the saved file"
                 )
         setup = _worker_setup(options, named, judge, ready.metrics, calls_target=target is not None)
@@ -425,7 +431,7 @@ class Evaluation:
             plan, dataset=dataset, ready=ready, judge=judge, target=target, reports=reports
         )
         if "scored" in options and target is not None:
-            raise UsageError("scored rows have their answers; remove --scored, or the target")
+            raise UsageError("scored rows have their answers; remove scored, or the target")
         recorder, notices = _recorder_of(options, manifest, ready.metrics)
 
         idle = preflight.idle_settings(
@@ -437,15 +443,13 @@ class Evaluation:
             cost = scoring.estimate_rows(
                 plan, dataset.samples, ready.metrics, places=left, asks_target=bool(ready.wanted)
             )
-            idle.append(
-                f"{preflight.llm_reason(given)}: {cost}. To avoid this, use --judge offline."
-            )
+            idle.append(f"{preflight.llm_reason(given)}: {cost}. To avoid this, use judge=offline.")
         if on_notice := options.get("on_notice"):
             for notice in (*ready.notices, *notices, *idle):
                 on_notice(notice)
         else:
             for notice in idle:
-                warn(in_python(notice), stacklevel=3)
+                warn(notice, stacklevel=3)
         scored = None
         if "scored" in options:
             key = settings_key(plan, judge, metrics)

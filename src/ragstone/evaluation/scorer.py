@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import Dataset, Shard
-from ragstone.datasets.columns import ALIASES, FIELD_OF, argument, plain_name, resolve_columns
+from ragstone.datasets.columns import ALIASES, FIELD_OF, plain_name, resolve_columns
 from ragstone.datasets.dataset import samples_in
 from ragstone.datasets.frames import Frame, frame_of, rows_of
 from ragstone.datasets.table import Table, records_in
@@ -21,7 +21,7 @@ from ragstone.evaluation.runner import Options, ScoringOptions
 from ragstone.judges.base import Judge
 from ragstone.metrics import select
 from ragstone.store.codec import Record, column, decode_row
-from ragstone.types.config import Source, python_names
+from ragstone.types.config import Source
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 
@@ -52,28 +52,27 @@ class Scorer:
     """
 
     def __init__(self, **options: Unpack[ScoringOptions]) -> None:
-        with python_names():
-            for_runs = Options.__annotations__.keys() - ScoringOptions.__annotations__.keys()
-            if others := sorted(options.keys() & for_runs):
-                raise UsageError(
-                    f"{others[0]} is for a whole run; pass it to evaluate(..., scored=FOLDER), "
-                    "which summarizes the scored rows"
-                )
-            plan = runner.plan_of(options)
-            plan = plan.model_copy(update={"judge": plan.judge})  # no other is chosen by itself
-            limits = ("max_calls", "max_cost", "rpm", "tpm")  # would hold for each process
-            if limited := [f"--{each.replace('_', '-')}" for each in limits if getattr(plan, each)]:
-                raise UsageError(f"{' and '.join(limited)} cannot be combined with a Scorer yet")
-            metrics = select(plan.metrics, **plan.parameters)
-            judge = runner.judge_of(options, plan, Budget(), metrics=metrics)
-            own = judge if isinstance(options.get("judge"), Judge) else None
-            if own is None:
-                check_judge_settings(runner.explicit_settings(options), plan)
-            known = Dataset((), Source(name=_TABLE), known=frozenset(ALIASES))
-            ready = Preflight.compare(metrics, known, judge=judge, target=None, every=False)
-            ready.check(metrics, plan)
-            self._setup = workers.WorkerSetup.of(plan, ready.metrics, judge=own, counts=False)
-            self._settings = settings_key(plan, judge, metrics)
+        for_runs = Options.__annotations__.keys() - ScoringOptions.__annotations__.keys()
+        if others := sorted(options.keys() & for_runs):
+            raise UsageError(
+                f"{others[0]} is for a whole run; pass it to evaluate(..., scored=FOLDER), "
+                "which summarizes the scored rows"
+            )
+        plan = runner.plan_of(options)
+        plan = plan.model_copy(update={"judge": plan.judge})  # no other is chosen by itself
+        limits = ("max_calls", "max_cost", "rpm", "tpm")  # would hold for each process
+        if limited := [each for each in limits if getattr(plan, each)]:
+            raise UsageError(f"{' and '.join(limited)} cannot be combined with a Scorer yet")
+        metrics = select(plan.metrics, **plan.parameters)
+        judge = runner.judge_of(options, plan, Budget(), metrics=metrics)
+        own = judge if isinstance(options.get("judge"), Judge) else None
+        if own is None:
+            check_judge_settings(runner.explicit_settings(options), plan)
+        known = Dataset((), Source(name=_TABLE), known=frozenset(ALIASES))
+        ready = Preflight.compare(metrics, known, judge=judge, target=None, every=False)
+        ready.check(metrics, plan)
+        self._setup = workers.WorkerSetup.of(plan, ready.metrics, judge=own, counts=False)
+        self._settings = settings_key(plan, judge, metrics)
         self.judge = judge.name
         self.metrics = self._setup.metrics
         self.columns: Mapping[str, type] = workers.column_types(self.metrics)
@@ -92,22 +91,19 @@ class Scorer:
             UsageError: this is not a table, or the judge cannot be made in this process.
             ScoringStoppedError: a service seems to be down.
         """
-        with python_names():
-            rows = rows_of(table)
-            if rows is None:
-                raise UsageError(
-                    f"a Scorer takes Arrow tables and data frames, got a {type(table).__name__}; "
-                    "with map_batches of Ray Data, set batch_format='pyarrow'"
-                )
-            read = Table.of(rows)
-            samples: Sequence[Sample] = ()
-            if read.rows:
-                self._check_ids(read)
-                columns = self._setup.plan.columns
-                samples, _ = samples_in(read, _TABLE, columns=columns, spelling=argument)
-            return frame_of(
-                self._score(tuple(map(Row, count(), samples))), self.columns, like=table
+        rows = rows_of(table)
+        if rows is None:
+            raise UsageError(
+                f"a Scorer takes Arrow tables and data frames, got a {type(table).__name__}; "
+                "with map_batches of Ray Data, set batch_format='pyarrow'"
             )
+        read = Table.of(rows)
+        samples: Sequence[Sample] = ()
+        if read.rows:
+            self._check_ids(read)
+            columns = self._setup.plan.columns
+            samples, _ = samples_in(read, _TABLE, columns=columns)
+        return frame_of(self._score(tuple(map(Row, count(), samples))), self.columns, like=table)
 
     def write(self, shard: Shard, folder: str | Path) -> Path:
         """Score a shard and write its scores to a file in the folder, unless it is there already.
@@ -131,7 +127,7 @@ class Scorer:
         records = list(records_in(table.rows))
         names = tuple(dict.fromkeys(name for record in records for name in record.values))
         columns = self._setup.plan.columns
-        chosen = resolve_columns(columns, names, spelling=argument) if names else {}
+        chosen = resolve_columns(columns, names) if names else {}
         ids = [name for name in names if FIELD_OF.get(plain_name(name)) == "id"]
         ids = [chosen["id"]] if "id" in chosen else ids
         fix = "give each row an id that is unique in the whole data set"
@@ -144,9 +140,8 @@ class Scorer:
 
     def rows(self, samples: Sequence[Sample]) -> list[Row]:
         """Return samples with their scores, in the same order. Threads may call it side by side."""
-        with python_names():
-            records = self._records(tuple(map(Row, count(), samples)))
-            return [decode_row(record.encoded) for record in records]
+        records = self._records(tuple(map(Row, count(), samples)))
+        return [decode_row(record.encoded) for record in records]
 
     def _records(self, rows: Sequence[Row]) -> list[Record]:
         if not rows:

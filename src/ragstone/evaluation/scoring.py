@@ -448,7 +448,7 @@ class CircuitBreaker:
         if self._fail_fast and failed:
             name, score = next(iter(failed.items()))
             why = f"{name} failed for sample {row.sample.id} ({score.cause})"
-            self.reason = f"{why}: {quoted(score.reason or '')} (--fail-fast)"
+            self.reason = f"{why}: {quoted(score.reason or '')} (fail_fast)"
             return True
         asking = self._asking or made.keys()
         if asked := [score for name, score in made.items() if name in asking]:

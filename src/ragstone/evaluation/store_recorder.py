@@ -131,7 +131,7 @@ def open_recorder(
         named = None if isinstance(place, bool) else place
         store = named if isinstance(named, Store) else Store.open(named)
     except StoreError as error:
-        raise StoreError(f"{error}\nUse --no-store to run without a store.") from error
+        raise StoreError(f"{error}\nUse another store, or run without one.") from error
     notices: list[str] = []
     run_id = options.get("resume")
     if run_id is None and not options.get("fresh"):
@@ -151,7 +151,7 @@ def open_recorder(
         options=options,
     )
     if run_id is not None:
-        hint = "" if "resume" in options else " (use --fresh to start a new run)"
+        hint = "" if "resume" in options else " (use fresh to start a new run)"
         rows = count(manifest.source.rows, "row")
         notices.append(
             f"Resuming run {run_id}: {len(recorder.done):,} of {rows} are finished{hint}"

@@ -374,7 +374,7 @@ class WorkerPool:
         if waiting:
             _log.warning(
                 "%d of %d workers have not started for %d s; free CPUs, GPUs or memory may be "
-                "missing: stop other jobs, add machines, or set fewer --workers",
+                "missing: stop other jobs, add machines, or set fewer workers",
                 *(len(waiting), len(started), PATIENCE),
             )
         await asyncio.gather(*started, return_exceptions=True)
@@ -391,7 +391,7 @@ class WorkerPool:
             if isinstance(problem, UsageError):
                 raise WorkerError(
                     f"a {self._kind} cannot be set up: {problem}. Your own metrics and judges must "
-                    "be in a module, and metrics loaded with --plugin; other machines also need "
+                    "be in a module, and metrics loaded as a plugin; other machines also need "
                     "these modules, files at the same absolute paths, and keys in the environment"
                 )
             if isinstance(problem, Exception):
@@ -684,7 +684,7 @@ OBJECTS = 2**28  # bytes of memory for the results that Ray passes on, if it is 
 
 def check_ray(plan: Plan) -> None:
     if "workers" not in plan.model_fields_set:
-        raise UsageError("set --workers for the engine ray; each worker uses one CPU of Ray's")
+        raise UsageError("set workers for the engine ray; each worker uses one CPU of Ray's")
     if find_spec("ray") is None:
         raise UsageError("the engine ray needs an extra: pip install 'ragstone[ray]'")
 

@@ -313,7 +313,9 @@ def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None
         raise UsageError(NEEDS) from error
     places = {name for name in (ENDPOINT, TRACES, LOGS) if environ.get(name, "").strip()}
     if not places:
-        raise UsageError(f"--otel needs an endpoint: set {ENDPOINT}, such as http://localhost:4318")
+        raise UsageError(
+            f"OpenTelemetry needs an endpoint: set {ENDPOINT}, such as http://localhost:4318"
+        )
     for name in (place.replace("ENDPOINT", "PROTOCOL") for place in (TRACES, LOGS, ENDPOINT)):
         if (protocol := environ.get(name, "").strip() or PROTOCOL) != PROTOCOL:
             fix = "unset it, or use opentelemetry-instrument"

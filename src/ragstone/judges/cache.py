@@ -74,7 +74,7 @@ class ReplyCache:
         except (OSError, sqlite3.Error, UsageError) as error:
             raise UsageError(
                 f"{self._path}: the reply cache cannot be used: {one_line(str(error), 300)}; move "
-                "the file away, or run with --no-cache"
+                "the file away, or run without cache"
             ) from error
         return self
 

@@ -227,7 +227,7 @@ class _Maker:
         self.providers = {name.partition(":")[0] for name in models}
         if plan.base_url is not None and len(self.providers) > 1:
             raise UsageError(
-                f"--base-url {public_url(plan.base_url)} applies to one provider, and {plan.judge} "
+                f"base_url {public_url(plan.base_url)} applies to one provider, and {plan.judge} "
                 f"names {len(self.providers)}; set their URLs with environment variables"
             )
 
@@ -267,7 +267,7 @@ class _Maker:
         provider, _, model = name.partition(":")
         if provider not in PROVIDERS or not model or "," in model:
             raise UsageError(
-                f"--embedding-model {name}: specify one model as provider:model, such as "
+                f"embedding_model {name}: specify one model as provider:model, such as "
                 f"{OPENAI}:{EMBEDDINGS}; providers: {', '.join(PROVIDERS)}"
             )
         base_url = plan.base_url if self.providers <= {provider} else None
@@ -345,7 +345,6 @@ class _Maker:
         if self.plan.max_cost is not None and price is None:
             at = f" at {public_url(url)}" if url else ""
             raise UsageError(
-                f"the price of {name}{at} is unknown, so --max-cost cannot be enforced; use "
-                "--max-calls"
+                f"the price of {name}{at} is unknown, so max_cost cannot be enforced; use max_calls"
             )
         return price

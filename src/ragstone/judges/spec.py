@@ -34,7 +34,7 @@ class JudgeSpec:
         for text in rest:
             option, _, value = (part.strip() for part in text.partition("="))
             if option in options:
-                raise UsageError(f"--judge {name}: {option}= is set twice")
+                raise UsageError(f"judge {name}: {option}= is set twice")
             options[option] = value
         remember(options)
         provider, colon, model = head.partition(":")
@@ -75,13 +75,13 @@ def cascaded(name: str) -> tuple[str, str] | None:
     nested = any(part.startswith(f"{CASCADE}:") for part in parts)
     if len(parts) != 2 or not all(parts) or nested:
         raise UsageError(
-            f"--judge {name}: a cascade has two judges, the fast one first, such as "
+            f"judge {name}: a cascade has two judges, the fast one first, such as "
             "cascade:offline+openai:gpt-4o-mini"
         )
     first, second = parts
     if is_model(first):
         raise UsageError(
-            f"--judge {name}: a cascade needs the first judge's confidence, but {first} has none; "
+            f"judge {name}: a cascade needs the first judge's confidence, but {first} has none; "
             f"begin with {OFFLINE} or {LOCAL}:FOLDER"
         )
     return first, second
@@ -111,9 +111,9 @@ def check_model(name: str) -> None:
     }
     hub = f"a model of the Hugging Face hub is named {LOCAL}:{name}"
     if hint := hub if name.startswith("hf:") else meant.get(name):
-        raise UsageError(f"--judge {name}: {hint}")
+        raise UsageError(f"judge {name}: {hint}")
     for option in JudgeSpec.of(name).options:
         raise UsageError(
-            f"--judge {name}: options such as {option}= are for local judges; LLMs have "
+            f"judge {name}: options such as {option}= are for local judges; LLMs have "
             "settings, such as temperature or cascade_threshold"
         )

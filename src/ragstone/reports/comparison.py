@@ -218,7 +218,7 @@ def verdict(found: Regressions) -> Line:
     if found.beyond:
         return Line(f"REGRESSION: {drops(found.beyond)}", Tone.BAD)
     if found.within:
-        return Line(f"drops within --min-effect: {drops(found.within)}")
+        return Line(f"drops within min_effect: {drops(found.within)}")
     return Line("no regression", Tone.GOOD)
 
 

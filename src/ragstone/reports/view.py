@@ -409,8 +409,7 @@ def grouping_lines(grouping: Grouping, unit: str = "row") -> Iterator[str]:
             yield f"{words} {grouping.by[0]}"
         else:
             names = " and ".join(SHARED[kind][1] for kind in grouping.by)
-            option = "--set cluster=id" if unit == "row" else "--cluster id"  # `compare` has it
-            yield f"{words} shared {names} (`{option}` treats rows as independent)"
+            yield f"{words} shared {names} (`cluster=id` treats rows as independent)"
     for kind, (rows, values) in grouping.fixed.items():
         one, several = SHARED[kind]
         if kind != "source" or values > 1 or rows < grouping.rows:  # else the data have one source

@@ -372,7 +372,7 @@ def compare(
     if cluster is not None and cluster != INDEPENDENT and columns_a.ids:
         if not columns_a.tags:
             raise UsageError(
-                f"cluster {cluster}: the samples of A have no tags; omit --cluster "
+                f"cluster {cluster}: the samples of A have no tags; omit cluster "
                 "(queries of rankings from files never have tags)"
             )
         if cluster not in columns_a.tags:

@@ -139,7 +139,7 @@ def estimate_pilots(
         if len(runs) == 2:
             problem = "the scores of the two runs do not differ, or all by the same amount"
         raise UsageError(
-            f"{problem}, so the variance of differences is unknown; use another run, or omit --like"
+            f"{problem}, so the variance of differences is unknown; use another run, or none"
         )
     people = human_correlations(runs[0], labels) if labels else {}
     return {

@@ -247,7 +247,7 @@ class Run:
         if not found:
             return ()
         parts = [f"{share} of {', '.join(names)}" for share, names in found.items()]
-        return (f"{' and '.join(parts)} {how}, more than {limit:.0%} (--max-failure-rate)",)
+        return (f"{' and '.join(parts)} {how}, more than {limit:.0%} (max_failure_rate)",)
 
     def usage(self) -> Usage:
         """Return the usage of all replies of the judge."""

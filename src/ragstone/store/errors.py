@@ -18,7 +18,7 @@ LIKE_URL = re.compile(  # a URL, or probably meant as one, with a password: no p
 )
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 SAME_EVALUATION = (
-    "another process is running the same evaluation{}; wait for it, or use --fresh to start "
+    "another process is running the same evaluation{}; wait for it, or use fresh to start "
     "another run"
 )
 

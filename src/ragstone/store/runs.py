@@ -30,7 +30,7 @@ from ragstone.store.errors import DamagedRunError, RunLockedError, RunNotFoundEr
 from ragstone.store.reader import RunInfo, format_time, manifest_text
 from ragstone.store.store import Store
 from ragstone.store.writer import AT_ONCE, write, write_blocks, write_labels
-from ragstone.types.config import Manifest, python_names
+from ragstone.types.config import Manifest
 from ragstone.types.row import Row
 from ragstone.types.score import State
 
@@ -91,7 +91,7 @@ def compare(
     """
     other = load_calibration(calibration) if calibration else None
     labelled: list[LabelledRun] = []
-    with ExitStack() as stack, python_names():
+    with ExitStack() as stack:
         if not isinstance(store, Store) and (isinstance(a, str) or isinstance(b, str)):
             store = stack.enter_context(Store.open(store, reading=True))
         for each in (a, b):

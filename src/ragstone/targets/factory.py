@@ -201,7 +201,7 @@ class FunctionTarget(Target):
             if not is_from_code(error) or (task and task.cancelling() > limit.expired()):
                 raise
             if limit.expired():
-                late = f"{self.name}: no answer within {self._timeout:g} s; raise --timeout"
+                late = f"{self.name}: no answer within {self._timeout:g} s; raise the timeout"
                 return {}, Failure(Cause.TIMEOUT, late)
             raised = f"{self.name} raised {type(error).__name__}: {quoted(message_of(error))}"
             cause = Cause.UNREACHABLE if isinstance(error, OSError) else Cause.TARGET_ERROR

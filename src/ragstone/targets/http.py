@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 LONGEST_CONNECT = 10.0  # seconds to wait for a connection to an API without a health check
 MOST_ITEMS = 10_000  # documents of a reply; real rankings have a thousand at most
 _NOT_READY = (
-    "the RAG system is not ready: {}\nStart it, or specify another one with --api-url or "
-    "--target. If it has other paths, describe it in a file: `ragstone init --target URL` writes "
-    "one. `ragstone demo --serve` starts a system for testing."
+    "the RAG system is not ready: {}\nStart it, or specify another target. If it has other paths, "
+    "describe it in a file: `ragstone init --target URL` writes one. `ragstone demo --serve` "
+    "starts a system for testing."
 )
 _DONE = "[DONE]"
 _LINE_END = re.compile(r"\r\n|\r|\n")

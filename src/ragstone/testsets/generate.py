@@ -72,7 +72,7 @@ def parse_types(text: str) -> Mapping[str, float]:
     for part in text.split(","):
         name, _, value = (word.strip() for word in part.partition("="))
         if name in shares:
-            raise UsageError(f"--types {text}: {name} is there twice")
+            raise UsageError(f"types {text}: {name} is there twice")
         try:
             shares[name] = float(value)
         except ValueError:

@@ -3,10 +3,8 @@
 import ast
 import inspect
 import json
-import re
 import sys
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
@@ -22,7 +20,7 @@ from pydantic_core import PydanticCustomError, PydanticUndefined
 
 from ragstone._internal.fields import FrozenMap, FrozenModel, MetricName
 from ragstone._internal.text import format_validation_errors
-from ragstone.errors import RagstoneError, UsageError
+from ragstone.errors import UsageError
 from ragstone.types.claim import BATCH
 from ragstone.types.gate import Gate, share
 from ragstone.types.policy import POLICIES, PRESETS, STRICT, PolicyName, PresetName
@@ -368,58 +366,6 @@ GROUPS = (
     *("Data", "RAG system", "Metrics", "Judge", "Claims and verdicts", "Limits", "Gates"),
     *("Results", "Store"),
 )
-
-
-_ARGUMENTS = {
-    "--model": "model",
-    "--api-url": "target",
-    "--fresh": "fresh=True",
-    "--no-store": "store=None",
-    "--judge offline": "judge='offline'",
-    **dict.fromkeys(("--api-url URL or --target", "--api-url or --target"), "target"),
-    "--retry-failed": "retry_failed=True",
-    **{
-        flag: f"{name}={'no-' not in flag}" if "/--no-" in setting.flags[0] else name
-        for name, setting in SETTINGS.items()
-        for flags in setting.flags
-        for flag in flags.split("/")
-    },
-}
-_OPTION = re.compile(
-    r"""(?P<quoted>(?<!\w)'[^'\n]*'(?!\w)|"[^"\n]*"|`[^`\n]*`)
-    |--map\ (?P<field>\w+)=(?P<mark>'?)(?P<column>.+?)(?P=mark)(?=\??(?:[;:]|$|\ \())
-    |--store\ (?P<place>[^\s;,]*[./:][^\s;,]*[\w/])
-    |--api-url\ (?:URL\ )?or\ --target|--judge\ offline\b|--[a-z][a-z-]*""",
-    re.MULTILINE | re.VERBOSE,
-)
-
-
-def in_python(message: str) -> str:
-    """Replace command-line options in a message by the arguments of `ragstone.evaluate`.
-
-    Quoted text is a user's or a server's, or a command, and stays as it is.
-    """
-
-    def argument(found: re.Match[str]) -> str:
-        if found["quoted"]:
-            return found[0]
-        if found["field"]:
-            return f"columns={{'{found['field']}': '{found['column']}'}}"
-        if found["place"]:
-            return f'store="{found["place"]}"'
-        return _ARGUMENTS.get(found[0], found[0])
-
-    return _OPTION.sub(argument, message)
-
-
-@contextmanager
-def python_names() -> Generator[None, None, None]:
-    """Name Python's arguments, not command-line options, in errors that are raised in the block."""
-    try:
-        yield
-    except RagstoneError as error:
-        error.args = (in_python(str(error)), *error.args[1:])
-        raise
 
 
 def settings_schema() -> dict[str, object]:

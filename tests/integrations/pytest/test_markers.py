@@ -112,7 +112,7 @@ def test_answered_now(sample):
     filled = {"response": "It is of ash wood.", "contexts": ["It is of ash wood."]}
     assert_sample({"query": sample.query, **filled}, {"faithfulness": 0.8})
 """
-LATE = {"cause": "timeout", "message": "no reply within 60 s; raise the limit with --timeout"}
+LATE = {"cause": "timeout", "message": "no reply within 60 s; raise the timeout"}
 
 
 def saved(mode: str, *rows: dict[str, object]) -> str:
@@ -129,14 +129,13 @@ def asking(kind: str, arguments: str = "") -> str:
     "others", [(), ({"response": "It is of ash wood.", "retrieved_contexts": ["Ash."]},)]
 )
 def test_a_row_whose_call_failed_says_why(project: Any, others: Any) -> None:
-    late_message = LATE["message"].replace("--timeout", "timeout")
     late = {"response": None, "retrieved_contexts": None, "error": LATE["message"]}
     project.write("answers.json", saved("chat", late, *others))
     project.write("test_it.py", asking(""))
     ran = project.run()
     outcome, said = ran.outcomes["test_answer[1]"]
     assert outcome == "failure"
-    assert f"timed out: the file records a failed call: {late_message}" in said
+    assert f"timed out: the file records a failed call: {LATE['message']}" in said
     assert "faithfulness failed, timed out: 1" in ran.summary
     assert ran.outcomes["test_answered_now[1]"][0] == "passed"
 
@@ -147,7 +146,7 @@ def test_that_a_file_has_no_responses_by_its_mode_is_told(project: Any) -> None:
     project.write("test_it.py", asking(""))
     outcome, said = project.run().outcomes["test_answer[1]"]
     assert outcome == "failure"
-    assert "answers.json was collected with --mode search, so no row has response" in said
+    assert "answers.json was collected in mode search, so no row has response" in said
 
 
 def test_a_row_without_a_response_beside_some_that_have_one_is_counted(project: Any) -> None:

@@ -1,10 +1,9 @@
 """The message of a failed assertion: what it shows, and what texts from outside cannot do in it."""
 
 import pytest
-from tests.cases import each_case
 
 from ragstone.evaluation.runner import evaluate_async
-from ragstone.integrations.pytest.session import failure_message, in_tests
+from ragstone.integrations.pytest.session import failure_message
 from ragstone.judges.base import ScriptedJudge
 from ragstone.types.claim import Claim, Evidence, Label, Verdict
 
@@ -91,27 +90,3 @@ async def test_metrics_that_share_claims_tell_them_once() -> None:
     told = failure_message(run, run.gates()).splitlines()
     assert [line.split()[0] for line in told[:2]] == ["faithfulness", "unsupported_claims"]
     assert sum(line.startswith("  - ") for line in told) == 1
-
-
-@each_case(
-    ("said", "told"),
-    [
-        ("the budget of 3 calls (--max-calls) is spent", "(--rag-max-calls)"),
-        ("name it with --base-url, or use --judge offline", "--rag-base-url, or use --rag-judge o"),
-        ("an LLM does (--model or --judge)", "(--rag-judge)"),
-        (
-            "so --max-cost cannot be kept; use --max-calls",
-            "--rag-max-cost cannot be kept; use --ra",
-        ),
-        ("use --rag-max-calls", "use --rag-max-calls"),
-        ("or leave --embedding-model out", "leave embedding_model out"),
-        ("go without it: --no-cache", "cache=False"),
-        ("collect with --mode chat", "collect with --mode chat"),
-        ("did you mean --map query='the question'?", "columns={'query': 'the question'}?"),
-        ("did you mean --map query='so?'?; more", "columns={'query': 'so?'}?; more"),
-        ("--map a=b: there is no column 'b'", "columns={'a': 'b'}: there is no column 'b'"),
-        ("a\nchoose: --map query=COLUMN\nb", "a\nchoose: columns={'query': 'COLUMN'}\nb"),
-    ],
-)
-def test_flags_become_what_a_test_says(said: str, told: str) -> None:
-    assert told in in_tests(said)

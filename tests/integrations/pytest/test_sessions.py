@@ -114,7 +114,7 @@ def test_tests_are_skipped_once_the_calls_are_spent(project: Any, model: Any) ->
     ran = project.run("--rag-max-calls=4", **model.environment)
     assert outcomes(ran) == ["passed"] * 4 + ["skipped"] * 2, ran.text
     assert model.calls == 4
-    spent = r"2 tests skipped: the budget of 4 calls \(--rag-max-calls\) is spent"
+    spent = r"2 tests skipped: the budget of 4 calls \(max_calls\) is spent"
     assert re.search(spent, ran.summary)
     assert "4 judge calls" in ran.summary
 
@@ -144,7 +144,7 @@ def test_a_limit_without_a_price_is_an_error(project: Any, model: Any) -> None:
     ran = project.run("--rag-max-cost=0.01", **model.environment)
     assert outcomes(ran) == ["failure"] * 6
     assert "the price of openai:gpt-4o-mini at http://127.0.0.1:" in ran.text
-    assert re.search("so --rag-max-cost cannot be enforced; use --rag-max-calls", ran.text)
+    assert re.search("so max_cost cannot be enforced; use max_calls", ran.text)
 
 
 WITHOUT_A_PRICE = """
@@ -158,10 +158,10 @@ def test_it():
 def test_messages_name_the_options_of_pytest(project: Any, model: Any) -> None:
     project.write("test_it.py", WITHOUT_A_PRICE)
     failed = project.run("--rag-max-cost=0.01", **model.environment).outcomes["test_it"][1]
-    assert "so --rag-max-cost cannot be enforced; use --rag-max-calls" in failed
+    assert "so max_cost cannot be enforced; use max_calls" in failed
     skipped = project.run("--rag-judge=groq:m").outcomes["test_it"][1]
     assert "GROQ_API_KEY" in skipped
-    assert "--rag-judge offline" in skipped
+    assert "judge=offline" in skipped
 
 
 @pytest.mark.parametrize(

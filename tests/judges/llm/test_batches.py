@@ -373,7 +373,7 @@ def test_the_budget_holds(finish, batch_server, kit, judge):
     assert sum(batch_server.sizes) == 8
     assert len(found.rows) == 2
     assert found.partial
-    assert "(--max-calls)" in (found.stopped or "")
+    assert "(max_calls)" in (found.stopped or "")
 
 
 @pytest.mark.usefixtures("listed")
@@ -382,7 +382,7 @@ def test_the_cost_of_what_is_in_progress_is_counted(finish, batch_server, kit):
     found = finish(OPENAI, rows=8, max_cost=0.0003, max_tokens=200, max_failure_rate=1)
     assert set(batch_server.sizes) == {1}
     assert 3 < len(batch_server.sizes) < 16
-    assert "--max-cost" in (found.stopped or "")
+    assert "(max_cost)" in (found.stopped or "")
     again = finish(OPENAI, rows=8, max_tokens=200)
     assert scores(again) == {row: round(kit.right_score(row), 9) for row in range(8)}
     assert set(batch_server.submitted.values()) == {1}
@@ -394,7 +394,7 @@ def test_settings_that_contradict_batches_are_refused(run, batch_server, kit):
         ("openai:a,mistral:b",): "no batch API of openai:a,mistral:b",
         (OPENAI, ("workers", 2)): "workers cannot help",
         (OPENAI, ("target", lambda query: query)): "judges saved responses",
-        (OPENAI, ("cache", False)): "in the reply cache; remove cache=False",
+        (OPENAI, ("cache", False)): "in the reply cache; turn cache on",
         ("offline",): "only for LLM judges",
     }
     for (judge, *options), message in cases.items():

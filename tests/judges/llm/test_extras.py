@@ -47,9 +47,7 @@ def test_a_missing_key_is_named_with_the_way_around_it(monkeypatch, value):
         monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     else:
         monkeypatch.setenv("ANTHROPIC_API_KEY", value)
-    says = (
-        "anthropic:m has no key: set ANTHROPIC_API_KEY in the environment, or use --judge offline"
-    )
+    says = "anthropic:m has no key: set ANTHROPIC_API_KEY in the environment, or use judge=offline"
     with pytest.raises(UsageError, match=says):
         connect("anthropic", "m", timeout=1)
 

@@ -139,7 +139,7 @@ async def test_an_unknown_model_stops_the_run(faulty, behave, model) -> None:
     faulty.script(CHAT, behave.reply({"error": {"code": "model_not_found"}}, status=404))
     with pytest.raises(UsageError, match="The model 'mock' does not exist") as caught:
         await model.complete(PROMPT)
-    assert "--base-url" in str(caught.value)
+    assert "base_url" in str(caught.value)
 
 
 async def test_404_after_a_reply_is_about_one_call(faulty, behave, model, failure) -> None:

@@ -19,7 +19,7 @@ def _no_setting_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 @each_case("provider", PROVIDERS.values(), ids=str)
 def test_every_provider_has_a_place_or_says_that_it_needs_one(provider: Provider) -> None:
     if provider.url is None:
-        with pytest.raises(UsageError, match="--base-url"):
+        with pytest.raises(UsageError, match="base_url"):
             provider.api_url(None)
     else:
         place = provider.api_url(None)
@@ -33,7 +33,7 @@ def test_a_missing_key_is_told_by_its_variable(provider: Provider) -> None:
         return
     with pytest.raises(UsageError) as caught:
         provider.read_key("m", elsewhere=False)
-    for said in (f"{provider.name}:m", provider.key, "--base-url", "--judge offline"):
+    for said in (f"{provider.name}:m", provider.key, "base_url", "judge=offline"):
         assert said in str(caught.value)
     with pytest.raises(UsageError) as caught:
         provider.read_key("e", elsewhere=False, embeds=True)
@@ -71,7 +71,7 @@ def test_the_place_that_is_said_goes_before_the_environment(
 def test_what_is_no_url_is_told(url: str) -> None:
     with pytest.raises(
         UsageError,
-        match="--base-url or OPENAI_BASE_URL: the URL must begin with http:// or https://",
+        match="base_url or OPENAI_BASE_URL: the URL must begin with http:// or https://",
     ) as caught:
         OPENAI.api_url(url)
     assert url not in str(caught.value)  # a key may be in it
@@ -85,7 +85,7 @@ def test_a_url_that_no_path_can_follow_is_told(end: str) -> None:
 
 
 def test_azure_is_where_its_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="--base-url or AZURE_OPENAI_ENDPOINT"):
+    with pytest.raises(UsageError, match="base_url or AZURE_OPENAI_ENDPOINT"):
         AZURE.api_url(None)
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/")
     place = AZURE.api_url(None)

@@ -159,7 +159,7 @@ async def test_a_late_reply_is_a_timeout_that_is_tried_again(faulty, behave):
     faulty.script(MESSAGES, behave.hang(), behave.reply(message()))
     assert (await completed(anthropic(faulty.url, timeout=0.3))).usage.calls == 2
     faulty.script(MESSAGES, behave.hang())
-    with pytest.raises(CallError, match=r"no reply within 0\.1 s; raise the limit") as caught:
+    with pytest.raises(CallError, match=r"no reply within 0\.1 s; raise the timeout") as caught:
         await completed(anthropic(faulty.url, timeout=0.1, retries=1))
     assert (caught.value.cause, caught.value.tries) == (Cause.TIMEOUT, 2)
 

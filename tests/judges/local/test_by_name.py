@@ -154,7 +154,7 @@ def test_a_spent_budget_leaves_the_rows_of_which_the_first_judge_is_sure(make_mo
     assert scores == [1.0, 0.0, 0.0]
     assert run.stopped is None
     unsure = ragstone.evaluate(rows, **said, config={**rare, "cascade_threshold": 0.999999})
-    assert unsure.stopped == "the budget of 0 calls (--max-calls) is spent"
+    assert unsure.stopped == "the budget of 0 calls (max_calls) is spent"
     assert unsure.counts.cascade.unanswered > 0
 
 

@@ -16,7 +16,7 @@ from ragstone.cli import GATE_FAILED, INTERRUPTED, options, say
 from ragstone.cli.options import Given, option, setting
 from ragstone.cli.output import check_files, exit_undecided, progress, progress_bar, write_document
 from ragstone.datasets import load, samples_of
-from ragstone.datasets.columns import ALIASES, flag
+from ragstone.datasets.columns import ALIASES
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import UsageError
 from ragstone.evaluation import judge_test
@@ -289,9 +289,9 @@ def test(**given: Any) -> None:
     """
     config = options.config_of(given["config"])
     # here --fail-under sets gates for kinds of changes, not for metrics
-    settings = {**given, "fail_under": ()}
-    plan = config.plan(options.typed_settings(settings))
-    check_judge_settings(options.explicit_settings(settings), plan)
+    typed = options.typed_settings({**given, "fail_under": ()})
+    plan = config.plan(typed)
+    check_judge_settings(typed, plan)
     check_files(json=given["file"])
     gates = [JudgeTestGate.parse(text) for text in given["fail_under"]]
     if given["data"] is None:
@@ -314,7 +314,7 @@ def test(**given: Any) -> None:
             columns = (
                 f"contexts are read from a column named {names}; "
                 f"the other columns are {', '.join(map(repr, others)) or 'none'}; "
-                f"map one with {flag('contexts', 'COLUMN')}, or "
+                "map one with --map contexts=COLUMN, or "
             )
         reasons = skipped or f"no text in {count(len(samples), 'row')}"
         raise UsageError(

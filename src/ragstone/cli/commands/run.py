@@ -136,7 +136,7 @@ def run_evaluation(given: Given) -> int:
             tests, _plan_of_tests(tests, Path(data).name, given, config)
         )
     outputs.check(data, *options.files_read(given, config, plan))
-    explicit = options.explicit_settings(given)
+    explicit = options.typed_settings(given).keys()
     if given["dry_run"]:
         rows = tests.dataset if tests else data
         with outputs.quiet():
@@ -190,7 +190,7 @@ def evaluated(
     """Evaluate with progress shown, finish, and return the exit code, also when interrupted."""
     tests, interrupted = isinstance(data, promptfoo.Configuration), False
     with outputs.quiet(), progress(Console(stderr=True)) as on_progress:
-        made: Options = {"explicit": {}, **given, "plan": plan, "reports": outputs.options}
+        made: Options = {"explicit": (), **given, "plan": plan, "reports": outputs.options}
         made |= {"on_progress": on_progress, "on_notice": say}
         try:
             if isinstance(data, promptfoo.Configuration):

@@ -111,8 +111,7 @@ def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> Leg
     price = price_of(plan.judge, provider.custom_url(plan.base_url))
     if plan.max_cost is not None and price is None:
         raise UsageError(
-            f"the price of {plan.judge} is unknown, so --max-cost cannot be enforced; "
-            "use --max-calls"
+            f"the price of {plan.judge} is unknown, so max_cost cannot be enforced; use max_calls"
         )
     limits = Limits(
         concurrency=plan.concurrency,
@@ -137,14 +136,14 @@ def legacy_model(plan: Plan) -> tuple[Provider, str]:
     if provider not in PROVIDERS or not model or "," in model:
         raise UsageError(
             f"promptfoo's own scoring supports one model of {', '.join(PROVIDERS)}, such as "
-            f"--judge openai:gpt-4o-mini, but the judge is {plan.judge}; for other judges "
-            "use --preset promptfoo-plan (RAGAS mode)"
+            f"judge=openai:gpt-4o-mini, but the judge is {plan.judge}; for other judges "
+            "use preset=promptfoo-plan (RAGAS mode)"
         )
     usual = Plan()
     if given := [name for name in UNSUPPORTED if getattr(plan, name) != getattr(usual, name)]:
         raise UsageError(
             f"{', '.join(given)}: promptfoo's own scoring does not support this; remove it, "
-            "or score in RAGAS mode (--preset promptfoo-plan)"
+            "or score in RAGAS mode (preset=promptfoo-plan)"
         )
     return PROVIDERS[provider], model
 

@@ -44,7 +44,7 @@ from ragstone.reports.format import CAUSES, LABELS, decimal, dollars, interval
 from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
-from ragstone.types.config import SETTINGS, JudgePlan, Plan, Source, in_python
+from ragstone.types.config import JudgePlan, Plan, Source
 from ragstone.types.gate import FLAGS, GateResult
 from ragstone.types.questions import Question
 from ragstone.types.reply import Reply, Usage
@@ -54,12 +54,6 @@ from ragstone.types.score import NOTHING, MetricInfo, Score, State
 
 T = TypeVar("T")
 P = ParamSpec("P")
-
-
-def in_tests(message: str) -> str:
-    """Replace command-line flags in a message by pytest options and keyword arguments."""
-    message = message.replace("--model or --judge", "--judge")
-    return in_python(re.sub(r"--(judge|base-url|max-calls|max-cost)\b", r"--rag-\1", message))
 
 
 # Marks as options: `rag`, `rag_dataset`, and metrics with their thresholds.
@@ -137,7 +131,7 @@ def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tup
     try:
         dataset = load(**{**given, "path": folder / given["path"]})
     except UsageError as error:
-        raise pytest.Collector.CollectError(f"rag_dataset: {in_tests(str(error))}") from None
+        raise pytest.Collector.CollectError(f"rag_dataset: {error}") from None
     # each row is a data set that knows which fields other rows have, and what failed
     known = dataset.contents.fields.union(chain.from_iterable(dataset.failures.values()))
     source = Source(name=dataset.source.name, rows=1, notes=dataset.source.notes)
@@ -392,7 +386,7 @@ FACTORY_ONLY = ("base_url", "embedding_model")  # only if `evaluate` makes the j
 
 
 def _short_traceback(function: Callable[P, T]) -> Callable[P, T]:
-    """Raise our own errors without internal frames, and with pytest's option names."""
+    """Raise our own errors without internal frames."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -400,7 +394,6 @@ def _short_traceback(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **kwargs)
         except RagstoneError as error:
-            error.args = (in_tests(str(error)),)
             raise error.with_traceback(None) from None
 
     return call
@@ -482,8 +475,9 @@ class RagSession:
         others = {name: value for name, value in options.items() if name not in FACTORY_ONLY}
         unset = dict.fromkeys((*LIMITS, *FACTORY_ONLY))
         base = self._base(options).model_copy(update={**unset, "judge": plan.judge})
-        explicit = {name: name for name in options if name in SETTINGS}
-        with_judge = cast("Options", {**others, "plan": base, "judge": asked, "explicit": explicit})
+        with_judge = cast(
+            "Options", {**others, "plan": base, "judge": asked, "explicit": options.keys()}
+        )
         data = self._rows.get(id(sample)) or [sample]
         if given.judge != plan.judge == asked.name and not self._announced:
             self._announced = True
@@ -497,7 +491,7 @@ class RagSession:
         if run.counts.over_budget:
             reason = self._budget.spent or "the judge's own budget is spent"
             shared = "; each worker has its share of the limit" if self._is_worker else ""
-            spent = f"{SKIPPED}{in_tests(reason)}{shared}"
+            spent = f"{SKIPPED}{reason}{shared}"
         try:
             check(run, spent)
         except AssertionError:
@@ -556,7 +550,7 @@ class RagSession:
                 except UnknownNameError:
                     raise
                 except UsageError as error:  # its key, URL or extra is missing
-                    self._skip(in_tests(str(error)))
+                    self._skip(str(error))
                 self._made[key] = judge
             return self._made[key]
 

@@ -536,7 +536,7 @@ class BatchQueue:
                 if error.status is not None:  # it was refused
                     path.unlink()
                 if error.status in (404, 405):
-                    message = f"{error}\nThe server has no batch API; run without --batch-api."
+                    message = f"{error}\nThe server has no batch API; run without batch_api."
                     raise UsageError(message) from None
                 if error.status is not None or tries == self._run.retries:
                     raise UsageError(f"{self._judge}: no batch was submitted: {error}") from None

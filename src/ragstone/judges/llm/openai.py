@@ -40,7 +40,7 @@ class Provider:
 
     def api_url(self, base_url: str | None) -> str:
         url = self.custom_url(base_url) or self.url
-        setting = f"--base-url or {self.url_variable}" if self.url_variable else "--base-url"
+        setting = f"base_url or {self.url_variable}" if self.url_variable else "base_url"
         if not url:
             raise UsageError(f"{self.name}: set its URL with {setting}")
         if not url.lower().startswith(("http://", "https://")):
@@ -56,9 +56,9 @@ class Provider:
         key = os.environ.get(self.key, "").strip()
         remember(key, self.key)
         if not key and not elsewhere:
-            what, instead = "judge", "name your own server with --base-url, or use --judge offline"
+            what, instead = "judge", "name your own server with base_url, or use judge=offline"
             if embeds:
-                what, instead = "embedding model", "or leave --embedding-model out"
+                what, instead = "embedding model", "or leave embedding_model out"
             raise UsageError(
                 f"the {what} {self.name}:{model} needs a key in the environment variable "
                 f"{self.key}; set it, {instead} (no key)"
@@ -319,7 +319,7 @@ class OpenAICompatibleModel(Model, Embedder):
             if error.status == 404 and not self._answered:
                 raise UsageError(
                     f"{error}\nThe model {self._model!r} does not exist, or the API is not at that "
-                    "URL; the run stops. Check the model's name and --base-url (most end in /v1)."
+                    "URL; the run stops. Check the model's name and base_url (most end in /v1)."
                 ) from None
             if error.status == 429 and not self._answered:
                 message = f"{error}\nThe account's quota is exhausted; the run stops."

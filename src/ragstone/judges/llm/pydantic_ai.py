@@ -58,7 +58,7 @@ def connect(provider: str, model: str, *, timeout: float, base_url: str | None =
         key = isinstance(error, UserError) and (_KEYS.get(provider) or " or ".join(named))
         if not key:
             raise UsageError(f"the judge {name} cannot be used: {quoted(str(error))}") from None
-        fix = f"set {key} in the environment, or use --judge offline"
+        fix = f"set {key} in the environment, or use judge=offline"
         raise UsageError(f"the judge {name} has no key: {fix}") from error
 
 
@@ -101,7 +101,7 @@ def _provider(
     if base_url is None:
         return make()
     if "base_url" not in signature(make).parameters:
-        raise UsageError(f"the judge {name} does not support --base-url")
+        raise UsageError(f"the judge {name} does not support base_url")
     return make(base_url=base_url)
 
 

@@ -152,7 +152,7 @@ class EntailmentJudge(Judge):
         if not isinstance(question, VerifyClaims):
             raise QuestionNotSupportedError(
                 f"the judge {self.name} only checks whether contexts support a claim: name another "
-                "judge with --model or --judge"
+                "judge"
             )
         contexts = ReadableContexts.of(question.contexts)
         prepared = await in_thread(lambda: self._prepared(question.claims, contexts.texts))

@@ -94,7 +94,7 @@ class ModelFiles:
         needed = f"{ONNX[0]}, {TOKENIZER} and {CONFIG}"
         if not name.strip():
             raise UsageError(
-                f"--judge local:{name}: specify a model: a folder with {needed}, or {HUB}owner/name"
+                f"judge local:{name}: specify a model: a folder with {needed}, or {HUB}owner/name"
             )
         if name.startswith(HUB):
             folder = _hub_folder(name.removeprefix(HUB), file, download=download)

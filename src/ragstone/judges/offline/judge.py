@@ -195,7 +195,7 @@ class OfflineJudge(Judge):
             return tuple(map(contexts.restore, found))
         raise QuestionNotSupportedError(
             f"the judge {self.name} compares words, which cannot answer {question.kind}: name "
-            "another judge with --model or --judge"
+            "another judge"
         )
 
 
