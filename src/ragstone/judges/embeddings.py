@@ -125,9 +125,10 @@ def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
     one space between words and at both ends, and 1 to 3 in Chinese, Japanese and Korean. Case,
     width and punctuation do not matter.
     """
-    grams, *others_grams = map(_grams, (text, *others))
+    grams = _grams(text)
     return tuple(
-        len(grams & other) / (math.sqrt(len(grams) * len(other)) or 1.0) for other in others_grams
+        len(grams & other) / (math.sqrt(len(grams) * len(other)) or 1.0)
+        for other in map(_grams, others)
     )
 
 
