@@ -1,3 +1,4 @@
+import asyncio
 import json
 import logging
 import os
@@ -10,19 +11,22 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 
 import pytest
 
+from ragstone._internal.rate_limit import Budget
 from ragstone.errors import UsageError
 from ragstone.evaluation import workers
 from ragstone.evaluation.runner import evaluate
 from ragstone.evaluation.workers import WorkerError, gpus_per_worker, portable
 from ragstone.judges.offline.judge import OfflineJudge
-from ragstone.metrics import load_plugin
+from ragstone.metrics import load_plugin, select
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store
 from ragstone.types.config import Plan
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
 
 JUDGE = """
 import os, signal
@@ -285,6 +289,33 @@ def test_workers_that_cannot_be_started_are_reported(caplog, monkeypatch) -> Non
     with caplog.at_level(logging.WARNING):
         evaluate(samples(2), metrics="faithfulness", workers=2)
     assert "2 of 2 workers have not started" in caplog.text
+
+
+async def test_shards_that_finish_late_do_not_disturb_those_that_are_stored(monkeypatch) -> None:
+    monkeypatch.setattr(workers, "GRACE", 0.2)
+    monkeypatch.setattr(workers, "FIRST", 1)
+    ends = [Event() for _ in range(3)]  # until then, these workers score their rows
+
+    class Slow(ThreadPoolExecutor):
+        def submit(self, function, *given):
+            if function is not workers.score_shard or not given[1]:
+                return super().submit(function, *given)
+            setup = given[0]
+            return super().submit(lambda: ends[setup.number].wait(5) and function(*given))
+
+    rows = [Row(n, Sample(id=str(n), query="Why?", response="It is light.")) for n in range(3)]
+    setup = workers.WorkerSetup.of(Plan(workers=3), select(["faithfulness"]), judge=None)
+    with Slow(3) as executor:
+        async with workers.WorkerPool(setup, executor, "worker", budget=Budget()) as pool:
+            shards = pool.results(rows)
+            ends[0].set()
+            await anext(shards)
+            await shards.aclose()
+            ends[1].set()
+            drained = await pool.drain()
+            ends[2].set()
+            stored = [await asyncio.sleep(0.2, result=shard) for shard in drained]
+            assert len(stored) == 1
 
 
 class Local(OfflineJudge):

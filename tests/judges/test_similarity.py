@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import tracemalloc
 from math import sqrt
 
 import pytest
@@ -99,3 +100,12 @@ async def test_its_judge_compares_texts_and_nothing_else() -> None:
     assert not judge.takes("detect_abstention")
     with pytest.raises(QuestionNotSupportedError, match="only answer text_similarity"):
         await judge.answer(DetectAbstention(query="q", response="r"))
+
+
+def test_many_texts_are_compared_in_little_memory() -> None:
+    others = [f"{number} is some text with words. " * 20 for number in range(200)]
+    tracemalloc.start()
+    compare_texts("some text", others)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 600_000

@@ -146,9 +146,12 @@ def date_spans(text: str) -> list[tuple[int, int]]:
             if word not in _AMBIGUOUS or re.search(r"\d", near):
                 words.append(match.span())
     found = [match.span() for match in _FULL_DATE.finditer(text)]
-    for span in (*words, *(match.span() for match in _YEAR.finditer(text))):
-        if not any(start <= span[0] and span[1] <= end for start, end in found):
-            found.append(span)
+    for spans in (words, [match.span() for match in _YEAR.finditer(text)]):
+        found += [
+            (first, last)
+            for first, last in spans
+            if not any(start <= first and last <= end for start, end in found)
+        ]
     return sorted(found)
 
 

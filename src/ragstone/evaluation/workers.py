@@ -460,7 +460,7 @@ class WorkerPool:
             await asyncio.wait(self._running, timeout=GRACE)
         with suppress(Exception):  # another error, or a cancellation, ends the run
             self._collect()
-        return self._finished
+        return [*self._finished]  # a shard may finish while these are stored
 
     @property
     def _idle(self) -> list[_Worker]:

@@ -117,9 +117,10 @@ class SimilarityJudge(Judge):
 
 def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
     """Return the similarity of the text to each of the others: the cosine of their n-grams."""
-    grams, *others_grams = map(_grams, (text, *others))
+    grams = _grams(text)
     return tuple(
-        len(grams & other) / (math.sqrt(len(grams) * len(other)) or 1.0) for other in others_grams
+        len(grams & other) / (math.sqrt(len(grams) * len(other)) or 1.0)
+        for other in map(_grams, others)
     )
 
 
