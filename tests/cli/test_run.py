@@ -495,3 +495,8 @@ def test_gates_of_the_file_on_metrics_left_out_are_not_checked(
     assert "passed: faithfulness 1.0000 is >= 0.5" in " ".join(said.out.split())
     both = ragstone("run", "data.csv", "-m", "faithfulness", "--fail-under", "hit=0.9")
     assert (both.code, "applies to a metric that is not in this run" in both.err) == (2, True)
+
+
+def test_a_missing_file_is_told_before_an_unknown_metric(ragstone: Command) -> None:
+    said = ragstone("run", "nowhere.csv", "-m", "nowhere")
+    assert (said.code, "there is no file nowhere.csv" in said.err) == (2, True)

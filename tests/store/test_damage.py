@@ -219,3 +219,16 @@ async def test_a_run_deleted_between_two_queries_is_not_damaged(
     wrong = [each for each in found if "RunNotFound" not in each or "deleted" not in each]
     assert not wrong
     assert len(found) > 10
+
+
+@pytest.mark.parametrize("column", ["checksum", "sort_time"])
+async def test_a_damaged_column_that_no_result_needs_hides_no_run(
+    column: str, finished: Store
+) -> None:
+    if finished.name.startswith("postgresql:"):
+        pytest.skip("PostgreSQL checks types")
+    query(finished, f"UPDATE runs SET {column} = x'00' WHERE id = 'r1'")
+    damage = {info.id: info.damage for info in finished.runs()}
+    assert damage.keys() == {"r1", "whole"}
+    assert damage["whole"] is None
+    assert (damage["r1"] is not None) is (column == "checksum")

@@ -507,8 +507,9 @@ def plan_of(given: Given, config: Config) -> Plan:
     if "target" not in {**config.settings, **typed}:
         typed["fallback_target"] = DEFAULT_API
     plan = config.plan(typed, preset_name=given["preset"])
-    if given["metrics"]:
-        plan = _without_idle_gates(plan, config.settings.get("gates"), typed.get("gates"))
+    configured = config.settings.get("gates")
+    if given["metrics"] and configured:
+        plan = _without_idle_gates(plan, configured, typed.get("gates"))
     check_judge_settings(typed, with_llm(plan))
     return plan
 
@@ -518,7 +519,7 @@ def _without_idle_gates(plan: Plan, configured: object, typed: object) -> Plan:
     chosen = {metric.name for metric in select(plan.metrics, **plan.parameters)}
     others = catalogue().keys() - chosen
     kept = cast("Sequence[Gate]", typed or ())
-    gates = [g for g in cast("Sequence[Gate]", configured or ()) if g in plan.gates]
+    gates = [g for g in cast("Sequence[Gate]", configured) if g in plan.gates]
     idle = [g for g in gates if g not in kept and split_threshold(g.metric)[0] in others]
     if idle:
         words = ", ".join(f"{gate.metric} {gate.op} {gate.threshold:g}" for gate in idle)
