@@ -16,6 +16,7 @@ from ragstone.errors import Problem
 T = TypeVar("T")
 Values = Mapping[str, object]
 _DEEPEST = 50
+_OUTCOME = ("status", "events")  # the parts of an exported span with its outcome
 _CODES = ("status_code", "status.status_code", "status.code")
 _ERRORS = ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR", "2")
 """The codes of errors, in capitals."""
@@ -54,7 +55,7 @@ def spans_in(record: Record) -> Iterator[Span]:
                 str(span.get("spanId") or f"{record.row}.{place}"),
                 str(span["parentSpanId"]) if span.get("parentSpanId") else None,
                 dict(_pairs(span.get("attributes"))),
-                _error(dict(_flat(span))),
+                _error(dict(_flat({name: span.get(name) for name in _OUTCOME}))),
             )
         return
     flat = dict(_flat(values))
