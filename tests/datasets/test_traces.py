@@ -175,3 +175,10 @@ def test_spans_without_ids_are_spans_each(tmp_path: Path) -> None:
 
 def attribute(name: str, text: str) -> dict[str, object]:
     return {"key": name, "value": {"stringValue": text}}
+
+
+def test_the_outcome_of_an_exported_span_is_its_status(tmp_path: Path) -> None:
+    given = [attribute("input.value", "q"), attribute("output.value", "a")]
+    made = {"traceId": "t", "spanId": "1", "status_code": "ERROR", "attributes": given}
+    exported = {"resourceSpans": [{"scopeSpans": [{"spans": [made]}]}]}
+    assert loaded(tmp_path / "a.jsonl", exported).samples[0].response == "a"

@@ -16,6 +16,7 @@ from ragstone.errors import Problem
 T = TypeVar("T")
 Values = Mapping[str, object]
 _DEEPEST = 50
+_OUTCOME = ("status", "events")  # the parts of an exported span with its outcome
 _CODES = ("status_code", "status.status_code", "status.code")
 _ERRORS = ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR", "2")  # codes of errors, in capitals
 _WHY = ("status_message", "status.description", "status.message", "attributes.error.type")
@@ -51,7 +52,7 @@ def spans_in(record: Record) -> Iterator[Span]:
                 str(span.get("spanId") or f"{record.row}.{place}"),
                 str(span["parentSpanId"]) if span.get("parentSpanId") else None,
                 dict(_pairs(span.get("attributes"))),
-                _error(dict(_flat(span))),
+                _error(dict(_flat({name: span.get(name) for name in _OUTCOME}))),
             )
         return
     flat = dict(_flat(values))
