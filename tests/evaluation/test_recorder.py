@@ -10,8 +10,8 @@ import pytest
 
 from ragstone import evaluate, evaluate_async
 from ragstone.errors import Cause, TargetError, UsageError
+from ragstone.evaluation.resume import RunChangedError
 from ragstone.evaluation.runner import Evaluation
-from ragstone.evaluation.store_recorder import RunChangedError
 from ragstone.judges.base import ScriptedJudge
 from ragstone.results.run import Run
 from ragstone.store import RunLockedError, Store, StoreError

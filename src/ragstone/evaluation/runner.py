@@ -320,7 +320,7 @@ def _recorder_of(
     options: Options, manifest: Manifest, metrics: Sequence[Metric]
 ) -> tuple[Recorder, Sequence[str]]:
     if options.get("store") not in (None, False):
-        from ragstone.evaluation.store_recorder import open_recorder  # it loads SQLAlchemy
+        from ragstone.evaluation.resume import open_recorder  # it loads SQLAlchemy
 
         return open_recorder(manifest, metrics, options)
     if "resume" in options:

@@ -1,4 +1,4 @@
-"""StoreRecorder: saves finished rows in a store, and decides which run is resumed."""
+"""Which run of a store is resumed or begun, and the recorder that saves its rows there."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
