@@ -95,7 +95,7 @@ class DryRunJudge(JudgeWrapper):
             prompt_tokens=estimated_tokens(prompt.system + prompt.user),
             completion_tokens=completion_tokens,
         )
-        return question.reply(value, self._llm.priced(usage, prompt, ""))
+        return question.reply(value, self._llm.priced(usage, prompt))
 
     def _guessed(self, question: object) -> tuple[object, int]:
         guess = self._guess

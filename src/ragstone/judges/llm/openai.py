@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field, FiniteFloat, ValidationError
 
 from ragstone._internal.concurrency import LARGE, parse
+from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.http import Client, Connection, HttpReply
 from ragstone._internal.rate_limit import RetryingCaller
 from ragstone._internal.secrets import remember
@@ -104,10 +105,9 @@ _REASONING = re.compile(r"(o\d|gpt-5)\b")  # models that reject `max_tokens` and
 
 
 def _joined(content: object) -> object:
-    if not isinstance(content, list):
+    if not is_list(content):
         return content
-    parts = cast("list[object]", content)
-    fields = [cast("dict[str, object]", p) if isinstance(p, dict) else {"text": p} for p in parts]
+    fields = [part if is_object(part) else {"text": part} for part in content]
     texts = [f.get("text") for f in fields if f.get("type", "text") in ("text", "output_text")]
     return "".join(text for text in texts if isinstance(text, str))
 
