@@ -314,17 +314,17 @@ class OpenAICompatibleModel(Model, Embedder):
                     "POST", self._url(path), headers=self._headers, body=body, tokens=tokens
                 )
         except CallError as error:
-            if self._batches and error.status in (404, 429) and not self._answered:
+            if self._answered or error.status not in (404, 429):
+                raise
+            if self._batches:
                 self._batches.forgive(error.status)
-            if error.status == 404 and not self._answered:
-                raise UsageError(
-                    f"{error}\nThe model {self._model!r} does not exist, or the API is not at that "
-                    "URL; the run stops. Check the model's name and --base-url (most end in /v1)."
-                ) from None
-            if error.status == 429 and not self._answered:
-                message = f"{error}\nThe account's quota is exhausted; the run stops."
-                raise UsageError(message) from None
-            raise
+            why = "The account's quota is exhausted; the run stops."
+            if error.status == 404:
+                why = (
+                    f"The model {self._model!r} does not exist, or the API is not at that URL; the "
+                    "run stops. Check the model's name and --base-url (most end in /v1)."
+                )
+            raise UsageError(f"{error}\n{why}") from None
         except UsageError as error:
             raise UsageError(f"the judge {self.name}, {self._with}: {error}") from None
         self._answered = True
