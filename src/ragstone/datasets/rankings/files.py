@@ -20,7 +20,7 @@ from pydantic_core import from_json
 from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.files import check_file, unpacked_limit
 from ragstone._internal.text import listing, quoted
-from ragstone.datasets.arrow import unpacked_size
+from ragstone.datasets.arrow import scanned, unpacked_size
 from ragstone.datasets.frames import column_errors, text_size
 from ragstone.datasets.rankings import trec
 from ragstone.datasets.rankings.join import Batch, Judgments, qrels_in, read_beir_qrels
@@ -390,10 +390,10 @@ def _frame(path: Path, fields: Sequence[str], mapped: Mapping[str, str]) -> "tup
     import polars as pl  # an extra, and slow to import
 
     is_parquet, limit = path.suffix.lower() == ".parquet", unpacked_limit(path.stat().st_size)
-    scanned = pl.scan_parquet(path) if is_parquet else pl.scan_ipc(path)
+    frame = scanned(path)
     with column_errors(path.name):
-        schema = scanned.collect_schema()
-        rows = int(scanned.select(pl.len()).collect().item())
+        schema = frame.collect_schema()
+        rows = int(frame.select(pl.len()).collect().item())
         if (is_parquet and unpacked_size(path) > limit) or VALUE * len(schema) * rows > limit:
             raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
     present = schema.names()
@@ -412,7 +412,7 @@ def _frame(path: Path, fields: Sequence[str], mapped: Mapping[str, str]) -> "tup
             raise UsageError(f"{path.name}: column {name} of {field} has lists or objects")
         if name is not None:
             selected.append(pl.col(name).alias(field))
-    return scanned.select(selected), rows
+    return frame.select(selected), rows
 
 
 def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame":
