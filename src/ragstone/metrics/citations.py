@@ -70,11 +70,10 @@ def cited_sentences(
     """Return the sentences with marks, and the claims that cannot be assigned to a sentence."""
     marks = find_citations(response, contexts)
     # Without the marks, because "It is. [id] it was." may be one sentence or two.
-    pieces, last = list[str](), 0
+    characters = list(response)
     for mark in marks:
-        pieces += [response[last : mark.start], " " * (mark.end - mark.start)]
-        last = mark.end
-    plain = "".join([*pieces, response[last:]])
+        characters[mark.start : mark.end] = " " * (mark.end - mark.start)
+    plain = "".join(characters)
     spans = [(start, end) for _, start, end in split_sentences(plain)]
     if not marks or not spans:
         return [], frozenset()
