@@ -280,14 +280,14 @@ import asyncio, sys
 from ragstone.judges.cache import CachedReply, ReplyCache
 
 async def main(path, name, count):
-    file = await ReplyCache(path).open()
+    file = await ReplyCache(path).__aenter__()
     async def put(n):
         await file.store(f"{name} {n}".encode(), CachedReply("[]", "[]", "x" * 1000, "{}", 0.0))
         print(n, flush=True)
         assert await file.find(f"{name} {n}".encode())
     for start in range(0, int(count), 10):
         await asyncio.gather(*(put(n) for n in range(start, start + 10)))
-    await file.close()
+    await file.__aexit__()
 
 asyncio.run(main(*sys.argv[1:]))
 """
@@ -318,36 +318,36 @@ def path_of_replies_file(tmp_path: Path) -> Path:
 async def test_what_is_kept_is_found_at_once_and_in_the_next_run(
     path_of_replies_file: Path,
 ) -> None:
-    file = await ReplyCache(path_of_replies_file).open()
+    file = await ReplyCache(path_of_replies_file).__aenter__()
     assert await file.find(b"a") is None
     await asyncio.gather(file.store(b"a", KEPT), file.store(b"b", KEPT))
     await file.store(b"b", OTHER_OF_REPLIES_FILE)
     assert (await file.find(b"a"), await file.find(b"b")) == (KEPT, OTHER_OF_REPLIES_FILE)
-    await file.close()
-    again = await ReplyCache(path_of_replies_file).open()
+    await file.__aexit__()
+    again = await ReplyCache(path_of_replies_file).__aenter__()
     assert (await again.find(b"a"), await again.find(b"b"), await again.find(b"c")) == (
         KEPT,
         OTHER_OF_REPLIES_FILE,
         None,
     )
-    await again.close()
+    await again.__aexit__()
 
 
 async def test_the_folder_is_made_and_kept_out_of_git(
     path_of_replies_file: Path, tmp_path: Path
 ) -> None:
-    await (await ReplyCache(path_of_replies_file).open()).close()
+    await (await ReplyCache(path_of_replies_file).__aenter__()).__aexit__()
     assert (path_of_replies_file.parent / ".gitignore").read_text().startswith("*\n")
     assert query(path_of_replies_file, "PRAGMA journal_mode") == [("wal",)]
-    await (await ReplyCache(tmp_path / "mine" / "replies.db").open()).close()
+    await (await ReplyCache(tmp_path / "mine" / "replies.db").__aenter__()).__aexit__()
     assert [each.name for each in (tmp_path / "mine").iterdir()] == ["replies.db"]
 
 
 async def test_closing_writes_what_waits(path_of_replies_file: Path) -> None:
-    file = await ReplyCache(path_of_replies_file).open()
+    file = await ReplyCache(path_of_replies_file).__aenter__()
     puts = [asyncio.create_task(file.store(b"%d" % n, KEPT)) for n in range(500)]
     await asyncio.sleep(0)
-    await file.close()
+    await file.__aexit__()
     assert query(path_of_replies_file, "SELECT count(*) FROM replies") == [(500,)]
     await asyncio.gather(*puts)
 
@@ -355,10 +355,10 @@ async def test_closing_writes_what_waits(path_of_replies_file: Path) -> None:
 async def test_closing_writes_what_waits_even_if_it_is_cancelled(
     path_of_replies_file: Path,
 ) -> None:
-    file = await ReplyCache(path_of_replies_file).open()
+    file = await ReplyCache(path_of_replies_file).__aenter__()
     puts = [asyncio.create_task(file.store(b"%d" % n, KEPT)) for n in range(500)]
     await asyncio.sleep(0)
-    closing = asyncio.create_task(file.close())
+    closing = asyncio.create_task(file.__aexit__())
     await asyncio.sleep(0)
     closing.cancel()
     await asyncio.gather(*puts)
@@ -366,13 +366,13 @@ async def test_closing_writes_what_waits_even_if_it_is_cancelled(
 
 
 async def test_one_that_stops_waiting_holds_nobody_up(path_of_replies_file: Path) -> None:
-    file = await ReplyCache(path_of_replies_file).open()
+    file = await ReplyCache(path_of_replies_file).__aenter__()
     impatient = asyncio.create_task(file.store(b"a", KEPT))
     await asyncio.sleep(0)
     impatient.cancel()
     await file.store(b"b", KEPT)
     assert (await file.find(b"a"), await file.find(b"b")) == (KEPT, KEPT)
-    await file.close()
+    await file.__aexit__()
 
 
 def test_many_processes_share_one_file(path_of_replies_file: Path) -> None:
@@ -417,20 +417,20 @@ def test_a_full_disk_ends_the_keeping_and_not_the_run(path_of_replies_file: Path
 async def test_a_file_that_breaks_on_the_way_is_told_once(
     path_of_replies_file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    file = await ReplyCache(path_of_replies_file).open()
+    file = await ReplyCache(path_of_replies_file).__aenter__()
     await file.store(b"a", KEPT)
     query(path_of_replies_file, "DROP TABLE replies")
     await file.store(b"b", KEPT)
     await file.store(b"c", KEPT)
     assert await file.find(b"a") is None
-    await file.close()
+    await file.__aexit__()
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("ragstone.judge", "WARNING")
     assert "no such table: replies; the run continues" in record.message
 
 
 async def test_where_a_write_fails_the_others_may_still_write(path_of_replies_file: Path) -> None:
-    file = await ReplyCache(path_of_replies_file).open()
+    file = await ReplyCache(path_of_replies_file).__aenter__()
     query(
         path_of_replies_file,
         "CREATE TRIGGER stop BEFORE INSERT ON replies BEGIN SELECT RAISE(FAIL, 'no'); END",
@@ -439,7 +439,7 @@ async def test_where_a_write_fails_the_others_may_still_write(path_of_replies_fi
     with closing(sqlite3.connect(path_of_replies_file, timeout=0)) as other, other:
         other.execute("DROP TRIGGER stop")
         other.execute("DELETE FROM replies")
-    await file.close()
+    await file.__aexit__()
 
 
 def no_database(path_of_replies_file: Path) -> None:
@@ -485,7 +485,7 @@ async def test_a_file_that_is_no_reply_cache_is_refused(
     made(path_of_replies_file)
     before = path_of_replies_file.is_file() and path_of_replies_file.read_bytes()
     with pytest.raises(UsageError, match=f"{seen}.*run without cache") as raised:
-        await ReplyCache(path_of_replies_file).open()
+        await ReplyCache(path_of_replies_file).__aenter__()
     assert str(raised.value).startswith(f"{path_of_replies_file}: ")
     assert before == (path_of_replies_file.is_file() and path_of_replies_file.read_bytes())
 
@@ -493,7 +493,7 @@ async def test_a_file_that_is_no_reply_cache_is_refused(
 async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=r"Not a directory.*run without cache"):
-        await ReplyCache(tmp_path / "file" / "folder" / "replies.db").open()
+        await ReplyCache(tmp_path / "file" / "folder" / "replies.db").__aenter__()
 
 
 @pytest.mark.skipif(
@@ -502,7 +502,7 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(UsageError, match=r"unable to open database file.*run without cache"):
-        asyncio.run(ReplyCache(tmp_path / "replies.db").open())
+        asyncio.run(ReplyCache(tmp_path / "replies.db").__aenter__())
 
 
 def test_a_server_is_no_place_for_replies_and_its_password_is_not_shown() -> None:

@@ -17,11 +17,11 @@ from ragstone.store import Store
 
 PRICED = """
 from ragstone import Metric, Score, register
-from ragstone.judges import factory
+from ragstone.judges.llm import model
 from ragstone.judges.llm.model import Price
 from ragstone.types.questions import ExtractClaims
 
-factory.price_of = lambda name, url: Price((1e-4, 1e-4, 0.0, 0.0))  # a cent a call
+model.price_of = lambda name, url: Price((1e-4, 1e-4, 0.0, 0.0))  # a cent a call
 
 @register("claims_found")
 class Claims(Metric):
@@ -36,9 +36,9 @@ class Claims(Metric):
 @pytest.fixture
 def priced(module_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A metric of one call; its module, which workers load too, sets the price of a call."""
-    from ragstone.judges import factory
+    from ragstone.judges.llm import model
 
-    monkeypatch.setattr(factory, "price_of", factory.price_of)
+    monkeypatch.setattr(model, "price_of", model.price_of)
     load_plugin(module_file("priced.py", PRICED))
 
 

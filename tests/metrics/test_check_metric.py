@@ -58,10 +58,10 @@ async def test_a_quote_stands_in_every_copy_of_a_context(checks: Any, both: Chec
     made = checks(in_contexts="S1", in_reference="S")
     contexts = [{"text": text} for text in ("one", "two", "one")]
     sample = made.sample(contexts=contexts)
-    claims = await both.judge_claims(
+    _, claims = await both.judge_claims(
         RESPONSE_IN_CONTEXTS, made.sample(), Transcript(made.judge).ask
     )
-    assert sorted(quoted(claims.claims[0], sample)) == [0, 2]
+    assert sorted(quoted(claims[0], sample)) == [0, 2]
 
 
 async def test_an_undefined_score_has_no_claims(checks: Any, both: CheckMetric) -> None:

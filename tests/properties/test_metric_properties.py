@@ -16,7 +16,7 @@ from ragstone.metrics.claim_checks import (
     RESPONSE_IN_CONTEXTS,
     RESPONSE_IN_REFERENCE,
     CheckMetric,
-    CheckResult,
+    JudgedClaims,
 )
 from ragstone.metrics.claims import (
     ClaimUtilization,
@@ -46,24 +46,24 @@ verdicts = st.builds(
 )
 
 
-def rows(least: int = 0) -> st.SearchStrategy[tuple[CheckResult, ...]]:
+def rows(least: int = 0) -> st.SearchStrategy[tuple[JudgedClaims, ...]]:
     """Two rows of verdicts on the same claims."""
 
-    def both(n: int) -> st.SearchStrategy[tuple[CheckResult, ...]]:
+    def both(n: int) -> st.SearchStrategy[tuple[JudgedClaims, ...]]:
         row = st.lists(verdicts, min_size=n, max_size=n).map(judged)
         return st.tuples(row, row)
 
     return st.integers(least, 5).flatmap(both)
 
 
-def judged(said: list[Verdict]) -> CheckResult:
+def judged(said: list[Verdict]) -> JudgedClaims:
     return tuple(
         JudgedClaim.of(Claim(text=f"Claim {number}"), verdict)
         for number, verdict in enumerate(said)
     )
 
 
-def turned(row: CheckResult, at: int) -> CheckResult:
+def turned(row: JudgedClaims, at: int) -> JudgedClaims:
     """The same verdicts, the one at that place SUPPORTED."""
     better = row[at].model_copy(update={"label": Label.SUPPORTED})
     return (*row[:at], better, *row[at + 1 :])
@@ -82,7 +82,7 @@ METRICS: tuple[CheckMetric, ...] = (
 )
 
 
-def scores(four: Iterable[CheckResult]) -> dict[str, Score]:
+def scores(four: Iterable[JudgedClaims]) -> dict[str, Score]:
     """The scores of all metrics by what the four checks found."""
     made = dict(zip(CHECKS, four, strict=True))
     return {
@@ -93,7 +93,7 @@ def scores(four: Iterable[CheckResult]) -> dict[str, Score]:
 
 @given(rows(), rows())
 def test_a_number_is_within_its_range_and_else_there_is_a_reason(
-    of_response: tuple[CheckResult, CheckResult], of_reference: tuple[CheckResult, CheckResult]
+    of_response: tuple[JudgedClaims, JudgedClaims], of_reference: tuple[JudgedClaims, JudgedClaims]
 ) -> None:
     for score in scores((*of_response, *of_reference)).values():
         if score.value is None:
@@ -104,15 +104,17 @@ def test_a_number_is_within_its_range_and_else_there_is_a_reason(
 
 @given(rows(), rows(), st.randoms())
 def test_the_order_of_claims_does_not_matter(
-    of_response: tuple[CheckResult, CheckResult],
-    of_reference: tuple[CheckResult, CheckResult],
+    of_response: tuple[JudgedClaims, JudgedClaims],
+    of_reference: tuple[JudgedClaims, JudgedClaims],
     chance: random.Random,
 ) -> None:
     other = (*shuffled(of_response, chance), *shuffled(of_reference, chance))
     assert scores(other) == scores((*of_response, *of_reference))
 
 
-def shuffled(checks: tuple[CheckResult, CheckResult], chance: random.Random) -> list[CheckResult]:
+def shuffled(
+    checks: tuple[JudgedClaims, JudgedClaims], chance: random.Random
+) -> list[JudgedClaims]:
     places = list(range(len(checks[0])))
     chance.shuffle(places)
     return [tuple(row[place] for place in places) for row in checks]
@@ -125,7 +127,7 @@ def shuffled(checks: tuple[CheckResult, CheckResult], chance: random.Random) -> 
     st.booleans(),
 )
 def test_one_claim_more_that_is_supported_makes_no_claim_metric_worse(
-    row: CheckResult, data: st.DataObject, policy: str, higher: bool
+    row: JudgedClaims, data: st.DataObject, policy: str, higher: bool
 ) -> None:
     at = data.draw(st.integers(0, len(row) - 1))
     scorer = (Faithfulness if higher else UnsupportedClaims)(policy=policy)
@@ -138,8 +140,8 @@ def test_one_claim_more_that_is_supported_makes_no_claim_metric_worse(
 
 @given(rows(1), rows(1), st.data())
 def test_nor_does_it_make_any_of_several_checks_worse(
-    of_response: tuple[CheckResult, CheckResult],
-    of_reference: tuple[CheckResult, CheckResult],
+    of_response: tuple[JudgedClaims, JudgedClaims],
+    of_reference: tuple[JudgedClaims, JudgedClaims],
     data: st.DataObject,
 ) -> None:
     """What counts both for and against, such as noise, is not among these."""
@@ -164,7 +166,7 @@ def up(less: Score, more: Score) -> bool:
 
 @given(rows(1), rows(1))
 def test_the_shares_of_a_response_are_parts_of_one_whole(
-    of_response: tuple[CheckResult, CheckResult], of_reference: tuple[CheckResult, CheckResult]
+    of_response: tuple[JudgedClaims, JudgedClaims], of_reference: tuple[JudgedClaims, JudgedClaims]
 ) -> None:
     """A claim is right or not and in the contexts or not; and noise has a place or has none."""
     (a, b), (_, d) = of_response, of_reference

@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, SupportsIndex, TypeVar, cast
+from typing import Annotated, Any, SupportsIndex, TypeGuard, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
@@ -62,6 +62,14 @@ LowEnd = Annotated[float, BeforeValidator(lambda end: -math.inf if end is None e
 HighEnd = Annotated[float, BeforeValidator(lambda end: math.inf if end is None else end)]
 
 Figure = Annotated[str | int | float | bool | None, AfterValidator(known)]  # NaN becomes None
+
+
+def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(value, Mapping)
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
 
 
 _WHOLE = re.compile(r"(-?[0-9]+)\.0+")

@@ -276,6 +276,16 @@ class QuoteFinder:
         return self._starts[plain.count(" ", 0, at)] + at - plain.rfind(" ", 0, at) - 1
 
 
+def find_in(
+    finders: Sequence[QuoteFinder], quote: str, likely: int | None
+) -> tuple[int, Span] | None:
+    """Return the number of a text that has a quote, if possible the likely one, and where."""
+    for number in sorted(range(len(finders)), key=lambda number: number != likely):
+        if span := finders[number].find(quote):
+            return number, span
+    return None
+
+
 def _normal(text: str) -> str:
     text = _DASHES.sub("-", _QUOTES.sub("'", text))
     # İ is the only letter whose lower case is longer, which would shift later offsets.

@@ -62,7 +62,7 @@ def _is_stream(path: Path) -> bool:
         return path.suffix.lower() != ".parquet" and file.read(6) != b"ARROW1"
 
 
-def _scanned(path: Path) -> "LazyFrame":
+def scanned(path: Path) -> "LazyFrame":
     import polars  # an extra, and slow to import
 
     scan = polars.scan_parquet if path.suffix.lower() == ".parquet" else polars.scan_ipc
@@ -74,7 +74,7 @@ def unpacked_size(path: Path) -> int:
     if path.suffix.lower() != ".parquet":
         import polars  # an extra, and slow to import
 
-        return VALUE * int(_scanned(path).select(polars.len()).collect().item())
+        return VALUE * int(scanned(path).select(polars.len()).collect().item())
     with path.open("rb") as file:
         end = file.seek(0, SEEK_END)
         file.seek(max(end - 8, 0))
@@ -187,7 +187,7 @@ class ColumnRows(FileRows):
         import polars  # an extra, and slow to import
 
         if not _is_stream(path):
-            return _scanned(path).slice(first, rows).collect()
+            return scanned(path).slice(first, rows).collect()
         # Polars reads a stream only from its beginning, so all of it is kept.
         known = self._stream[1] if self._stream and self._stream[0] == path else None
         most = min(LARGEST, self._limit)

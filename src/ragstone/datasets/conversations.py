@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
+from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.text import count
 from ragstone.datasets import values as cells
 from ragstone.datasets.columns import ALIASES, PART_OF, Layout, field_of, plain_name
@@ -205,18 +206,18 @@ def _turn_rows(
 
 def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:
     found: object = cells.spelled(value)
-    if cells.is_object(found):
+    if is_object(found):
         found = next((found[name] for name in _LISTS if name in found), [found])
-    if not cells.is_list(found) or not found:
+    if not is_list(found) or not found:
         return None
-    messages = [item for item in found if cells.is_object(item) and _role(item)]
+    messages = [item for item in found if is_object(item) and _role(item)]
     return messages if len(messages) == len(found) else None
 
 
 def _role(message: Mapping[str, object]) -> str:
     """Return a message's role in lower case; other objects have a type, too, but no known role."""
     inner = message.get("kwargs", message.get("message"))
-    named = inner if cells.is_object(inner) else message
+    named = inner if is_object(inner) else message
     if not any(name in named for name in _TEXTS):
         return ""
     if isinstance(role := named.get("role"), str):
@@ -228,9 +229,9 @@ def _role(message: Mapping[str, object]) -> str:
 def _text(value: object, depth: int = 0) -> str:
     if isinstance(value, str):
         return value
-    if depth <= _DEEPEST and cells.is_list(value):
+    if depth <= _DEEPEST and is_list(value):
         return "".join(_text(part, depth + 1) for part in value)
-    if depth <= _DEEPEST and cells.is_object(value):
+    if depth <= _DEEPEST and is_object(value):
         kind = value.get("type")
         if not depth or not isinstance(kind, str) or kind.casefold() in _PLAIN | _KNOWN:
             return next((text for n in _TEXTS if (text := _text(value.get(n), depth + 1))), "")
@@ -269,7 +270,7 @@ def pair_texts(
     documents: list[object] = []
     for at, text in enumerate(texts):
         more = {part: found[at] for part, found in lists.items()}
-        own = text if cells.is_object(text) else {"text": text}
+        own = text if is_object(text) else {"text": text}
         has = {PART_OF.get(plain_name(str(n))) for n, value in own.items() if value is not None}
         documents.append({**own, **{part: more[part] for part in more if part not in has}})
     return rest | {place: documents}
@@ -280,7 +281,7 @@ def _ids_or_scores(value: object, part: str) -> list[object] | None:
         value = cells.spelled_ids(value) if value.strip() else None
     if value is None:
         return None
-    items = [*value] if cells.is_list(value) else [value]
+    items = [*value] if is_list(value) else [value]
     if any(isinstance(item, dict | list) for item in items):
         raise ValueError("expected a list of ids or scores")
     if part == "score":

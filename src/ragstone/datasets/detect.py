@@ -178,11 +178,6 @@ SHAPES = (  # all known shapes; the first one whose needed names a file has is u
 )
 
 
-def recognize(names: Iterable[str]) -> Shape | None:
-    names = tuple(names)
-    return next((shape for shape in SHAPES if not shape.missing(names)), None)
-
-
 def describe_nearest(names: Iterable[str]) -> str:
     names = tuple(names)
     if {"vars", "assert"} <= set(names):
@@ -217,7 +212,7 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
     names = table.names or dict.fromkeys(
         chain.from_iterable(each.values for each in records_in(some))
     )
-    shape = recognize(names)
+    shape = next((shape for shape in SHAPES if not shape.missing(names)), None)
     named = tuple(named)
     if shape is not None and shape.name in (SPANS, PROMPTFOO):
         rows = rows.unlimited().in_memory() if isinstance(rows, FileRows) else rows

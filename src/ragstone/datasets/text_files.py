@@ -13,11 +13,12 @@ from zlib import crc32
 
 from yaml.nodes import MappingNode, SequenceNode
 
+from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.yaml import load_yaml
 from ragstone.datasets import table
 from ragstone.datasets.columns import FIELD_OF, plain_name
 from ragstone.datasets.table import Block, File, FileRows, Record, Table, Unreadable
-from ragstone.datasets.values import is_list, is_object, parsed_json
+from ragstone.datasets.values import parsed_json
 from ragstone.errors import Problem
 
 _SEPARATOR = re.compile(r"sep=(.)\r?\n")  # above the header, Excel sets the delimiter by it

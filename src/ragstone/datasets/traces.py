@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from ragstone._internal.fields import is_list, is_object
 from ragstone.datasets.conversations import history_before, messages_in, one_turn
 from ragstone.datasets.responses import error_message, failed_fields
 from ragstone.datasets.table import Record, Unreadable
-from ragstone.datasets.values import SEVERAL_TURNS, is_list, is_object, object_in, spelled
+from ragstone.datasets.values import SEVERAL_TURNS, object_in, spelled
 from ragstone.errors import Problem
 
 T = TypeVar("T")

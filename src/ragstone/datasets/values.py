@@ -15,7 +15,7 @@ from decimal import Decimal
 from io import StringIO
 from itertools import pairwise
 from tokenize import COMMENT, NL, STRING, TokenError, generate_tokens
-from typing import TypeAlias, TypeGuard, cast
+from typing import TypeAlias, cast
 from unicodedata import normalize
 from uuid import UUID
 
@@ -38,14 +38,6 @@ UNSPLIT = (
 EXACT = 10**15  # larger floats (all numbers of Excel are floats) may not be the id that was typed
 _DEEPEST = 50  # how deep lists and objects may be nested; real data sets have fewer than ten levels
 _BITS = 1023  # most bits of a whole number; larger ones cannot be floats, such as grades
-
-
-def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
-    return isinstance(value, Mapping)
-
-
-def is_list(value: object) -> TypeGuard[list[object]]:
-    return isinstance(value, list)
 
 
 def parsed_json(text: str) -> object:

@@ -152,9 +152,10 @@ async def _verdicts(
         return (await judge.answer(question)).value
 
     try:
-        return (await metrics[0].judge_claims(check, sample, ask)).claims
+        _, claims = await metrics[0].judge_claims(check, sample, ask)
     except (JudgeError, QuestionNotSupportedError):
         return ()
+    return claims
 
 
 BATCH = 200  # rows scored together by ranking metrics

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeVar, cast
 
 from ragstone._internal.concurrency import gather
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
 from ragstone.judges.base import Judge, JudgeWrapper, outcome_of, reply_of
 from ragstone.types import questions
-from ragstone.types.claim import BATCH, Evidence, FoundAnswer, Grade, Label, Verdict
+from ragstone.types.claim import BATCH, Evidence, FoundAnswer, Grade, Label, Verdict, Verdicts
 from ragstone.types.questions import Question, VerifyClaims
 from ragstone.types.reply import (
     NOTHING_SPENT,
@@ -35,8 +35,6 @@ MOST = 100  # grades in one reply: more may not fit into its token limit
 _WIDE = re.compile(r"[^\x00-\u052f\u1e00-\u20cf]")  # scripts with about one token per character
 # of a claim's verdicts, one per window, the first of these labels counts
 _STRONGEST = (Label.SUPPORTED, Label.CONTRADICTED, Label.PARTIALLY_SUPPORTED, Label.NOT_ENOUGH_INFO)
-
-_Verdicts: TypeAlias = tuple[Verdict, ...]
 
 
 def estimated_tokens(text: str) -> int:
@@ -158,7 +156,7 @@ class SplitJudge(JudgeWrapper):
             raise JudgeFailureError(outcome)
         return replace(outcome, notes=(*outcome.notes, *notes))
 
-    async def _verified(self, question: VerifyClaims) -> Reply[_Verdicts]:
+    async def _verified(self, question: VerifyClaims) -> Reply[Verdicts]:
         if not question.claims:
             return question.reply(())
         windows = windows_of(question.contexts, self._room)
@@ -195,7 +193,7 @@ class SplitJudge(JudgeWrapper):
 
     async def _window(
         self, question: VerifyClaims, window: Sequence[Piece], batches: Sequence[tuple[str, ...]]
-    ) -> Outcome[_Verdicts]:
+    ) -> Outcome[Verdicts]:
         texts = tuple(piece.text for piece in window)
         outcomes = await _ask(
             self.judge,
@@ -268,7 +266,7 @@ def _moved(verdict: E, window: Sequence[Piece]) -> E:
     return verdict.model_copy(update={"evidence": tuple(map(moved, verdict.evidence))})
 
 
-def _partial(outcome: Outcome[_Verdicts]) -> tuple[PartialVerdict, ...]:
+def _partial(outcome: Outcome[Verdicts]) -> tuple[PartialVerdict, ...]:
     if isinstance(outcome, Failure):
         return outcome.returned
     return tuple(PartialVerdict(n, each.label, each) for n, each in enumerate(outcome.value, 1))

@@ -64,7 +64,7 @@ class ReplyCache:
     def __init__(self, file: str | Path) -> None:
         self._path = Path(file)
 
-    async def open(self) -> Self:
+    async def __aenter__(self) -> Self:
         # what arrives during a transaction is written together by the next one, in a thread
         self._writes = Batches(self._write, size=AT_ONCE)
         # once the file could not be read or written, nothing more is stored
@@ -78,17 +78,11 @@ class ReplyCache:
             ) from error
         return self
 
-    async def close(self) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         self._closing = True
         await self._writes.finish()
         await in_thread(self._reading.close)
         await in_thread(self._writing.close)
-
-    async def __aenter__(self) -> Self:
-        return await self.open()
-
-    async def __aexit__(self, *raised: object) -> None:
-        await self.close()
 
     def _open(self) -> None:
         make_folder(self._path.parent)

@@ -15,7 +15,7 @@ from ragstone._internal.rate_limit import Budget
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.llm.model import Embedder, Price, Vectors, paid_call
+from ragstone.judges.llm.model import Embedder, Price, Vectors, paid_call, priced
 from ragstone.types.questions import Question, TextSimilarity
 from ragstone.types.reply import Failure, JudgeFailureError, Reply, Usage
 
@@ -55,12 +55,8 @@ class EmbeddingJudge(Judge):
             return cast("Reply[T]", question.reply((1.0,) * len(question.others)))
         with paid_call(self._budget, self._price, texts) as call:
             vectors, usage = await self._embedder.embed(texts)
-            cost = None
-            if self._price is not None:  # of an estimate, if the server reports no tokens
-                tokens = usage.prompt_tokens or sum(map(estimated_tokens, texts))
-                cost = self._price.cost(replace(usage, prompt_tokens=tokens))
-            usage = replace(usage, cost_usd=cost)
-            call.charge(cost)
+            usage = priced(usage, self._price, texts)
+            call.charge(usage.cost_usd)
         try:
             cosines = dict(zip(texts, _cosines(vectors), strict=True))
         except JudgeError as error:

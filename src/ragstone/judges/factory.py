@@ -20,17 +20,9 @@ from ragstone.judges.base import Judge, JudgeWrapper, RouterJudge
 from ragstone.judges.batching import SplitJudge, estimated_tokens
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge, SimilarityJudge
+from ragstone.judges.llm import model as llms
 from ragstone.judges.llm.batches import DISCOUNT, BatchRun
 from ragstone.judges.llm.judge import LlmJudge, sentences_asked_for
-from ragstone.judges.llm.model import (
-    UNTRACED,
-    Completion,
-    Model,
-    ModelPrompt,
-    Price,
-    Tracing,
-    price_of,
-)
 from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.llm.prompt import Prompt
 from ragstone.judges.llm.pydantic_ai import EXTRAS, PydanticAiModel, provider_class
@@ -70,11 +62,11 @@ MOST = Guess(claims=2, verdict_tokens=120, grade_tokens=60, query_tokens=30, con
 """The bounds of what a run should take."""
 
 
-class DryRunModel(Model):
+class DryRunModel(llms.Model):
     def __init__(self, name: str) -> None:
         self.name = self.identity = name
 
-    async def complete(self, prompt: ModelPrompt) -> Completion:
+    async def complete(self, prompt: llms.ModelPrompt) -> llms.Completion:
         raise AssertionError(f"a dry run called {self.name} with {prompt.user!r:.80}")
 
 
@@ -95,7 +87,7 @@ class DryRunJudge(JudgeWrapper):
             prompt_tokens=estimated_tokens(prompt.system + prompt.user),
             completion_tokens=completion_tokens,
         )
-        return question.reply(value, self._llm.priced(usage, prompt, ""))
+        return question.reply(value, self._llm.priced(usage, prompt))
 
     def _guessed(self, question: object) -> tuple[object, int]:
         guess = self._guess
@@ -172,7 +164,7 @@ def make_judge(
     asked: Iterable[Collection[str]] | None = None,
     budget: Budget | None = None,
     guess: Guess | None = None,
-    tracing: Tracing = UNTRACED,
+    tracing: llms.Tracing = llms.UNTRACED,
     replies: Path = REPLIES,
     batches: BatchRun | None = None,
 ) -> Judge:
@@ -210,7 +202,7 @@ class _Maker:
     plan: Plan
     budget: Budget
     guess: Guess | None
-    tracing: Tracing
+    tracing: llms.Tracing
     replies: Path
     batches: BatchRun | None
 
@@ -309,7 +301,7 @@ class _Maker:
         if self.guess:  # needs no key, only the extra
             if not known:
                 provider_class(name)
-            llm: Model = DryRunModel(name)
+            llm: llms.Model = DryRunModel(name)
         else:
             own = partial(PydanticAiModel, provider)
             connect = partial(OpenAICompatibleModel, known) if known else own
@@ -340,8 +332,8 @@ class _Maker:
         began = self.batches.began if self.batches else inf
         return CachedJudge(judge, path, paid_since=began, budget=self.budget)
 
-    def _price(self, name: str, url: str | None) -> Price | None:
-        price = price_of(name, url)
+    def _price(self, name: str, url: str | None) -> llms.Price | None:
+        price = llms.price_of(name, url)
         if self.plan.max_cost is not None and price is None:
             at = f" at {public_url(url)}" if url else ""
             raise UsageError(

@@ -8,7 +8,7 @@ from functools import reduce
 from hashlib import sha256
 from itertools import compress
 from operator import add
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeVar, cast
 
 from ragstone._internal.concurrency import gather
 from ragstone._internal.text import count
@@ -16,7 +16,7 @@ from ragstone.errors import Cause, QuestionNotSupportedError, UsageError
 from ragstone.judges.base import Judge, Pending, outcome_of, reply_of
 from ragstone.judges.spec import CASCADE
 from ragstone.types import questions
-from ragstone.types.claim import FoundAnswer, Grade, Label, Rating, Verdict
+from ragstone.types.claim import FoundAnswer, Grade, Label, Rating, Verdict, Verdicts
 from ragstone.types.questions import Question, VerifyClaims
 from ragstone.types.reply import (
     CascadeStats,
@@ -216,9 +216,6 @@ class PanelJudge(MultiJudge):
         return list(zip(judges, outcomes, strict=False))  # the first one may have answered
 
 
-_Verdicts: TypeAlias = tuple[Verdict, ...]
-
-
 class CascadeJudge(MultiJudge):
     """Verifies claims by a first judge, and by a second one if the first is not sure enough."""
 
@@ -254,7 +251,7 @@ class CascadeJudge(MultiJudge):
                 return await reply_of(judge, question)
         raise QuestionNotSupportedError(f"no judge in {self.name} can answer {question.kind}")
 
-    async def _verified(self, question: VerifyClaims) -> Reply[_Verdicts]:
+    async def _verified(self, question: VerifyClaims) -> Reply[Verdicts]:
         first = _signed(self._first, await outcome_of(self._first, question))
         escalated = [True] * len(question.claims)
         if isinstance(first, Reply):
@@ -265,7 +262,7 @@ class CascadeJudge(MultiJudge):
         hashes = (sha256(claim.encode("utf-8", "surrogatepass")) for claim in question.claims)
         audited = [int.from_bytes(h.digest()[:8]) < self._audit_rate * 2**64 for h in hashes]
         asked = [above or also for above, also in zip(escalated, audited, strict=True)]
-        second: Outcome[_Verdicts] = Reply(())
+        second: Outcome[Verdicts] = Reply(())
         if any(asked):
             part = question
             if not all(asked):
@@ -308,7 +305,7 @@ class CascadeJudge(MultiJudge):
         return replace(reply, notes=tuple(notes), raw=raw, final=final, cascade=stats)
 
 
-def _signed(judge: Judge, outcome: Outcome[_Verdicts]) -> Outcome[_Verdicts]:
+def _signed(judge: Judge, outcome: Outcome[Verdicts]) -> Outcome[Verdicts]:
     def sign(verdict: Verdict) -> Verdict:
         return verdict.model_copy(update={"judge": verdict.judge or judge.name})
 
@@ -321,7 +318,7 @@ def _signed(judge: Judge, outcome: Outcome[_Verdicts]) -> Outcome[_Verdicts]:
 
 
 def _returned(
-    first: Outcome[_Verdicts], second: Failure, escalated: list[bool], asked: list[bool]
+    first: Outcome[Verdicts], second: Failure, escalated: list[bool], asked: list[bool]
 ) -> tuple[PartialVerdict, ...]:
     # by the numbers of all claims: a policy would count the second judge's part as too few
     if not second.returned and second.cause is not Cause.COUNT_MISMATCH:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol, TypeVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from ragstone._internal.fields import tag_text
 from ragstone.types.sample import Sample
 from ragstone.types.score import NOTHING, Detail, MetricInfo, Score
 
@@ -93,10 +94,8 @@ class Metric(ABC):
         policy = f":{parameters.pop('policy')}" if "policy" in parameters else ""
         name = f"{self.name}{cutoff}{policy}"
         for parameter, value in parameters.items():
-            text = str(value)
-            if isinstance(value, bool):
-                text = text.lower()
-            elif isinstance(value, float):
+            text = tag_text(value)
+            if isinstance(value, float):
                 text = text.removesuffix(".0")
             name += f",{parameter}={text}"
         return name

@@ -12,13 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from ragstone._internal.fields import Span
 from ragstone._internal.sentences import find_quote, split_sentences
-from ragstone.metrics.claim_checks import (
-    NO_CLAIMS,
-    RESPONSE_IN_CONTEXTS,
-    CheckMetric,
-    JudgedClaims,
-    quoted,
-)
+from ragstone.metrics import claim_checks
 from ragstone.metrics.registry import register
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.sample import Context, Sample
@@ -76,11 +70,10 @@ def cited_sentences(
     """Return the sentences with marks, and the claims that cannot be assigned to a sentence."""
     marks = find_citations(response, contexts)
     # Without the marks, because "It is. [id] it was." may be one sentence or two.
-    pieces, last = list[str](), 0
+    characters = list(response)
     for mark in marks:
-        pieces += [response[last : mark.start], " " * (mark.end - mark.start)]
-        last = mark.end
-    plain = "".join([*pieces, response[last:]])
+        characters[mark.start : mark.end] = " " * (mark.end - mark.start)
+    plain = "".join(characters)
     spans = [(start, end) for _, start, end in split_sentences(plain)]
     if not marks or not spans:
         return [], frozenset()
@@ -197,10 +190,10 @@ def _sentences_of(marks: Sequence[Mark], spans: Sequence[Span], plain: str) -> I
 
 
 @dataclass(frozen=True)
-class CitationMetric(CheckMetric):
+class CitationMetric(claim_checks.CheckMetric):
     """Compares the citations of sentences with the quotes that support their claims."""
 
-    checks = (RESPONSE_IN_CONTEXTS,)
+    checks = (claim_checks.RESPONSE_IN_CONTEXTS,)
 
     @abstractmethod
     def count_citations(
@@ -208,16 +201,16 @@ class CitationMetric(CheckMetric):
     ) -> Score:
         """Return the score; `supporting` is claim -> the contexts that contain its quotes."""
 
-    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
+    def compute(self, sample: Sample, *judged: claim_checks.JudgedClaims) -> Score:
         (claims,) = judged
         if not claims:
-            return Score.undefined(NO_CLAIMS)
+            return Score.undefined(claim_checks.NO_CLAIMS)
         found, unplaced = cited_sentences(sample.response or "", sample.contexts or (), claims)
         supporting: dict[int, frozenset[int]] = {}
         without_quote = 0
         for number, claim in enumerate(claims):
             supported = claim.label is Label.SUPPORTED
-            contexts = quoted(claim, sample) if supported else frozenset[int]()
+            contexts = claim_checks.quoted(claim, sample) if supported else frozenset[int]()
             if supported and not contexts:
                 without_quote += 1
             elif number not in unplaced:

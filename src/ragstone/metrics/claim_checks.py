@@ -89,12 +89,6 @@ class ClaimInputs(NamedTuple):
     truths: tuple[str, ...] = ()
 
 
-class CheckResult(NamedTuple):
-    claims: JudgedClaims
-    note: str | None = None
-    truths: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True)
 class ClaimVerifier(Metric):
     """A metric that extracts and verifies claims; those with equal parameters share questions."""
@@ -132,10 +126,11 @@ class ClaimVerifier(Metric):
     def question_kinds(self) -> tuple[str, ...]:
         return (*self.asks, *((ExtractTruths.kind,) if self.verify == "truths" else ()))
 
-    async def judge_claims(self, check: Check, sample: Sample, ask: Ask) -> CheckResult:
+    async def judge_claims(
+        self, check: Check, sample: Sample, ask: Ask
+    ) -> tuple[ClaimInputs, JudgedClaims]:
         prepared = await self.prepare(check, sample, ask)
-        judged = await self.verify_claims(prepared, ask) if prepared.claims else ()
-        return CheckResult(judged, prepared.note, prepared.truths)
+        return prepared, await self.verify_claims(prepared, ask) if prepared.claims else ()
 
     async def prepare(self, check: Check, sample: Sample, ask: Ask) -> ClaimInputs:
         """If a question fails, all others are awaited first, so they are in the transcript."""
@@ -247,13 +242,13 @@ class CheckMetric(ClaimVerifier):
         results = await gather_answers(
             self.judge_claims(check, sample, ask) for check in self.active_checks
         )
-        score = self.compute(sample, *(each.claims for each in results))
+        score = self.compute(sample, *(judged for _, judged in results))
         if score.value is None:
             return score
-        notes = dict.fromkeys(each.note for each in results if each.note)
+        notes = dict.fromkeys(each.note for each, _ in results if each.note)
         detail = {**score.detail, "note": "; ".join(notes)} if notes else score.detail
-        claims = tuple(claim for each in results for claim in each.claims)
-        truths = tuple(dict.fromkeys(fact for each in results for fact in each.truths))
+        claims = tuple(claim for _, judged in results for claim in judged)
+        truths = tuple(dict.fromkeys(fact for each, _ in results for fact in each.truths))
         return score.model_copy(update={"claims": claims, "truths": truths, "detail": detail})
 
 

@@ -6,16 +6,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from ragstone.metrics import claim_checks
 from ragstone.metrics.base import Ask, Count, Metric
-from ragstone.metrics.claim_checks import (
-    NO_CLAIMS,
-    NO_REFERENCE_CLAIMS,
-    REFERENCE_IN_RESPONSE,
-    RESPONSE_IN_REFERENCE,
-    CheckMetric,
-    JudgedClaims,
-    supported,
-)
 from ragstone.metrics.registry import register
 from ragstone.types.claim import Label
 from ragstone.types.questions import DetectAbstention, GenerateQueries, TextSimilarity
@@ -26,7 +18,7 @@ SHORT = 4  # words of a reference that is a name or a number rather than a sente
 
 
 @register("answer_correctness")
-class AnswerCorrectness(CheckMetric):
+class AnswerCorrectness(claim_checks.CheckMetric):
     """How well the claims of response and reference agree.
 
     Formula: TP / (TP + (FP + FN) / 2), as in RAGAS. TP are the response's claims that the reference
@@ -42,7 +34,7 @@ class AnswerCorrectness(CheckMetric):
     """
 
     label: ClassVar[str] = "Answer Correctness"
-    checks = (RESPONSE_IN_REFERENCE, REFERENCE_IN_RESPONSE)
+    checks = (claim_checks.RESPONSE_IN_REFERENCE, claim_checks.REFERENCE_IN_RESPONSE)
 
     semantic: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
@@ -50,12 +42,12 @@ class AnswerCorrectness(CheckMetric):
     def question_kinds(self) -> tuple[str, ...]:
         return (*super().question_kinds, *((TextSimilarity.kind,) if self.semantic else ()))
 
-    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
+    def compute(self, sample: Sample, *judged: claim_checks.JudgedClaims) -> Score:
         del sample
-        response, reference = map(supported, judged)
+        response, reference = map(claim_checks.supported, judged)
         if not reference:
-            return Score.undefined(NO_REFERENCE_CLAIMS)
-        note = {} if response else {"note": NO_CLAIMS}
+            return Score.undefined(claim_checks.NO_REFERENCE_CLAIMS)
+        note = {} if response else {"note": claim_checks.NO_CLAIMS}
         if len(judged[1]) == 1 and len(judged[1][0].text.split()) <= SHORT and reference[0]:
             quotes = [(it.start, it.end or 0) for it in judged[1][0].evidence if it.verified]
             for number, claim in enumerate(judged[0]):
@@ -75,7 +67,7 @@ class AnswerCorrectness(CheckMetric):
         if score.value is None or not self.semantic:
             return score
         response = sample.response or ""
-        texts = RESPONSE_IN_REFERENCE.sources(sample)[:1] if response.strip() else ()
+        texts = claim_checks.RESPONSE_IN_REFERENCE.sources(sample)[:1] if response.strip() else ()
         cosines = await ask(TextSimilarity(text=response, others=texts)) if texts else (0.0,)
         cosine = max(0.0, cosines[0])
         mixed = (1 - self.semantic) * score.value + self.semantic * cosine

@@ -4,14 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, cast
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, ValidationError, field_validator
 from pydantic.dataclasses import dataclass
 from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from ragstone._internal.fields import FrozenMap, FrozenModel, NotBlank
+from ragstone._internal.fields import FrozenMap, FrozenModel, NotBlank, is_list, is_object
 from ragstone._internal.text import describe_fault
 from ragstone._internal.yaml import compose_file
 from ragstone.errors import InputError, Problem, nearest
@@ -89,10 +89,9 @@ def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
     root = compose_file(path, typed=False)
     content: object = {} if root is None else page.value(root, ())
     items: list[tuple[_Place, object]] = [((), content)]
-    if isinstance(content, dict) and LIST in content:
-        rubrics = cast("dict[str, object]", content)[LIST]
-        is_list = len(cast("dict[str, object]", content)) == 1 and isinstance(rubrics, list)
-        several = cast("list[object]", rubrics) if is_list else []
+    if is_object(content) and LIST in content:
+        rubrics = content[LIST]
+        several = rubrics if is_list(rubrics) and len(content) == 1 else []
         items = [((LIST, number), item) for number, item in enumerate(several)]
         if not items:
             page.problem((LIST,), f"{LIST}: expected a list of rubrics and no other keys")

@@ -20,6 +20,7 @@ from jmespath.visitor import TreeInterpreter
 from pydantic import ValidationError
 
 from ragstone._internal.concurrency import parse
+from ragstone._internal.fields import is_object
 from ragstone._internal.http import Client, Connection
 from ragstone._internal.rate_limit import Limits
 from ragstone._internal.secrets import HIDDEN, redact_known
@@ -106,16 +107,16 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _absence(data: object, path: str) -> str:
     found: list[str] = []
     for name in re.split(r"\W", path, flags=re.ASCII):
-        if not isinstance(data, dict) or name not in data:
+        if not is_object(data) or name not in data:
             break
-        data = cast("dict[str, object]", data)[name]
+        data = data[name]
         found.append(name)
     place = ".".join(found)
     if found and data is None:
         return f"the reply has null at {place!r}" + (f" (path {path!r})" if place != path else "")
-    has = _excerpt(cast("object", data))
-    if isinstance(data, dict):
-        keys = ", ".join(islice(cast("dict[str, object]", data), 12))
+    has = _excerpt(data)
+    if is_object(data):
+        keys = ", ".join(islice(data, 12))
         has = f"the keys {quoted(keys)}" if keys else "no keys"
     return f"the reply has no value at {path!r}; {repr(place) if found else 'it'} has {has}"
 
@@ -144,7 +145,7 @@ def _context(item: object, number: int, field: str) -> Context:
         fix = "correct the list, or leave such items out with a filter such as results[?id]"
         raise malformed(f"{place} is null or missing; {fix}")
     bare = "id" if field == "ranking" else "text"
-    known = cast("Mapping[str, object]", item) if isinstance(item, Mapping) else {bare: item}
+    known = item if is_object(item) else {bare: item}
     shown = {key: known[key] for key in ("id", "text", "score") if known.get(key) is not None}
     # an item of a ranking without its id would count as a wrong document
     needed = "text" if field == "contexts" or "id" not in known else "id"
@@ -190,14 +191,14 @@ def _joined(pieces: list[str], path: str) -> str:
 
 def _event(text: str, *, plain: bool = False) -> object:
     try:
-        data = cast("object", json.loads(text, object_pairs_hook=_object))
+        data: object = json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         if plain or text.lstrip()[:1] not in ("{", "["):
             return None
         raise malformed(f"an event is not valid JSON: {_excerpt(text)}") from error
-    if isinstance(data, dict) and (error := cast("dict[str, object]", data).get("error")):
+    if is_object(data) and (error := data.get("error")):
         raise CallError(Cause.UNREACHABLE, f"the reply ended with an error: {_excerpt(error)}")
-    return cast("object", data)
+    return data
 
 
 class _Lists(TreeInterpreter):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal, Self, cast
+from typing import Annotated, Literal, Self
 from urllib.parse import quote
 
 import jmespath
@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_va
 from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, SequenceNode
 
-from ragstone._internal.fields import FrozenModel
+from ragstone._internal.fields import FrozenModel, is_list, is_object
 from ragstone._internal.files import check_file
 from ragstone._internal.secrets import remember
 from ragstone._internal.text import describe_fault
@@ -86,11 +86,10 @@ def _texts(value: object) -> list[str]:
 def _map_texts(value: object, change: Callable[[str], object]) -> object:
     if isinstance(value, str):
         return change(value)
-    if isinstance(value, dict):
-        items = cast("dict[str, object]", value).items()
-        return {key: _map_texts(item, change) for key, item in items}
-    if isinstance(value, list):
-        return [_map_texts(item, change) for item in cast("list[object]", value)]
+    if is_object(value):
+        return {key: _map_texts(item, change) for key, item in value.items()}
+    if is_list(value):
+        return [_map_texts(item, change) for item in value]
     return value
 
 
@@ -208,8 +207,8 @@ class ApiDescription(FrozenModel):
     @classmethod
     def parse(cls, text: str, name: str, *, base: str | None = None) -> "ApiDescription":
         root, data = load_yaml(text, name)
-        if base is not None and isinstance(data, dict):
-            data = {**cast("dict[str, object]", data), "base": base}
+        if base is not None and is_object(data):
+            data = {**data, "base": base}
         try:
             return cls.model_validate(data)
         except ValidationError as error:

@@ -293,16 +293,12 @@ class _RowChecker:
         self.support: list[Span] = []
         self.relevance = dict(sample.relevance or {})
         corpus = self.index.corpus
-        self.listed: dict[str, tuple[Chunk, ...]] = {}
-        unknown: list[str] = []
-        for name in [name for name, grade in self.relevance.items() if grade > 0 and ids_known]:
-            if chunks := corpus.find(name):
-                self.listed[name] = chunks
-            else:
-                unknown.append(name)
-                del self.relevance[name]
-        if unknown:
+        named = [name for name, grade in self.relevance.items() if grade > 0 and ids_known]
+        self.listed = {name: chunks for name in named if (chunks := corpus.find(name))}
+        if unknown := [name for name in named if name not in self.listed]:
             self.add("unknown_id", f"no chunk or document is named {listing(unknown, 5)}")
+        for name in unknown:
+            del self.relevance[name]
         self.chunks = [chunk for chunks in self.listed.values() for chunk in chunks]
         self.by_document = by_document
         if self.listed:

@@ -19,12 +19,13 @@ from os import PathLike
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Literal, TypeAlias, TypeVar
 
 from ragstone._internal.concurrency import gather, run_sync, worker_pool
+from ragstone._internal.fields import is_object
 from ragstone._internal.files import write_file, write_text
 from ragstone._internal.rate_limit import Budget
-from ragstone._internal.sentences import QuoteFinder, split_sentences
+from ragstone._internal.sentences import QuoteFinder, find_in, split_sentences
 from ragstone._internal.text import one_line
 from ragstone.datasets.export import write_samples
 from ragstone.errors import Cause, UnknownNameError, UsageError
@@ -633,11 +634,9 @@ def find_spans(draft: DraftQuestion, chunks: Sequence[Chunk]) -> list[tuple[int,
     spans: list[tuple[int, Span]] = []
     finders = [QuoteFinder(chunk.text) for chunk in chunks]
     for number, words in draft.quotes:
-        for n in sorted(range(len(chunks)), key=lambda n: n + 1 != number):  # the named one first
-            if position := finders[n].find(words):
-                break
-        else:
+        if (found := find_in(finders, words, number and number - 1)) is None:
             raise VerificationError("quote not found", repr(one_line(words, 200)))
+        n, position = found
         chunk, (start, end) = chunks[n], position
         for sentence in split_sentences(chunk.text):
             if sentence.start < position[1] and position[0] < sentence.end:
@@ -722,8 +721,7 @@ def check_generated_by_us(path: Path | None, fields: str) -> None:
         return
     with suppress(OSError, ValueError):
         first: object = json.JSONDecoder().raw_decode(path.read_text(encoding="utf-8"))[0]
-        keys = cast("dict[str, object]", first) if isinstance(first, dict) else ()
-        if " ".join(keys).startswith(fields):
+        if is_object(first) and " ".join(first).startswith(fields):
             return
     raise UsageError(f"{path} exists, and was not generated; choose another path, or delete it")
 

@@ -50,6 +50,7 @@ class Verdict(FrozenModel):
     judge: str | None = None
 
 
+Verdicts = tuple[Verdict, ...]
 Texts = Literal["response", "reference", "contexts"]  # evidence refers to them by index
 
 

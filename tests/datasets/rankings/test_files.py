@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
-from ragstone.datasets.rankings.files import PlainShape, QueryLines
+from ragstone.datasets.rankings.files import PlainShape, QueryLines, problems_of, read_ranking
 
 ids = st.text(max_size=12) | st.sampled_from(
     ['a", "b', "a", "doc-1", "é", "文書", '"]}', "}}", "\\"]
@@ -141,3 +143,12 @@ def test_lists_that_are_none_of_texts_are_left_to_json(ranking: str) -> None:
 )
 def test_lines_of_another_shape_are_left_to_json(line: str) -> None:
     assert read(line.encode(), graded=True) is None
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_a_name_with_brackets_is_no_pattern(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"run[1]{suffix}"
+    frame = polars.DataFrame({"query_id": ["a", "a"], "document_id": ["1", "2"]})
+    (frame.write_parquet if suffix == ".parquet" else frame.write_ipc)(path)
+    (batch,) = read_ranking(path, problems_of(path), {})
+    assert (batch.queries, batch.documents.strings()) == (("a",), ["1", "2"])

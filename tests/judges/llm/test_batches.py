@@ -365,7 +365,7 @@ def test_votes_are_separate_requests(finish, batch_server, kit, judge):
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the server have the prices of the providers."""
-    monkeypatch.setattr("ragstone.judges.factory.price_of", lambda name, _: price_of(name))
+    monkeypatch.setattr("ragstone.judges.llm.model.price_of", lambda name, _: price_of(name))
 
 
 def test_the_budget_holds(finish, batch_server, kit, judge):

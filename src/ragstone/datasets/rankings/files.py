@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import from_json
 
+from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.files import check_file, unpacked_limit
 from ragstone._internal.text import listing, quoted
-from ragstone.datasets.arrow import unpacked_size
+from ragstone.datasets.arrow import scanned, unpacked_size
 from ragstone.datasets.frames import column_errors, text_size
 from ragstone.datasets.rankings import trec
 from ragstone.datasets.rankings.join import Batch, Judgments, qrels_in, read_beir_qrels
@@ -275,11 +276,10 @@ class LineReader:
         seen, fix = "this is not an object", "write one object per line"
         try:
             value: object = json.loads(text.decode(), object_pairs_hook=_unique)
-            if isinstance(value, dict):
-                given = cast("dict[str, object]", value)
-                query_name, field_name = self._names_of(list(given))
-                if (query := _id(given[query_name])) is not None:
-                    return query, given[field_name]
+            if is_object(value):
+                query_name, field_name = self._names_of(list(value))
+                if (query := _id(value[query_name])) is not None:
+                    return query, value[field_name]
                 seen, fix = "the query's id is not text or a whole number", ""
         except UsageError as error:
             seen, fix = str(error), ""
@@ -292,11 +292,10 @@ class LineReader:
         self, query: str, value: object, line: int
     ) -> "Sequence[str] | dict[str, float]":
         graded = self._field == "relevance"
-        if isinstance(value, list):
-            given = cast("list[object]", value)
-            ids = [each for each in map(_id, given) if each is not None]
-            if len(ids) < len(given):
-                wrong = next(each for each in given if _id(each) is None)
+        if is_list(value):
+            ids = [each for each in map(_id, value) if each is not None]
+            if len(ids) < len(value):
+                wrong = next(each for each in value if _id(each) is None)
                 seen = f"the list of query {quoted(query)} contains {quoted(str(wrong))}"
                 self._problems.add(seen, "use ids: text or whole numbers", line=line)
                 return ()
@@ -308,13 +307,13 @@ class LineReader:
             seen = f"the ranking of query {quoted(query)} is not a list"
             self._problems.add(seen, "write a list of ids, best first", line=line)
             return ()
-        if not isinstance(value, dict):
+        if not is_object(value):
             seen = f"the relevance of query {quoted(query)} is not a mapping or a list"
             fix = "write {document id: grade}, or a list of ids"
             self._problems.add(seen, fix, line=line)
             return ()
         grades: dict[str, float] = {}
-        for document, grade in cast("dict[str, object]", value).items():
+        for document, grade in value.items():
             if isinstance(grade, int | float) and abs(grade) <= sys.float_info.max:
                 grades[document] = float(grade)
             else:
@@ -391,10 +390,10 @@ def _frame(path: Path, fields: Sequence[str], mapped: Mapping[str, str]) -> "tup
     import polars as pl  # an extra, and slow to import
 
     is_parquet, limit = path.suffix.lower() == ".parquet", unpacked_limit(path.stat().st_size)
-    scanned = pl.scan_parquet(path) if is_parquet else pl.scan_ipc(path)
+    frame = scanned(path)
     with column_errors(path.name):
-        schema = scanned.collect_schema()
-        rows = int(scanned.select(pl.len()).collect().item())
+        schema = frame.collect_schema()
+        rows = int(frame.select(pl.len()).collect().item())
         if (is_parquet and unpacked_size(path) > limit) or VALUE * len(schema) * rows > limit:
             raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
     present = schema.names()
@@ -413,7 +412,7 @@ def _frame(path: Path, fields: Sequence[str], mapped: Mapping[str, str]) -> "tup
             raise UsageError(f"{path.name}: column {name} of {field} has lists or objects")
         if name is not None:
             selected.append(pl.col(name).alias(field))
-    return scanned.select(selected), rows
+    return frame.select(selected), rows
 
 
 def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame":

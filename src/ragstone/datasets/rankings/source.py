@@ -390,8 +390,7 @@ class Problems:
 
     def add(self, seen: str, fix: str = "", *, line: int | None = None) -> None:
         """Add a problem; lines are counted from 1. Too many problems raise an InputError."""
-        where = "" if line is None else f"{self.unit} {line}: "
-        self._found.append(Problem(where + seen, fix))
+        self._found.append(Problem(seen, fix, row=line, unit=self.unit))
         if len(self._found) >= InputError.shown - 1:
             self._found.append(Problem("the rest was not checked"))
             self.raise_found()

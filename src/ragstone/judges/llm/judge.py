@@ -12,9 +12,8 @@ from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import one_line
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
-from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm import prompt as prompting
-from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price, paid_call
+from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price, paid_call, priced
 from ragstone.judges.llm.prompt import TASKS, Prompt
 from ragstone.judges.llm.replies import RawReply, storable
 from ragstone.judges.offline.claims import extract_claims
@@ -167,14 +166,5 @@ class LlmJudge(Judge):
             return task.parse(RawReply(completion.text, shown, self._legacy_text), question)
         raise JudgeFailureError(Failure(cause, message))
 
-    def priced(self, usage: Usage, prompt: ModelPrompt, text: str) -> Usage:
-        if self._price is None:
-            return replace(usage, cost_usd=None)
-        counted = usage
-        if not usage.prompt_tokens and not usage.completion_tokens:  # a budget holds all the same
-            counted = replace(
-                usage,
-                prompt_tokens=estimated_tokens(prompt.system + prompt.user),
-                completion_tokens=estimated_tokens(text),
-            )
-        return replace(usage, cost_usd=self._price.cost(counted))
+    def priced(self, usage: Usage, prompt: ModelPrompt, reply: str = "") -> Usage:
+        return priced(usage, self._price, [prompt.system + prompt.user], reply)

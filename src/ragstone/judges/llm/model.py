@@ -159,6 +159,15 @@ def paid_call(
     return PaidCall(budget, price.most(texts, completion))
 
 
+def priced(usage: Usage, price: Price | None, texts: Iterable[str], reply: str = "") -> Usage:
+    """Return the usage with its cost, by estimated tokens if the server reports none."""
+    counted = usage
+    if not usage.prompt_tokens and not usage.completion_tokens:  # a budget holds all the same
+        prompt, completion = sum(map(estimated_tokens, texts)), estimated_tokens(reply)
+        counted = replace(usage, prompt_tokens=prompt, completion_tokens=completion)
+    return replace(usage, cost_usd=price and price.cost(counted))
+
+
 @cache
 def price_of(name: str, base_url: str | None = None) -> Price | None:
     provider, _, model = name.partition(":")

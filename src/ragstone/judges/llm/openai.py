@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field, FiniteFloat, ValidationError
 
 from ragstone._internal.concurrency import LARGE, parse
+from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.http import Client, Connection, HttpReply
 from ragstone._internal.rate_limit import RetryingCaller
 from ragstone._internal.secrets import remember
@@ -104,10 +105,9 @@ _REASONING = re.compile(r"(o\d|gpt-5)\b")  # models that reject `max_tokens` and
 
 
 def _joined(content: object) -> object:
-    if not isinstance(content, list):
+    if not is_list(content):
         return content
-    parts = cast("list[object]", content)
-    fields = [cast("dict[str, object]", p) if isinstance(p, dict) else {"text": p} for p in parts]
+    fields = [part if is_object(part) else {"text": part} for part in content]
     texts = [f.get("text") for f in fields if f.get("type", "text") in ("text", "output_text")]
     return "".join(text for text in texts if isinstance(text, str))
 
@@ -314,17 +314,17 @@ class OpenAICompatibleModel(Model, Embedder):
                     "POST", self._url(path), headers=self._headers, body=body, tokens=tokens
                 )
         except CallError as error:
-            if self._batches and error.status in (404, 429) and not self._answered:
+            if self._answered or error.status not in (404, 429):
+                raise
+            if self._batches:
                 self._batches.forgive(error.status)
-            if error.status == 404 and not self._answered:
-                raise UsageError(
-                    f"{error}\nThe model {self._model!r} does not exist, or the API is not at that "
-                    "URL; the run stops. Check the model's name and base_url (most end in /v1)."
-                ) from None
-            if error.status == 429 and not self._answered:
-                message = f"{error}\nThe account's quota is exhausted; the run stops."
-                raise UsageError(message) from None
-            raise
+            why = "The account's quota is exhausted; the run stops."
+            if error.status == 404:
+                why = (
+                    f"The model {self._model!r} does not exist, or the API is not at that URL; the "
+                    "run stops. Check the model's name and base_url (most end in /v1)."
+                )
+            raise UsageError(f"{error}\n{why}") from None
         except UsageError as error:
             raise UsageError(f"the judge {self.name}, {self._with}: {error}") from None
         self._answered = True

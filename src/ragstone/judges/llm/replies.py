@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Generic, NamedTuple, TypeGuard, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-from ragstone._internal.sentences import QuoteFinder
+from ragstone._internal.fields import is_list, is_object
+from ragstone._internal.sentences import QuoteFinder, find_in
 from ragstone._internal.text import MARK, count, quoted
 from ragstone.errors import Cause
 from ragstone.types.claim import (
@@ -64,14 +65,6 @@ _REFUSAL = re.compile(
 
 def storable(text: str) -> str:  # lone surrogates cannot be stored or sent
     return text if text.isascii() else _SURROGATE.sub(MARK, text)
-
-
-def is_object(value: object) -> TypeGuard[dict[str, object]]:
-    return isinstance(value, dict)
-
-
-def is_list(value: object) -> TypeGuard[list[object]]:
-    return isinstance(value, list)
 
 
 def is_refusal(text: str) -> bool:
@@ -143,7 +136,7 @@ def _without_thoughts(text: str, shown: Sequence[str]) -> str:
     return text[ends[-1] :].strip()
 
 
-def known_object(value: object, *keys: str) -> dict[str, object]:
+def known_object(value: object, *keys: str) -> Mapping[str, object]:
     """Return an object if it has only these keys, else {}: another might change its meaning."""
     return value if is_object(value) and value.keys() <= set(keys) else {}
 
@@ -429,12 +422,12 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
         labels = {"yes": Label.SUPPORTED, "no": Label.CONTRADICTED}
         items = [Item(number, word[:200], labels.get(word.lower())) for number, word in written]
     items = items or reply.required(_VERDICTS.items(json_value(reply), expected))
-    finders: dict[int, QuoteFinder] = {}
+    finders = list(map(QuoteFinder, question.contexts))
 
     def verdict_of(item: Item[Label]) -> Verdict | None:
         if not item.value:
             return None
-        evidence = find_evidence(item.quotes, question.contexts, finders)
+        evidence = find_evidence(item.quotes, finders)
         return Verdict(label=item.value, reason=item.reason, evidence=evidence)
 
     try:
@@ -461,20 +454,12 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
     raise reply.unusable(cause, message, tuple(returned))
 
 
-def find_evidence(
-    quotes: Sequence[Quote], contexts: Sequence[str], finders: dict[int, QuoteFinder]
-) -> tuple[Evidence, ...]:
+def find_evidence(quotes: Sequence[Quote], finders: Sequence[QuoteFinder]) -> tuple[Evidence, ...]:
     """Find each quote in the context that it names, else in the others."""
     evidence: list[Evidence] = []
-    for number, words in quotes if contexts else ():
-        named = number - 1 if number and 1 <= number <= len(contexts) else 0
-        for context in (named, *(other for other in range(len(contexts)) if other != named)):
-            if context not in finders:
-                finders[context] = QuoteFinder(contexts[context])
-            if span := finders[context].find(words):
-                break
-        else:
-            context, span = named, None
+    for number, words in quotes if finders else ():
+        named = number - 1 if number and 1 <= number <= len(finders) else 0
+        context, span = find_in(finders, words, named) or (named, None)
         start, end = span or (None, None)
         evidence.append(
             Evidence(context=context, start=start, end=end, quote=words, verified=bool(span))
@@ -565,7 +550,8 @@ def parse_found(reply: RawReply, question: FindAnswer) -> FoundAnswer:
     fields = known_object(json_value(reply), "answer", "evidence", "found")
     if not reply.required(read_word(fields.get("found"), YES_OR_NO)):
         return FoundAnswer(found=False)
-    evidence = find_evidence(quotes_at(fields.get("evidence")), question.contexts, {})
+    finders = list(map(QuoteFinder, question.contexts))
+    evidence = find_evidence(quotes_at(fields.get("evidence")), finders)
     return FoundAnswer(found=True, answer=_one_line(fields.get("answer")), evidence=evidence)
 
 

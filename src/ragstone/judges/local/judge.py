@@ -2,7 +2,7 @@
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple, TypeVar, cast
 
@@ -39,6 +39,10 @@ class Span(NamedTuple):
     tokens: int
 
 
+def by_context(spans: Iterable[Span]) -> list[list[Span]]:
+    return [list(own) for _, own in groupby(spans, key=lambda each: each.context)]
+
+
 class Window(NamedTuple):
     spans: tuple[Span, ...]
     text: str
@@ -46,11 +50,8 @@ class Window(NamedTuple):
     @classmethod
     def of(cls, contexts: Sequence[str], *spans: Span) -> "Window":
         """Join what lies between the first and the last span of each context, as lines."""
-        ends: dict[int, tuple[int, int]] = {}
-        for span in spans:
-            start, _ = ends.get(span.context, (span.start, 0))
-            ends[span.context] = start, span.end
-        lines = (contexts[number][start:end] for number, (start, end) in ends.items())
+        ends = ((own[0], own[-1]) for own in by_context(spans))
+        lines = (contexts[first.context][first.start : last.end] for first, last in ends)
         return cls(spans, "\n".join(lines))
 
 
@@ -78,9 +79,7 @@ def make_windows(
     contexts: Sequence[str], spans: Sequence[Span], room: int, *, join: bool
 ) -> list[Window]:
     """Join spans of one context, or with `join` of several, to windows with some overlap."""
-    groups = [spans]
-    if not join:
-        groups = [list(own) for _, own in groupby(spans, key=lambda each: each.context)]
+    groups = [spans] if join else by_context(spans)
     return [Window.of(contexts, *part) for group in groups for part in _parts(group, room)]
 
 

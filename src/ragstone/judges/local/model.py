@@ -12,13 +12,14 @@ from importlib import import_module
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from ragstone._internal.concurrency import Batches, in_thread
+from ragstone._internal.fields import is_object
 from ragstone._internal.text import count, quoted
 from ragstone.errors import Cause, JudgeError, UsageError
 from ragstone.judges.spec import JudgeOptions
@@ -237,9 +238,9 @@ def _read(path: Path) -> Mapping[str, object] | None:
         found: object = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UsageError(f"{path} is invalid JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not is_object(found):
         raise UsageError(f"{path} is not a JSON object")
-    return cast("Mapping[str, object]", found)
+    return found
 
 
 @contextmanager
@@ -287,9 +288,8 @@ class Head:
         names: list[str] = []
         if settings.labels:
             names = settings.labels.split("/")
-        elif isinstance(by_id, dict):
-            known = cast("Mapping[str, object]", by_id)
-            names = [str(known[key]) for key in sorted(filter(str.isdecimal, known), key=int)]
+        elif is_object(by_id):
+            names = [str(by_id[key]) for key in sorted(filter(str.isdecimal, by_id), key=int)]
         words = [re.sub(r"[\W_]+", "", each).lower() for each in names]
         labels = tuple(_LABELS[word] for word in words if word in _LABELS)
         can_tell = len(labels) == 1 or (Label.SUPPORTED in labels and len({*labels}) > 1)
