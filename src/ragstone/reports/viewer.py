@@ -330,7 +330,7 @@ def listen(host: str, port: int) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             raise UsageError(
                 f"port {port} on {host} is in use, perhaps by another `ragstone view`; stop it, "
-                "or choose another port (0 picks a free one)"
+                "or choose another one with --port (0 picks a free one)"
             ) from error
         why = error.strerror or error
         raise UsageError(f"cannot listen on {host}, port {port}: {why}") from error

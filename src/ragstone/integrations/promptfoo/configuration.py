@@ -16,7 +16,7 @@ from typing import Annotated, Unpack, cast
 from pydantic import AfterValidator, Field, FiniteFloat, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from ragstone._internal.fields import FrozenModel, split_threshold
+from ragstone._internal.fields import FrozenModel, is_list, is_object, split_threshold
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.secrets import HIDDEN, remember
 from ragstone._internal.text import count, describe_fault, quoted
@@ -24,7 +24,6 @@ from ragstone._internal.yaml import load_yaml
 from ragstone.datasets import Dataset, samples_of
 from ragstone.datasets.responses import field_of, record_of
 from ragstone.datasets.table import File
-from ragstone.datasets.values import is_list, is_object
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError
 from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.runner import Evaluation, Options
