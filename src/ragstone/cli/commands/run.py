@@ -196,7 +196,7 @@ def evaluated(
             if isinstance(data, promptfoo.Configuration):
                 run = promptfoo.evaluate_tests(data.dataset, plan, finish=data.finish, **made)
             else:
-                run = Evaluation.prepare(data, **made).run_in_thread()
+                run = Evaluation(data, **made).run_in_thread()
         except BatchPendingError as pending:
             outputs.console.print(str(pending), markup=False, soft_wrap=True)
             return 0
