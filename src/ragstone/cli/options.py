@@ -417,6 +417,7 @@ def json_file(what: str) -> click.Option:
 
 
 NO_STORE = option("--no-store", "Store nothing.", is_flag=True)
+DRY_RUN = option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True)
 
 
 REGRESSION_OPTIONS: Sequence[click.Option] = (

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Self
 
 import click
 from rich.console import Console
@@ -124,6 +124,14 @@ class RowProgress:
         if retries := made.count - self.retries:
             text += f"; {retries:,} retried, last: {quoted(made.reason)}"
         return text
+
+
+def announce(estimate: str, *, dry_run: bool) -> None:
+    """Say what a command will cost, or print it and exit if no calls are to be made."""
+    if dry_run:
+        click.echo(f"Dry run: no calls were made. {estimate}")
+        sys.exit(0)
+    say(estimate)
 
 
 def print_estimate(estimate: "Estimate", console: Console) -> None:
@@ -311,20 +319,15 @@ def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool
     write_results([run], outputs, show)
     if interrupted:
         return INTERRUPTED
-    code = exit_code(run)
-    if run.troubles:
-        say(f"Exit code {code}: {'; '.join(run.troubles)}")
-    return code
+    return undecided("; ".join(run.troubles)) if run.troubles else code_of_gates(run)
 
 
-def exit_undecided(reason: str) -> NoReturn:
+def undecided(reason: str) -> int:
     say(f"Exit code {TOO_MUCH_FAILED}: {reason}")
-    sys.exit(TOO_MUCH_FAILED)
+    return TOO_MUCH_FAILED
 
 
-def exit_code(run: Run) -> int:
-    if run.troubles:
-        return TOO_MUCH_FAILED
+def code_of_gates(run: Run) -> int:
     return GATE_FAILED if any(gate.passed is False for gate in run.gates()) else 0
 
 
@@ -382,7 +385,5 @@ def code_of(found: "Regressions | None") -> int:
     if found is None:
         return 0
     if found.doubts:
-        doubts = "; ".join(found.doubts)
-        say(f"Exit code {TOO_MUCH_FAILED}: no verdict, because {doubts}")
-        return TOO_MUCH_FAILED
+        return undecided(f"no verdict, because {'; '.join(found.doubts)}")
     return GATE_FAILED if found.beyond else 0

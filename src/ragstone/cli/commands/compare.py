@@ -92,18 +92,17 @@ def command(**given: Any) -> None:
     # ASCII with escapes, because a lone surrogate in the data has no UTF-8
     whole = {**comparison.to_dict(), "verdict": found and verdict(found).words}
     document = json.dumps(finite(whole), allow_nan=False, indent=2) + "\n"
-    texts = ((given["json"], document), (given["markdown"], as_markdown(comparison, found)))
-    piped = [text for path, text in texts if path == STDOUT]
-    written = [path for path, _ in texts if path not in (None, STDOUT)]
-    for path, text in texts:
-        if path in written:
-            write_text(path, text)
+    pairs = (given["json"], document), (given["markdown"], as_markdown(comparison, found))
+    texts = {path: text for path, text in pairs if path is not None}
+    piped = texts.pop(STDOUT, "")
+    for path, text in texts.items():
+        write_text(path, text)
     console = Console(file=sys.stderr if piped else sys.stdout, highlight=False)
     with silent_pipes():
         print_comparison(comparison, console)
-        for path in written:
+        for path in texts:
             console.print(f"wrote {path}", markup=False, soft_wrap=True)
         if found is not None and not found.doubts:
             print_regressions(found, console)
-        sys.stdout.writelines(piped)
+        sys.stdout.write(piped)
     sys.exit(code_of(found))

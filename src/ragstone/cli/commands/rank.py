@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 from rich.console import Console
 
-from ragstone.cli import TOO_MUCH_FAILED, load, options, output, say
+from ragstone.cli import load, options, output
 from ragstone.cli.options import Given, GroupedCommand, Groups, option, setting
 from ragstone.errors import UsageError
 from ragstone.evaluation.ranking import RankingEvaluation
@@ -227,8 +227,8 @@ def _finish(
     output.write_results(evaluated, outputs, show, document=document)
     codes = [output.code_of(regressions) for *_, regressions in compared]
     if trouble := next((run.troubles for run in evaluated if run.troubles), None):
-        say(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(trouble)}")
-    return max(*codes, *map(output.exit_code, evaluated), 0)  # 3 outranks 1
+        codes.append(output.undecided("; ".join(trouble)))
+    return max(*codes, *map(output.code_of_gates, evaluated), 0)  # 3 outranks 1
 
 
 @contextmanager

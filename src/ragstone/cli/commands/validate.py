@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from shutil import copyfile
-from tempfile import TemporaryDirectory
 
 import click
 
@@ -17,7 +15,7 @@ from ragstone.cli import UNUSABLE, options, say
 from ragstone.cli.options import option
 from ragstone.cli.output import check_files
 from ragstone.datasets import Dataset, load
-from ragstone.datasets.export import check_format, losses, texts_in, write_samples
+from ragstone.datasets.export import check_format, losses_in_file, texts_in, write_samples
 from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.preflight import LLM, runnable, with_llm
 from ragstone.integrations.promptfoo.configuration import is_configuration, read_configuration
@@ -103,17 +101,11 @@ def command(
 
 def write_copy(dataset: Dataset, out: Path) -> None:
     suffix, samples = check_format(out.suffix), dataset.samples
-    with TemporaryDirectory() as folder:
-        made = Path(folder) / out.name
-        write_file(made, partial(write_samples, samples, suffix=suffix))
-        try:
-            lost = list(losses(samples, load(made).samples))
-        except UsageError as error:
-            raise UsageError(f"{suffix} cannot store these rows ({error}); use .jsonl") from error
-        if dataset.failures:
-            rows = count(len(dataset.failures), "row")
-            lost.append(f"the causes of failed calls ({rows}), which only saved responses contain")
-        write_file(out, partial(copyfile, made))
+    lost = losses_in_file(samples, out)
+    if dataset.failures:
+        rows = count(len(dataset.failures), "row")
+        lost.append(f"the causes of failed calls ({rows}), which only saved responses contain")
+    write_file(out, partial(write_samples, samples, suffix=suffix))
     for loss in lost:
         say(f"{suffix} cannot store: {loss}")
     texts = texts_in(samples) if suffix == ".csv" else ()
