@@ -254,9 +254,7 @@ MAX_SHOWN = 200
         option("--n", "Number of claims to test.", least=1, default=60),
         setting("judge"),
         option("--model", "LLM judge: --model gpt-4o-mini is --judge openai:gpt-4o-mini."),
-        setting("base_url"),
-        setting("max_calls"),
-        setting("max_cost"),
+        *map(setting, ("base_url", "max_calls", "max_cost")),
         options.CONFIG,
         options.DRY_RUN,
         option(

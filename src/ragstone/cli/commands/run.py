@@ -33,10 +33,7 @@ GROUPS: Groups = MappingProxyType(
     {
         "Data": (
             option("--test-data --from-chat-responses test_data", "Same as DATA.", common=False),
-            setting("limit"),
-            setting("sample"),
-            setting("sheet"),
-            setting("columns"),
+            *map(setting, ("limit", "sample", "sheet", "columns")),
             options.CONFIG,
         ),
         "RAG system": (
@@ -45,9 +42,7 @@ GROUPS: Groups = MappingProxyType(
                 f"URL of the RAG API, called for every row.  [default: {DEFAULT_API}, called "
                 "only if the metrics need it]",
             ),
-            setting("target"),
-            setting("min_similarity"),
-            setting("delay"),
+            *map(setting, ("target", "min_similarity", "delay")),
         ),
         "Metrics": (
             setting("metrics"),
@@ -56,17 +51,10 @@ GROUPS: Groups = MappingProxyType(
             options.PLUGIN,
         ),
         "Judge": options.JUDGE,
-        "Claims and verdicts": (
-            setting("policy"),
-            setting("preset"),
-            setting("verify"),
-        ),
+        "Claims and verdicts": tuple(map(setting, ("policy", "preset", "verify"))),
         "Limits": (
             *options.LIMITS,
-            setting("workers"),
-            setting("engine"),
-            setting("batch_api"),
-            setting("fail_fast"),
+            *map(setting, ("workers", "engine", "batch_api", "fail_fast")),
             option(
                 "--dry-run",
                 "Estimate the judge's calls, tokens and cost; make no calls.",
