@@ -10,7 +10,7 @@ from rich.console import Console
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
 from ragstone.cli.options import REGRESSION_OPTIONS, STORE, open_store, option, read_by, setting
-from ragstone.cli.output import RegressionLimits, check_files, code_of
+from ragstone.cli.output import check_files, code_of, regression_limits, regressions_in
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions, verdict
 from ragstone.reports.format import finite
@@ -66,7 +66,7 @@ def command(**given: Any) -> None:
     ragstone compare baseline last --fail-on-regression --min-effect 0.02
     ragstone compare 20260301 20260302 -m faithfulness --markdown report.md
     """
-    limits = RegressionLimits.of(given, corrected=given["gates_on"] == "corrected")
+    limits = regression_limits(given)
     other = load_calibration(given["calibration"]) if given["calibration"] else None
     with open_store(given["store"], reading=True) as store:
         a = find_run(store, given["a"])
@@ -88,7 +88,8 @@ def command(**given: Any) -> None:
         )
         labelled = [LabelledRun.of(run, store.labels(run.manifest.run_id), other) for run in runs]
         comparison = correct_changes(comparison, *labelled)
-    found = limits.found(comparison)
+    by_labels = given["gates_on"] == "corrected"
+    found = regressions_in(comparison, limits, corrected=by_labels)
     # ASCII with escapes, because a lone surrogate in the data has no UTF-8
     whole = {**comparison.to_dict(), "verdict": found and verdict(found).words}
     document = json.dumps(finite(whole), allow_nan=False, indent=2) + "\n"

@@ -327,14 +327,14 @@ def test(**given: Any) -> None:
     judge = make_judge(plan, asked=[[VerifyClaims.kind]], budget=budget)
     runner = judge_test.JudgeTestRunner(judge, cases)
     interrupted = False
-    with progress_bar(Console(stderr=True), "testing") as update:
+    with progress_bar("testing") as update:
         try:
             run_sync(
                 partial(
                     runner.run,
                     concurrency=plan.concurrency,
                     spent=lambda: None if is_free(plan.judge) else budget.spent,
-                    on_case=lambda done, total: update(completed=done, total=total),
+                    on_case=update,
                 )
             )
         except KeyboardInterrupt:

@@ -5,11 +5,9 @@ from collections import Counter
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Any, cast
 
 import click
-from rich.console import Console
 
 from ragstone._internal.concurrency import run_sync
 from ragstone._internal.files import write_file
@@ -210,23 +208,19 @@ def estimate_generation(plan: Plan, index: ChunkIndex, request: generate.Questio
 
 def _generate(generator: generate.Generator, plan: Plan, budget: Budget) -> tuple[Generated, bool]:
     """Generate with progress; returns what was generated, and whether it was interrupted."""
-    console, interrupted, shown = Console(stderr=True), False, monotonic()
+    interrupted = False
 
-    def report(done: int, of: int) -> None:
-        nonlocal shown
-        update(completed=done, total=of)
-        if not console.is_terminal and monotonic() - shown > output.SECONDS_BETWEEN_LINES:
-            shown = monotonic()
-            say(f"{done:,} of {count(of, 'candidate')} of this round decided")
+    def line(done: int, of: int) -> str:
+        return f"{done:,} of {count(of, 'candidate')} of this round decided"
 
-    with output.progress_bar(console, "verifying") as update:
+    with output.progress_bar("verifying", line=line) as update:
         try:
             run_sync(
                 partial(
                     generator.run,
                     concurrency=plan.concurrency,
                     spent=lambda: budget.spent,
-                    on_candidate=report,
+                    on_candidate=update,
                 )
             )
         except KeyboardInterrupt:
@@ -339,9 +333,7 @@ def check_command(**given: Any) -> None:
         estimate = estimate_check(plan, dataset.samples, corpus)
         output.announce(f"{text}: {estimate}", dry_run=True)
     judge = make_judge(plan, asked=[check.KINDS], budget=Budget(plan.max_calls, plan.max_cost))
-    with output.progress_bar(
-        Console(stderr=True), "checking", total=len(dataset.samples)
-    ) as update:
+    with output.progress_bar("checking") as update:
         result = run_sync(
             partial(
                 check_samples,
@@ -351,7 +343,7 @@ def check_command(**given: Any) -> None:
                 name=dataset.source.name,
                 concurrency=plan.concurrency,
                 plan=plan,
-                on_row=lambda done, total: update(completed=done, total=total),
+                on_row=update,
             )
         )
     console = output.write_document(given["file"], given["file"] and check_document(result))
