@@ -443,6 +443,14 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
 RUN = "RUN is an id, the start of an id, a tag, or `last`."
 
 
+def run_command(
+    group: click.Group, name: str, *params: click.Parameter, epilog: str = ""
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Return a decorator for a command about a stored run."""
+    all_params = [click.Argument(["run"]), *params, STORE]
+    return group.command(name=name, params=all_params, epilog=f"{RUN} {epilog}".rstrip())
+
+
 def store_option_value(given: Given) -> str | None:
     """Return the store that was named by --store or RAGSTONE_STORE."""
     if given["no_store"] and is_store_typed():
