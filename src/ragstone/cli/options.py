@@ -16,7 +16,6 @@ from pydantic.fields import FieldInfo
 from ragstone._internal.fields import split_threshold
 from ragstone._internal.text import public_url
 from ragstone.cli import load, say
-from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation import config_file
 from ragstone.evaluation.config_file import FILE, Config
@@ -35,7 +34,6 @@ from ragstone.types.config import (
 from ragstone.types.gate import FLAGS, Gate, gate
 
 if TYPE_CHECKING:
-    from ragstone.evaluation.recorder import StoreOptions
     from ragstone.store import RunInfo, Store
 
 Given = Mapping[str, Any]
@@ -497,19 +495,6 @@ def read_by(store: "Store", *infos: "RunInfo") -> list[str | Path]:
     return [*store_files(store.name), *paths]
 
 
-def store_options_of(given: Given, config: Config) -> "StoreOptions":
-    place = store_option_value(given)
-    if given["no_store"]:
-        if given["fresh"] or given["no_transcript"]:
-            raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
-        return {}
-    return {
-        "store": place or config.store or True,
-        "fresh": given["fresh"],
-        "transcript": not given["no_transcript"],
-    }
-
-
 def config_of(path: Path | None = None) -> Config:
     if path is None and not FILE.is_file():
         return Config()
@@ -549,25 +534,6 @@ def _without_idle_gates(plan: Plan, configured: object, typed: object) -> Plan:
             "metrics"
         )
     return plan.model_copy(update={"gates": tuple(g for g in plan.gates if g not in idle)})
-
-
-def data_of(given: Given, config: Config) -> str | Path:
-    named = one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
-    if named is not None:
-        return named
-    here = Path(DATASET.name)
-    if here.exists():
-        return here
-    say(f"No DATA given: using ragstone's sample data set, {DATASET.name}.")
-    return DATASET
-
-
-def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]:
-    place = store_option_value(given) or config.store
-    plugins = (*config.plugins, *given["plugin"])
-    named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
-    read = [name for name in named if name is not None and Path(name).is_file()]
-    return [*read, *store_files(place)]
 
 
 def tracing_of(otel: bool) -> AbstractContextManager[Tracing]:

@@ -15,6 +15,7 @@ from ragstone.cli import GATE_FAILED, load, options, say
 from ragstone.cli.commands.metrics import print_catalogue
 from ragstone.cli.options import Given, GroupedCommand, Groups, open_store, option, setting
 from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
+from ragstone.demo.questions import DATASET
 from ragstone.errors import BatchPendingError, Cause, RagstoneError, UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
 from ragstone.evaluation.recorder import RunChangedError
@@ -113,7 +114,11 @@ def run_evaluation(given: Given) -> int:
     if given["list_metrics"]:
         print_catalogue(Console(highlight=False))
         return 0
-    data = options.data_of(given, config)
+    named = options.one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
+    data = named or Path(DATASET.name)
+    if not named and not Path(data).exists():
+        say(f"No DATA given: using ragstone's sample data set, {DATASET.name}.")
+        data = DATASET
     tests = promptfoo.read_configuration(data) if promptfoo.is_configuration(data) else None
     if tests is None:
         plan = options.plan_of(given, config)
@@ -123,7 +128,11 @@ def run_evaluation(given: Given) -> int:
         tests, plan = promptfoo.limit_tests(
             tests, _plan_of_tests(tests, Path(data).name, given, config)
         )
-    outputs.check(data, *options.files_read(given, config, plan))
+    place = options.store_option_value(given) or config.store
+    plugins = (*config.plugins, *given["plugin"])
+    files = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
+    read = [name for name in files if name is not None and Path(name).is_file()]
+    outputs.check(data, *read, *options.store_files(place))
     explicit = options.explicit_settings(given)
     if given["dry_run"]:
         rows = tests.dataset if tests else data
@@ -132,7 +141,12 @@ def run_evaluation(given: Given) -> int:
         print_estimate(estimated, Console(highlight=False))
         return 0
     with options.tracing_of(given["otel"]) as tracing:
-        storing = options.store_options_of(given, config)
+        storing: StoreOptions = {}
+        if not given["no_store"]:
+            storing = {"store": place or True, "fresh": given["fresh"]}
+            storing["transcript"] = not given["no_transcript"]
+        elif given["fresh"] or given["no_transcript"]:
+            raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
         return evaluated(
             tests or data, plan, outputs, **storing, explicit=explicit, tracing=tracing
         )
