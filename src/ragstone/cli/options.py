@@ -515,25 +515,20 @@ def plan_of(given: Given, config: Config) -> Plan:
         typed["fallback_target"] = DEFAULT_API
     plan = config.plan(typed, preset_name=given["preset"])
     if given["metrics"]:
-        plan = _without_idle_gates(plan, config.settings.get("gates"), typed.get("gates"))
+        chosen = {metric.name for metric in select(plan.metrics, **plan.parameters)}
+        others = catalogue().keys() - chosen
+        new = cast("Sequence[Gate]", typed.get("gates", ()))
+        # of the config file's gates, those on known metrics that are not chosen
+        old = [each for each in plan.gates if each not in new]
+        idle = [each for each in old if split_threshold(each.metric)[0] in others]
+        if idle:
+            words = ", ".join(f"{each.metric} {each.op} {each.threshold:g}" for each in idle)
+            left_out = "because --metric leaves out their metrics"
+            say(f"Not checked: the config file's gates {words}, {left_out}")
+        gates = tuple(each for each in plan.gates if each not in idle)
+        plan = plan.model_copy(update={"gates": gates})
     check_judge_settings(explicit_settings(given), with_llm(plan))
     return plan
-
-
-def _without_idle_gates(plan: Plan, configured: object, typed: object) -> Plan:
-    """Remove the config file's gates on known metrics that are not chosen."""
-    chosen = {metric.name for metric in select(plan.metrics, **plan.parameters)}
-    others = catalogue().keys() - chosen
-    kept = cast("Sequence[Gate]", typed or ())
-    gates = [g for g in cast("Sequence[Gate]", configured or ()) if g in plan.gates]
-    idle = [g for g in gates if g not in kept and split_threshold(g.metric)[0] in others]
-    if idle:
-        words = ", ".join(f"{gate.metric} {gate.op} {gate.threshold:g}" for gate in idle)
-        say(
-            f"Not checked: the config file's gates {words}, because --metric leaves out their "
-            "metrics"
-        )
-    return plan.model_copy(update={"gates": tuple(g for g in plan.gates if g not in idle)})
 
 
 def tracing_of(otel: bool) -> AbstractContextManager[Tracing]:

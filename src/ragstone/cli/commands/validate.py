@@ -17,7 +17,7 @@ from ragstone.cli.output import check_files
 from ragstone.datasets import Dataset, load
 from ragstone.datasets.export import check_format, losses_in_file, texts_in, write_samples
 from ragstone.errors import InputError, UsageError
-from ragstone.evaluation.preflight import LLM, runnable, with_llm
+from ragstone.evaluation.preflight import LLM, Preflight, with_llm
 from ragstone.integrations.promptfoo.configuration import is_configuration, read_configuration
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import LEAST, make_judge
@@ -140,15 +140,15 @@ def described(name: str, dataset: Dataset, plan: Plan, judge: Judge) -> str:
 
 def accepted_metrics(dataset: Dataset, plan: Plan, judge: Judge) -> Mapping[str, Sequence[Metric]]:
     metrics = select(["all", *catalogue()], **plan.parameters)
-    alone = runnable(metrics, dataset, judge=judge, target=None, every=False)
+    alone = Preflight.compare(metrics, dataset, judge=judge).certain
     accepted = {"available metrics": alone}
     if plan.target is not None or not dataset.collected:
         target = get_target(plan.target or DEFAULT_API, plan, k=max(plan.cutoffs))
         every = plan.target is not None
-        answered = runnable(metrics, dataset, judge=judge, target=target, every=every)
-        accepted |= {ANSWERED: answered} if answered != alone else {}
+        ready = Preflight.compare(metrics, dataset, judge=judge, target=target, every=every)
+        accepted |= {ANSWERED: ready.certain} if ready.certain != alone else {}
     llm = make_judge(Plan(judge=LLM), guess=LEAST)
-    judged = runnable(metrics, dataset, judge=llm, target=None, every=False)
+    judged = Preflight.compare(metrics, dataset, judge=llm).certain
     added = [metric for metric in judged if metric not in alone]
     named = plan.model_copy(update={"metrics": tuple(metric.spelled for metric in added)})
     automatic = added and with_llm(named).judge != plan.judge
