@@ -414,6 +414,10 @@ def json_file(what: str) -> click.Option:
     return option("--json file", f"Write the {what} as JSON.", path="FILE|-")
 
 
+def file_argument(*, required: bool = True) -> click.Argument:
+    return click.Argument(["file"], type=click.Path(path_type=Path), required=required)
+
+
 NO_STORE = option("--no-store", "Store nothing.", is_flag=True)
 DRY_RUN = option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True)
 

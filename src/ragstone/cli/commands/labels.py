@@ -69,10 +69,6 @@ _METRIC = option(
 )
 
 
-def _file(*, required: bool = True) -> click.Argument:
-    return click.Argument(["file"], type=click.Path(path_type=Path), required=required)
-
-
 @click.group(name="labels")
 def command() -> None:
     """Label claims of a run, and compare the judge with the labels.
@@ -117,7 +113,7 @@ def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any
         click.echo(f"{count(labels, 'label')} by {session.annotator} of run {info.id}; {what}")
 
 
-@options.run_command(command, "draw", _file(required=False), _NUMBER, _METRIC)
+@options.run_command(command, "draw", options.file_argument(required=False), _NUMBER, _METRIC)
 def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
     """Show which rows to label; write their claims to FILE (.xlsx, .csv or .jsonl).
 
@@ -199,7 +195,7 @@ def _serve(session: LabelSession, *, port: int, browser: bool) -> None:
 @command.command(
     name="import",
     params=[
-        _file(),
+        options.file_argument(),
         option("--run", "The run that was labelled.", required=True, metavar="RUN"),
         option(
             "--map columns",
@@ -261,7 +257,7 @@ def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
     )
 
 
-@options.run_command(command, "list", _file(required=False))
+@options.run_command(command, "list", options.file_argument(required=False))
 def list_(run: str, file: Path | None, store: str | None) -> None:
     """List who labelled a run, and how far annotators agree; write the labels to FILE.
 

@@ -228,7 +228,7 @@ def _prune(older_than: str, yes: bool, store: str | None) -> None:
         click.echo(f"no untagged run was started before {before.astimezone():%Y-%m-%d %H:%M}")
 
 
-@options.run_command(command, "export", click.Argument(["file"], type=click.Path(path_type=Path)))
+@options.run_command(command, "export", options.file_argument())
 def export_(run: str, file: Path, store: str | None) -> None:
     """Export a run to one file: a store with this run, to be imported elsewhere."""
     with options.open_run(store, run) as (opened, info):
@@ -240,7 +240,7 @@ def export_(run: str, file: Path, store: str | None) -> None:
 @command.command(
     name="import",
     params=[
-        click.Argument(["file"], type=click.Path(path_type=Path)),
+        options.file_argument(),
         option("--tag", "Tag the run; another run that has this tag loses it.", metavar="NAME"),
         options.STORE,
     ],
