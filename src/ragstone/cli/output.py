@@ -136,7 +136,7 @@ class RowProgress:
 
 
 def announce(estimate: str, *, dry_run: bool) -> None:
-    """Say what a command will cost, or print it and exit if no calls are to be made."""
+    """Show what a command will cost, or print it and exit if no calls are to be made."""
     if dry_run:
         click.echo(f"Dry run: no calls were made. {estimate}")
         sys.exit(0)
