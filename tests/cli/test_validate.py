@@ -129,7 +129,7 @@ def test_run_accepts_what_validate_says_can_run(judge: str, columns: set[str], n
     ):
         plan = Plan(metrics=(name,), fallback_target=target)
         try:
-            Evaluation.prepare(dataset, plan=plan, judge=made)
+            Evaluation(dataset, plan=plan, judge=made)
         except UsageError:
             assert name not in {metric.name for metric in metrics}
         else:

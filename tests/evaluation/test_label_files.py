@@ -37,7 +37,7 @@ def read(tmp_path: Path) -> Read:
         path = tmp_path / name
         path.write_text(content, encoding="utf-8")
         defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
-        return [*read_label_file(path, ROWS, defaults, **options).labels]
+        return [*read_label_file(path, ROWS, defaults, **options)[0]]
 
     return labels
 
@@ -103,7 +103,7 @@ def test_numbers_distinguish_claims_with_the_same_text(tmp_path: Path) -> None:
         "id,number,claim,human\nq1,3,It lasts.,no\nq1,1.0,It lasts.,yes\nq1,7,It weighs 5 g.,?\n"
     )
     defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
-    labels = read_label_file(path, rows, defaults).labels
+    labels = read_label_file(path, rows, defaults)[0]
     assert short(labels) == [("q1", 2, False), ("q1", 0, True), ("q1", 1, None)]
 
 
@@ -126,7 +126,7 @@ def test_ids_that_look_like_numbers_are_found_as_they_are(tmp_path: Path) -> Non
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(f'{{"id": {name}, "human": 1}}' for name in ('"2.0"', 2, '"007"')))
     defaults = LabelDefaults("r1", "faithfulness", "ana", METRICS)
-    labels = read_label_file(path, rows, defaults).labels
+    labels = read_label_file(path, rows, defaults)[0]
     assert [label.position for label in labels] == [1, 0, 2]
     path.write_text('{"id": 7, "human": 1}')
     with pytest.raises(InputError, match="column id: the run has no row '7'"):
@@ -275,9 +275,9 @@ def test_other_metrics_and_repetitions(tmp_path: Path) -> None:
     ]
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS))
-    assert [each.annotator for each in found.labels] == ["ana", "ben"]
-    assert found.notes == ["1 row without a label", "1 row repeated with the same label"]
+    labels, notes = read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana", METRICS))
+    assert [each.annotator for each in labels] == ["ana", "ben"]
+    assert notes == ["1 row without a label", "1 row repeated with the same label"]
     path.write_text('{"id": "q1", "human": "yes", "metric": "hit@5"}\n')
     with pytest.raises(
         InputError, match=r"column metric, .*the run has no hit@5 with .*, only faithful"

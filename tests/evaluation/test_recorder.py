@@ -310,7 +310,7 @@ def test_an_unfinished_run_without_rows_is_not_mentioned(store: Store) -> None:
 async def test_two_runs_that_start_at_once_do_not_both_go_on(store: Store) -> None:
     judges = [ScriptedJudge(judge().answers, seconds=seconds) for seconds in (0.05, 0.15)]
     evaluations = [
-        Evaluation.prepare(SAMPLES, metrics=METRICS, judge=each, store=store, concurrency=1)
+        Evaluation(SAMPLES, metrics=METRICS, judge=each, store=store, concurrency=1)
         for each in judges
     ]
     started = [asyncio.create_task(each.run()) for each in evaluations]
@@ -362,7 +362,7 @@ def test_no_texts_of_the_judges_where_none_are_wanted(store: Store, tmp_path: Pa
 
 
 async def test_what_a_run_came_to_is_entered_by_whoever_has_it(store: Store) -> None:
-    evaluation = Evaluation.prepare(SAMPLES, metrics=METRICS, judge=judge(), store=store)
+    evaluation = Evaluation(SAMPLES, metrics=METRICS, judge=judge(), store=store)
     await evaluation.run()
     run_id = evaluation.recorder.manifest.run_id
     async with store.open_writer(run_id):  # another process goes on with it

@@ -97,7 +97,7 @@ def test_the_judge_and_the_cost_are_announced_in_one_line_before_the_first_call(
 def test_the_announced_cost_is_an_estimate_in_dollars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL")
     lines: list[str] = []
-    Evaluation.prepare(ROWS, metrics=NAME, on_notice=lines.append)
+    Evaluation(ROWS, metrics=NAME, on_notice=lines.append)
     assert re.fullmatch(
         rf"{REASON}: 4 calls, .*\$0\.\d+ .*\(an estimate\)\. To avoid this, .*", *lines
     )

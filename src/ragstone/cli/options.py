@@ -16,7 +16,6 @@ from pydantic.fields import FieldInfo
 from ragstone._internal.fields import split_threshold
 from ragstone._internal.text import public_url
 from ragstone.cli import load, say
-from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation import config_file
 from ragstone.evaluation.config_file import FILE, Config
@@ -35,7 +34,6 @@ from ragstone.types.config import (
 from ragstone.types.gate import FLAGS, Gate, gate
 
 if TYPE_CHECKING:
-    from ragstone.evaluation.recorder import StoreOptions
     from ragstone.store import RunInfo, Store
 
 Given = Mapping[str, Any]
@@ -403,7 +401,12 @@ def json_file(what: str) -> click.Option:
     return option("--json file", f"Write the {what} as JSON.", path="FILE|-")
 
 
+def file_argument(*, required: bool = True) -> click.Argument:
+    return click.Argument(["file"], type=click.Path(path_type=Path), required=required)
+
+
 NO_STORE = option("--no-store", "Store nothing.", is_flag=True)
+DRY_RUN = option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True)
 
 
 REGRESSION_OPTIONS: Sequence[click.Option] = (
@@ -427,6 +430,14 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
 # From the typed options to a plan, data and a store
 
 RUN = "RUN is an id, the start of an id, a tag, or `last`."
+
+
+def run_command(
+    group: click.Group, name: str, *params: click.Parameter, epilog: str = ""
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Return a decorator for a command about a stored run."""
+    all_params = [click.Argument(["run"]), *params, STORE]
+    return group.command(name=name, params=all_params, epilog=f"{RUN} {epilog}".rstrip())
 
 
 def store_option_value(given: Given) -> str | None:
@@ -475,19 +486,6 @@ def read_by(store: "Store", *infos: "RunInfo") -> list[str | Path]:
     return [*store_files(store.name), *paths]
 
 
-def store_options_of(given: Given, config: Config) -> "StoreOptions":
-    place = store_option_value(given)
-    if given["no_store"]:
-        if given["fresh"] or given["no_transcript"]:
-            raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
-        return {}
-    return {
-        "store": place or config.store or True,
-        "fresh": given["fresh"],
-        "transcript": not given["no_transcript"],
-    }
-
-
 def config_of(path: Path | None = None) -> Config:
     if path is None and not FILE.is_file():
         return Config()
@@ -507,46 +505,21 @@ def plan_of(given: Given, config: Config) -> Plan:
     if "target" not in {**config.settings, **typed}:
         typed["fallback_target"] = DEFAULT_API
     plan = config.plan(typed, preset_name=given["preset"])
-    configured = config.settings.get("gates")
-    if given["metrics"] and configured:
-        plan = _without_idle_gates(plan, configured, typed.get("gates"))
+    if given["metrics"] and config.settings.get("gates"):
+        chosen = {metric.name for metric in select(plan.metrics, **plan.parameters)}
+        others = catalogue().keys() - chosen
+        new = cast("Sequence[Gate]", typed.get("gates", ()))
+        # of the config file's gates, those on known metrics that are not chosen
+        old = [each for each in plan.gates if each not in new]
+        idle = [each for each in old if split_threshold(each.metric)[0] in others]
+        if idle:
+            words = ", ".join(f"{each.metric} {each.op} {each.threshold:g}" for each in idle)
+            left_out = "because --metric leaves out their metrics"
+            say(f"Not checked: the config file's gates {words}, {left_out}")
+        gates = tuple(each for each in plan.gates if each not in idle)
+        plan = plan.model_copy(update={"gates": gates})
     check_judge_settings(typed, with_llm(plan))
     return plan
-
-
-def _without_idle_gates(plan: Plan, configured: object, typed: object) -> Plan:
-    """Remove the config file's gates on known metrics that are not chosen."""
-    chosen = {metric.name for metric in select(plan.metrics, **plan.parameters)}
-    others = catalogue().keys() - chosen
-    kept = cast("Sequence[Gate]", typed or ())
-    gates = [g for g in cast("Sequence[Gate]", configured) if g in plan.gates]
-    idle = [g for g in gates if g not in kept and split_threshold(g.metric)[0] in others]
-    if idle:
-        words = ", ".join(f"{gate.metric} {gate.op} {gate.threshold:g}" for gate in idle)
-        say(
-            f"Not checked: the config file's gates {words}, because --metric leaves out their "
-            "metrics"
-        )
-    return plan.model_copy(update={"gates": tuple(g for g in plan.gates if g not in idle)})
-
-
-def data_of(given: Given, config: Config) -> str | Path:
-    named = one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
-    if named is not None:
-        return named
-    here = Path(DATASET.name)
-    if here.exists():
-        return here
-    say(f"No DATA given: using ragstone's sample data set, {DATASET.name}.")
-    return DATASET
-
-
-def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]:
-    place = store_option_value(given) or config.store
-    plugins = (*config.plugins, *given["plugin"])
-    named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
-    read = [name for name in named if name is not None and Path(name).is_file()]
-    return [*read, *store_files(place)]
 
 
 def tracing_of(otel: bool) -> AbstractContextManager[Tracing]:

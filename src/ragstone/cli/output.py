@@ -7,12 +7,11 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -52,16 +51,27 @@ def write_document(file: Path | None, document: object) -> Console:
 
 @contextmanager
 def progress_bar(
-    console: Console, what: str, *, total: int | None = None, of_bytes: bool = False
+    what: str, *, line: Callable[[int, int], str] | None = None, of_bytes: bool = False
 ) -> Generator[Callable[..., None], None, None]:
-    """Show a bar on a terminal; yields a function of `completed`, `total` and the like."""
+    """Show a bar on a terminal, elsewhere a `line`; yields a function of done, total and words."""
     from rich import progress as bars
 
-    done = bars.DownloadColumn() if of_bytes else bars.MofNCompleteColumn()
+    console, shown = Console(stderr=True), monotonic()
+    number = bars.DownloadColumn() if of_bytes else bars.MofNCompleteColumn()
     text, left = bars.TextColumn("{task.description}"), bars.TimeRemainingColumn()
-    columns, hidden = (text, bars.BarColumn(), done, left), not console.is_terminal
+    columns, hidden = (text, bars.BarColumn(), number, left), not console.is_terminal
     with bars.Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        yield partial(bar.update, bar.add_task(what, total=total))
+        task = bar.add_task(what, total=None)
+
+        def update(done: int, total: int, words: str = "") -> None:
+            nonlocal shown
+            bar.update(task, completed=done, total=total, description=f"{what}{words}")
+            late = monotonic() - shown > SECONDS_BETWEEN_LINES
+            if line and hidden and late and done < total:
+                shown = monotonic()
+                say(line(done, total))
+
+        yield update
 
 
 @contextmanager
@@ -72,12 +82,11 @@ def progress(console: Console) -> Generator[Callable[[Row | bool, int], None], N
     """
     rows, ended = RowProgress(retries=RETRIES.count), Event()
     if console.is_terminal:
-        with progress_bar(console, "evaluating") as update:
+        with progress_bar("evaluating") as update:
 
             def on_row(row: Row | bool, total: int) -> None:
                 rows.add(row, total)
-                failed = f" ({rows.failed} failed)" if rows.failed else ""
-                update(advance=1, total=total, description=f"evaluating{failed}")
+                update(rows.done, total, f" ({rows.failed} failed)" if rows.failed else "")
 
             yield on_row
         return
@@ -124,6 +133,14 @@ class RowProgress:
         if retries := made.count - self.retries:
             text += f"; {retries:,} retried, last: {quoted(made.reason)}"
         return text
+
+
+def announce(estimate: str, *, dry_run: bool) -> None:
+    """Show what a command will cost, or print it and exit if no calls are to be made."""
+    if dry_run:
+        click.echo(f"Dry run: no calls were made. {estimate}")
+        sys.exit(0)
+    say(estimate)
 
 
 def print_estimate(estimate: "Estimate", console: Console) -> None:
@@ -311,78 +328,58 @@ def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool
     write_results([run], outputs, show)
     if interrupted:
         return INTERRUPTED
-    code = exit_code(run)
-    if run.troubles:
-        say(f"Exit code {code}: {'; '.join(run.troubles)}")
-    return code
+    return undecided("; ".join(run.troubles)) if run.troubles else code_of_gates(run)
 
 
-def exit_undecided(reason: str) -> NoReturn:
+def undecided(reason: str) -> int:
     say(f"Exit code {TOO_MUCH_FAILED}: {reason}")
-    sys.exit(TOO_MUCH_FAILED)
+    return TOO_MUCH_FAILED
 
 
-def exit_code(run: Run) -> int:
-    if run.troubles:
-        return TOO_MUCH_FAILED
+def code_of_gates(run: Run) -> int:
     return GATE_FAILED if any(gate.passed is False for gate in run.gates()) else 0
 
 
-@dataclass(frozen=True)
-class RegressionLimits:
-    """Which drops are regressions: larger ones than `min_effect`, if `asked`.
+def regression_limits(given: Given) -> Mapping[str, float] | None:
+    """Return which drops are accepted, and which share of A's samples must be in B, if asked."""
+    limits: dict[str, float] = {}
+    for name in ("min_effect", "min_paired"):
+        try:
+            limits[name] = share(given[name])
+        except UsageError as error:
+            raise UsageError(f"--{name.replace('_', '-')}: {error}") from None
+    if limits["min_effect"] < 0:
+        raise UsageError(f"--min-effect {given['min_effect']}: must be 0 or more")
+    if not 0 <= limits["min_paired"] <= 1:
+        raise UsageError(f"--min-paired {given['min_paired']}: must be from 0% to 100%")
+    return limits if given["fail_on_regression"] else None
 
-    `min_paired` is the share of A's samples that must be in B; `corrected` that labels decide.
-    """
 
-    asked: bool
-    min_effect: float
-    min_paired: float
-    corrected: bool = False
-
-    @classmethod
-    def of(cls, given: Given, *, corrected: bool = False) -> Self:
-        def number(name: str, flag: str) -> float:
-            try:
-                return share(given[name])
-            except UsageError as error:
-                raise UsageError(f"{flag}: {error}") from None
-
-        effect, paired = number("min_effect", "--min-effect"), number("min_paired", "--min-paired")
-        if effect < 0:
-            raise UsageError(f"--min-effect {given['min_effect']}: must be 0 or more")
-        if not 0 <= paired <= 1:
-            raise UsageError(f"--min-paired {given['min_paired']}: must be from 0% to 100%")
-        return cls(given["fail_on_regression"], effect, paired, corrected)
-
-    def found(self, comparison: "Comparison") -> "Regressions | None":
-        if not len(comparison.pairing.pairs):
-            raise UsageError(
-                f"runs {comparison.a} and {comparison.b} have no samples in common: no id has the "
-                "same query in both, and no query appears exactly once in each; compare runs of "
-                "the same data"
-            )
-        if not self.asked:
-            return None
-        widest = max((each.span for each in comparison.metric_changes), default=math.inf)
-        if self.min_effect >= widest:
-            raise UsageError(
-                f"--min-effect {self.min_effect:g} accepts every drop: no metric can fall by more "
-                f"than {widest:g}; write 0.02 or 2%"
-            )
-        return load("results.comparison").find_regressions(
-            comparison,
-            min_effect=self.min_effect,
-            min_paired=self.min_paired,
-            corrected=self.corrected,
+def regressions_in(
+    comparison: "Comparison", limits: Mapping[str, float] | None, *, corrected: bool = False
+) -> "Regressions | None":
+    """Return drops beyond the limits, if there are any limits; with `corrected`, labels decide."""
+    if not len(comparison.pairing.pairs):
+        raise UsageError(
+            f"runs {comparison.a} and {comparison.b} have no samples in common: no id has the "
+            "same query in both, and no query appears exactly once in each; compare runs of "
+            "the same data"
         )
+    if limits is None:
+        return None
+    widest = max((each.span for each in comparison.metric_changes), default=math.inf)
+    if limits["min_effect"] >= widest:
+        raise UsageError(
+            f"--min-effect {limits['min_effect']:g} accepts every drop: no metric can fall by more "
+            f"than {widest:g}; write 0.02 or 2%"
+        )
+    found = load("results.comparison").find_regressions
+    return found(comparison, **limits, corrected=corrected)
 
 
 def code_of(found: "Regressions | None") -> int:
     if found is None:
         return 0
     if found.doubts:
-        doubts = "; ".join(found.doubts)
-        say(f"Exit code {TOO_MUCH_FAILED}: no verdict, because {doubts}")
-        return TOO_MUCH_FAILED
+        return undecided(f"no verdict, because {'; '.join(found.doubts)}")
     return GATE_FAILED if found.beyond else 0

@@ -7,13 +7,17 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from ragstone._internal.files import write_file
 from ragstone._internal.text import count
 from ragstone.datasets.columns import CONVERSATIONS, FIELD_OF, plain_name
+from ragstone.datasets.dataset import load
 from ragstone.datasets.detect import SHAPES
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.types.sample import Sample
@@ -52,6 +56,19 @@ def check_format(suffix: str) -> str:
 def texts_in(samples: Sequence[Sample]) -> Iterable[str]:
     for cells in _cells(samples, {}):
         yield from (cell for cell in cells if isinstance(cell, str))
+
+
+def losses_in_file(samples: Sequence[Sample], path: Path) -> list[str]:
+    """Write a copy of the file elsewhere and read it; return what the format does not store."""
+    with TemporaryDirectory() as folder:
+        made = Path(folder) / path.name
+        write_file(made, partial(write_samples, samples, suffix=path.suffix))
+        try:
+            return list(losses(samples, load(made).samples))
+        except UsageError as error:
+            raise UsageError(
+                f"{path.suffix.lower()} cannot store these rows ({error}); use .jsonl"
+            ) from error
 
 
 def losses(given: Sequence[Sample], stored: Sequence[Sample]) -> tuple[str, ...]:

@@ -300,11 +300,6 @@ _WORDS = {
 _SPELLINGS = {plain_name(word): kind for kind, words in _WORDS.items() for word in words.split()}
 
 
-class LabelFile(NamedTuple):
-    labels: Sequence[HumanLabel]
-    notes: Sequence[str]
-
-
 class LabelDefaults(NamedTuple):
     """What a label has if the file has no column for it, and the `metrics` it may be of."""
 
@@ -335,8 +330,8 @@ def read_label_file(
     sheet: str | None = None,
     columns: Mapping[str, str] | None = None,
     yes_means: bool = True,
-) -> LabelFile:
-    """Read labels of a run's claims, or of its responses if the file has no claims.
+) -> tuple[Sequence[HumanLabel], Sequence[str]]:
+    """Return labels of a run's claims, or of its responses if the file has no claims, and notes.
 
     `columns` is a key of COLUMNS -> column. Rows are matched by id or, in a file without ids, by
     `position`. A claim is written as its text, or as its number in the reports, from 1; the column
@@ -388,7 +383,7 @@ def read_label_file(
         raise InputError(file.name, sorted(problems, key=lambda problem: problem.row or 0))
     notes = [f"{count(blank, 'row')} without a label"] if blank else []
     notes += [f"{count(same, 'row')} repeated with the same label"] if same else []
-    return LabelFile([label for label, _ in labels.values()], [*table.notes, *notes])
+    return [label for label, _ in labels.values()], [*table.notes, *notes]
 
 
 def _label(

@@ -70,8 +70,8 @@ class Preflight:
         dataset: "Dataset",
         *,
         judge: Judge,
-        target: Target | None,
-        every: bool,
+        target: Target | None = None,
+        every: bool = False,
     ) -> "Preflight":
         """The target is asked for fields that no row has; with `every`, for all needed fields."""
         present = _with_stand_ins(dataset.contents.fields)
@@ -106,6 +106,10 @@ class Preflight:
         notices = tuple(f"Not run: {line}" for line in join_by_reason(hinted))
         return cls(ready, refused, frozenset(wanted) & gives, notices, doubtful)
 
+    @property
+    def certain(self) -> list[Metric]:
+        return [metric for metric in self.metrics if str(metric) not in self.doubtful]
+
     def check(self, metrics: Sequence[Metric], plan: Plan) -> None:
         """Raise a UsageError if none of a plan's metrics can run, or not one requested by name."""
         by_name = [name for name in plan.metrics if name not in GROUPS]
@@ -120,18 +124,6 @@ class Preflight:
             if needing_llm(plan):
                 reasons += f". To use {LLM}, set {LLM_KEY}"
             raise UsageError(f"cannot run {reasons or 'without metrics; name at least one'}")
-
-
-def runnable(
-    metrics: Sequence[Metric],
-    dataset: "Dataset",
-    *,
-    judge: Judge,
-    target: Target | None,
-    every: bool,
-) -> list[Metric]:
-    ready = Preflight.compare(metrics, dataset, judge=judge, target=target, every=every)
-    return [metric for metric in ready.metrics if str(metric) not in ready.doubtful]
 
 
 def lacks_fields(metrics: Sequence[Metric], dataset: "Dataset") -> bool:

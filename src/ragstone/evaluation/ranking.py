@@ -134,7 +134,8 @@ class ScoredQueries:
         self.rows = rows
         self._evaluation = evaluation
         self._judgments = evaluation.judgments
-        self._names = [str(metric) for metric in evaluation.metrics]
+        self._ranges = {str(each): (each.low, each.high) for each in evaluation.metrics}
+        self._names = [*self._ranges]
         self._depth = depth_of(evaluation.metrics)
         self._seen = np.zeros(len(self._judgments), dtype=np.bool_)
         self._places = GrowingArray(np.int64)
@@ -183,7 +184,7 @@ class ScoredQueries:
         if not self.rows:
             self._count()
             for block in rest.blocks():
-                self._counts.merge(self._summed(block))
+                self._counts.merge(block.count_rows(ranges=self._ranges))
             return RankingSummary(self._counts, texts)
         self._values.add(rest.values)
         scored = self._block()
@@ -224,14 +225,9 @@ class ScoredQueries:
 
     def _count(self) -> None:
         block = self._block()
-        self._counts.merge(self._summed(block), after=self._counted)
+        self._counts.merge(block.count_rows(ranges=self._ranges), after=self._counted)
         self._counted += len(block)
         self._values, self._failed = GrowingArray(np.float64), {}
-
-    def _summed(self, block: RankingScores) -> RunSummaryBuilder:
-        return block.count_rows(
-            ranges={str(each): (each.low, each.high) for each in self._evaluation.metrics}
-        )
 
 
 def score_rankings(

@@ -13,7 +13,7 @@ from collections.abc import (
 )
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, takewhile
 from pathlib import Path
 from types import MappingProxyType
@@ -344,12 +344,12 @@ def evaluate(data: Data, **options: Unpack[PublicOptions]) -> Run:
     """
     if in_notebook() and not options.keys() & {"on_row", "on_progress"}:
         options["on_progress"] = NotebookProgress()
-    return Evaluation.prepare(data, **options).run_in_thread()
+    return Evaluation(data, **options).run_in_thread()
 
 
 async def evaluate_async(data: Data, **options: Unpack[PublicOptions]) -> Run:
     """Evaluate samples in the running event loop; see `evaluate`."""
-    return await Evaluation.prepare(data, **options).run_async()
+    return await Evaluation(data, **options).run_async()
 
 
 def estimate(data: Data, **options: Unpack[PublicOptions]) -> scoring.Estimate:
@@ -361,7 +361,6 @@ def estimate(data: Data, **options: Unpack[PublicOptions]) -> scoring.Estimate:
     return Evaluation.estimate(data, **options)
 
 
-@dataclass(frozen=True)
 class Evaluation:
     """One evaluation, checked and ready to run.
 
@@ -372,29 +371,14 @@ class Evaluation:
         finish: changes a scored row before it is recorded.
     """
 
-    options: Options
-    plan: Plan
-    dataset: Dataset
-    metrics: tuple[Metric, ...]
-    judge: Judge
-    budget: Budget
-    target: Target | None
-    every: bool
-    wanted: frozenset[str]
-    recorder: Recorder
-    breaker: scoring.CircuitBreaker
-    setup: workers.WorkerSetup | None
-    scored: workers.ScoredFiles | None
-    batches: BatchRun | None
     finish: Callable[[Row], Row] | None = None
 
-    @classmethod
-    def prepare(cls, data: Data, **options: Unpack[Options]) -> "Evaluation":
+    def __init__(self, data: Data, **options: Unpack[Options]) -> None:
         """Check everything that can be checked before the first call."""
         given = plan_of(options)
         plan = given if "judge" in options else preflight.with_llm(given)
-        dataset = load_data(data, plan)
-        tags = dataset.contents.tags
+        self.options, self.dataset = options, load_data(data, plan)
+        dataset, tags = self.dataset, self.dataset.contents.tags
         if plan.cluster not in (None, INDEPENDENT, *tags):
             raise UnknownNameError("tag", plan.cluster or "", [INDEPENDENT, *tags])
         metrics = select(plan.metrics, **plan.parameters)
@@ -403,28 +387,30 @@ class Evaluation:
         if not own_judge:
             preflight.check_judge_settings(explicit, plan)
         by_name = isinstance(options.get("judge", plan.judge), str)
-        budget = Budget(plan.max_calls, plan.max_cost)
+        self.budget = Budget(plan.max_calls, plan.max_cost)
         in_batch = by_name and preflight.in_batches(plan, metrics)
         cache = Path(plan.reply_cache or REPLIES)
-        batches = BatchRun(cache, budget, plan.retries) if in_batch else None
-        judge = judge_of(options, plan, budget, metrics=metrics, batches=batches)
+        self.batches = BatchRun(cache, self.budget, plan.retries) if in_batch else None
+        judge = judge_of(options, plan, self.budget, metrics=metrics, batches=self.batches)
         named = plan
         if not by_name:
             plan = plan.model_copy(update={"judge": judge.name})
 
-        target, every = _target_of(options, plan, dataset, metrics)
+        target, self.every = _target_of(options, plan, dataset, metrics)
         ready = preflight.Preflight.compare(
-            metrics, dataset, judge=judge, target=target, every=every
+            metrics, dataset, judge=judge, target=target, every=self.every
         )
         ready.check(metrics, plan)
         target = target if ready.wanted else None
         if target is not None:
             target.check(dataset.samples)
-            if batches is not None:
+            if self.batches is not None:
                 raise UsageError(
                     "batch_api judges saved responses: save those of the RAG system with "
                     "`ragstone collect` first, then evaluate the saved file"
                 )
+        self.judge, self.target = judge, target
+        self.metrics, self.wanted = ready.metrics, ready.wanted
         setup = _worker_setup(options, named, judge, ready.metrics, calls_target=target is not None)
         reports = options.get("reports", {})
         manifest = make_manifest(
@@ -450,26 +436,13 @@ class Evaluation:
         else:
             for notice in idle:
                 warn(notice, stacklevel=3)
-        scored = None
+        self.scored = None
         if "scored" in options:
             key = settings_key(plan, judge, metrics)
-            scored = workers.ScoredFiles(options["scored"], key)
-        return cls(
-            options=options,
-            plan=manifest.plan,
-            dataset=dataset,
-            metrics=ready.metrics,
-            judge=judge,
-            budget=budget,
-            target=target,
-            every=every,
-            wanted=ready.wanted,
-            recorder=recorder,
-            breaker=scoring.CircuitBreaker(plan, ready.metrics, calls_target=target is not None),
-            setup=setup and replace(setup, transcript=recorder.transcript),
-            scored=scored,
-            batches=batches,
-        )
+            self.scored = workers.ScoredFiles(options["scored"], key)
+        self.plan, self.recorder = manifest.plan, recorder
+        self.breaker = scoring.CircuitBreaker(plan, ready.metrics, calls_target=target is not None)
+        self.setup = setup and replace(setup, transcript=recorder.transcript)
 
     @classmethod
     def estimate(cls, data: Data, **options: Unpack[Options]) -> scoring.Estimate:
@@ -487,7 +460,7 @@ class Evaluation:
             "plan": plan.model_copy(update={"max_calls": None, "max_cost": None}),
             "explicit": explicit_settings(options),
         }
-        made = cls.prepare(data, **cast("Options", objects))
+        made = cls(data, **cast("Options", objects))
         found = scoring.estimate_rows(
             plan, made.dataset.samples, made.metrics, asks_target=bool(made.wanted)
         )

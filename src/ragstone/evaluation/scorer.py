@@ -69,7 +69,7 @@ class Scorer:
         if own is None:
             check_judge_settings(runner.explicit_settings(options), plan)
         known = Dataset((), Source(name=_TABLE), known=frozenset(ALIASES))
-        ready = Preflight.compare(metrics, known, judge=judge, target=None, every=False)
+        ready = Preflight.compare(metrics, known, judge=judge)
         ready.check(metrics, plan)
         self._setup = workers.WorkerSetup.of(plan, ready.metrics, judge=own, counts=False)
         self._settings = settings_key(plan, judge, metrics)

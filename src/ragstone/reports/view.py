@@ -421,8 +421,8 @@ def grouping_lines(grouping: Grouping, unit: str = "row") -> Iterator[str]:
 
 def summarize_run(run: Run) -> dict[str, object]:
     """Return a run's summary as plain data for pages, with its details in words as `facts`."""
-    facts = list(map(vars, details(run)))
-    return run.to_dict() | {"titles": metric_titles(run.metrics), "facts": facts}
+    shown = {"focus": focus_metric(run), "facts": list(map(vars, details(run)))}
+    return run.to_dict() | {"titles": metric_titles(run.metrics), **shown}
 
 
 def metric_titles(metrics: Mapping[str, MetricInfo]) -> dict[str, str]:

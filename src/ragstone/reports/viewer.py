@@ -167,14 +167,6 @@ def asset(request: Request) -> Response:
         raise HTTPException(404, f"There is no file {name}.") from None
 
 
-def health(_: Request) -> Response:
-    return json_response({"status": "ok"})
-
-
-def icon(_: Request) -> Response:
-    return Response(status_code=204)
-
-
 def html_response(template: str, status: int = 200, /, **context: object) -> Response:
     html = render(template, **context).encode("utf-8", "replace")
     return Response(html, status, media_type="text/html; charset=utf-8")
@@ -221,13 +213,13 @@ def make_app(store: Store, *, host: str, port: int, calibration: str | None = No
         Route("/", views.runs),
         Route("/runs/{run}", _one_at_a_time(views.run), name="run"),
         Route("/compare", _one_at_a_time(views.compare)),
-        Route("/healthz", health),
+        Route("/healthz", json_response({"status": "ok"})),
     )
     return RequestGuard(app, is_own_host=host_check(host, port))
 
 
 def _with_assets(*routes: Route) -> Starlette:
-    shared = Route("/assets/{name}", asset), Route("/favicon.ico", icon)
+    shared = Route("/assets/{name}", asset), Route("/favicon.ico", Response(status_code=204))
     handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
     return Starlette(routes=[*routes, *shared], exception_handlers=handlers)
 
@@ -389,17 +381,13 @@ def serve_labels(session: LabelSession, *, port: int, ready: Callable[[str], Non
     """Serve one annotator's session on this machine until Ctrl-C; `ready` gets the URL."""
     token = token_urlsafe(24)
     app = _with_assets(
-        Route("/", _label_page),
+        Route("/", html_response("label.html", rule=RULE)),
         Route(DATA, _LabelViews(session, token).answer, methods=["POST"]),
     )
     with listen(LOOPBACK, port) as at:
         bound: int = at.getsockname()[1]
         guard = RequestGuard(app, is_own_host=host_check(LOOPBACK, bound), post=DATA)
         serve(guard, at, ready=lambda: ready(f"{url_for(LOOPBACK, bound)}/#{token}"))
-
-
-def _label_page(_: Request) -> Response:
-    return html_response("label.html", rule=RULE)
 
 
 class _LabelViews:

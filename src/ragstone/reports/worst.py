@@ -1,7 +1,7 @@
 """Which rows of a run to look at: the worst, those that miss a threshold, a short excerpt."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -33,15 +33,10 @@ class WorstSample:
 
 
 def focus_metric(run: Run) -> str | None:
-    judged = {name: run.counts.scores[name].judged for name in run.metrics}
-    return focus_of(((gate.metric, bool(gate.passed)) for gate in run.gates()), judged)
-
-
-def focus_of(gates: Iterable[tuple[str, bool]], judged: Mapping[str, bool]) -> str | None:
     """Return the metric of a failed gate, of any gate, the first judged one, or the first."""
-    by_result = [metric for metric, _ in sorted(gates, key=lambda gate: gate[1])]
-    by_kind = sorted(judged, key=lambda name: not judged[name])
-    return next((name for name in (*by_result, *by_kind) if name in judged), None)
+    by_result = [gate.metric for gate in sorted(run.gates(), key=lambda gate: bool(gate.passed))]
+    by_kind = sorted(run.metrics, key=lambda name: not run.counts.scores[name].judged)
+    return next((name for name in (*by_result, *by_kind) if name in run.metrics), None)
 
 
 def worst_samples(run: Run, name: str, most: int | None = WORST) -> tuple[WorstSample, ...]:

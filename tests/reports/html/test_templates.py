@@ -10,7 +10,6 @@ from ragstone.reports.html.page import (
     curves,
     families,
     figure,
-    focus,
     gaps,
     level,
     minus,
@@ -137,15 +136,6 @@ def test_scores_have_a_colour_by_their_place_in_the_range(
     value: float | None, ends: tuple[float | None, float | None], higher: bool, found: str
 ) -> None:
     assert level(value, {"range": ends, "higher_is_better": higher}) == found
-
-
-def test_samples_are_sorted_by_the_metric_of_a_failed_gate_or_a_judged_one() -> None:
-    metrics = {"hit@5": {"family": "retrieval"}, "faithfulness": {"family": "generation"}}
-    gates = [{"metric": "faithfulness", "passed": True}, {"metric": "hit@5", "passed": False}]
-    assert focus({"metrics": metrics, "gates": gates}) == "hit@5"
-    assert focus({"metrics": metrics, "gates": gates[:1]}) == "faithfulness"
-    assert focus({"metrics": metrics}) == "faithfulness"
-    assert focus({"metrics": {}, "gates": gates}) is None
 
 
 def test_metrics_at_several_ranks_have_a_curve() -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
 from ragstone.cli.options import REGRESSION_OPTIONS, STORE, open_store, option, read_by, setting
-from ragstone.cli.output import RegressionLimits, check_files, code_of
+from ragstone.cli.output import check_files, code_of, regression_limits, regressions_in
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions, verdict
 from ragstone.reports.format import finite
@@ -66,7 +66,7 @@ def command(**given: Any) -> None:
     ragstone compare baseline last --fail-on-regression --min-effect 0.02
     ragstone compare 20260301 20260302 -m faithfulness --markdown report.md
     """
-    limits = RegressionLimits.of(given, corrected=given["gates_on"] == "corrected")
+    limits = regression_limits(given)
     other = load_calibration(given["calibration"]) if given["calibration"] else None
     with open_store(given["store"], reading=True) as store:
         a = find_run(store, given["a"])
@@ -88,22 +88,22 @@ def command(**given: Any) -> None:
         )
         labelled = [LabelledRun.of(run, store.labels(run.manifest.run_id), other) for run in runs]
         comparison = correct_changes(comparison, *labelled)
-    found = limits.found(comparison)
+    by_labels = given["gates_on"] == "corrected"
+    found = regressions_in(comparison, limits, corrected=by_labels)
     # ASCII with escapes, because a lone surrogate in the data has no UTF-8
     whole = {**comparison.to_dict(), "verdict": found and verdict(found).words}
     document = json.dumps(finite(whole), allow_nan=False, indent=2) + "\n"
-    texts = ((given["json"], document), (given["markdown"], as_markdown(comparison, found)))
-    piped = [text for path, text in texts if path == STDOUT]
-    written = [path for path, _ in texts if path not in (None, STDOUT)]
-    for path, text in texts:
-        if path in written:
-            write_text(path, text)
+    pairs = (given["json"], document), (given["markdown"], as_markdown(comparison, found))
+    texts = {path: text for path, text in pairs if path is not None}
+    piped = texts.pop(STDOUT, "")
+    for path, text in texts.items():
+        write_text(path, text)
     console = Console(file=sys.stderr if piped else sys.stdout, highlight=False)
     with silent_pipes():
         print_comparison(comparison, console)
-        for path in written:
+        for path in texts:
             console.print(f"wrote {path}", markup=False, soft_wrap=True)
         if found is not None and not found.doubts:
             print_regressions(found, console)
-        sys.stdout.writelines(piped)
+        sys.stdout.write(piped)
     sys.exit(code_of(found))

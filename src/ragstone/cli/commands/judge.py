@@ -14,7 +14,14 @@ from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, one_line
 from ragstone.cli import GATE_FAILED, INTERRUPTED, options, say
 from ragstone.cli.options import Given, option, setting
-from ragstone.cli.output import check_files, exit_undecided, progress, progress_bar, write_document
+from ragstone.cli.output import (
+    announce,
+    check_files,
+    progress,
+    progress_bar,
+    undecided,
+    write_document,
+)
 from ragstone.datasets import load, samples_of
 from ragstone.datasets.columns import ALIASES
 from ragstone.demo.questions import grounded_samples
@@ -41,8 +48,6 @@ from ragstone.types.config import Plan, Source
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.row import Row
 
-_DRY_RUN = option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True)
-
 
 @click.group(name="judge")
 def command() -> None:
@@ -62,7 +67,7 @@ def _rejudge_options(default: int, least: int, repeat: str) -> list[click.Parame
         click.Argument(["run"]),
         option("--repeat", repeat, type=click.IntRange(least, 100), default=default, metavar="N"),
         setting("max_cost"),
-        _DRY_RUN,
+        options.DRY_RUN,
         options.json_file("result"),
         options.STORE,
     ]
@@ -83,11 +88,7 @@ def _load_judged(store: Store, given: Given) -> tuple[Run, Plan]:
 def _judge_again(
     rejudged: judge_test.RejudgedRun, *, dry_run: bool
 ) -> tuple[list[dict[int, Row]], str | None]:
-    estimate = rejudged.estimate()
-    if dry_run:
-        click.echo(f"Dry run: no calls were made. {estimate}")
-        sys.exit(0)
-    say(estimate)
+    announce(rejudged.estimate(), dry_run=dry_run)
     with progress(Console(stderr=True)) as on_row:
         return rejudged.judge(on_row)
 
@@ -137,7 +138,7 @@ def noise(**given: Any) -> None:
     if len(noises) < len(metrics):
         few = ", ".join(name for name in measured if name not in noises)
         why = spent or f"fewer than 2 rows were scored {given['repeat']} times"
-        exit_undecided(f"{few}: {why}")
+        sys.exit(undecided(f"{few}: {why}"))
     write_document(judge_test.NOISE / f"{run.manifest.run_id}.json", document)
     lines: list[Sequence[str]] = []
     for name, noise in noises.items():
@@ -181,10 +182,8 @@ def probe(**given: Any) -> None:
         rows = [row for row in run.rows if row.index in positions]
     units = judge_test.units_to_probe(labels, rows)
     if len(units) < MIN_ROWS:
-        exit_undecided(
-            f"run {run_id} has {count(len(units), 'label')} that can be compared with a verdict; "
-            f"at least {MIN_ROWS} are needed"
-        )
+        few = f"{count(len(units), 'label')} that can be compared with a verdict"
+        sys.exit(undecided(f"run {run_id} has {few}; at least {MIN_ROWS} are needed"))
     rows = [row for row in rows if row.index in {position for _, position, _ in units}]
     path = judge_test.PROBES / f"{run_id}.jsonl"
     before = judge_test.read_probes(path)
@@ -195,7 +194,7 @@ def probe(**given: Any) -> None:
     unanswered = max([*probe.verdicts.values()].count(None) for probe in probes)
     if unanswered > MAX_FAILURES * len(units):
         why = spent or f"{unanswered:,} of {count(len(units), 'label')} have no verdict now"
-        exit_undecided(f"{why}; nothing was recorded")
+        sys.exit(undecided(f"{why}; nothing was recorded"))
     judge_test.add_probes(path, probes)
     series = [*before, *probes]
     drift = judge_test.measure_drift(series, units)
@@ -255,11 +254,9 @@ MAX_SHOWN = 200
         option("--n", "Number of claims to test.", least=1, default=60),
         setting("judge"),
         option("--model", "LLM judge: --model gpt-4o-mini is --judge openai:gpt-4o-mini."),
-        setting("base_url"),
-        setting("max_calls"),
-        setting("max_cost"),
+        *map(setting, ("base_url", "max_calls", "max_cost")),
         options.CONFIG,
-        _DRY_RUN,
+        options.DRY_RUN,
         option(
             "--fail-under",
             "Exit 1 if the share of correct verdicts is below this: 80% (of all), number=90% (of "
@@ -325,22 +322,19 @@ def test(**given: Any) -> None:
     estimate = estimate_test(plan, cases, wanted=given["n"], data=data.name)
     if skipped:
         estimate += f". Claims have {lengths}; skipped: {skipped}"
-    if given["dry_run"]:
-        click.echo(f"Dry run: no calls were made. {estimate}")
-        return
-    say(estimate)
+    announce(estimate, dry_run=given["dry_run"])
     budget = Budget(plan.max_calls, plan.max_cost)
     judge = make_judge(plan, asked=[[VerifyClaims.kind]], budget=budget)
     runner = judge_test.JudgeTestRunner(judge, cases)
     interrupted = False
-    with progress_bar(Console(stderr=True), "testing") as update:
+    with progress_bar("testing") as update:
         try:
             run_sync(
                 partial(
                     runner.run,
                     concurrency=plan.concurrency,
                     spent=lambda: None if is_free(plan.judge) else budget.spent,
-                    on_case=lambda done, total: update(completed=done, total=total),
+                    on_case=update,
                 )
             )
         except KeyboardInterrupt:
@@ -376,7 +370,7 @@ def test(**given: Any) -> None:
         seen = f"{gate.kind} {share:.1%} is below {gate.threshold:.0%}"
         say(f"Gate FAILED: {seen}")
     if reasons := _undecided(result, gates):
-        exit_undecided("; ".join(reasons))
+        sys.exit(undecided("; ".join(reasons)))
     sys.exit(GATE_FAILED if failed else 0)
 
 

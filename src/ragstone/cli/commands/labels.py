@@ -69,10 +69,6 @@ _METRIC = option(
 )
 
 
-def _file(*, required: bool = True) -> click.Argument:
-    return click.Argument(["file"], type=click.Path(path_type=Path), required=required)
-
-
 @click.group(name="labels")
 def command() -> None:
     """Label claims of a run, and compare the judge with the labels.
@@ -85,26 +81,18 @@ def command() -> None:
     """
 
 
-@command.command(
-    name="start",
-    params=[
-        click.Argument(["run"]),
-        _NUMBER,
-        _ANNOTATOR,
-        _METRIC,
-        option(
-            "--no-open --no-browser no_open", "Print the URL; do not open a browser.", is_flag=True
-        ),
-        option(
-            "--port",
-            "Port on 127.0.0.1.  [default: a free one]",
-            type=click.IntRange(0, 65535),
-            default=0,
-            show_default=False,
-        ),
-        options.STORE,
-    ],
-    epilog=options.RUN,
+@options.run_command(
+    command,
+    "start",
+    *(_NUMBER, _ANNOTATOR, _METRIC),
+    option("--no-open --no-browser no_open", "Print the URL; do not open a browser.", is_flag=True),
+    option(
+        "--port",
+        "Port on 127.0.0.1.  [default: a free one]",
+        type=click.IntRange(0, 65535),
+        default=0,
+        show_default=False,
+    ),
 )
 def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any) -> None:
     """Judge claims of a run in the browser, without seeing the judge's verdicts.
@@ -125,11 +113,7 @@ def start(run: str, store: str | None, *, no_open: bool, port: int, **given: Any
         click.echo(f"{count(labels, 'label')} by {session.annotator} of run {info.id}; {what}")
 
 
-@command.command(
-    name="draw",
-    params=[click.Argument(["run"]), _file(required=False), _NUMBER, _METRIC, options.STORE],
-    epilog=options.RUN,
-)
+@options.run_command(command, "draw", options.file_argument(required=False), _NUMBER, _METRIC)
 def draw(run: str, file: Path | None, store: str | None, **given: Any) -> None:
     """Show which rows to label; write their claims to FILE (.xlsx, .csv or .jsonl).
 
@@ -211,7 +195,7 @@ def _serve(session: LabelSession, *, port: int, browser: bool) -> None:
 @command.command(
     name="import",
     params=[
-        _file(),
+        options.file_argument(),
         option("--run", "The run that was labelled.", required=True, metavar="RUN"),
         option(
             "--map columns",
@@ -273,11 +257,7 @@ def import_(file: Path, run: str, store: str | None, **given: Any) -> None:
     )
 
 
-@command.command(
-    name="list",
-    params=[click.Argument(["run"]), _file(required=False), options.STORE],
-    epilog=options.RUN,
-)
+@options.run_command(command, "list", options.file_argument(required=False))
 def list_(run: str, file: Path | None, store: str | None) -> None:
     """List who labelled a run, and how far annotators agree; write the labels to FILE.
 
@@ -300,20 +280,16 @@ def list_(run: str, file: Path | None, store: str | None) -> None:
             print_labels(labels, Console(highlight=False))
 
 
-@command.command(
-    name="calibrate",
-    params=[
-        click.Argument(["run"]),
-        option(
-            "--name",
-            "Name of the calibration; an older one of this name is replaced.",
-            default="default",
-            metavar="NAME",
-        ),
-        options.json_file("figures"),
-        options.STORE,
-    ],
-    epilog=options.RUN,
+@options.run_command(
+    command,
+    "calibrate",
+    option(
+        "--name",
+        "Name of the calibration; an older one of this name is replaced.",
+        default="default",
+        metavar="NAME",
+    ),
+    options.json_file("figures"),
 )
 def calibrate(run: str, name: str, file: Path | None, store: str | None) -> None:
     """Compare the judge of a run with people's labels, and save a calibration.

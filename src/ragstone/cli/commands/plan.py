@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -45,14 +45,7 @@ from ragstone.types.gate import share
     ],
     epilog=f"{RUN} See docs/plan-and-drift.md#formulas.",
 )
-def command(
-    detect: str,
-    like: tuple[str, ...],
-    metric: tuple[str, ...],
-    power: str,
-    file: Path | None,
-    store: str | None,
-) -> None:
+def command(detect: str, power: str, like: tuple[str, ...], **given: Any) -> None:
     """Plan a comparison: how many questions, repeats and labels show a difference?
 
     Two systems answer the same questions, and `ragstone compare` tests the paired differences at
@@ -70,20 +63,20 @@ def command(
         raise UsageError(f"--power {power}: use a share from 50% to 99%")
     if len(like) > 2:
         raise UsageError(f"--like is given {len(like)} times; name one run or two")
-    if metric and not like:
+    if given["metric"] and not like:
         raise UsageError("--metric needs --like RUN: without a run, metrics do not differ")
-    check_files(json=file)
+    check_files(json=given["file"])
     ids: list[str] = []
     pilots = {"any metric": planning.PilotEstimate()}
     if like:
-        with open_store(store, reading=True) as opened:
+        with open_store(given["store"], reading=True) as opened:
             ids = [find_run(opened, each) for each in like]
-            check_files(json=file, inputs=read_by(opened, *map(opened.info, ids)))
+            check_files(json=given["file"], inputs=read_by(opened, *map(opened.info, ids)))
             runs = [opened.load(each) for each in ids]
             variances = {k: v for each in ids for k, v in judge_variances(each).items()}
             pilots = planning.estimate_pilots(runs, opened.labels(ids[0]), variances)
-        if metric:
-            chosen = choose_metrics(metric, [*pilots], "metric with scores that vary")
+        if given["metric"]:
+            chosen = choose_metrics(given["metric"], [*pilots], "metric with scores that vary")
             pilots = {name: pilots[name] for name in chosen}
     for name, pilot in pilots.items():
         if difference > pilot.max_difference:
@@ -104,7 +97,7 @@ def command(
         "correlation": None if len(ids) == 2 else planning.CORRELATION,
         "metrics": {name: asdict(each) for name, each in plan.items()},
     }
-    console = write_document(file, document)
+    console = write_document(given["file"], document)
     _print(plan, ids, console, detect=detect, power=chance)
 
 

@@ -5,13 +5,9 @@ from collections import Counter
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from shutil import copyfile
-from tempfile import TemporaryDirectory
-from time import monotonic
 from typing import Any, cast
 
 import click
-from rich.console import Console
 
 from ragstone._internal.concurrency import run_sync
 from ragstone._internal.files import write_file
@@ -20,7 +16,7 @@ from ragstone._internal.text import count, listing, one_line
 from ragstone.cli import GATE_FAILED, INTERRUPTED, options, output, say
 from ragstone.cli.options import option, setting
 from ragstone.datasets import load
-from ragstone.datasets.export import check_format, losses, write_samples
+from ragstone.datasets.export import check_format, losses_in_file, write_samples
 from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import VERSION, JudgeSetup
 from ragstone.evaluation.scoring import estimate_calls, usage_of
@@ -50,7 +46,6 @@ _CHUNK_WORDS = option(
     least=20,
     default=CHUNK_WORDS,
 )
-_DRY_RUN = option("--dry-run", "Estimate calls and cost; make no calls.", is_flag=True)
 _JUDGE = (
     *(each for each in options.JUDGE if each.name in ("judge", "model")),
     setting("max_calls"),
@@ -93,7 +88,7 @@ def command() -> None:
         option("--seed draw", "Seed of all random choices.", type=int, default=0, metavar="N"),
         _CHUNK_WORDS,
         option("--chunks", "Write the chunks with their ids, to be indexed.", path="FILE.jsonl"),
-        _DRY_RUN,
+        options.DRY_RUN,
         *_JUDGE,
         option(
             "-o --output",
@@ -152,10 +147,7 @@ def generate_command(**given: Any) -> None:
         )
     index = ChunkIndex(corpus)
     estimate = estimate_generation(plan, index, request)
-    if given["dry_run"]:
-        click.echo(f"Dry run: no calls were made. {estimate}")
-        return
-    say(estimate)
+    output.announce(estimate, dry_run=given["dry_run"])
     if chunks is not None:
         generate.write_chunks(corpus.chunks, chunks)
     budget = Budget(plan.max_calls, plan.max_cost)
@@ -196,7 +188,7 @@ def generate_command(**given: Any) -> None:
     if written:
         say(f"Documents, judge and seed: {record}")
     if not generated.complete:
-        output.exit_undecided("fewer questions than asked for")
+        sys.exit(output.undecided("fewer questions than asked for"))
     say(f"Evaluate with: ragstone run {out} --api-url URL")
 
 
@@ -216,23 +208,19 @@ def estimate_generation(plan: Plan, index: ChunkIndex, request: generate.Questio
 
 def _generate(generator: generate.Generator, plan: Plan, budget: Budget) -> tuple[Generated, bool]:
     """Generate with progress; returns what was generated, and whether it was interrupted."""
-    console, interrupted, shown = Console(stderr=True), False, monotonic()
+    interrupted = False
 
-    def report(done: int, of: int) -> None:
-        nonlocal shown
-        update(completed=done, total=of)
-        if not console.is_terminal and monotonic() - shown > output.SECONDS_BETWEEN_LINES:
-            shown = monotonic()
-            say(f"{done:,} of {count(of, 'candidate')} of this round decided")
+    def line(done: int, of: int) -> str:
+        return f"{done:,} of {count(of, 'candidate')} of this round decided"
 
-    with output.progress_bar(console, "verifying") as update:
+    with output.progress_bar("verifying", line=line) as update:
         try:
             run_sync(
                 partial(
                     generator.run,
                     concurrency=plan.concurrency,
                     spent=lambda: budget.spent,
-                    on_candidate=report,
+                    on_candidate=update,
                 )
             )
         except KeyboardInterrupt:
@@ -299,7 +287,7 @@ def _provenance(
         _CHUNK_WORDS,
         options.COLUMNS,
         option("--limit", "Read only the first N rows.", least=1),
-        _DRY_RUN,
+        options.DRY_RUN,
         *_JUDGE,
         option(
             "--write",
@@ -343,12 +331,9 @@ def check_command(**given: Any) -> None:
     if given["dry_run"]:
         text = f"Checking {count(len(dataset.samples), 'row')} with {plan.judge}"
         estimate = estimate_check(plan, dataset.samples, corpus)
-        click.echo(f"Dry run: no calls were made. {text}: {estimate}")
-        return
+        output.announce(f"{text}: {estimate}", dry_run=True)
     judge = make_judge(plan, asked=[check.KINDS], budget=Budget(plan.max_calls, plan.max_cost))
-    with output.progress_bar(
-        Console(stderr=True), "checking", total=len(dataset.samples)
-    ) as update:
+    with output.progress_bar("checking") as update:
         result = run_sync(
             partial(
                 check_samples,
@@ -358,7 +343,7 @@ def check_command(**given: Any) -> None:
                 name=dataset.source.name,
                 concurrency=plan.concurrency,
                 plan=plan,
-                on_row=lambda done, total: update(completed=done, total=total),
+                on_row=update,
             )
         )
     console = output.write_document(given["file"], given["file"] and check_document(result))
@@ -369,7 +354,7 @@ def check_command(**given: Any) -> None:
     print_check(result, console)
     if unchecked := [f for f in result.findings if f.check == "not_checked"]:
         words = f"{count(len(unchecked), 'row')} of {len(result.rows):,} not checked"
-        output.exit_undecided(f"{words}; the first: {unchecked[0].message}")
+        sys.exit(output.undecided(f"{words}; the first: {unchecked[0].message}"))
     sys.exit(GATE_FAILED if any(row.errors for row in result.rows) else 0)
 
 
@@ -382,17 +367,15 @@ def estimate_check(plan: Plan, samples: Sequence[Sample], corpus: Corpus) -> str
 
 
 def _write_rows(result: SetCheck, fixed: Path, rejected: Path) -> None:
-    made: dict[Path, Path] = {}
-    with TemporaryDirectory() as folder:
-        for path, samples in ((fixed, valid_samples(result)), (rejected, rejected_samples(result))):
-            if not samples:
-                which = "no row is valid" if path == fixed else "no row was rejected"
-                say(f"{path} was not written: {which}")
-                continue
-            made[path] = Path(folder) / path.name
-            write_file(made[path], partial(write_samples, samples, suffix=path.suffix))
-            for loss in losses(samples, load(made[path]).samples):
-                say(f"{path.suffix} cannot store: {loss}")
-        for path, copy in made.items():
-            write_file(path, partial(copyfile, copy))
+    files = {fixed: valid_samples(result), rejected: rejected_samples(result)}
+    for path, samples in files.items():
+        if not samples:
+            which = "no row is valid" if path == fixed else "no row was rejected"
+            say(f"{path} was not written: {which}")
+            continue
+        for loss in losses_in_file(samples, path):
+            say(f"{path.suffix} cannot store: {loss}")
+    for path, samples in files.items():
+        if samples:
+            write_file(path, partial(write_samples, samples, suffix=path.suffix))
             say(f"Wrote {path}")

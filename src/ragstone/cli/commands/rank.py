@@ -3,16 +3,15 @@
 import os
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 from rich.console import Console
 
-from ragstone.cli import TOO_MUCH_FAILED, load, options, output, say
+from ragstone.cli import load, options, output
 from ragstone.cli.options import Given, GroupedCommand, Groups, option, setting
 from ragstone.errors import UsageError
 from ragstone.evaluation.ranking import RankingEvaluation
@@ -151,47 +150,41 @@ def rank(given: Given) -> int:
     place = given["store"] or os.environ.get("RAGSTONE_STORE", "").strip() or options.store_here()
     if outputs.export or outputs.files:
         outputs.check(given["qrels"], *given["ranking"], *options.store_files(place))
-    limits = output.RegressionLimits.of(given)
-    if limits.asked and given["baseline"] is None and not several:
+    limits = output.regression_limits(given)
+    if limits and given["baseline"] is None and not several:
         raise UsageError(
             "--fail-on-regression: there is nothing to compare with; add a second --ranking, or "
             "a stored run with --baseline"
         )
-    if given["store"] is None and given["baseline"] is None:
-        return _rank(given, outputs, limits, None)
-    saves, made_by = given["store"] is not None, "ragstone rank --store"
-    with options.open_store(place, make=saves, reading=not saves, made_by=made_by) as store:
-        return _rank(given, outputs, limits, store)
-
-
-def _rank(
-    given: Given, outputs: output.Outputs, limits: output.RegressionLimits, store: "Store | None"
-) -> int:
-    plan = Plan.of({"metrics": ("all_retrieval",), **options.typed_settings(given)})
-    runs: list[Run] = []
-    if store is not None and given["baseline"] is not None:
-        runs.append(store.load(load("store").find_run(store, given["baseline"])))
-    evaluation = RankingEvaluation.of(
-        given["qrels"], plan, missing=given["missing"], ties=given["tie_rule"]
-    )
-    same_names = len({path.name for path in given["ranking"]}) < len(given["ranking"])
-    rows = store is not None or len(given["ranking"]) > 1 or outputs.verbose or outputs.export
-    rows = rows or not outputs.files.keys() <= {"json", "markdown"}
-    for path in given["ranking"]:
-        with _progress(Console(stderr=True), path) as on_read:
-            name = str(path) if same_names else None
-            runs.append(evaluation.run(path, on_read, name=name, rows=rows))
-    evaluated = runs[-len(given["ranking"]) :]
-    compared: list[Compared] = []
-    for run in runs[1:]:
-        comparison = load("results.comparison").compare(runs[0], run)
-        compared.append((run, comparison, limits.found(comparison)))
-    saved: list[str] = []
-    if store is not None and given["store"] is not None:
-        for run in evaluated:
-            load("store").save_ranking(store, run)
-            saved.append(f"stored as run {run.manifest.run_id} in {store.name}")
-    return _finish(runs[0], evaluated, compared, outputs, saved)
+    saves, runs, saved = given["store"] is not None, list[Run](), list[str]()
+    opened: AbstractContextManager[Store | None] = nullcontext()
+    if saves or given["baseline"] is not None:
+        made_by = "ragstone rank --store"
+        opened = options.open_store(place, make=saves, reading=not saves, made_by=made_by)
+    with opened as store:
+        plan = Plan.of({"metrics": ("all_retrieval",), **options.typed_settings(given)})
+        if store and given["baseline"] is not None:
+            runs.append(store.load(load("store").find_run(store, given["baseline"])))
+        evaluation = RankingEvaluation.of(
+            given["qrels"], plan, missing=given["missing"], ties=given["tie_rule"]
+        )
+        same_names = len({path.name for path in given["ranking"]}) < len(given["ranking"])
+        rows = store is not None or several or outputs.verbose or outputs.export
+        rows = rows or not outputs.files.keys() <= {"json", "markdown"}
+        for path in given["ranking"]:
+            with _progress(path) as on_read:
+                name = str(path) if same_names else None
+                runs.append(evaluation.run(path, on_read, name=name, rows=rows))
+        evaluated = runs[-len(given["ranking"]) :]
+        compared: list[Compared] = []
+        for run in runs[1:]:
+            comparison = load("results.comparison").compare(runs[0], run)
+            compared.append((run, comparison, output.regressions_in(comparison, limits)))
+        if store and saves:
+            for run in evaluated:
+                load("store").save_ranking(store, run)
+                saved.append(f"stored as run {run.manifest.run_id} in {store.name}")
+        return _finish(runs[0], evaluated, compared, outputs, saved)
 
 
 def _finish(
@@ -227,24 +220,17 @@ def _finish(
     output.write_results(evaluated, outputs, show, document=document)
     codes = [output.code_of(regressions) for *_, regressions in compared]
     if trouble := next((run.troubles for run in evaluated if run.troubles), None):
-        say(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(trouble)}")
-    return max(*codes, *map(output.exit_code, evaluated), 0)  # 3 outranks 1
+        codes.append(output.undecided("; ".join(trouble)))
+    return max(*codes, *map(output.code_of_gates, evaluated), 0)  # 3 outranks 1
 
 
 @contextmanager
-def _progress(console: Console, path: Path) -> Generator[Callable[[int], None], None, None]:
+def _progress(path: Path) -> Generator[Callable[[int], None], None, None]:
     """Show how much of a file has been read; yields a function of the bytes read so far."""
-    total = path.stat().st_size if path.is_file() else 0
-    if console.is_terminal:
-        with output.progress_bar(console, path.name, total=total, of_bytes=True) as update:
-            yield lambda done: update(completed=done)
-        return
-    last = monotonic()
+    size = path.stat().st_size if path.is_file() else 0
 
-    def on_read(done: int) -> None:
-        nonlocal last
-        if monotonic() - last >= output.SECONDS_BETWEEN_LINES and done < total:
-            last = monotonic()
-            console.print(f"{path.name}: {done / total:.0%} read", highlight=False)
+    def line(done: int, total: int) -> str:
+        return f"{path.name}: {done / total:.0%} read"
 
-    yield on_read
+    with output.progress_bar(path.name, line=line, of_bytes=True) as update:
+        yield lambda done: update(done, size)

@@ -15,6 +15,7 @@ from ragstone.cli import GATE_FAILED, load, options, say
 from ragstone.cli.commands.metrics import print_catalogue
 from ragstone.cli.options import Given, GroupedCommand, Groups, open_store, option, setting
 from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
+from ragstone.demo.questions import DATASET
 from ragstone.errors import BatchPendingError, Cause, RagstoneError, UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
 from ragstone.evaluation.recorder import RunChangedError
@@ -33,10 +34,7 @@ GROUPS: Groups = MappingProxyType(
     {
         "Data": (
             option("--test-data --from-chat-responses test_data", "Same as DATA.", common=False),
-            setting("limit"),
-            setting("sample"),
-            setting("sheet"),
-            setting("columns"),
+            *map(setting, ("limit", "sample", "sheet", "columns")),
             options.CONFIG,
         ),
         "RAG system": (
@@ -45,9 +43,7 @@ GROUPS: Groups = MappingProxyType(
                 f"URL of the RAG API, called for every row.  [default: {DEFAULT_API}, called "
                 "only if the metrics need it]",
             ),
-            setting("target"),
-            setting("min_similarity"),
-            setting("delay"),
+            *map(setting, ("target", "min_similarity", "delay")),
         ),
         "Metrics": (
             setting("metrics"),
@@ -56,17 +52,10 @@ GROUPS: Groups = MappingProxyType(
             options.PLUGIN,
         ),
         "Judge": options.JUDGE,
-        "Claims and verdicts": (
-            setting("policy"),
-            setting("preset"),
-            setting("verify"),
-        ),
+        "Claims and verdicts": tuple(map(setting, ("policy", "preset", "verify"))),
         "Limits": (
             *options.LIMITS,
-            setting("workers"),
-            setting("engine"),
-            setting("batch_api"),
-            setting("fail_fast"),
+            *map(setting, ("workers", "engine", "batch_api", "fail_fast")),
             option(
                 "--dry-run",
                 "Estimate the judge's calls, tokens and cost; make no calls.",
@@ -125,7 +114,11 @@ def run_evaluation(given: Given) -> int:
     if given["list_metrics"]:
         print_catalogue(Console(highlight=False))
         return 0
-    data = options.data_of(given, config)
+    named = options.one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
+    data = named or Path(DATASET.name)
+    if not named and not Path(data).exists():
+        say(f"No DATA given: using ragstone's sample data set, {DATASET.name}.")
+        data = DATASET
     tests = promptfoo.read_configuration(data) if promptfoo.is_configuration(data) else None
     if tests is None:
         plan = options.plan_of(given, config)
@@ -135,7 +128,11 @@ def run_evaluation(given: Given) -> int:
         tests, plan = promptfoo.limit_tests(
             tests, _plan_of_tests(tests, Path(data).name, given, config)
         )
-    outputs.check(data, *options.files_read(given, config, plan))
+    place = options.store_option_value(given) or config.store
+    plugins = (*config.plugins, *given["plugin"])
+    files = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
+    read = [name for name in files if name is not None and Path(name).is_file()]
+    outputs.check(data, *read, *options.store_files(place))
     explicit = options.typed_settings(given).keys()
     if given["dry_run"]:
         rows = tests.dataset if tests else data
@@ -144,7 +141,12 @@ def run_evaluation(given: Given) -> int:
         print_estimate(estimated, Console(highlight=False))
         return 0
     with options.tracing_of(given["otel"]) as tracing:
-        storing = options.store_options_of(given, config)
+        storing: StoreOptions = {}
+        if not given["no_store"]:
+            storing = {"store": place or True, "fresh": given["fresh"]}
+            storing["transcript"] = not given["no_transcript"]
+        elif given["fresh"] or given["no_transcript"]:
+            raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
         return evaluated(
             tests or data, plan, outputs, **storing, explicit=explicit, tracing=tracing
         )
@@ -196,7 +198,7 @@ def evaluated(
             if isinstance(data, promptfoo.Configuration):
                 run = promptfoo.evaluate_tests(data.dataset, plan, finish=data.finish, **made)
             else:
-                run = Evaluation.prepare(data, **made).run_in_thread()
+                run = Evaluation(data, **made).run_in_thread()
         except BatchPendingError as pending:
             outputs.console.print(str(pending), markup=False, soft_wrap=True)
             return 0

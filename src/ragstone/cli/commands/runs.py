@@ -71,11 +71,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
             click.echo(f"Showing the newest {limit}; use --limit to show more.")
 
 
-@command.command(
-    name="show",
-    params=[click.Argument(["run"]), *options.CORRECTION, *options.STORED_RESULTS, options.STORE],
-    epilog=options.RUN,
-)
+@options.run_command(command, "show", *options.CORRECTION, *options.STORED_RESULTS)
 def show(**given: Any) -> None:
     """Print the settings and results of a run, and write reports of it.
 
@@ -97,31 +93,28 @@ def show(**given: Any) -> None:
         sys.exit(output.finish(run, outputs))
 
 
-@command.command(
-    name="rescore",
-    params=[
-        click.Argument(["run"]),
-        option(
-            "--policy --policies policies",
-            f"How verdicts become a number: {', '.join(POLICIES)}; several "
-            "are compared, and `all` means every policy.  [default: the run's]",
-            multiple=True,
-            metavar="NAME",
-        ),
-        option(
-            "-m --metric metrics",
-            "Metrics or groups to score.  [default: the run's]",
-            multiple=True,
-            metavar="TEXT",
-        ),
-        options.PLUGIN,
-        option("--save keep", "Store the result as a new run.", is_flag=True),
-        *(each for each in options.GATES if each.name in FLAGS),
-        *options.STORED_RESULTS,
-        options.STORE,
-    ],
-    epilog=f"{options.RUN} Exit codes are the same as for run. Only the gates given here are "
-    "applied, not those of the stored run.",
+@options.run_command(
+    command,
+    "rescore",
+    option(
+        "--policy --policies policies",
+        f"How verdicts become a number: {', '.join(POLICIES)}; several "
+        "are compared, and `all` means every policy.  [default: the run's]",
+        multiple=True,
+        metavar="NAME",
+    ),
+    option(
+        "-m --metric metrics",
+        "Metrics or groups to score.  [default: the run's]",
+        multiple=True,
+        metavar="TEXT",
+    ),
+    options.PLUGIN,
+    option("--save keep", "Store the result as a new run.", is_flag=True),
+    *(each for each in options.GATES if each.name in FLAGS),
+    *options.STORED_RESULTS,
+    epilog="Exit codes are the same as for run. Only the gates given here are applied, not those "
+    "of the stored run.",
 )
 def rescore_(**given: Any) -> None:
     """Score a stored run again using the stored replies of its judge; no calls are made.
@@ -162,15 +155,11 @@ def rescore_(**given: Any) -> None:
         sys.exit(output.finish(run, outputs))
 
 
-@command.command(
-    name="tag",
-    params=[
-        click.Argument(["run"]),
-        click.Argument(["name"], required=False),
-        option("--remove", "Remove the run's tag.", is_flag=True),
-        options.STORE,
-    ],
-    epilog=options.RUN,
+@options.run_command(
+    command,
+    "tag",
+    click.Argument(["name"], required=False),
+    option("--remove", "Remove the run's tag.", is_flag=True),
 )
 def tag_(run: str, name: str | None, remove: bool, store: str | None) -> None:
     """Tag a run. RUN's earlier tag is replaced, and another run that has this tag loses it."""
@@ -239,15 +228,7 @@ def _prune(older_than: str, yes: bool, store: str | None) -> None:
         click.echo(f"no untagged run was started before {before.astimezone():%Y-%m-%d %H:%M}")
 
 
-@command.command(
-    name="export",
-    params=[
-        click.Argument(["run"]),
-        click.Argument(["file"], type=click.Path(path_type=Path)),
-        options.STORE,
-    ],
-    epilog=options.RUN,
-)
+@options.run_command(command, "export", options.file_argument())
 def export_(run: str, file: Path, store: str | None) -> None:
     """Export a run to one file: a store with this run, to be imported elsewhere."""
     with options.open_run(store, run) as (opened, info):
@@ -259,7 +240,7 @@ def export_(run: str, file: Path, store: str | None) -> None:
 @command.command(
     name="import",
     params=[
-        click.Argument(["file"], type=click.Path(path_type=Path)),
+        options.file_argument(),
         option("--tag", "Tag the run; another run that has this tag loses it.", metavar="NAME"),
         options.STORE,
     ],

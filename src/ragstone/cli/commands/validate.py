@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from shutil import copyfile
-from tempfile import TemporaryDirectory
 
 import click
 
@@ -17,9 +15,9 @@ from ragstone.cli import UNUSABLE, options, say
 from ragstone.cli.options import option
 from ragstone.cli.output import check_files
 from ragstone.datasets import Dataset, load
-from ragstone.datasets.export import check_format, losses, texts_in, write_samples
+from ragstone.datasets.export import check_format, losses_in_file, texts_in, write_samples
 from ragstone.errors import InputError, UsageError
-from ragstone.evaluation.preflight import LLM, runnable, with_llm
+from ragstone.evaluation.preflight import LLM, Preflight, with_llm
 from ragstone.integrations.promptfoo.configuration import is_configuration, read_configuration
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import LEAST, make_judge
@@ -104,17 +102,11 @@ def command(
 
 def write_copy(dataset: Dataset, out: Path) -> None:
     suffix, samples = check_format(out.suffix), dataset.samples
-    with TemporaryDirectory() as folder:
-        made = Path(folder) / out.name
-        write_file(made, partial(write_samples, samples, suffix=suffix))
-        try:
-            lost = list(losses(samples, load(made).samples))
-        except UsageError as error:
-            raise UsageError(f"{suffix} cannot store these rows ({error}); use .jsonl") from error
-        if dataset.failures:
-            rows = count(len(dataset.failures), "row")
-            lost.append(f"the causes of failed calls ({rows}), which only saved responses contain")
-        write_file(out, partial(copyfile, made))
+    lost = losses_in_file(samples, out)
+    if dataset.failures:
+        rows = count(len(dataset.failures), "row")
+        lost.append(f"the causes of failed calls ({rows}), which only saved responses contain")
+    write_file(out, partial(write_samples, samples, suffix=suffix))
     for loss in lost:
         say(f"{suffix} cannot store: {loss}")
     texts = texts_in(samples) if suffix == ".csv" else ()
@@ -149,15 +141,15 @@ def described(name: str, dataset: Dataset, plan: Plan, judge: Judge) -> str:
 
 def accepted_metrics(dataset: Dataset, plan: Plan, judge: Judge) -> Mapping[str, Sequence[Metric]]:
     metrics = select(["all", *catalogue()], **plan.parameters)
-    alone = runnable(metrics, dataset, judge=judge, target=None, every=False)
+    alone = Preflight.compare(metrics, dataset, judge=judge).certain
     accepted = {"available metrics": alone}
     if plan.target is not None or not dataset.collected:
         target = get_target(plan.target or DEFAULT_API, plan, k=max(plan.cutoffs))
         every = plan.target is not None
-        answered = runnable(metrics, dataset, judge=judge, target=target, every=every)
-        accepted |= {ANSWERED: answered} if answered != alone else {}
+        ready = Preflight.compare(metrics, dataset, judge=judge, target=target, every=every)
+        accepted |= {ANSWERED: ready.certain} if ready.certain != alone else {}
     llm = make_judge(Plan(judge=LLM), guess=LEAST)
-    judged = runnable(metrics, dataset, judge=llm, target=None, every=False)
+    judged = Preflight.compare(metrics, dataset, judge=llm).certain
     added = [metric for metric in judged if metric not in alone]
     named = plan.model_copy(update={"metrics": tuple(metric.spelled for metric in added)})
     automatic = added and with_llm(named).judge != plan.judge

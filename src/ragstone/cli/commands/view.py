@@ -3,6 +3,7 @@
 import webbrowser
 from functools import partial
 from threading import Thread
+from typing import Any
 
 import click
 
@@ -40,15 +41,7 @@ except ModuleNotFoundError as error:
     ],
     epilog=f"{RUN} Without it, the page lists all runs.",
 )
-def command(
-    run: str | None,
-    port: int,
-    host: str,
-    expose: bool,
-    no_browser: bool,
-    calibration: str | None,
-    store: str | None,
-) -> None:
+def command(run: str | None, host: str, calibration: str | None, **given: Any) -> None:
     """Show the stored runs as web pages: scores, samples with their claims, comparisons.
 
     The pages are read-only and can be opened from this machine only. The page of a run
@@ -59,7 +52,7 @@ def command(
     ragstone view last --port 0 --no-browser
     """
     if not is_loopback(host):
-        if not expose:
+        if not given["expose"]:
             raise UsageError(
                 f"--host {host}: other machines could open the pages, which show all stored "
                 "texts without a password; add --expose to allow this"
@@ -70,12 +63,12 @@ def command(
 
     def ready(url: str) -> None:
         click.echo(f"Showing the runs at {url} (Ctrl-C stops this).")
-        if not no_browser:  # in a thread, because some browsers block the caller
+        if not given["no_browser"]:  # in a thread, because some browsers block the caller
             Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
-    with open_store(store, reading=True) as opened:
+    with open_store(given["store"], reading=True) as opened:
         path = f"/runs/{find_run(opened, run)}" if run else "/"
-        with listen(host, port) as at:
+        with listen(host, given["port"]) as at:
             bound: int = at.getsockname()[1]
             app = make_app(opened, host=host, port=bound, calibration=calibration)
             serve(app, at, ready=partial(ready, url_for(host, bound) + path))

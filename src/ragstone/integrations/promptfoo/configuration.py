@@ -539,11 +539,13 @@ def evaluate_tests(
         judge = RouterJudge(dict.fromkeys(PROMPTS, text), others)
         unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
         options |= {"plan": unlimited, "judge": judge}
-        made = replace(Evaluation.prepare(samples, **options), budget=budget)  # the judge counts
+        made = Evaluation(samples, **options)
+        made.budget = budget  # of the judge, which counts
     else:
         options |= {"plan": plan}
-        made = Evaluation.prepare(samples, **options)
-    return replace(made, finish=finish).run_in_thread()
+        made = Evaluation(samples, **options)
+    made.finish = finish
+    return made.run_in_thread()
 
 
 def limit_tests(tests: Configuration, plan: Plan) -> tuple[Configuration, Plan]:

@@ -485,7 +485,7 @@ class RagSession:
             cost = Evaluation.estimate(data, **cast("Options", {**target, "plan": plan}))
             reason = f"{llm_reason(given)}: for this sample, {cost}"
             warn(f"{reason}. To avoid this, use --rag-judge offline.", stacklevel=2)
-        run = self._background.call(Evaluation.prepare(data, **with_judge).run_async())
+        run = self._background.call(Evaluation(data, **with_judge).run_async())
         self._reports.append(WorkerReport.of(run).model_dump_json())
         spent = None
         if run.counts.over_budget:
@@ -506,7 +506,7 @@ class RagSession:
                 with_judge.pop(flag, None)
             plan = base.model_copy(update={"gates": ()})
             also = cast("Options", {**with_judge, "plan": plan, "metrics": "abstention"})
-            second = self._background.call(Evaluation.prepare(data, **also).run_async())
+            second = self._background.call(Evaluation(data, **also).run_async())
             self._reports.append(WorkerReport.of(second).model_dump_json())
             if not second.rows[0].scores["abstention"].detail.get("abstained"):
                 raise

@@ -28,7 +28,7 @@ from ragstone.metrics.claim_checks import Check, ClaimVerifier
 from ragstone.reports import format as formats
 from ragstone.reports.html import charts
 from ragstone.reports.view import Line, changed_settings, correction, summarize_run, texts_read
-from ragstone.reports.worst import excerpt, focus_of
+from ragstone.reports.worst import excerpt
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.reply import Exchange, Failure, Reply
@@ -99,7 +99,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     filters = (
-        *(families, gaps, changed_settings, corrections, curves, figure, focus, level),
+        *(families, gaps, changed_settings, corrections, curves, figure, level),
         *(count, formats.dollars, formats.milliseconds, formats.percent, minus),
     )
     names: dict[str, object] = {each.__name__: each for each in filters}
@@ -144,13 +144,6 @@ def level(value: float | None, figures: Mapping[str, Any]) -> str:
     share = min(max((value - low) / (high - low), 0.0), 1.0)
     good = share if figures["higher_is_better"] else 1 - share
     return f"level-{min(int(LEVELS * good), LEVELS - 1)}"
-
-
-def focus(run: Mapping[str, Any]) -> str | None:
-    metrics: Metrics = run["metrics"]
-    judged = {name: figures.get("family") == "generation" for name, figures in metrics.items()}
-    gates = ((gate["metric"], bool(gate["passed"])) for gate in run.get("gates") or ())
-    return focus_of(gates, judged)
 
 
 def families(metrics: Metrics) -> Mapping[str, Metrics]:
