@@ -365,7 +365,9 @@ def collect(data: str, options: tuple[str, ...], mode: str, k: int, output: Path
     rows = output or Path("responses") / f"{mode}_responses_k{k}_{now:%Y%m%d_%H%M%S}.jsonl"
     metrics = "all_generation" if mode == "chat" else "all_retrieval"
     words = ["--metric", metrics, "--k", str(k), "--judge", "offline", "--no-export"]
-    with command.make_context("run", [data, *options, *words, "--rows", str(rows)]) as context:
+    arguments = [data, *options, *words, "--rows", str(rows)]
+    names = ["-h", "--help"]  # which click keeps for all contexts of the command
+    with command.make_context("run", arguments, help_option_names=names) as context:
         given = context.params
         file = given["config"] or FILE
         settings = (read_config(file) if Path(file).is_file() else Config()).settings
