@@ -334,8 +334,10 @@ class Setting:
         dashed, value = name.replace("_", "-"), cast("object", field.default)
         flag = f"--{dashed}/--no-{dashed}" if field.annotation is bool else f"--{dashed}"
         match value:
-            case bool():
+            case bool() if about["option"]:
                 default = dashed if value else f"no-{dashed}"
+            case bool():
+                default = str(value).lower()
             case tuple():
                 default = " ".join(map(str, cast("tuple[object, ...]", value)))
             case float():
