@@ -114,7 +114,7 @@ def test_nothing_is_stored_if_there_are_problems(ragstone: Command, run_id: str)
     ragstone("runs", "show", "last", "--claim-rows", "claims.csv")
     for words, reason in (
         (("list", "last", "a.csv"), "has no labels yet"),
-        (("import", "other.csv", "--run", "last"), "columns human=human: there is no such column"),
+        (("import", "other.csv", "--run", "last"), "map human=human: there is no such column"),
         (("import", "claims.csv", "--run", "last", "--map", "human=label"), "the judge's verdicts"),
         (("import", "none.csv", "--run", "last"), "there is no file"),
         (("import", "no.csv", "--run", "last"), "no.csv has no labels; write yes, no or ?"),

@@ -86,7 +86,7 @@ def test_in_github_actions_no_cell_is_a_command(
 def test_a_column_that_may_be_misspelt_is_told(ragstone, tmp_path) -> None:
     (tmp_path / "a.jsonl").write_text('{"query": "q", "respnse": "r", "level": 1}', "utf-8")
     said = ragstone("validate", "a.jsonl").out
-    note = "column 'respnse' is not used; did you mean response? Use columns response=respnse"
+    note = "column 'respnse' is not used; did you mean response? Use map response=respnse"
     assert f"tags: respnse, level; {note}; available metrics: " in said
     (tmp_path / "b.jsonl").write_text('{"query": "q", "response": "r", "outputs": 1}', "utf-8")
     assert "did you mean" not in ragstone("validate", "b.jsonl").out

@@ -61,7 +61,7 @@ def test_two_columns_for_one_field_are_in_ambiguous():
     assert (dict(layout.fields), layout.tags) == ({}, ("a",))
     assert str(ambiguous("query", layout.ambiguous["query"], row=3)) == (
         "row 3: the columns 'question' and 'user_input' all match query; "
-        "choose one: columns query=COLUMN"
+        "choose one: map query=COLUMN"
     )
 
 
@@ -80,14 +80,14 @@ def test_two_columns_for_one_field_are_in_no_doubt_if_one_is_chosen():
             ["Querry", "answer"],
             (
                 "no query column found; the columns are 'Querry', 'answer'; "
-                "did you mean columns query=Querry?"
+                "did you mean map query=Querry?"
             ),
         ),
         (
             ["xyz"],
-            "no query column found; the columns are 'xyz'; map one with columns query=COLUMN",
+            "no query column found; the columns are 'xyz'; map query=COLUMN",
         ),
-        ([], "no query column found; the columns are none; map one with columns query=COLUMN"),
+        ([], "no query column found; the columns are none; map query=COLUMN"),
     ],
 )
 def test_no_query_tells_the_columns_and_the_nearest(columns: list[str], expected: str):
@@ -105,19 +105,19 @@ def test_a_mapping_understands_other_names_of_a_field(field: str, alias: str):
         ({"qurey": "a"}, "there is no field named 'qurey'; did you mean 'query'?"),
         (
             {"relevance": "Frage", "point_ids": "Antwort"},
-            "columns point_ids=Antwort: relevance is already mapped to a column",
+            "map point_ids=Antwort: relevance is already mapped to a column",
         ),
         (
             {"question": "Fragen"},
             (
-                "columns query=Fragen: there is no column 'Fragen'; "
-                "did you mean columns query=Frage? "
+                "map query=Fragen: there is no column 'Fragen'; "
+                "did you mean map query=Frage? "
                 "(the columns are 'Frage', 'Antwort')"
             ),
         ),
         (
             {"query": "xyz"},
-            "columns query=xyz: there is no column 'xyz' (the columns are 'Frage', 'Antwort')",
+            "map query=xyz: there is no column 'xyz' (the columns are 'Frage', 'Antwort')",
         ),
     ],
 )
@@ -354,9 +354,9 @@ def test_a_row_without_a_query_shows_what_it_has_and_what_the_file_is_read_as(
 
 
 def test_a_mapping_in_a_message_is_quoted_for_a_shell():
-    assert mapping("query", "My Question") == "columns query='My Question'"
-    assert mapping("query", "it's $HOME") == "columns query='it'\"'\"'s $HOME'"
-    assert str(no_query(["my query"])).endswith("columns query='my query'?")
+    assert mapping("query", "My Question") == "map query='My Question'"
+    assert mapping("query", "it's $HOME") == "map query='it'\"'\"'s $HOME'"
+    assert str(no_query(["my query"])).endswith("map query='my query'?")
 
 
 def test_a_promptfoo_configuration_is_recognized_where_only_data_is_read() -> None:

@@ -180,10 +180,7 @@ def test_an_unknown_sheet_is_reported_with_those_there(workbook: Workbook):
         ),
         (
             [["Frage"], ["q"]],
-            (
-                "sheet One: no query column found; the columns are 'Frage'; "
-                "map one with columns query=COLUMN"
-            ),
+            ("sheet One: no query column found; the columns are 'Frage'; map query=COLUMN"),
         ),
         (
             [["query"], ["q", "scribble"]],
@@ -485,4 +482,4 @@ def test_a_sheet_without_questions_names_the_others(workbook: Workbook):
         )
     ]
     path = workbook(Notes=[["About"], ["text"]], Data=[["query"], ["q"]])
-    assert problems(path)[0].endswith("with columns query=COLUMN; read another sheet: 'Data'")
+    assert problems(path)[0].endswith("; map query=COLUMN; read another sheet: 'Data'")

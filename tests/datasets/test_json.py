@@ -102,7 +102,7 @@ EXPECTED = (
             "item 1, column point_ids: a number of 1329 bits is too large",
         ),
         ("[3]", "item 1: expected a mapping of field names to values, got a number"),
-        ("[{}]", "no query column found; the columns are none; map one with columns query=COLUMN"),
+        ("[{}]", "no query column found; the columns are none; map query=COLUMN"),
         (
             '[{"query": "a", "turns": [{}]}]',
             f"item 1, column turns: {UNSPLIT}",
@@ -212,11 +212,11 @@ def test_doubts_are_reported_once_with_the_first_row(write: Write):
     assert problems(path) == [
         (
             "line 2: the columns 'query' and 'question' all match query; "
-            "choose one: columns query=COLUMN"
+            "choose one: map query=COLUMN"
         ),
         (
             "line 4: the columns 'answer' and 'output' all match response; "
-            "choose one: columns response=COLUMN"
+            "choose one: map response=COLUMN"
         ),
         (
             "line 4, column query: there is no query; the row has 'answer', 'output'; "

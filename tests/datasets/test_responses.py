@@ -279,11 +279,11 @@ def test_columns_do_not_concern_samples():
 
 
 def test_messages_tell_of_columns_as_python_does():
-    with pytest.raises(UsageError, match="columns query=Frage: there is no column"):
+    with pytest.raises(UsageError, match="map query=Frage: there is no column"):
         samples_of([{"a": "b"}], columns={"query": "Frage"})
-    with pytest.raises(InputError, match="map one with columns query=COLUMN"):
+    with pytest.raises(InputError, match="map query=COLUMN"):
         samples_of([{"a": "b"}])
-    with pytest.raises(InputError, match="choose one: columns query=COLUMN"):
+    with pytest.raises(InputError, match="choose one: map query=COLUMN"):
         samples_of([{"query": "b", "question": "a"}])
 
 

@@ -192,11 +192,11 @@ def test_columns_can_be_mapped(read: Read) -> None:
         (
             "id,humans\nq1,1\n",
             {},
-            "columns human=human: there is no such column; did you mean columns human=humans",
+            "map human=human: there is no such column; did you mean map human=humans",
         ),
         ("nr,human\nq1,1\n", {}, "no id column found; the columns are 'nr', 'human'"),
         ("id,human\nq1,1\n", {"columns": {"idd": "id"}}, "no field named 'idd'; did you mean 'id'"),
-        ("id,human\nq1,1\n", {"columns": {"id": "nr"}}, "columns id=nr: there is no such column"),
+        ("id,human\nq1,1\n", {"columns": {"id": "nr"}}, "map id=nr: there is no such column"),
         ("id,qid,human\nq1,q1,1\n", {}, "both|all match id"),
         (
             "id,label,against,confidence,quotes\nq1,1\n",

@@ -142,7 +142,7 @@ def test_a_target_is_not_asked_for_metrics_that_cannot_run() -> None:
 def test_a_field_that_is_nearly_called_so_is_offered() -> None:
     found = ready({"contexts": CONTEXTS, "tags": {"respnse": "r"}})
     assert found.refused["faithfulness"] == (
-        "no row has response; did you mean column 'respnse'? Map it with columns response=respnse"
+        "no row has response; did you mean column 'respnse'? Use map response=respnse"
     )
     tags = {"contexts": CONTEXTS, "tags": {"respnse": "r"}}
     asked = ready(tags, target=Gives("response"), every=True)
@@ -153,7 +153,7 @@ def test_a_misspelt_column_is_not_replaced_by_calls_of_the_default_target() -> N
     fields: dict[str, Any] = {"contexts": CONTEXTS, "tags": {"Respnse": "It is blue."}}
     target = Gives("response", "contexts")
     message = (
-        "no row has response; did you mean column 'Respnse'? Map it with columns response=Respnse, "
+        "no row has response; did you mean column 'Respnse'? Use map response=Respnse, "
         "or set target to the system to call"
     )
     with pytest.raises(UsageError, match=re.escape(message)):

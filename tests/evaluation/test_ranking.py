@@ -276,7 +276,7 @@ def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(
         RankingEvaluation.of(known, Plan(columns={"query_id": "q"}, metrics=("mrr",))).run(
             tmp_path / "run.parquet"
         )
-    message = "columns query_id=no: there is no column 'no'; the columns are 'q', 'pid', 'points'"
+    message = "map query_id=no: there is no column 'no'; the columns are 'q', 'pid', 'points'"
     with pytest.raises(UsageError, match=message):
         RankingEvaluation.of(known, Plan(columns={"query_id": "no"}, metrics=("mrr",))).run(
             tmp_path / "run.parquet"
@@ -387,7 +387,7 @@ def test_columns_without_a_known_score_are_noted(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "run.parquet")
     plan = Plan(metrics=("mrr",))
     run = RankingEvaluation.of(known, plan).run(tmp_path / "run.parquet")
-    assert [note for note in run.manifest.source.notes if "columns score=COLUMN" in note]
+    assert [note for note in run.manifest.source.notes if "map score=COLUMN" in note]
     plan = Plan(metrics=("mrr",), columns={"score": "cosine"})
     run = RankingEvaluation.of(known, plan).run(tmp_path / "run.parquet")
     assert [note for note in run.manifest.source.notes if "score" in note] == []

@@ -58,7 +58,7 @@ _TURNS = frozenset(map(plain_name, CONVERSATIONS))
 
 def mapping(field: str, column: str) -> str:
     """Return how messages write that a column is mapped to a field."""
-    return f"columns {field}={shlex.quote(column)}"
+    return f"map {field}={shlex.quote(column)}"
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def no_query(columns: Sequence[str], hint: str = "") -> Problem:
     names = ("query", *ALIASES["query"])
     near = next(filter(None, (nearest(name, columns) for name in names)), None)
     spelt = mapping("query", near or "COLUMN")
-    fix = f"did you mean {spelt}?" if near else f"map one with {spelt}"
+    fix = f"did you mean {spelt}?" if near else spelt
     fixes = "; ".join(filter(None, (fix, hint)))
     return Problem(f"no query column found; the columns are {seen}", fixes)
 

@@ -348,11 +348,11 @@ def read_label_file(
     if by_field["human"] == "label" and set(names) >= _JUDGED:
         raise UsageError(
             "the column 'label' of this file has the judge's verdicts; add a column of your own, "
-            "and map it with columns human=COLUMN"
+            "and map human=COLUMN"
         )
     key = "id" if "id" in by_field else "position"
     if key not in by_field:
-        raise UsageError(f"no id column found; {there}; map one with columns id=COLUMN")
+        raise UsageError(f"no id column found; {there}; map id=COLUMN")
 
     known = {str(row.index) if key == "position" else row.sample.id: row for row in rows}
     problems: list[Problem] = []

@@ -78,7 +78,7 @@ class Preflight:
         # a tag named almost like a field was probably meant to be that field
         similar = misspelt(dataset.contents.tags, [name for name in ALIASES if name not in present])
         hints = {
-            field: f"no row has {describe_field(field)}; did you mean column {tag!r}? Map it with "
+            field: f"no row has {describe_field(field)}; did you mean column {tag!r}? Use "
             f"{mapping(field, tag)}"
             for field, (tag, _) in similar.items()
         }

@@ -269,7 +269,7 @@ class LineReader:
         names = [resolve_column(field, self._columns, keys) for field in fields]
         if missing := [field for field, name in zip(fields, names, strict=True) if name is None]:
             seen = " and ".join(missing)
-            raise UsageError(f"{seen} not found; map it with columns FIELD=NAME")
+            raise UsageError(f"{seen} not found; map FIELD=NAME")
         return str(names[0]), str(names[1])
 
     def _query_of(self, text: bytes, line: int) -> tuple[str, object] | None:
@@ -342,7 +342,7 @@ def _read_table(
     if number not in frame.collect_schema().names():
         problems.notes.append(
             f"{problems.name}: no score column found, so the order of the rows is the "
-            "ranking; if there is one, map it with columns score=COLUMN"
+            "ranking; if there is one, map score=COLUMN"
         )
     size = path.stat().st_size
     start, at_once = 0, ROWS_AT_ONCE
@@ -406,7 +406,7 @@ def _frame(path: Path, fields: Sequence[str], mapped: Mapping[str, str]) -> "tup
         if name is None and field != "score":
             raise UsageError(
                 f"{path.name}: no column found for {field} among {listing(present)}; "
-                f"map it with columns {field}=COLUMN"
+                f"map {field}=COLUMN"
             )
         if name is not None and schema[name].is_nested():
             raise UsageError(f"{path.name}: column {name} of {field} has lists or objects")

@@ -367,8 +367,7 @@ def resolve_column(field: str, mapped: Mapping[str, str], present: Collection[st
         return next((name for name in NAMES[field] if name in present), None)
     if (name := mapped[field]) not in present:
         raise UsageError(
-            f"columns {field}={name}: there is no column {name!r}; the columns are "
-            f"{listing(present)}"
+            f"map {field}={name}: there is no column {name!r}; the columns are {listing(present)}"
         )
     return name
 
@@ -376,7 +375,7 @@ def resolve_column(field: str, mapped: Mapping[str, str], present: Collection[st
 def check_names(mapped: Mapping[str, str]) -> None:
     for field in mapped:
         if field not in NAMES:
-            raise UsageError(f"columns {field}=...: the fields are {', '.join(NAMES)}")
+            raise UsageError(f"map {field}=...: the fields are {', '.join(NAMES)}")
 
 
 class Problems:
