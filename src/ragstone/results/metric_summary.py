@@ -142,7 +142,6 @@ class MetricSummaryBuilder:
         ids: Sequence[str],
         undefined: Mapping[str, int],
         failed: Mapping[int, str],
-        first_place: int = 0,
         summed: tuple[float, float] | None = None,
     ) -> "MetricSummaryBuilder":
         """Count the numbers of many rows at once, whose states are indices of STATES.
@@ -160,11 +159,11 @@ class MetricSummaryBuilder:
             first = min(failed)
             builder._causes = Counter({Cause.METRIC_ERROR: len(failed)})
             words = one_line(failed[first], LONGEST)
-            builder.failed = {Cause.METRIC_ERROR: First(first_place + first, ids[first], words)}
+            builder.failed = {Cause.METRIC_ERROR: First(first, ids[first], words)}
         for sign, few in builder._ends.items():
             for one in lowest(sign * scored, N_WORST):
                 value, place = sign * float(scored[one]), int(places[one])
-                few.append(Placed(value, value, first_place + place, ids[place]))
+                few.append(Placed(value, value, place, ids[place]))
         if summed is None:
             builder.row_states = array("b", states.astype(np.int8).tobytes())
         else:
