@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from ragstone import evaluate
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.judges.llm.pydantic_ai import connect
 
@@ -37,8 +38,9 @@ def without(monkeypatch: pytest.MonkeyPatch):
 def test_a_missing_extra_is_named(without, provider, extra):
     without("pydantic_ai")
     says = f"the judge {provider}:m needs an extra: pip install '{extra}'"
+    row = {"query": "?", "response": "It is red.", "contexts": ["It is red."]}
     with pytest.raises(UsageError, match=re.escape(says)):
-        connect(provider, "m", timeout=1)
+        evaluate([row], metrics="faithfulness", judge=f"{provider}:m")
 
 
 @pytest.mark.parametrize("value", [None, ""])

@@ -128,10 +128,10 @@ class PydanticAiModel(Model):
         batches: BatchRun | None = None,
         vote: int = 1,
     ) -> None:
-        from pydantic_ai.exceptions import UserError
-
         self.name = f"{provider}:{model}"
         wire = self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
+        from pydantic_ai.exceptions import UserError  # `connect` says which extra is missing
+
         # the prompt is sent as it is written
         settings: dict[str, object] = {"framing_announcement": "never"}
         if temperature is not None and not any(
