@@ -215,7 +215,10 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
     ("config", "said"),
     [
         ({"scenarios": []}, "scenarios: is not supported"),
-        ({"tests": "file://tests.csv"}, "test 1: must be a mapping, got 'file://tests.csv'"),
+        ({"tests": "file://tests.csv"}, "tests: must be a list, got 'file://tests.csv'"),
+        ({"tests": {"vars": TEST["vars"]}}, "tests: must be a list"),
+        ({"defaultTest": False}, "defaultTest: must be a mapping, got False"),
+        ({"tests": [{**TEST, "vars": []}]}, "test 1: vars: must be a mapping"),
         ({"prompts": ["file://p.txt"]}, "prompts: must be text with {{NAME}} only, and not a file"),
         (
             {**ECHOED, "prompts": ["{{ query | upper }}"]},
@@ -357,6 +360,16 @@ def test_a_top_level_grading_goes_before_the_ragas_block(read) -> None:
     found = read(**asserting(FAITHFUL), **whole).requirements
     assert (found.ragas, found.settings["retries"]) == (True, 0)
     assert not read(**asserting(FAITHFUL), grading={"useRagas": False}).requirements.ragas
+
+
+def test_a_grading_that_sets_a_default_is_not_one_that_leaves_it_out(read) -> None:
+    """The second test takes RAGAS mode from the top-level grading, the first one does not."""
+    gradings = {"useRagas": False}, {"strictJson": False}
+    tests = [{**TEST, "assert": [{**FAITHFUL, "grading": grading}]} for grading in gradings]
+    with pytest.raises(InputError, match="test 2 does not assert the same as test 1"):
+        read(grading={"useRagas": True}, tests=tests)
+    found = read(grading={"useRagas": True}, tests=[tests[0], tests[0]])
+    assert not found.requirements.ragas
 
 
 def test_tests_with_different_thresholds_are_for_promptfoo(read) -> None:

@@ -288,7 +288,10 @@ class _Test(_Form):
     @property
     def asserted(self) -> object:
         """What decides how the test is scored: all but expected answers and display names."""
-        parts = [(one.type, one.threshold, one.grading, one.provider) for one in self.supported]
+        # a value that is set to the default differs from none, which leaves the top-level one
+        parts = [
+            (one.type, one.threshold, _given(one.grading), one.provider) for one in self.supported
+        ]
         return parts, self.options.provider
 
     def record(self, prompt: str, providers: Sequence[str]) -> dict[str, object]:
@@ -341,8 +344,10 @@ class _File(_Form):
         if not is_object(value):
             return value
         keys = {key: item for key, item in value.items() if key not in NO_EFFECT}
-        default = _merged(keys.get("defaultTest") or {}, {})
-        tests = [_merged(each, _object(default)) for each in _listed(keys.get("tests")) or [{}]]
+        written, tests = keys.get("defaultTest"), keys.get("tests")
+        default = _merged({} if written is None else written, {})
+        if tests is None or is_list(tests):
+            tests = [_merged(each, _object(default)) for each in tests or [{}]]
         texts = {key: _listed(keys.get(key)) for key in ("prompts", "providers")}
         return {**keys, **texts, "defaultTest": default, "tests": tests}
 
@@ -353,7 +358,7 @@ def _merged(test: object, default: Thing) -> object:
         return test
     merged = {**default, **test}
     for key in ("vars", "options"):
-        if is_object(merged.get(key) or {}):
+        if is_object(merged.get(key, {})) or merged[key] is None:
             merged[key] = {**_object(default.get(key)), **_object(test.get(key))}
     own = _listed(test.get("assert"))
     without = _object(merged["options"]).get("disableDefaultAsserts")
