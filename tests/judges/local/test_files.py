@@ -221,7 +221,7 @@ def test_a_template_has_places_for_both(make_model) -> None:
     ],
 )
 def test_how_long_pairs_may_be(make_model, config: dict, tokens: int) -> None:
-    assert made(make_model("nli", **config))._length == tokens
+    assert made(make_model("nli", **config))._model.length == tokens
 
 
 def test_a_length_beyond_what_the_model_takes(make_model) -> None:
