@@ -170,6 +170,8 @@ def test_few_samples_are_told_how_many_it_would_take(make_run: MakeRun) -> None:
     assert next_step(of(make_run, scores)) == (
         "faithfulness is only accurate to ±0.15 (40 rows); about 380 rows would give ±0.05"
     )
+    two = next_step(of(make_run, [Score.scored(0.0), Score.scored(1.0)]))
+    assert two == "faithfulness is only accurate to ±0.49 (2 rows); about 390 rows would give ±0.05"
     narrower = [Score.scored(0.6 + place % 5 / 10) for place in range(12)]
     assert next_step(of(make_run, narrower)) is None
 

@@ -355,6 +355,7 @@ def _minute(time: datetime) -> str:
 
 GOAL = 0.05  # desired margin of a mean, as a share of the metric's range
 WIDE = 0.1  # margin above which more samples are recommended
+FEW = 20  # scored rows
 ENOUGH = math.ceil((1.96 * 0.5 / GOAL) ** 2)  # samples; half 0 and half 1 varies the most
 
 
@@ -448,7 +449,8 @@ def _sample_size_advice(run: Run) -> str | None:
         return None
     needed = summary.scored * (margin / (GOAL * span)) ** 2
     if not run.counts.grouping.by:  # rows of a cluster vary together
-        needed = min(needed, ENOUGH)
+        # few rows do not show how much scores vary, and their margin cannot exceed half the range
+        needed = ENOUGH if summary.scored < FEW else min(needed, ENOUGH)
     return (
         f"{name} is only accurate to ±{margin:.2g} ({count(summary.scored, 'row')}); "
         f"about {math.ceil(needed / 10) * 10:,} rows would give ±{GOAL * span:.2g}"
