@@ -176,8 +176,8 @@ class LabelSession:
     annotator: str
     plan: LabelPlan
     skipped: list[Item] = field(default_factory=list[Item])
-    # to ask for again although the annotator saw the verdict. Their labels stay until then,
-    # so that a later session knows that the annotator is not blind
+    # Items to label again, although the annotator saw the verdict. The old label stays until the
+    # new one is given, so that a later session knows that the annotator is not blind.
     reopened: set[Item] = field(default_factory=set[Item])
 
     def _owns(self, label: HumanLabel) -> bool:

@@ -212,7 +212,8 @@ def _print_scores(run: Run, console: Console) -> None:
 
 
 BAR_CELLS = 10
-# up to the mean, from there to the interval's end, the rest; both ends, and both in one cell
+# the part up to the mean, from the mean to the end of the interval, and the rest of the range;
+# then the interval's two ends, and both ends in one cell
 UNICODE_BARS, ASCII_BARS = "█─·├┤│", "#-.[]|"
 
 

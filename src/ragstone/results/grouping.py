@@ -130,8 +130,8 @@ class Grouping:
                 alone = rows - int(counts[shared].sum())
                 groups = int(shared.sum()) + alone
                 wide = shared & (groups == 1)
-                # a repeated query repeats one observation, but a handbook in the contexts of all
-                # rows, or a tag for a kind of source, does not make them so (record 0056)
+                # Rows with one query repeat an observation. A handbook in the contexts of all rows,
+                # or a tag for a kind of source, does not make those rows dependent (0056).
                 if kind not in ("query", "conversation") and 2 * groups <= rows:
                     sizes = np.append(counts[shared], np.ones(alone, np.int64))
                     if effective(sizes) < FEW:

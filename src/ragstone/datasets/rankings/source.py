@@ -201,7 +201,7 @@ class Spans:
 
     def blocks(self, other: "Spans | None" = None) -> Iterator[slice]:
         """Yield owners, as many as fit into a table of CELLS cells with one line for each."""
-        # in `other`, the same owners have more items, which are in their lines too
+        # `other` has more items of the same owners; a line has room for the items of both
         beside = np.zeros_like(self.sizes) if other is None else other.sizes
         sizes = self.sizes + beside
         if not len(sizes):

@@ -288,7 +288,7 @@ class _Test(_Form):
     @property
     def asserted(self) -> object:
         """What decides how the test is scored: all but expected answers and display names."""
-        # a value that is set to the default differs from none, which leaves the top-level one
+        # only what the file sets: a value left out means that of the top-level block
         parts = [
             (one.type, one.threshold, _given(one.grading), one.provider) for one in self.supported
         ]

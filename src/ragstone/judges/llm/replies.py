@@ -345,7 +345,7 @@ def in_order(
     items: Sequence[Item[T]], expected: int, name: str, of: str, texts: Sequence[str] = ()
 ) -> Sequence[Item[T]]:
     """Return one item for each of the `expected` things, in their order."""
-    # by the numbers that they name, else by the texts that they repeat, else by position
+    # items are matched by the numbers they name, else by the texts they repeat, else by position
     thing = of.removesuffix("s")
     if len(items) != expected:
         counted = count(len(items), name.removesuffix("s"))

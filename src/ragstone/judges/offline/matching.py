@@ -112,7 +112,7 @@ class ClaimText:
     names: Set[str]
 
     def weight_of(self, terms: Set[Term]) -> float:
-        # in the claim's order: that of a set, and so the last bit of a sum, varies between runs
+        # in the claim's order: the order of a set varies between processes, and with it the sum
         return sum([weight for term, weight in self.terms.items() if term in terms])
 
     def shown(self, term: Term) -> str:
