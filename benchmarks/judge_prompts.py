@@ -13,6 +13,7 @@ apart. Without --judge, the offline judge answers. The store keeps every questio
 import argparse
 import gzip
 import json
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,20 @@ def read(path: Path) -> list[Line]:
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
+
+
+class Replay(logging.Handler):
+    """Writes what is asked and what comes back, line by line, from the judge's debug log."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._file = path.open("w", encoding="utf-8")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        names = ("kind", "key", "judge", "system", "user") if " asks " in record.msg else (
+            "kind", "key", "reply")  # fmt: skip
+        self._file.write(json.dumps(dict(zip(names, record.args, strict=True))) + "\n")
+        self._file.flush()
 
 
 def auroc(faultless: np.ndarray, marked: np.ndarray) -> float:
@@ -103,6 +118,8 @@ def evaluated(lines: Sequence[Line], given: argparse.Namespace) -> Run:
         metrics="faithfulness",
         judge=given.judge,
         timeout=given.timeout,
+        concurrency=given.concurrency,
+        cache=False,
         store=given.store,
         **llm,
     )
@@ -115,9 +132,15 @@ if __name__ == "__main__":
     parser.add_argument("--base-url")
     parser.add_argument("--prompt", action="append", default=[], metavar="KIND=FILE")
     parser.add_argument("--timeout", type=float, default=7000)  # people may be the model
+    parser.add_argument("--concurrency", type=int, default=20)
     parser.add_argument("--store")
+    parser.add_argument("--replay", type=Path, help="write every request and reply to this file")
     given = parser.parse_args()
     lines = read(given.set)
+    if given.replay:
+        log = logging.getLogger("ragstone.judge")
+        log.setLevel(logging.DEBUG)
+        log.addHandler(Replay(given.replay))
     rows = evaluated(lines, given).rows
     report("all", lines, rows)
     for part in sorted({line["part"] for line in lines if "part" in line}):

@@ -278,13 +278,13 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the event loop's time pass by waiting only: no sleep takes time, and no work does."""
+    """Let the event loop's time pass by waiting only: a sleep takes 2 ms at most, work none."""
     loop = asyncio.get_running_loop()
     select, now = loop._selector.select, loop.time()
 
     def jump(timeout: float | None = None) -> object:
         nonlocal now
-        ready = select(None if timeout is None else 0)
+        ready = select(None if timeout is None else min(timeout, 0.002))
         now += 0 if ready else timeout or 0
         return ready
 

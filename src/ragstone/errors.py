@@ -131,9 +131,11 @@ class CallError(RagstoneError):
 
     `status` is the HTTP status of the reply, if there was one; `tries` is the number of calls.
     `lost` is true if a request was sent whose reply is missing or unreadable: it may be charged.
+    `body` is the reply to read, longer than in the message and not redacted.
     """
 
     lost = False
+    body = ""
 
     def __init__(
         self, cause: Cause, message: str, *, status: int | None = None, tries: int = 1

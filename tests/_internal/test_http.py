@@ -1,5 +1,6 @@
 import asyncio
 import json
+import re
 import ssl
 import subprocess
 from collections.abc import Callable
@@ -155,6 +156,60 @@ async def test_a_client_error_is_not_tried_again(faulty, behave, status: int) ->
     error = await failed(faulty.url + PATH)
     cause = Cause.UNREACHABLE if status == 404 else Cause.REJECTED
     assert (error.cause, error.status, len(faulty.calls)) == (cause, status, 1)
+
+
+@each_case(
+    ("status", "calls", "cause"),
+    [
+        (408, 2, Cause.TIMEOUT),  # two are enough
+        (429, 3, Cause.RATE_LIMITED),
+        (500, 3, Cause.UNREACHABLE),
+        (501, 1, Cause.UNREACHABLE),
+        (503, 3, Cause.UNREACHABLE),
+        (529, 3, Cause.UNREACHABLE),
+    ],
+)
+async def test_what_may_pass_is_tried_again(
+    faulty, behave, status: int, calls: int, cause: Cause
+) -> None:
+    faulty.script(PATH, behave.reply(status=status))
+    before = len(faulty.calls)
+    error = await failed(faulty.url + PATH, retries=2)
+    assert (error.cause, error.tries, len(faulty.calls) - before) == (cause, calls, calls)
+
+
+@each_case(
+    ("status", "text", "calls"),
+    [
+        (429, b"Your budget  is spent", 1),
+        (429, b"slow down", 2),
+        (500, b"out of budget", 1),
+        (500, b"out of memory", 2),
+        (408, b"no budget", 1),
+    ],
+)
+async def test_some_words_say_that_no_retry_helps(
+    faulty, behave, status: int, text: bytes, calls: int
+) -> None:
+    faulty.script(PATH, behave.reply(text, status=status))
+    before = len(faulty.calls)
+    permanent = re.compile(r"budget\s+is|(out of|no) budget")
+    error = await failed(faulty.url + PATH, retries=1, permanent=permanent)
+    assert len(faulty.calls) - before == calls
+    assert error.status == (status if calls == 1 else None)
+
+
+async def test_what_is_optional_is_asked_for_once_and_not_counted(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(b"fine"), behave.reply(status=500), behave.hang())
+    limits = Limits(budget=Budget(max_calls=0))
+    async with Client(Connection(limits=limits, timeout=0.2)) as client:
+        assert (await client.ask(faulty.url + PATH, headers={"X-A": "b"})).content == b"fine"
+        for cause in (Cause.UNREACHABLE, Cause.TIMEOUT):
+            with pytest.raises(CallError) as caught:
+                await client.ask(faulty.url + PATH, headers={})
+            assert caught.value.cause is cause
+    assert [call.method for call in faulty.calls] == ["GET"] * 3
+    assert faulty.calls[0].headers["x-a"] == "b"
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -351,6 +406,20 @@ async def test_the_proxy_is_asked(faulty, behave) -> None:
     assert reply.content == b"by proxy"
     assert faulty.calls[0].raw_path == f"http://rag.invalid{PATH}?q=1"
     assert faulty.calls[0].headers["host"] == "rag.invalid"
+
+
+async def test_the_proxy_of_the_environment_is_asked_where_that_is_wanted(
+    faulty, behave, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faulty.script(PATH, behave.reply(b"by proxy"))
+    monkeypatch.setenv("HTTP_PROXY", faulty.url)
+    monkeypatch.setenv("NO_PROXY", "direct.invalid")
+    url = f"http://rag.invalid{PATH}"
+    assert (await sent(url, from_environment=True)).content == b"by proxy"
+    for direct, wanted in ((url, False), (f"http://direct.invalid{PATH}", True)):
+        error = await failed(direct, from_environment=wanted, retries=0)
+        assert "the host name is unknown" in str(error)
+    assert len(faulty.calls) == 1
 
 
 async def test_a_proxy_that_is_not_there(faulty) -> None:

@@ -6,6 +6,8 @@ from itertools import pairwise
 import pytest
 
 from ragstone._internal.rate_limit import (
+    LONGEST_CALL,
+    LONGEST_WAIT,
     MAX_FAILURES,
     RETRIES,
     AdaptiveLimiter,
@@ -28,6 +30,10 @@ def busy(wait: float | None = None) -> RetryableError:
 
 def down() -> RetryableError:
     return RetryableError(Cause.UNREACHABLE, "down")
+
+
+def late() -> RetryableError:
+    return RetryableError(Cause.TIMEOUT, "no reply")
 
 
 class Server:
@@ -85,6 +91,35 @@ async def test_after_the_last_try_the_error_says_how_many_there_were(retries: in
     assert len(server.times) == retries + 1
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "tries"),
+    [
+        ([late(), "fine"], 2),
+        ([late(), late(), "fine"], None),
+        ([late(), down(), busy(), late(), "fine"], None),
+        ([down(), late(), down(), "fine"], 4),
+    ],
+)
+async def test_a_call_that_was_late_twice_is_given_up(
+    outcomes: list[object], tries: int | None
+) -> None:
+    call = RetryingCaller(Limits(retries=9)).make(server := Server(*outcomes))
+    if tries:
+        assert await call == CallResult("fine", tries)
+    else:
+        error = await failure(call)
+        assert (error.cause, error.tries) == (Cause.TIMEOUT, len(outcomes) - 1)
+        assert len(server.times) == error.tries
+
+
+@pytest.mark.parametrize(("wait", "tries"), [(50.0, 6), (100.0, 4), (LONGEST_WAIT, 4)])
+async def test_no_call_waits_for_its_retries_for_ever(wait: float, tries: int) -> None:
+    server = Server(busy(wait))
+    error = await failure(RetryingCaller(Limits(retries=99)).make(server))
+    assert (error.cause, error.tries) == (Cause.RATE_LIMITED, tries)
+    assert sum(server.gaps[:-1]) <= LONGEST_CALL < sum(server.gaps)
+
+
 async def test_a_call_may_have_its_own_number_of_retries() -> None:
     server = Server(down())
     assert (await failure(RetryingCaller(Limits(retries=5)).make(server, retries=1))).tries == 2
@@ -118,6 +153,18 @@ async def test_so_many_calls_are_under_way_at_once(concurrency: int, calls: int)
     assert server.most == min(concurrency, calls)
 
 
+async def test_an_unpaid_call_counts_for_the_concurrency_alone() -> None:
+    caller = RetryingCaller(Limits(concurrency=2, delay=9.0, budget=Budget(max_calls=0)))
+    server = Server("fine", takes=0.005)
+    assert await asyncio.gather(*(caller.unpaid(server) for _ in range(5))) == ["fine"] * 5
+    assert server.most == 2
+    assert server.times[-1] - server.times[0] < 9
+    failing = Server(down(), "fine")
+    with pytest.raises(RetryableError):
+        await caller.unpaid(failing)
+    assert len(failing.times) == 1
+
+
 async def test_who_waits_for_another_try_holds_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 10)
     caller = RetryingCaller(Limits(concurrency=1))
@@ -129,9 +176,35 @@ async def test_who_waits_for_another_try_holds_no_slot(monkeypatch: pytest.Monke
     await asyncio.gather(waiting, return_exceptions=True)
 
 
-async def test_429_halves_what_is_under_way_and_answers_widen_it_again() -> None:
+async def test_until_one_call_succeeds_few_are_under_way() -> None:
+    caller = RetryingCaller(Limits(concurrency=20, first=3, retries=1))
+    refused = Server(CallError(Cause.REJECTED, "no", status=400), takes=0.005)
+    broken = Server(down(), takes=0.005)
+    for server in (refused, broken):
+        await outcomes([caller.make(server) for _ in range(9)])
+        assert server.most == 3
+    fine = Server("fine", takes=0.005)
+    await asyncio.gather(*(caller.make(fine) for _ in range(9)))
+    assert fine.most >= 6  # all that waited for the first
+    again = Server("fine", takes=0.005)
+    await asyncio.gather(*(caller.make(again) for _ in range(30)))
+    assert again.most == 20
+
+
+@pytest.mark.parametrize("first", [2, 3])
+async def test_no_more_calls_are_under_way_at_first_than_later(first: int) -> None:
+    server = Server("fine", takes=0.005)
+    caller = RetryingCaller(Limits(concurrency=2, first=first))
+    await asyncio.gather(*(caller.make(server) for _ in range(9)))
+    assert server.most == 2
+
+
+@pytest.mark.parametrize("error", [busy, late])
+async def test_429_and_late_replies_halve_what_is_under_way_and_answers_widen_it_again(
+    error: Callable[[], RetryableError],
+) -> None:
     caller = RetryingCaller(Limits(concurrency=8, retries=9))
-    crowd = Server(*[busy() for _ in range(8)], "fine", takes=0.005)
+    crowd = Server(*[error() for _ in range(8)], "fine", takes=0.005)
     await asyncio.gather(*(caller.make(crowd) for _ in range(8)))
     assert caller._slots.limit < 8
     after = Server("fine", takes=0.005)

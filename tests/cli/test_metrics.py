@@ -77,7 +77,7 @@ def test_show_prints_the_whole_definition(ragstone: Command) -> None:
         "calls 2 per sample, with default parameters",
         "groups all, all_generation, all_judged from ragstone parameters verify truths",
         "verify truths [default: batch] batch, each, truths",
-        "batch_size 7 [default: 20] a whole number of at least 1",
+        "batch_size 7 [default: 30] a whole number of at least 1",
         "truths_limit [default: none] a whole number of at least 1",
         "policy deepeval [default: strict] strict, expected, weighted, ragas, deepeval",
         "threshold [default: none] a number",

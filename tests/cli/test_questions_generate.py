@@ -92,7 +92,8 @@ def test_nothing_verified_writes_no_file(ragstone, author: QuestionServer) -> No
     author.fault = lambda asked: "I am not sure." if asked.kind == "write" else None
     said = ragstone("questions", "generate", "docs", "--n", "5", *MODEL)
     assert said.code == 3
-    assert said.out.startswith("nothing was written: 0 of 5: 15 without a reply")
+    assert said.out.startswith("nothing was written: 0 of 5: 5 without a reply")
+    assert "failed 5 times in the same way" in said.out
     assert "write_questions: malformed" in said.err
     assert not Path("questions.jsonl").exists()
     assert Path("questions-rejected.jsonl").exists()

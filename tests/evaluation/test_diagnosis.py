@@ -85,7 +85,7 @@ def test_the_parameters_of_the_metrics_find_their_verdicts() -> None:
         "hallucination,batch_size=2", "claim_recall", "context_recall,allow_partial=true"
     )
     assert set(blamed(run)) == {"r2", "r3"}, "recalls asked in two ways are not paired"
-    assert {getattr(q, "batch_size", 2) for q in judge.asked} == {2, 20}
+    assert {getattr(q, "batch_size", 2) for q in judge.asked} == {2, 30}
     assert set(blamed(ran("claim_recall", "context_recall")[0])) == {"e2", "e3"}
 
 

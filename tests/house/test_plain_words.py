@@ -59,7 +59,7 @@ def texts() -> tuple[tuple[str, int, str], ...]:
         found += python_texts(path)
     pages = [*SOURCE.rglob("*.md"), *SOURCE.rglob("*.html"), ROOT / "README.md"]
     pages += (p for p in (ROOT / "docs").rglob("*.md") if "internals" not in p.parts)
-    for path in sorted(pages):
+    for path in sorted(path for path in pages if path.parent.name != "prompts"):  # read by models
         name = path.relative_to(ROOT).as_posix()
         lines = path.read_text(encoding="utf-8").splitlines()
         found += ((name, number, line) for number, line in enumerate(lines, 1))

@@ -162,6 +162,8 @@ class JudgeServer:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         if self.batches and not request.path.endswith("/chat/completions"):
             return await self.batches.handle(request)
+        if request.method == "GET":  # it does not describe its models
+            raise web.HTTPNotFound
         self._busy += 1
         self.most = max(self.most, self._busy)
         try:

@@ -75,19 +75,21 @@ def sentences(count: int, first: int = 0) -> str:
     [
         (1, 20, [1]),
         (20, 20, [20]),
-        (21, 20, [20, 1]),
+        (21, 20, [10, 11]),
         (200, 20, [20] * 10),
+        (61, 20, [15, 15, 15, 16]),
         (5, 1, [1] * 5),
-        (7, 5, [5, 2]),
+        (7, 5, [3, 4]),
+        (7, 3, [2, 2, 3]),
         (0, 20, []),
     ],
 )
-async def test_claims_are_put_in_batches(count: int, size: int, parts: list[int]) -> None:
+async def test_claims_are_put_in_even_batches(count: int, size: int, parts: list[int]) -> None:
     judge = scripted()
     question = VerifyClaims(claims=claims(count), contexts=("c",), batch_size=size)
     reply = await split(judge).answer(question)
     assert [verdict.reason for verdict in reply.value] == list(claims(count))
-    assert sorted(len(part.claims) for part in asked(judge)) == sorted(parts)
+    assert [len(part.claims) for part in asked(judge)] == parts
     assert reply.usage == Usage(calls=len(parts))
     assert reply.notes == ()
 
@@ -110,12 +112,12 @@ async def test_a_part_is_the_same_question_whatever_the_batches_of_the_whole(
     tags = (("language", "German"),)
     async with CachedJudge(judge, tmp_path / "replies.db") as cached:
         around = SplitJudge(cached, context_window=100_000)
-        for size in (20, 30, 40):
+        for size in (20, 30, 15, 40):
             whole = VerifyClaims(claims=claims(40), contexts=("c",), batch_size=size, tags=tags)
             await around.answer(whole)
         part = VerifyClaims(claims=claims(20), contexts=("c",), batch_size=99, tags=tags)
         assert (await around.answer(part)).usage == Usage(cached=1)
-    assert [len(part.claims) for part in asked(judge)] == [20, 20, 30, 10, 40]
+    assert [len(part.claims) for part in asked(judge)] == [20, 20, 13, 13, 14, 40]
     assert {part.batch_size for part in asked(judge)} == {BATCH}
     assert {part.tags for part in asked(judge)} == {tags}
 
@@ -244,7 +246,7 @@ async def test_notes_attempts_usage_and_raw_texts_of_the_parts_are_joined() -> N
     reply = await split(scripted(answer)).answer(question)
     assert reply.usage == Usage(calls=5, prompt_tokens=21)
     assert (reply.notes, reply.attempts) == (("noted",), 2)
-    assert reply.raw == "Claim 1.\n\nClaim 3.\n\nClaim 5."
+    assert reply.raw == "Claim 1.\n\nClaim 2.\n\nClaim 4."
 
 
 NO = Verdict(label=Label.CONTRADICTED)
@@ -262,7 +264,7 @@ LATE = Failure(Cause.TIMEOUT, "too late", usage=ONE)
 
 
 async def failure_of(failures: dict[str, Failure]) -> Failure:
-    """Verify five claims by twos; the parts that begin with these claims fail."""
+    """Verify claims 1, 2 and 3, 4 and 5; the parts that begin with these claims fail."""
     judge = scripted(lambda q: failures.get(q.claims[0]) or q.reply(by_name(q), ONE))
     question = VerifyClaims(claims=claims(5), contexts=("c",), batch_size=2)
     with pytest.raises(JudgeFailureError) as raised:
@@ -271,13 +273,13 @@ async def failure_of(failures: dict[str, Failure]) -> Failure:
 
 
 async def test_one_part_that_fails_fails_the_whole_with_all_that_came_back() -> None:
-    failure = await failure_of({"Claim 3.": FEWER})
+    failure = await failure_of({"Claim 2.": FEWER})
     assert (failure.cause, failure.message) == (Cause.COUNT_MISMATCH, "one verdict fewer")
-    assert [item.number for item in failure.returned] == [1, 2, 4, 5]
+    assert [item.number for item in failure.returned] == [1, 3, 4, 5]
     assert [item.written for item in failure.returned] == [
         "SUPPORTED",
-        "SUPPORTED",
         "CONTRADICTED",
+        "SUPPORTED",
         "SUPPORTED",
     ]
     assert failure.usage == Usage(calls=3)
@@ -285,8 +287,8 @@ async def test_one_part_that_fails_fails_the_whole_with_all_that_came_back() -> 
 
 async def test_verdicts_that_do_not_say_their_claim_still_do_not() -> None:
     fewer = replace(FEWER, returned=(PartialVerdict(None, "CONTRADICTED", NO),))
-    failure = await failure_of({"Claim 3.": fewer})
-    assert [item.number for item in failure.returned] == [1, 2, None, 5]
+    failure = await failure_of({"Claim 2.": fewer})
+    assert [item.number for item in failure.returned] == [1, None, 4, 5]
 
 
 @each_case(
@@ -303,8 +305,8 @@ async def test_of_several_failures_the_one_with_the_least_to_go_by_is_told(
     first: Failure, second: Failure, cause: Cause, message: str
 ) -> None:
     for failures in (
-        {"Claim 1.": first, "Claim 3.": second},
-        {"Claim 1.": second, "Claim 3.": first},
+        {"Claim 2.": first, "Claim 4.": second},
+        {"Claim 2.": second, "Claim 4.": first},
     ):
         failure = await failure_of(failures)
         assert (failure.cause, failure.message) == (cause, message)
@@ -358,7 +360,7 @@ async def test_other_questions_go_through_and_others_kinds_do_not() -> None:
 
 
 async def test_a_reply_of_the_wrong_shape_in_one_part_is_that_parts_failure() -> None:
-    judge = scripted(lambda q: "?" if q.claims[0] == "Claim 3." else by_name(q))
+    judge = scripted(lambda q: "?" if q.claims[0] == "Claim 2." else by_name(q))
     with pytest.raises(JudgeError) as raised:
         await split(judge).answer(VerifyClaims(claims=claims(5), contexts=("c",), batch_size=2))
     assert raised.value.cause is Cause.MALFORMED
@@ -366,7 +368,7 @@ async def test_a_reply_of_the_wrong_shape_in_one_part_is_that_parts_failure() ->
 
 async def test_a_doubt_about_one_part_is_one_about_the_whole() -> None:
     def answer(question: VerifyClaims) -> Reply[tuple[Verdict, ...]]:
-        return replace(question.reply(by_name(question)), final=question.claims[0] != "Claim 3.")
+        return replace(question.reply(by_name(question)), final=question.claims[0] != "Claim 2.")
 
     around = split(scripted(answer), context_window=2 * ROOM)
     for contexts in (("c",), (sentences(60),)):

@@ -47,7 +47,9 @@ def server(judge_server: Any, kit: Any, tmp_path: Path, monkeypatch: pytest.Monk
 
     async def answer(asked: Any, request: web.Request) -> dict[str, object]:
         del asked, request
-        return kit.chat({"queries": ["How heavy is it?"] * 3, "noncommittal": False})
+        return kit.chat(
+            {"queries": {str(n): "How heavy is it?" for n in (1, 2, 3)}, "commits": True}
+        )
 
     judge_server.fault = answer
     judge_server.on = lambda asked: asked.fence("contexts") is None

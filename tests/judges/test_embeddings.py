@@ -218,15 +218,16 @@ def says(behave, answer: object) -> Serve:
 
 
 async def test_two_calls_a_sample_the_first_time_and_none_the_second(faulty, behave) -> None:
-    queries = ["Where is it?", "Which way?", "What lies there?"]
-    faulty.script(CHAT, says(behave, {"queries": queries, "noncommittal": False}))
+    queries = {"1": "Where is it?", "2": "Which way?", "3": "What lies there?"}
+    faulty.script(CHAT, says(behave, {"queries": queries, "commits": True}))
     faulty.script(EMBED, embeds_anything())
     first = await run(faulty, ResponseRelevancy())
     assert (len(faulty.called(CHAT)), len(faulty.called(EMBED))) == (3, 3)
     assert first.usage().calls == 6
     assert {len(call.json["input"]) for call in faulty.called(EMBED)} == {4}
     second = await run(faulty, ResponseRelevancy())
-    assert (len(faulty.calls), second.usage().cached) == (6, 6)
+    assert (len(faulty.called(CHAT)), len(faulty.called(EMBED))) == (3, 3)
+    assert second.usage().cached == 6
     both = [
         [row.scores["response_relevancy"].value for row in each.rows] for each in (first, second)
     ]

@@ -210,9 +210,10 @@ def test_a_fault_that_stays_fails_its_samples_alone(judge_server, kit, name: str
 def test_every_reply_being_a_fault_makes_no_number(judge_server, kit) -> None:
     told(judge_server, kit, FAULTS["500"])
     run = evaluated(judge_server, kit, retries=1)
-    assert outcome(run, kit) == right_but(*range(ROWS), became=Cause.UNREACHABLE)
+    assert "failed 5 times in the same way and answered nothing" in (run.stopped or "")
+    assert set(outcome(run, kit).values()) <= {Cause.UNREACHABLE, Cause.BUDGET}
     assert run.summary()["faithfulness"].mean is None
-    assert ROWS < judge_server.served < 2 * ROWS  # after ten failed calls, one try each
+    assert judge_server.served < ROWS
 
 
 @pytest.mark.parametrize("hang_first", [False, True])

@@ -217,7 +217,7 @@ async def test_a_grade_that_a_reply_repeats_from_a_context_is_not_its_word() -> 
 def test_every_kind_of_question_fences_it(hostile: str) -> None:
     questions: list[Question[object]] = [
         ExtractClaims(query=hostile, response=hostile),
-        VerifyClaims(claims=(hostile, hostile + "!"), contexts=(hostile, OTHER)),
+        VerifyClaims(query=hostile, claims=(hostile, hostile + "!"), contexts=(hostile, OTHER)),
         ExtractTruths(context=hostile),
         Explain(claims=(hostile,), labels=(Label.SUPPORTED,), reasons=(hostile,)),
         *about_texts(hostile),

@@ -76,10 +76,10 @@ async def test_what_is_asked_in_the_four_checks(checks: Any) -> None:
     expected = [
         ExtractClaims(query="q", response="What it says."),
         ExtractClaims(query="q", response="What is right."),
-        VerifyClaims(claims=said, contexts=texts),
-        VerifyClaims(claims=said, contexts=("What is right.",)),
-        VerifyClaims(claims=right, contexts=("What it says.",)),
-        VerifyClaims(claims=right, contexts=texts),
+        VerifyClaims(query="q", claims=said, contexts=texts),
+        VerifyClaims(query="q", claims=said, contexts=("What is right.",)),
+        VerifyClaims(query="q", claims=right, contexts=("What it says.",)),
+        VerifyClaims(query="q", claims=right, contexts=texts),
     ]
     assert sorted(made.judge.asked, key=str) == sorted(expected, key=str)
 

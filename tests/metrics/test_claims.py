@@ -90,7 +90,9 @@ async def test_two_questions_a_sample() -> None:
     await score(judge)
     assert judge.asked == [
         ExtractClaims(query=SAMPLE.query, response=SAMPLE.response or ""),
-        VerifyClaims(claims=TEXTS, contexts=("20 hours. 9 EUR.", "60 minutes.")),
+        VerifyClaims(
+            query="Tell me about it.", claims=TEXTS, contexts=("20 hours. 9 EUR.", "60 minutes.")
+        ),
     ]
 
 
@@ -252,7 +254,9 @@ async def test_facts_that_the_row_lists_are_the_claims(checks: Any) -> None:
     facts = ("right a", "right b")
     score = await made.score(ContextRecall(), reference_claims=facts, response=None)
     assert score.value == 0.5
-    assert made.judge.asked == [VerifyClaims(claims=facts, contexts=("one", "two", "three"))]
+    assert made.judge.asked == [
+        VerifyClaims(query="q", claims=facts, contexts=("one", "two", "three"))
+    ]
 
 
 async def test_nothing_retrieved_recalls_nothing(checks: Any) -> None:
@@ -298,7 +302,9 @@ async def test_the_worked_example_of_claim_recall(checks: Any) -> None:
     assert made.judge.asked == [
         ExtractClaims(query="q", response="What is right."),
         VerifyClaims(
-            claims=("right 1", "right 2", "right 3", "right 4"), contexts=("What it says.",)
+            query="q",
+            claims=("right 1", "right 2", "right 3", "right 4"),
+            contexts=("What it says.",),
         ),
     ]
 

@@ -181,6 +181,7 @@ def test_claims_are_single_lines_each_once_with_places_in_the_response(
             del prompt
             return Completion(json.dumps({"claims": claims}))
 
+    response = " ".join([response, *claims])
     question = ExtractClaims(query="q", response=response)
     reply = asyncio.run(LlmJudge(Lists()).answer(question))
     said = [claim.text for claim in reply.value]

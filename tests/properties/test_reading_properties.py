@@ -124,7 +124,7 @@ def test_no_order_and_no_cut_makes_another_verdict(
 @given(texts, st.booleans())
 def test_any_text_is_claims_or_a_failure(text: str, legacy_text: bool) -> None:
     with contextlib.suppress(JudgeFailureError):
-        claims = parse_claims(RawReply(text, legacy_text=legacy_text))
+        claims = parse_claims(RawReply(text, legacy_text=legacy_text), "")
         assert len(set(claims)) == len(claims)
         assert all(claim == " ".join(claim.split()) != "" for claim in claims)
         json.dumps(claims, ensure_ascii=False).encode()
@@ -141,7 +141,9 @@ def test_claims_that_were_written_are_read(claims: list[str], data: st.DataObjec
     lines = [" ".join(claim.split()) for claim in claims]
     assume(not any(map(PLACEHOLDER.fullmatch, lines)))
     text = json.dumps({"claims": claims}, ensure_ascii=data.draw(st.booleans()))
-    assert list(parse_claims(RawReply(text))) == list(dict.fromkeys(line for line in lines if line))
+    assert list(parse_claims(RawReply(text), "")) == list(
+        dict.fromkeys(line for line in lines if line)
+    )
 
 
 @given(st.text(), st.data())

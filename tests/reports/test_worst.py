@@ -112,9 +112,30 @@ def test_of_a_run_that_was_stopped_the_command_says_how_it_goes_on(make_run: Mak
 def test_each_cause_of_failures_has_its_cure(
     make_run: MakeRun, cause: Cause, said: str, cure: str
 ) -> None:
-    words = next_step(of(make_run, [*STEADY, *[Score.failed(cause, "why")] * 4])) or ""
+    words = (
+        next_step(of(make_run, [*STEADY, *[Score.failed(cause, "why (verify_claims)")] * 4])) or ""
+    )
     assert words.startswith(f"4 scores failed ({said}): ")
     assert cure in words
+
+
+@pytest.mark.parametrize(
+    ("cause", "words", "cure"),
+    [
+        (Cause.MALFORMED, "no JSON (extract_claims)", "or --set claim_source=sentences, which"),
+        (Cause.MALFORMED, "no JSON (grade_contexts)", "try another --model"),
+        (Cause.MALFORMED, "the target sent no response", "read the replies in the failed rows"),
+        # the first limit, and the one of the retry
+        (Cause.TRUNCATED, "the limit of 640 tokens (verify_claims)", "does not end its replies"),
+        (Cause.TRUNCATED, "the limit of 16,384 tokens (verify_claims)", "--set max_tokens=32768"),
+        (Cause.TRUNCATED, "..., or set context_window to 4096, so that", "on context_window"),
+    ],
+)  # fmt: skip
+def test_cures_fit_the_question_and_what_was_tried(
+    make_run: MakeRun, cause: Cause, words: str, cure: str
+) -> None:
+    run = of(make_run, [*STEADY, Score.failed(cause, words)], judge="openai:m")
+    assert cure in (next_step(run) or "")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +173,11 @@ def test_failures_of_several_causes_are_all_named(make_run: MakeRun) -> None:
 
 
 def test_one_verdict_a_call_is_not_advised_where_it_was_asked_for(make_run: MakeRun) -> None:
-    run = of(make_run, [*STEADY, Score.failed(Cause.COUNT_MISMATCH, "two")], verify="each")
+    run = of(
+        make_run,
+        [*STEADY, Score.failed(Cause.COUNT_MISMATCH, "two (verify_claims)")],
+        verify="each",
+    )
     assert (next_step(run) or "").endswith("try another --model")
 
 

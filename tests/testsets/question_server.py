@@ -84,7 +84,11 @@ class Asked:
     @property
     def type(self) -> str:
         line = next(x for x in self.prompt.splitlines() if x.startswith(("Each ", "Answering ")))
-        marks = {"single": "by one passage", "compare": "compares", "unanswerable": "do not answer"}
+        marks = {
+            "single": "by one passage",
+            "compare": "compares",
+            "unanswerable": "that comes closest",
+        }
         return next((name for name, mark in marks.items() if mark in line), "multi")
 
     def answer(self) -> dict[str, object]:

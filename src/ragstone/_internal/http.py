@@ -1,6 +1,7 @@
 """The HTTP client: one session, the meaning of each status, and a table of aiohttp's errors."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import aiohttp  # it takes a third of a second, and offline judges do not need it
 
 REJECTED = frozenset((400, 409, 413, 414, 415, 422, 431, 451))  # a server that runs says no
+NOT_IMPLEMENTED = 501  # no retry helps
 LONGEST_REPLY = 32 * 1024 * 1024  # bytes: a broken server cannot fill the memory
 _MARKS = b",[{\r\n"
 MOST_MARKS = 1_000_000  # of a reply: each may begin a value, which takes 50 bytes or more
@@ -53,9 +55,10 @@ class Connection:
     timeout: float = 60.0
     limits: Limits = field(default_factory=Limits)
     retry_timeouts: bool = False  # for judges: a RAG system may have acted on the first request
-    permanent: tuple[str, ...] = ()  # words in a 429 or 5xx reply that no retry can fix
+    permanent: re.Pattern[str] | None = None  # in a 429 or 5xx reply that no retry can fix
     verify_tls: bool = True
     proxy: str | None = field(default=None, repr=False)
+    from_environment: bool = False  # whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply
     # the HTTP status of an error that a 2xx body carries
     error_status: Callable[[bytes], int | None] = lambda _content: None
 
@@ -82,6 +85,7 @@ class Client:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._connection.verify_tls),
             timeout=aiohttp.ClientTimeout(total=self._connection.timeout),
+            trust_env=self._connection.from_environment,
             cookie_jar=aiohttp.DummyCookieJar(),  # a cookie would carry one row's chat to the next
         )
         return self
@@ -115,6 +119,11 @@ class Client:
         once = partial(self._once, method, url, headers, content, longest or LONGEST_REPLY)
         made = await self._caller.make(once, retries=retries, tokens=tokens)
         return replace(made.value, tries=made.tries) if made.tries > 1 else made.value
+
+    async def ask(self, url: str, headers: Mapping[str, str]) -> HttpReply:
+        """Get something optional, once, without counting it as a call."""
+        once = partial(self._once, "GET", url, headers, None, LONGEST_REPLY)
+        return await self._caller.unpaid(once)
 
     async def _once(
         self,
@@ -182,9 +191,12 @@ class Client:
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
             message += f" (to {quoted(to)}; use that URL instead)"
-        permanent = any(word in text for word in self._connection.permanent)
+        words = self._connection.permanent
+        permanent = words is not None and words.search(text) is not None
         wait = _retry_after(response.headers.get("Retry-After"))
-        raise status_error(status, message, permanent=permanent, wait=wait)
+        error = status_error(status, message, permanent=permanent, wait=wait)
+        error.body = text
+        raise error
 
     def _translated(self, error: "aiohttp.ClientError | OSError", place: str) -> CallError:
         import aiohttp
@@ -207,8 +219,8 @@ def status_error(
     status: int, message: str, *, permanent: bool = False, wait: float | None = None
 ) -> CallError:
     cause = Cause.REJECTED if status in REJECTED else Cause.UNREACHABLE
-    cause = Cause.RATE_LIMITED if status == 429 else cause
-    if (status == 429 or status >= 500) and not permanent:
+    cause = {408: Cause.TIMEOUT, 429: Cause.RATE_LIMITED}.get(status, cause)
+    if (status in (408, 429) or (status >= 500 and status != NOT_IMPLEMENTED)) and not permanent:
         return retry_after(cause, message, wait)
     return CallError(cause, message, status=status)
 

@@ -19,15 +19,21 @@ _log = logging.getLogger("ragstone.calls")
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
 LONGEST_WAIT = 120.0  # seconds; a longer Retry-After fails the call at once
 LATE = "no reply within {timeout:g} s; raise the timeout"
+TIMEOUTS = 2  # of one call: a server that is too slow twice gets no third request
+LONGEST_CALL = 240.0  # seconds of waiting for retries of one call
 MAX_FAILURES = 10  # in a row, after which calls are not retried until one succeeds
 
 
 class AdaptiveLimiter:
-    """Limits concurrency to `most`: a 429 halves the limit, successful calls raise it again."""
+    """Limits concurrency to `most`: a 429 halves the limit, successful calls raise it again.
 
-    def __init__(self, most: int) -> None:
+    Until the first success, `first` calls run at once.
+    """
+
+    def __init__(self, most: int, first: int | None = None) -> None:
         self._most = most
-        self._limit = float(most)
+        self._proven = first is None
+        self._limit = float(most if first is None else min(most, first))
         self._busy = 0
         self._line: deque[asyncio.Future[None]] = deque()
         self._narrowed_at = 0.0
@@ -58,13 +64,15 @@ class AdaptiveLimiter:
     def narrow(self, started_at: float) -> None:
         if started_at >= self._narrowed_at:  # else the call hit the limit before the last halving
             self._narrowed_at = asyncio.get_running_loop().time()
-            self._limit = max(1.0, self._limit / 2)
+            self._limit, self._proven = max(1.0, self._limit / 2), True
 
     def widen(self) -> None:
         if self._limit < self._most:
             # one more after about as many successes as calls may run, as TCP does after congestion
-            self._limit = min(float(self._most), self._limit + 1 / self._limit)
+            more = self._limit + 1 / self._limit if self._proven else inf
+            self._limit = min(float(self._most), more)
             self._admit()
+        self._proven = True
 
     def _admit(self) -> None:
         while self._line and self._busy < self.limit:
@@ -227,6 +235,7 @@ def retry_after(cause: Cause, message: str, wait: float | None) -> CallError:
 @dataclass(frozen=True)
 class Limits:
     concurrency: int = 1000
+    first: int | None = None  # concurrent calls until one succeeds
     retries: int = 7
     delay: float = 0.0  # seconds
     rpm: float | None = None  # requests per minute
@@ -252,7 +261,7 @@ RETRIES = RetryLog()  # of this process; progress shows the last reason if no ro
 class RetryingCaller:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._slots = AdaptiveLimiter(limits.concurrency)
+        self._slots = AdaptiveLimiter(limits.concurrency, limits.first)
         self._failures = 0
         self._budget = limits.budget or Budget()
         delay = max(limits.delay, 60 / limits.rpm if limits.rpm else 0.0)
@@ -271,13 +280,15 @@ class RetryingCaller:
             retries = 0
         elif retries is None:
             retries = self._limits.retries
-        tries = 0
+        tries, late, waited = 0, 0, 0.0
         while True:
             tries += 1
             try:
                 value = await self._try(once, tokens)
             except CallError as error:
-                if not isinstance(error, RetryableError) or tries > retries:
+                late += error.cause is Cause.TIMEOUT
+                ended = tries > retries or late >= TIMEOUTS or waited > LONGEST_CALL
+                if not isinstance(error, RetryableError) or ended:
                     if isinstance(error, RetryableError):
                         self._failures += 1
                     elif error.status is not None:  # the server does answer
@@ -285,16 +296,25 @@ class RetryingCaller:
                     made = tries - (error.tries == 0)
                     _log.debug("gave up after %d tries: %s", made, error)
                     after = f" (tried {made} times)" if made > 1 else ""
-                    raise CallError(
+                    failed = CallError(
                         error.cause, f"{error}{after}", status=error.status, tries=made
-                    ) from None
+                    )
+                    failed.body = error.body
+                    raise failed from None
                 asked = error.wait or 0.0
                 RETRIES.count, RETRIES.reason = RETRIES.count + 1, str(error)
             else:
                 self._failures = 0
                 return CallResult(value, tries)
             backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (tries - 1))
-            await asyncio.sleep(max(asked, uniform(backoff / 2, backoff)))  # noqa: S311 - no secret
+            wait = max(asked, uniform(backoff / 2, backoff))  # noqa: S311 - no secret
+            waited += wait
+            await asyncio.sleep(wait)
+
+    async def unpaid(self, once: Callable[[], Awaitable[T]]) -> T:
+        """Make a call once that counts for the concurrency alone."""
+        async with self._slots:
+            return await once()
 
     async def _try(self, once: Callable[[], Awaitable[T]], tokens: int) -> T:
         async with self._slots:
@@ -311,7 +331,7 @@ class RetryingCaller:
                 call.release()
                 if isinstance(error, RetryableError):
                     _log.debug("try failed: %s", error)
-                    if error.cause is Cause.RATE_LIMITED:
+                    if error.cause in (Cause.RATE_LIMITED, Cause.TIMEOUT):
                         self._slots.narrow(started_at)
                     if error.wait:
                         self._starts.pause(error.wait)

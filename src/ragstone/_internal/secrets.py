@@ -67,8 +67,13 @@ def remember(value: object, name: str = "", *, in_replies: bool = True) -> None:
             remember(item, name, in_replies=in_replies)
 
 
+def is_secret(name: str) -> bool:
+    """Whether a value with this name is a secret."""
+    return _NAME.search(name) is not None
+
+
 def _remember_text(text: str, name: str, in_replies: bool) -> None:
-    if _NAME.search(name):
+    if is_secret(name):
         _add(text, in_replies)
     elif name.endswith("_HEADERS"):  # OpenTelemetry's, such as `api-key=abc,x=y`
         remember(dict(part.split("=", 1) for part in text.split(",") if "=" in part))

@@ -1,5 +1,6 @@
 """The options of the commands, made from `types.config.SETTINGS`, and what is made from them."""
 
+import json
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -270,6 +271,8 @@ FORMS = MappingProxyType(
         "--set": "KEY=VALUE, such as temperature=0.7",
         "--map": "FIELD=COLUMN, such as query=Question",
         "--prompt": "KIND=FILE, such as verify_claims=my.md",
+        "--judge-header": "NAME=VALUE, such as X-Team=search",
+        "--judge-body": "KEY=JSON, such as enable_thinking=false",
     }
 )
 """How the options with pairs are written."""
@@ -283,6 +286,14 @@ def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
             raise UsageError(f"{flag} {text}: write {FORMS[flag]}")
         pairs[field.strip()] = column.strip()
     return pairs
+
+
+def _json_of(key: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        fix = f"""write a text as --judge-body {key}='"{text}"'"""
+        raise UsageError(f"--judge-body {key}={text!r} is not JSON ({error}); {fix}") from None
 
 
 def typed_settings(given: Given) -> dict[str, object]:
@@ -304,8 +315,12 @@ def typed_settings(given: Given) -> dict[str, object]:
         found["embedding_model"] = config_file.model_names(embedding_model)
     if "api_url" in given:
         found["target"] = one_of("--target", given["target"], "--api-url", given["api_url"])
-    for name, flag in (("columns", "--map"), ("prompts", "--prompt")):
-        found[name] = pairs_of(given.get(name, ()), flag)
+    for name in config_file.NAMED:
+        found[name] = pairs_of(given.get(name, ()), SETTINGS[name].flags[-1])
+    found["judge_body"] = {
+        key: _json_of(key, text)
+        for key, text in pairs_of(given.get("judge_body", ()), "--judge-body").items()
+    }
     found["gates"] = tuple(
         gate(text, *demand) for name, demand in FLAGS.items() for text in given.get(name, ())
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ragstone._internal.yaml import YamlValue
 
 FILE = Path("ragstone.yaml")
-Names = Mapping[str, str]
+Values = Mapping[str, object]
 _TEXTS = "data store reply_cache target preset policy judge embedding_model".split()
 _TARGET_FILE = re.compile(r"\.(ya?ml|json)$|\.py:\w+$", re.IGNORECASE)
 
@@ -30,6 +30,7 @@ OTHER_KEYS: Mapping[str, str] = MappingProxyType(
     {key: name for name, setting in SETTINGS.items() for key in setting.keys}
 )
 KEYS = (*SETTINGS, *OTHER_KEYS)
+NAMED = ("columns", "prompts", "judge_headers", "judge_body")  # settings that map names
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
@@ -52,8 +53,8 @@ class Config:
         override = preset(preset_name) if preset_name else _NOTHING
         base = preset(self.preset) if self.preset and not preset_name else _NOTHING
         merged = {**base, **self.settings, **override, **options}
-        for name in ("columns", "prompts"):
-            mappings = [cast("Names", each.get(name, {})) for each in (self.settings, options)]
+        for name in NAMED:
+            mappings = [cast("Values", each.get(name, {})) for each in (self.settings, options)]
             merged[name] = {**mappings[0], **mappings[1]}
         gates = cast("Sequence[Gate]", options.get("gates", ()))
         replaced = {gate.demand for gate in gates}
@@ -137,7 +138,7 @@ def _value(name: str, entry: "YamlValue", folder: Path) -> object:
             raise ValueError("expected one value or a list")
         several = [value] if isinstance(value, str) else value
         value = metric_names(several) if name == "metrics" else several
-    elif name in ("columns", "prompts", *FLAGS):
+    elif name in (*NAMED, *FLAGS):
         if not isinstance(value, dict):
             raise ValueError("expected lines of `name: value`")
     elif name in _TEXTS and not isinstance(value, str):

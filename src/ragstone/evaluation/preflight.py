@@ -153,8 +153,8 @@ def _obstacle(
 
 
 LLM_SETTINGS = frozenset(
-    "votes base_url temperature max_tokens context_window strict_json prompts batch_api rpm "
-    "tpm".split()
+    "votes base_url temperature max_tokens context_window strict_json prompts judge_headers "
+    "judge_body batch_api rpm tpm".split()
 )
 CASCADE_SETTINGS = frozenset({"cascade_threshold", "cascade_audit_rate"})
 LIMITS = frozenset({"max_calls", "max_cost", "rpm", "tpm"})

@@ -79,6 +79,8 @@ class ScoringOptions(TypedDict, total=False):
     base_url: str
     embedding_model: str
     prompts: Mapping[str, str]
+    judge_headers: Mapping[str, str]
+    judge_body: Mapping[str, object]
     cache: bool
     columns: Mapping[str, str]
     concurrency: int
@@ -142,6 +144,8 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
         "preset": ((str,), "the name of a preset"),
         "model": ((str,), "the name of a model, such as gpt-4o-mini"),
         "prompts": ((Mapping,), "a mapping of question kind to file"),
+        "judge_headers": ((Mapping,), "a mapping of names to texts"),
+        "judge_body": ((Mapping,), "a mapping of names to values"),
         "columns": ((Mapping,), "a mapping of field to column"),
         **dict.fromkeys(FLAGS, ((Mapping,), "a mapping such as {'faithfulness': 0.8}")),
         "plan": ((Plan,), "a Plan"),

@@ -80,6 +80,13 @@ def pieces_of(context: str, number: int, room: int) -> list[Piece]:
     return [Piece(context[a:b], number, a) for a, b in zip(cuts, ends, strict=True)]
 
 
+def even_batches(claims: tuple[str, ...], most: int) -> list[tuple[str, ...]]:
+    """Return as few batches as possible; their sizes differ by one at most."""
+    number = -(-len(claims) // most)
+    ends = [len(claims) * n // number for n in range(number + 1)]
+    return [claims[start:end] for start, end in pairwise(ends)]
+
+
 class SplitJudge(JudgeWrapper):
     """Asks questions that are too long for a prompt in parts, and joins the answers."""
 
@@ -161,7 +168,7 @@ class SplitJudge(JudgeWrapper):
             return question.reply(())
         windows = windows_of(question.contexts, self._room)
         size = question.batch_size
-        batches = [question.claims[at : at + size] for at in range(0, len(question.claims), size)]
+        batches = even_batches(question.claims, size)
         if len(windows) == 1 and len(batches) == 1:
             # one cache key, whatever the batch size
             single = question if size == BATCH else question.varied(batch_size=BATCH)

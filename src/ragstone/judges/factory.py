@@ -22,7 +22,7 @@ from ragstone.judges.cache import CachedJudge
 from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge, SimilarityJudge
 from ragstone.judges.llm import model as llms
 from ragstone.judges.llm.batches import DISCOUNT, BatchRun
-from ragstone.judges.llm.judge import LlmJudge, sentences_asked_for
+from ragstone.judges.llm.judge import SAME_FAILURES, LlmJudge, sentences_asked_for
 from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.llm.prompt import Prompt
 from ragstone.judges.llm.pydantic_ai import EXTRAS, PydanticAiModel, provider_class
@@ -209,7 +209,12 @@ class _Maker:
     def __post_init__(self) -> None:
         plan = self.plan
         limits = Limits(
-            plan.concurrency, plan.retries, rpm=plan.rpm, tpm=plan.tpm, budget=self.budget
+            concurrency=plan.concurrency,
+            retries=plan.retries,
+            first=SAME_FAILURES,
+            rpm=plan.rpm,
+            tpm=plan.tpm,
+            budget=self.budget,
         )
         self.callers = defaultdict[str, RetryingCaller](lambda: RetryingCaller(limits))
         self.locals: dict[str, EntailmentJudge] = {}
@@ -274,6 +279,7 @@ class _Maker:
             temperature=None,
             base_url=base_url,
             embeds=True,
+            headers=plan.judge_headers if self.providers <= {provider} else {},
         )
         traced = self.tracing.embedder(embedder)
         return self._cached(EmbeddingJudge(traced, price=price, budget=self.budget))
@@ -303,8 +309,14 @@ class _Maker:
                 provider_class(name)
             llm: llms.Model = DryRunModel(name)
         else:
+            more = {"headers": plan.judge_headers, "body": plan.judge_body}
+            if not known and any(more.values()):
+                raise UsageError(
+                    f"judge_headers and judge_body are not supported for {name}; only servers with "
+                    "OpenAI's protocol take them"
+                )
             own = partial(PydanticAiModel, provider)
-            connect = partial(OpenAICompatibleModel, known) if known else own
+            connect = partial(OpenAICompatibleModel, known, **more) if known else own
             llm = connect(
                 model,
                 caller=self.callers[provider],

@@ -82,6 +82,7 @@ class ClaimInputs(NamedTuple):
     """A check's claims, and the `bases` to compare them with: its sources, or their facts."""
 
     check: Check
+    query: str
     claims: tuple[Claim, ...]
     sources: tuple[str, ...]
     bases: tuple[str, ...]
@@ -134,10 +135,10 @@ class ClaimVerifier(Metric):
 
     async def prepare(self, check: Check, sample: Sample, ask: Ask) -> ClaimInputs:
         """If a question fails, all others are awaited first, so they are in the transcript."""
-        sources = check.sources(sample)
+        query, sources = sample.query_with_history, check.sources(sample)
         if self.verify != "truths":
             claims, note = await self._claims(check, sample, ask)
-            return ClaimInputs(check, claims, sources, sources, note)
+            return ClaimInputs(check, query, claims, sources, sources, note)
         questions = [ExtractTruths(context=each, limit=self.truths_limit) for each in sources]
         found, facts = await asyncio.gather(
             capture_error(self._claims(check, sample, ask)),
@@ -150,7 +151,7 @@ class ClaimVerifier(Metric):
         claims, note = found
         bases = tuple("\n".join(each) for each in facts)
         truths = tuple(fact for each in facts for fact in each)
-        return ClaimInputs(check, claims, sources, bases, note, truths)
+        return ClaimInputs(check, query, claims, sources, bases, note, truths)
 
     async def _claims(
         self, check: Check, sample: Sample, ask: Ask
@@ -172,10 +173,11 @@ class ClaimVerifier(Metric):
             return await ask(by_sentence), note
 
     async def verify_claims(self, prepared: ClaimInputs, ask: Ask) -> JudgedClaims:
-        check, claims, sources, bases, *_ = prepared
+        check, query, claims, sources, bases, *_ = prepared
         if any(map(str.strip, bases)):
             verdicts = await ask(
                 VerifyClaims(
+                    query=query,
                     claims=tuple(claim.text for claim in claims),
                     contexts=bases,
                     partial=self.allow_partial,
@@ -337,7 +339,7 @@ class ClaimMetric(ClaimVerifier):
         return score.model_copy(update=update) if note or prepared.truths else score
 
     async def _judged(self, prepared: ClaimInputs, ask: Ask) -> Score:
-        check, claims, sources, *_ = prepared
+        check, _, claims, sources, *_ = prepared
         if not claims and check.of == "reference":
             return Score.undefined(NO_REFERENCE_CLAIMS)
         if not claims:

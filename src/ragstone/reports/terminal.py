@@ -1,6 +1,7 @@
 """Runs on the terminal: their scores with bars, summary lines, worst samples, rows, and lists."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +25,8 @@ from ragstone.reports.view import Grid, GridRow, Line, Tone
 from ragstone.reports.worst import WORST, failing_claim, focus_metric, worst_samples
 from ragstone.results.metric_summary import N_WORST
 from ragstone.results.run import Run
-from ragstone.types.config import ORIGIN
+from ragstone.types.config import ORIGIN, Plan
+from ragstone.types.questions import ExtractClaims, VerifyClaims
 from ragstone.types.score import MetricInfo, State, Summary
 
 if TYPE_CHECKING:  # a run without a store does not import one
@@ -403,10 +405,12 @@ def _failure_advice(run: Run) -> str | None:
     elif run.stored and manifest.source.path is not None and ORIGIN not in manifest.identity:
         again = f"`ragstone resume {manifest.run_id} --retry-failed`"
         use = "start a new run with"  # a resumed run has its stored settings
-    other_model = "try another --model"
-    if plan.verify != "each":
-        other_model += ", or --verify each for shorter replies"
-    longer = f"allow longer replies with --set max_tokens={2 * plan.max_tokens}"
+    words = {
+        cause: " ".join(each.words for each in (of.failed.get(cause) for of in scores) if each)
+        for cause in (Cause.MALFORMED, Cause.COUNT_MISMATCH, Cause.TRUNCATED)
+    }
+    other_model = {cause: _other_model(plan, text) for cause, text in words.items()}
+    longer = _longer(plan, words[Cause.TRUNCATED])
     if not target_failed and not any(map(is_model, split_names(plan.judge))):
         longer = "set a larger length= for the local judge, if the model allows it, or use shorter"
         longer += " claims"
@@ -422,9 +426,8 @@ def _failure_advice(run: Run) -> str | None:
         Cause.REJECTED: "read the reply in the failed rows, and change what is sent",
         Cause.REFUSAL: "try another --model, which may answer",
         Cause.TRUNCATED: longer,
-        # whose reply it was is not known
-        Cause.MALFORMED: "read the replies in the failed rows" if target_failed else other_model,
-        Cause.COUNT_MISMATCH: other_model,
+        Cause.MALFORMED: other_model[Cause.MALFORMED],
+        Cause.COUNT_MISMATCH: other_model[Cause.COUNT_MISMATCH],
         Cause.METRIC_ERROR: f"fix the metric, then {again}",
         Cause.JUDGE_ERROR: f"fix the judge, then {again}",
         Cause.TARGET_ERROR: f"fix the target, then {again}",
@@ -435,6 +438,29 @@ def _failure_advice(run: Run) -> str | None:
     others = [f"{times:,} {CAUSES[each]}" for each, times in failed.items() if each is not cause]
     more = f". Others failed for other reasons: {', '.join(others)}" if others else ""
     return f"{count(failed[cause], 'score')} failed ({CAUSES[cause]}): {advice[cause]}{more}"
+
+
+_ASKED = re.compile(r"\(([a-z]+_[a-z]+)\)")  # the kind of question that an LLM judge failed
+_LIMIT = re.compile(r"limit of ([\d,]+) tokens")  # the longest reply that was allowed
+
+
+def _other_model(plan: Plan, words: str) -> str:
+    asked = [match[1] for match in _ASKED.finditer(words)]
+    if ExtractClaims.kind in asked:
+        return "try another --model, or --set claim_source=sentences, which needs no list of claims"
+    if VerifyClaims.kind in asked and plan.verify != "each":
+        return "try another --model, or --verify each for shorter replies"
+    return "try another --model" if asked else "read the replies in the failed rows"
+
+
+def _longer(plan: Plan, words: str) -> str:
+    if "context_window" in words:
+        return "follow the advice in the failed rows on context_window"
+    tried = [int(each.replace(",", "")) for each in _LIMIT.findall(words)]
+    if tried and max(tried) < plan.max_tokens:  # long enough for any reply of the requested form
+        return _other_model(plan, words) + "; this one does not end its replies"
+    most = max([plan.max_tokens, *tried])
+    return f"allow longer replies with --set max_tokens={2 * most}"
 
 
 def _sample_size_advice(run: Run) -> str | None:

@@ -397,7 +397,9 @@ class _RowChecker:
                 if claim not in best or best[claim][0].label is not Label.SUPPORTED
             ]
             if left and chunks:
-                question = VerifyClaims(claims=tuple(left), contexts=shown_texts(chunks))
+                question = VerifyClaims(
+                    query=self.query, claims=tuple(left), contexts=shown_texts(chunks)
+                )
                 for claim, verdict in zip(left, await self.ask(question), strict=True):
                     if claim not in best or verdict.label is not Label.NOT_ENOUGH_INFO:
                         best[claim] = verdict, chunks
@@ -482,7 +484,9 @@ class _RowChecker:
         for chunk in chunks:
             texts = shown_texts([chunk])
             if claims:
-                verdicts = await self.ask(VerifyClaims(claims=claims, contexts=texts))
+                verdicts = await self.ask(
+                    VerifyClaims(query=self.query, claims=claims, contexts=texts)
+                )
                 enough = all(verdict.label is Label.SUPPORTED for verdict in verdicts)
                 evidence = [item for verdict in verdicts for item in verdict.evidence]
             else:

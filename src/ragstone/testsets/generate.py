@@ -445,7 +445,8 @@ class QuestionVerifier:
                 break
             chunk = found[0]
             left.remove(chunk)
-            asked = VerifyClaims(claims=tuple(claims), contexts=shown_texts([chunk]))
+            texts = shown_texts([chunk])
+            asked = VerifyClaims(query=query, claims=tuple(claims), contexts=texts)
             if all(verdict.label is Label.SUPPORTED for verdict in await self.ask(asked)):
                 others.append(chunk)
         return others
@@ -592,7 +593,9 @@ class Generator:
         else:
             facts = reference, *claims
             texts = [f"{chunks[n].heading}\n{span.text(corpus)}".strip() for n, span in spans]
-            verdicts = await verifier.ask(VerifyClaims(claims=facts, contexts=tuple(texts)))
+            verdicts = await verifier.ask(
+                VerifyClaims(query=query, claims=facts, contexts=tuple(texts))
+            )
             for fact, verdict in zip(facts, verdicts, strict=True):
                 if verdict.label is not Label.SUPPORTED:
                     reason = f": {verdict.reason}" if verdict.reason else ""
@@ -662,7 +665,7 @@ def planned_questions(
                     yield FindAnswer(query=query, contexts=nearest)
                     continue
                 claims = tuple(f"{ASSUMED} {n}" for n in range(3))
-                yield VerifyClaims(claims=claims, contexts=(f"{query} {ASSUMED}",) * 2)
+                yield VerifyClaims(query=query, claims=claims, contexts=(f"{query} {ASSUMED}",) * 2)
                 yield FindAnswer(query=query, contexts=(ASSUMED,))
                 for text in passages if kind in PAIRED else ():
                     yield FindAnswer(query=query, contexts=(text,))

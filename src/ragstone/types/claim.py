@@ -7,7 +7,7 @@ from pydantic import Field
 
 from ragstone._internal.fields import FrozenModel, Span
 
-BATCH = 20  # claims that are verified in one call by default
+BATCH = 30  # claims that are verified in one call by default
 
 
 class Label(StrEnum):

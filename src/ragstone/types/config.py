@@ -14,7 +14,14 @@ from operator import index
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, SupportsIndex, TypedDict, cast, get_args
 
-from pydantic import BeforeValidator, Field, FiniteFloat, ValidationError, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, PydanticUndefined
 
@@ -121,6 +128,15 @@ class JudgePlan(FrozenModel):
     """Accept only JSON replies."""
     prompts: FrozenMap[str, str] = _setting("Judge", {}, flags=["--prompt"], metavar="KIND=FILE")
     """Use your own prompt: --prompt verify_claims=my.md."""
+    judge_headers: FrozenMap[str, str] = _setting(
+        "Judge", {}, flags=["--judge-header"], metavar="NAME=VALUE"
+    )
+    """Send a header with each request to the model server; ${NAME} in a value is an environment
+    variable, which secrets need."""
+    judge_body: FrozenMap[str, JsonValue] = _setting(
+        "Judge", {}, flags=["--judge-body"], metavar="KEY=JSON"
+    )
+    """Add a field to each request to the model server: --judge-body reasoning_effort='"low"'."""
     cascade_threshold: float = _setting("Judge", 0.8, ge=0, le=1, option=False)
     """A cascade calls its second judge if the first is less confident than this."""
     cascade_audit_rate: float = _setting("Judge", 0.05, ge=0, le=1, option=False)

@@ -176,8 +176,12 @@ class ExtractClaims(Question[tuple[claim.Claim, ...]], kind="extract_claims"):
 class VerifyClaims(
     Question[tuple[claim.Verdict, ...]], kind="verify_claims", one_each=("claims", "verdicts")
 ):
-    """What do these contexts say about each claim? A model reads `batch_size` claims at once."""
+    """What do these contexts say about each claim? A model reads `batch_size` claims at once.
 
+    The contexts are about the `query` that the claims answer.
+    """
+
+    query: str = ""
     claims: tuple[str, ...]
     contexts: tuple[str, ...]
     partial: bool = False

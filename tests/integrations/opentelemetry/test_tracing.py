@@ -48,7 +48,7 @@ SAMPLE_OF_MODEL_CALLS = {
     "contexts": ["SECRETCONTEXT is red."],
     "reference": "It is SECRETREFERENCE.",
 }
-CLAIMS = {"claims": [{"text": "It is red."}]}
+CLAIMS = {"claims": ["It is red."]}
 VERDICTS = {"verdicts": [{"claim": 1, "label": "SUPPORTED", "reason": "SECRETREASON"}]}
 
 
@@ -93,7 +93,7 @@ async def test_a_models_call_has_a_span_by_the_convention(
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": "gpt-4o-mini",
-        "gen_ai.request.max_tokens": 4096,
+        "gen_ai.request.max_tokens": 566,
         "gen_ai.output.type": "json",
         "server.address": "127.0.0.1",
         "server.port": int(faulty.url.rpartition(":")[2]),

@@ -101,6 +101,7 @@ def test_each_phase_of_a_run_becomes_a_batch_at_half_the_price(run, batch_server
     body = batch_server.batches[0].lines[0][1]
     assert {OPENAI: "response_format", ANTHROPIC: "output_config"}[judge] in body
     assert body["temperature"] == 0.0
+    assert "maxItems" not in json.dumps(body), "a refused schema would cost a batch"
     assert run(judge).usage().calls == 0  # replies are cached as always
     assert run(judge, batch_api=False).usage().calls == 0
     assert len(batch_server.batches) == 2
@@ -245,15 +246,27 @@ def test_limits_of_a_batch(finish, batch_server, kit, judge, monkeypatch):
     assert sum(batch_server.sizes) == 12
 
 
-@pytest.mark.parametrize("status", [404, 429])
 def test_after_an_error_that_stops_the_run_its_requests_are_submitted_again(
-    run, finish, batch_server, kit, status
+    run, finish, batch_server, kit
 ):
-    batch_server.fate = lambda batch, _: status if batch == 1 else None
+    batch_server.fate = lambda batch, _: 404 if batch == 1 else None
     with suppress(BatchPendingError):
         run(OPENAI)
-    with pytest.raises(UsageError, match=f"returned {status}.*\n.*the run stops"):
+    with pytest.raises(UsageError, match=r"returned 404.*\n.*the run stops"):
         run(OPENAI)
+    assert scores(finish(OPENAI)) == right(kit)
+    assert batch_server.sizes == [6, 6, 6]
+
+
+def test_after_the_account_was_spent_its_requests_are_submitted_again(
+    run, finish, batch_server, kit
+):
+    batch_server.fate = lambda batch, _: 429 if batch == 1 else None
+    with suppress(BatchPendingError):
+        run(OPENAI)
+    found = run(OPENAI)
+    assert set(scores(found).values()) == {Cause.BUDGET}
+    assert "insufficient_quota" in (found.stopped or "")
     assert scores(finish(OPENAI)) == right(kit)
     assert batch_server.sizes == [6, 6, 6]
 
@@ -378,8 +391,8 @@ def test_the_budget_holds(finish, batch_server, kit, judge):
 
 @pytest.mark.usefixtures("listed")
 def test_the_cost_of_what_is_in_progress_is_counted(finish, batch_server, kit):
-    """A request may cost $0.00024, mostly of tokens that the provider adds; it costs $0.0000105."""
-    found = finish(OPENAI, rows=8, max_cost=0.0003, max_tokens=200, max_failure_rate=1)
+    """A request may cost $0.00027, mostly of tokens that the provider adds; it costs $0.0000105."""
+    found = finish(OPENAI, rows=8, max_cost=0.00034, max_tokens=200, max_failure_rate=1)
     assert set(batch_server.sizes) == {1}
     assert 3 < len(batch_server.sizes) < 16
     assert "(max_cost)" in (found.stopped or "")

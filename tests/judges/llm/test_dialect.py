@@ -13,7 +13,9 @@ from ragstone.judges.llm.openai import Dialect
 from ragstone.types.reply import Usage
 
 CHAT = "/v1/chat/completions"
-SCHEMA = {"title": "Claims", "type": "object"}
+CLAIMS = {"items": {"type": "string"}, "type": "array"}
+BARE = {"title": "Claims", "type": "object", "properties": {"claims": CLAIMS}}
+SCHEMA = BARE | {"properties": {"claims": CLAIMS | {"maxItems": 9, "minItems": 0}}}
 PROMPT = ModelPrompt("Be brief.", "What is it?", SCHEMA, 100)
 PLAIN = {"choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}]}
 
@@ -21,6 +23,7 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 FIRST = Dialect()
 NEWER = Dialect(limit="max_completion_tokens")
+UNBOUNDED = Dialect(schema="json_schema")
 
 
 @each_case(
@@ -48,11 +51,19 @@ def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
         (FIRST, "max_tokens is too large: 4096", None),
         (FIRST, "'temperature' does not support 0", Dialect(temperature=False)),
         (Dialect(temperature=False), "'temperature' does not support 0", None),
-        (FIRST, "Invalid schema for response_format", Dialect(schema="json_object")),
-        (FIRST, "This model takes no json_schema", Dialect(schema="json_object")),
-        (FIRST, "responseFormat: extra inputs", Dialect(schema="json_object")),
+        (FIRST, "Invalid schema for response_format", UNBOUNDED),
+        (FIRST, "This model takes no json_schema", UNBOUNDED),
+        (FIRST, "responseFormat: extra inputs", UNBOUNDED),
+        (FIRST, "failed to parse grammar", UNBOUNDED),
+        (FIRST, "maxItems is not permitted in a schema", UNBOUNDED),
+        (UNBOUNDED, "response_format", Dialect(schema="json_object")),
         (Dialect(schema="json_object"), "response_format", Dialect(schema="none")),
         (Dialect(schema="none"), "response_format", None),
+        (FIRST, "System role not supported", Dialect(system=False)),
+        (FIRST, "Developer message is not enabled for models/gemma", Dialect(system=False)),
+        (FIRST, "messages[0].role: 'system' is not one of user, assistant", Dialect(system=False)),
+        (Dialect(system=False), "System role not supported", None),
+        (FIRST, "the system is overloaded", None),
         (FIRST, "the prompt is too long", None),
         (FIRST, "", None),
     ],
@@ -63,15 +74,30 @@ def test_what_is_tried_after_a_refusal(
     assert dialect.simpler(refusal) == simpler
 
 
-def picky(*rules: Callable[[dict], str | None]) -> Callable:
-    """Answer 400 with what the first rule says of the request; else well."""
+@each_case(
+    ("dialect", "told"),
+    [
+        (NEWER, "the limit max_completion_tokens"),
+        (UNBOUNDED, "a JSON schema without limits and the limit max_tokens"),
+        (
+            Dialect(schema="none", temperature=False, system=False),
+            "no JSON mode and no temperature and no system role and the limit max_tokens",
+        ),
+    ],
+)
+def test_what_is_told_of_it(dialect: Dialect, told: str) -> None:
+    assert str(dialect) == told
+
+
+def picky(*rules: Callable[[dict], str | None], status: int = 400) -> Callable:
+    """Answer with this status and what the first rule says of the request; else well."""
 
     async def answer(request: web.Request) -> web.Response:
         asked = await request.json()
-        await asyncio.sleep(0.002 * (len(asked["messages"][1]["content"]) % 7))
+        await asyncio.sleep(0.002 * (len(asked["messages"][-1]["content"]) % 7))
         for rule in rules:
             if said := rule(asked):
-                return web.json_response({"error": {"message": said}}, status=400)
+                return web.json_response({"error": {"message": said}}, status=status)
         return web.json_response(PLAIN)
 
     return answer
@@ -99,6 +125,15 @@ def no_format(asked: dict) -> str | None:
     return "response_format: extra input" if "response_format" in asked else None
 
 
+def no_bounds(asked: dict) -> str | None:
+    return "failed to parse grammar: maxItems" if "maxItems" in json.dumps(asked) else None
+
+
+def no_system(asked: dict) -> str | None:
+    roles = [message["role"] for message in asked["messages"]]
+    return "System role not supported" if "system" in roles else None
+
+
 def hates_limits(asked: dict) -> str:
     return "max_tokens or max_completion_tokens is too large: this model takes 50"
 
@@ -108,52 +143,91 @@ def hates_limits(asked: dict) -> str:
     [
         ((newer,), 1),
         ((cool,), 1),
-        ((no_schema,), 1),
-        ((no_format,), 2),
-        ((newer, cool, no_format), 4),
-        ((no_format, cool, newer), 4),
+        ((no_bounds,), 1),
+        ((no_system,), 1),
+        ((no_schema,), 2),
+        ((no_format,), 3),
+        ((newer, cool, no_format, no_system), 6),
+        ((no_system, no_format, cool, newer), 6),
     ],
 )
 async def test_what_a_server_does_not_take_is_left_out_from_then_on(
-    faulty, model, rules, steps: int
+    faulty, model, caplog, rules, steps: int
 ) -> None:
     faulty.script(CHAT, picky(*rules))
     first = await model.complete(PROMPT)
     assert first.text == "fine"
     assert first.usage == Usage(calls=steps + 1, retries=steps)
     assert (await model.complete(PROMPT)).usage == Usage(calls=1)
-    assert len(faulty.calls) == steps + 2
+    assert len(faulty.called(CHAT)) == steps + 2
+    (told,) = caplog.messages
+    assert told == f"openai:mock refused the usual request; it now gets {model._dialect}"
+
+
+@pytest.mark.parametrize(
+    ("status", "rules", "steps"),
+    [
+        (422, (newer, no_format), 4),
+        (422, (no_system,), 1),
+        (500, (no_bounds,), 1),
+        (500, (no_schema,), 2),
+    ],
+)
+async def test_other_statuses_may_say_so_as_well(
+    faulty, model, status: int, rules, steps: int
+) -> None:
+    faulty.script(CHAT, picky(*rules, status=status))
+    assert (await model.complete(PROMPT)).usage == Usage(calls=steps + 1, retries=steps)
+
+
+@pytest.mark.parametrize(("status", "calls"), [(500, 3), (418, 1)])
+async def test_an_error_about_something_else_is_no_refusal_of_the_form(
+    faulty, model, failure, status: int, calls: int
+) -> None:
+    faulty.script(CHAT, picky(cool, status=status))
+    assert (await failure(model)).tries == len(faulty.called(CHAT)) == calls
 
 
 async def test_without_a_schema_in_the_request_it_stands_in_the_prompt(faulty, model) -> None:
     faulty.script(CHAT, picky(no_format))
     await model.complete(PROMPT)
-    told = [call.json for call in faulty.calls]
-    systems = [asked["messages"][0]["content"] for asked in told]
-    assert [asked.get("response_format", {}).get("type") for asked in told] == [
+    told = [call.json for call in faulty.called(CHAT)]
+    formats = [asked.get("response_format", {}) for asked in told]
+    assert [each.get("type") for each in formats] == [
+        "json_schema",
         "json_schema",
         "json_object",
         None,
     ]
-    assert systems[0] == "Be brief."
-    assert systems[1] == systems[2]
-    assert json.dumps(SCHEMA) in systems[2]
+    assert [each["json_schema"]["schema"] for each in formats[:2]] == [SCHEMA, BARE]
+    systems = [asked["messages"][0]["content"] for asked in told]
+    assert systems[:2] == ["Be brief."] * 2
+    assert systems[2] == systems[3] == "Be brief.\nThe JSON has this schema: " + json.dumps(BARE)
+
+
+async def test_without_a_system_role_its_text_stands_before_the_users(faulty, model) -> None:
+    faulty.script(CHAT, picky(no_system))
+    await model.complete(PROMPT)
+    (message,) = faulty.called(CHAT)[-1].json["messages"]
+    assert message == {"role": "user", "content": "Be brief.\n\nWhat is it?"}
 
 
 @pytest.mark.parametrize("concurrency", [8, 64])
 @pytest.mark.parametrize(
-    ("rules", "steps"), [((newer,), 1), ((no_format,), 2), ((newer, cool, no_format), 4)]
+    ("rules", "steps"), [((newer,), 1), ((no_format,), 3), ((newer, cool, no_format), 5)]
 )
 async def test_many_calls_at_once_all_find_the_way(
-    model_at, faulty, concurrency: int, rules, steps: int
+    model_at, faulty, caplog, concurrency: int, rules, steps: int
 ) -> None:
     faulty.script(CHAT, picky(*rules))
     prompts = [ModelPrompt("", "x" * number, SCHEMA, 100) for number in range(64)]
     async with model_at(f"{faulty.url}/v1", limits={"concurrency": concurrency}) as model:
         told = await asyncio.gather(*map(model.complete, prompts))
         assert {each.text for each in told} == {"fine"}
-        assert sum(each.usage.calls for each in told) == len(faulty.calls) <= 64 * (steps + 1)
+        calls = len(faulty.called(CHAT))
+        assert sum(each.usage.calls for each in told) == calls <= 64 * (steps + 1)
         assert (await model.complete(PROMPT)).usage.calls == 1
+    assert len(caplog.messages) == 1
 
 
 @pytest.mark.parametrize("rules", [(hates_limits,), (newer, older), (newer, hates_limits)])
@@ -165,8 +239,8 @@ async def test_a_server_that_takes_nothing_is_not_asked_for_ever(
     async with model_at(f"{faulty.url}/v1", name=name) as model:
         async with asyncio.timeout(50):
             error = await failure(model)
-    assert (error.status, error.tries) == (400, len(faulty.calls))
-    assert len(faulty.calls) <= 3
+    assert (error.status, error.tries) == (400, len(faulty.called(CHAT)))
+    assert len(faulty.called(CHAT)) <= 3
 
 
 async def test_what_one_prompt_is_refused_for_changes_nothing_for_others(faulty, model) -> None:
@@ -183,7 +257,7 @@ async def test_what_one_prompt_is_refused_for_changes_nothing_for_others(faulty,
 async def test_a_400_about_something_else_is_told(faulty, behave, model, failure) -> None:
     faulty.script(CHAT, behave.reply({"error": {"message": "too many images"}}, status=400))
     error = await failure(model)
-    assert (error.cause, error.status, len(faulty.calls)) == (Cause.REJECTED, 400, 1)
+    assert (error.cause, error.status, len(faulty.called(CHAT))) == (Cause.REJECTED, 400, 1)
     assert "too many images" in str(error)
 
 
@@ -192,4 +266,4 @@ async def test_the_steps_count_against_the_budget(model_at, faulty, failure) -> 
     limits = {"budget": Budget(max_calls=3)}
     async with model_at(f"{faulty.url}/v1", limits=limits) as model:
         error = await failure(model)
-    assert (error.cause, error.tries, len(faulty.calls)) == (Cause.BUDGET, 3, 3)
+    assert (error.cause, error.tries, len(faulty.called(CHAT))) == (Cause.BUDGET, 3, 3)

@@ -11,20 +11,20 @@ SHOWN = ("The battery lasts 20 hours.", '{"grades": [{"number": 1, "relevant": t
 
 
 def entry(number: object, relevant: object, **more: object) -> dict[str, object]:
-    return {"number": number, "reason": "so it is", "relevant": relevant, **more}
+    return {"number": number, "relevant": relevant, "reason": "so it is", **more}
 
 
 def reply(*entries: object) -> str:
     return json.dumps({"grades": entries})
 
 
-def grades_of(text: str, due: int = 3, shown: tuple[str, ...] = SHOWN) -> list[bool]:
-    return [grade.relevant for grade in parse_grades(RawReply(text, shown), due, of="contexts")]
+def grades_of(text: str, due: int = 3) -> list[bool]:
+    return [grade.relevant for grade in parse_grades(RawReply(text, SHOWN), due)]
 
 
 def failure_of(text: str, due: int = 3) -> Failure:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_grades(RawReply(text, SHOWN), due, of="contexts")
+        parse_grades(RawReply(text, SHOWN), due)
     assert caught.value.failure.raw == text
     return caught.value.failure
 
@@ -32,124 +32,96 @@ def failure_of(text: str, due: int = 3) -> Failure:
 RIGHT = reply(entry(1, True), entry(2, False), entry(3, True))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
-    [RIGHT, f"```json\n{RIGHT}\n```", f"<think>[</think>{RIGHT}"],
+    [
+        RIGHT,
+        f"```json\n{RIGHT}\n```",
+        f"<think>[</think>{RIGHT}",
+        reply(entry(2, False), entry(3, True), entry(1, True)),
+    ],
 )
-def test_the_schemas_own_shape_is_read_wherever_it_stands(text: str) -> None:
-    grades = parse_grades(RawReply(text, SHOWN), 3, of="contexts")
+def test_the_schemas_own_shape_is_read_by_number_wherever_it_stands(text: str) -> None:
+    grades = parse_grades(RawReply(text, SHOWN), 3)
     assert [grade.relevant for grade in grades] == [True, False, True]
     assert {grade.reason for grade in grades} == {"so it is"}
 
 
-@each_case(
-    "value",
-    [
-        [True, False, True],
-        [1, 0, 1],
-        ["yes", "no", "Yes."],
-        ["relevant", "irrelevant", "RELEVANT"],
-        ["Relevant", "not_relevant", "useful"],
-        {"verdicts": [{"verdict": 1}, {"verdict": 0}, {"verdict": "1"}]},
-        {"grades": [{"context": n, "relevant": n != 2} for n in (3, 2, 1)]},
-        [{"index": n, "relevant": "yes" if n != 1 else "no"} for n in (0, 1, 2)],
-        {"grades": [{"id": f"{n}", "relevant": r} for n, r in ((2, "no"), (1, "yes"), (3, "yes"))]},
-    ],
-    ids=json.dumps,
-)
-def test_known_shapes_are_read_by_number_else_in_order(value: object) -> None:
-    assert grades_of(json.dumps(value)) == [True, False, True]
-
-
-def test_where_one_is_due_one_object_will_do() -> None:
-    assert grades_of('{"relevant": false, "reason": ""}', 1) == [False]
-    assert failure_of('{"relevant": false}', 2).cause is Cause.MALFORMED
+def test_a_reason_may_be_missing_or_blank() -> None:
+    text = reply({"number": 1, "relevant": True}, entry(2, True, reason=" "))
+    assert [grade.reason for grade in parse_grades(RawReply(text), 2)] == [None, None]
 
 
 @each_case(
-    "entries",
+    ("numbers", "said"),
     [
-        [],
-        [entry(1, True), entry(2, True)],
-        [entry(n, True) for n in (1, 2, 3, 4)],
-        [entry(1, True), entry(1, True), entry(3, True)],
-        [entry(1, True), entry(2, True), entry(4, True)],
-        [entry(1, True), entry(2, True), entry(None, True)],
-    ],
-    ids=["none", "missing", "extra", "doubled", "another", "unnumbered"],
-)
-def test_there_has_to_be_exactly_one_grade_for_each_number(entries: list[object]) -> None:
-    assert failure_of(reply(*entries)).cause is Cause.COUNT_MISMATCH
-
-
-def test_the_message_says_what_came_for_what() -> None:
-    said = failure_of(reply(entry(1, True), entry(2, True))).message
-    assert said == "got 2 grades for 3 contexts"
-    said = failure_of(reply(*(entry(n, True) for n in (1, 1, 3)))).message
-    assert said == "the grades of 3 contexts are numbered 1, 1, 3"
-
-
-@each_case(
-    ("last", "said"),
-    [
-        (entry(3, "partly"), "'partly' is not a grade"),
-        (entry(3, 0.5), "'0.5' is not a grade"),
-        (entry(3, [True]), "'[...]' is not a grade"),
-        ({"number": 3}, "a grade is missing"),
-        (entry(3, True, verdict="irrelevant"), "'true' is not a grade"),
+        ((), "got 0 grades for 3"),
+        ((2,), "got 1 grade for 3"),
+        ((1, 2, 3, 4), "got 4 grades for 3"),
+        ((1, 1, 3), "the grades for 1 to 3 are numbered 1, 1, 3"),
+        ((1, 2, 4), "the grades for 1 to 3 are numbered 1, 2, 4"),
+        ((0, 1, 2), "the grades for 1 to 3 are numbered 0, 1, 2"),
+        ((1, -2, 3), "the grades for 1 to 3 are numbered 1, -2, 3"),
     ],
 )
-def test_a_grade_that_cannot_be_read_is_malformed(last: object, said: str) -> None:
-    failure = failure_of(reply(entry(1, True), entry(2, True), last))
-    assert (failure.cause, failure.message) == (Cause.MALFORMED, said)
+def test_there_has_to_be_exactly_one_grade_for_each_number(
+    numbers: tuple[int, ...], said: str
+) -> None:
+    failure = failure_of(reply(*(entry(number, True) for number in numbers)))
+    assert (failure.cause, failure.message) == (Cause.COUNT_MISMATCH, said)
+
+
+@each_case("relevant", ["yes", "true", "relevant", "partly", 1, 0, 0.5, [True], None])
+def test_a_grade_is_true_or_false(relevant: object) -> None:
+    failure = failure_of(reply(entry(1, True), entry(2, relevant), entry(3, True)))
+    assert failure.cause is Cause.MALFORMED
+    assert "(grades.1.relevant: Input should be a valid boolean)" in failure.message
+
+
+@each_case("number", ["2", "b", "two", "二", "2/3", 2.0, 2.5, True, [2], None, "Context 2"])
+def test_a_number_in_another_form_is_malformed(number: object) -> None:
+    failure = failure_of(reply(entry(1, True), entry(number, True), entry(3, True)))
+    assert failure.cause is Cause.MALFORMED
+    assert "(grades.1.number: Input should be a valid integer)" in failure.message
+
+
+ENTRIES = [entry(n, True) for n in (1, 2, 3)]
 
 
 @each_case(
     "value",
     [
-        {"contexts": [{"context": n, "relevant": True} for n in (1, 2, 3)]},
-        [{"index": n, "relevance": "yes"} for n in (0, 1, 2)],
+        *(ENTRIES, [True] * 3, ENTRIES[0], {"draft": {"grades": ENTRIES}}, {"claims": []}),
+        *({key: ENTRIES} for key in ("verdicts", "contexts", "Grades")),
+        {"grades": ENTRIES, "corrections": {"2": False}},
         *(
-            {"grades": [{"number": n, "relevant": n == 1, key: value} for n in (1, 2, 3)]}
+            {"grades": [{**each, key: value} for each in ENTRIES]}
             for key, value in (
                 *(("is_relevant", False), ("label", "no"), ("irrelevant", True), ("note", "draft")),
-                *(("passage", 3), ("text", "The battery lasts 20 hours."), ("revised", 0)),
+                *(("verdict", True), ("text", "The battery lasts 20 hours."), ("revised", 0)),
             )
         ),
         *(
             {"grades": [{key: n, "relevant": n == 1} for n in (3, 2, 1)]}
-            for key in ("passage", "chunk", "source", "doc", "ref")
+            for key in ("index", "id", "context", "passage", "ref")
         ),
-        {"grades": [entry(n, True) for n in (1, 2, 3)], "corrections": {"2": False}},
-        {"draft": {"grades": [entry(n, True) for n in (1, 2, 3)]}},
+        *({"grades": [*ENTRIES[:2], last]} for last in ({"number": 3}, {"relevant": True}, True)),
     ],
 )
-def test_grades_with_other_keys_are_never_read(value: object) -> None:
+def test_grades_in_another_form_are_never_read(value: object) -> None:
     assert failure_of(json.dumps(value)).cause is Cause.MALFORMED
-
-
-@each_case(
-    "number", ["b", "two", "二", "II", "2/3", "1.5", 2.5, True, [2], "-2", "٢", "Context 2 of 3"]
-)
-def test_a_number_in_another_form_is_a_mismatch(number: object) -> None:
-    failure = failure_of(reply(entry(1, True), entry(number, True), entry(3, True)))
-    assert failure.cause is Cause.COUNT_MISMATCH
 
 
 @each_case(
     "text",
     [
         "All three contexts are relevant.",
-        "Relevant. Irrelevant. Relevant.",
         "Yes\nNo\nYes",
         "1. Relevant\n2. Irrelevant\n3. Relevant",
-        "[1] Yes: it says so.\n[2] No - another subject.\n[3] **yes**",
         f"Here: {RIGHT} Done.",
-        "1. yes, but only partly\n2. it is relevant\n3. no doubt of it",
         RIGHT[:-20],
         "",
-        '{"claims": []}',
-        f"{RIGHT} or rather {reply(*(entry(n, True) for n in (1, 2, 3)))}",
+        f"{RIGHT} or rather {reply(*ENTRIES)}",
     ],
 )
 def test_nothing_is_guessed(text: str) -> None:

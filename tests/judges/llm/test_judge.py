@@ -1,6 +1,7 @@
 import asyncio
 import json
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -19,13 +20,21 @@ from ragstone.judges.factory import make_judge
 from ragstone.judges.llm.judge import (
     LONGEST_REPLY,
     MORE_ROOM,
+    SAME_FAILURES,
     Attempt,
     LlmJudge,
-    better_reply,
+    joined,
     sentences_asked_for,
 )
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price
-from ragstone.judges.llm.prompt import INCOMPLETE, TASKS, Prompt, retry_text
+from ragstone.judges.llm.prompt import (
+    INCOMPLETE,
+    INVENTED,
+    TASKS,
+    Prompt,
+    longest_reply,
+    retry_text,
+)
 from ragstone.types.claim import Claim, GeneratedQueries, Grade, Label, Rating, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.questions import (
@@ -49,6 +58,7 @@ EXTRACT = ExtractClaims(
 )
 BATTERY, CASE = "The battery lasts twenty hours.", "The case is made of metal."
 GARBLED = "Zxqv, as it were: nothing to see."
+INVENTION = "Penguins swim quickly."
 
 
 class Strange(ExtractClaims):
@@ -134,6 +144,7 @@ async def test_and_never_a_second_time(fault: str) -> None:
     model = Listed(UNUSABLE[fault], UNUSABLE[fault], GOOD)
     failure = await failure_of(LlmJudge(model), VERIFY)
     assert failure.cause is CAUSES[fault]
+    assert failure.message.endswith(" (verify_claims)")
     assert (failure.usage, failure.attempts) == (TOKENS + TOKENS, 2)
     assert failure.raw == UNUSABLE[fault].text
     assert len(model.asked) == 2
@@ -168,6 +179,18 @@ async def test_only_a_reply_that_was_cut_gets_more_room(fault: str) -> None:
     assert [prompt.max_tokens for prompt in model.asked] == [500, 500 * more]
 
 
+async def test_a_reply_gets_the_room_that_its_form_may_take_and_thoughts_get_all() -> None:
+    cut = Completion("", truncated=True, thinks=True, usage=TOKENS)
+    model = Listed(GOOD, cut, GOOD, GOOD)
+    judge = LlmJudge(model, max_tokens=9_000)
+    for _ in range(3):
+        await judge.answer(VERIFY)
+    least = longest_reply(TASKS["verify_claims"].schema(VERIFY))
+    assert least < 9_000
+    limits = [prompt.max_tokens for prompt in model.asked]
+    assert limits == [least, least, 9_000 * MORE_ROOM, 9_000]
+
+
 @pytest.mark.parametrize(
     "cause", [Cause.TIMEOUT, Cause.RATE_LIMITED, Cause.UNREACHABLE, Cause.BUDGET]
 )
@@ -184,7 +207,10 @@ async def test_what_came_back_survives_a_re_ask_that_failed_on_the_wire(fault: s
     late = CallError(Cause.TIMEOUT, "too late", tries=3)
     alone = await failure_of(LlmJudge(Listed(UNUSABLE[fault], UNUSABLE[fault])), VERIFY)
     failure = await failure_of(LlmJudge(Listed(UNUSABLE[fault], late)), VERIFY)
-    assert failure.message == f"{alone.message}; asking again failed: too late"
+    first, _, then = failure.message.partition("; asking again failed: ")
+    assert then == "too late (verify_claims)"
+    told = alone.message.removesuffix(" (verify_claims)")
+    assert first == told.replace("4,560", "1,140")  # tokens: a retry may take more
     assert failure.cause is CAUSES[fault]
     assert (failure.raw, failure.returned) == (UNUSABLE[fault].text, alone.returned)
     assert failure.usage == TOKENS + Usage(calls=3, retries=2)
@@ -196,6 +222,55 @@ async def test_a_rejected_key_stops_the_run() -> None:
         await LlmJudge(Listed(UsageError("the key was rejected"))).answer(VERIFY)
 
 
+FEW = SAME_FAILURES - 1
+LATE = [CallError(Cause.TIMEOUT, f"no reply within {seconds} s") for seconds in range(FEW)]
+
+
+async def test_failures_of_one_kind_before_any_answer_stop_the_run() -> None:
+    budget = Budget()
+    model = Listed(*LATE, *[CallError(Cause.TIMEOUT, f"no reply within {n} s") for n in (98, 99)])
+    judge = LlmJudge(model, budget=budget)
+    for _ in LATE:
+        await failure_of(judge, VERIFY)
+        assert budget.spent is None
+    for _ in range(2):
+        await failure_of(judge, VERIFY)
+        assert budget.spent == (
+            "the judge listed:model failed 5 times in the same way and answered nothing: no reply "
+            "within 98 s"
+        )
+
+
+@each_case(
+    "answers",
+    [
+        [GOOD, *LATE, *LATE],
+        [*LATE, GOOD, *LATE, *LATE],
+        [*LATE, *[CallError(Cause.TIMEOUT, "the proxy is slow")] * FEW],
+        [*LATE, *[CallError(Cause.UNREACHABLE, "no reply within 1 s")] * FEW],
+        [CallError(Cause.BUDGET, "the budget is spent")] * 2 * FEW,
+    ],
+)
+async def test_an_answer_or_failures_of_other_kinds_let_it_go_on(
+    answers: list[str | Exception],
+) -> None:
+    budget = Budget()
+    judge = LlmJudge(Listed(*answers), budget=budget)
+    for answer in answers:
+        with suppress(JudgeFailureError):
+            assert await judge.answer(VERIFY)
+            assert answer == GOOD
+    assert budget.spent is None
+
+
+@pytest.mark.parametrize("status", [429, None])
+async def test_what_a_provider_says_is_spent_ends_the_budget(status: int | None) -> None:
+    budget = Budget()
+    spent = CallError(Cause.BUDGET, "the account's budget is spent", status=status)
+    await failure_of(LlmJudge(Listed(spent), budget=budget), VERIFY)
+    assert budget.spent == (str(spent) if status else None)
+
+
 async def test_a_doubtful_reply_is_kept_where_the_re_ask_fails() -> None:
     model = Listed(claims(BATTERY), CallError(Cause.BUDGET, "spent", tries=0))
     reply = await LlmJudge(model).answer(EXTRACT)
@@ -204,10 +279,11 @@ async def test_a_doubtful_reply_is_kept_where_the_re_ask_fails() -> None:
     assert (reply.usage, reply.final) == (TOKENS, False)
 
 
-@pytest.mark.parametrize("second", [claims(), GARBLED])
+@pytest.mark.parametrize("second", [GARBLED, claims(INVENTION)])
 async def test_and_is_final_where_the_re_ask_got_a_reply(second: str) -> None:
     reply = await LlmJudge(Listed(claims(BATTERY), second)).answer(EXTRACT)
-    assert reply.notes == (f"no claim was found in: {CASE} (asked twice)",)
+    assert [claim.text for claim in reply.value] == [BATTERY]
+    assert reply.notes == (f"no claim was found in: {CASE} (asking again failed)",)
     assert (reply.usage, reply.final) == (TOKENS + TOKENS, True)
 
 
@@ -256,21 +332,32 @@ async def test_without_a_price_nothing_is_estimated() -> None:
     assert (await LlmJudge(model).answer(VERIFY)).usage == replace(UNTOLD, cost_usd=None)
 
 
-async def test_no_claims_of_a_response_that_states_something_are_asked_for_again() -> None:
-    model = Listed(claims(), claims(BATTERY, CASE))
+@each_case(
+    ("first", "second", "texts"),
+    [
+        ([BATTERY], [CASE], [BATTERY, CASE]),
+        ([], [BATTERY, CASE], [BATTERY, CASE]),
+        ([CASE], [BATTERY], [CASE, BATTERY]),
+        ([BATTERY], [BATTERY, CASE], [BATTERY, CASE]),  # more than was asked for
+        ([BATTERY], [BATTERY], [BATTERY]),
+        ([BATTERY], [], [BATTERY]),
+        ([], [], []),
+    ],
+)
+async def test_claims_of_sentences_that_were_left_out_are_added(
+    first: list[str], second: list[str], texts: list[str]
+) -> None:
+    """What the second reply does not add is no claim: there is nothing to note."""
+    model = Listed(claims(*first), claims(*second))
     reply = await LlmJudge(model).answer(EXTRACT)
-    assert [claim.text for claim in reply.value] == [BATTERY, CASE]
-    assert (reply.notes, reply.attempts) == ((), 2)
-
-
-@pytest.mark.parametrize("response", [EXTRACT.response, "It is blue.", "電池は二十時間持ちます。"])
-async def test_and_noted_where_there_still_are_none(response: str) -> None:
-    model = Listed(claims(), claims())
-    reply = await LlmJudge(model).answer(ExtractClaims(query="q", response=response))
-    assert reply.value == ()
-    assert reply.notes == (
-        "no claim was found in a response that seems to make statements (asked twice)",
-    )
+    assert [claim.text for claim in reply.value] == texts
+    assert (reply.notes, reply.usage) == ((), TOKENS + TOKENS)
+    assert (reply.attempts, reply.final) == (2, True)
+    left = [text for text in (BATTERY, CASE) if text not in first]
+    one, two = model.asked
+    listed = first or ["(none)"]
+    assert two.user == f"{one.user}\n\n{retry_text(INCOMPLETE, listed=listed, omitted=left)}"
+    assert two.max_tokens == one.max_tokens
 
 
 @each_case(
@@ -290,29 +377,42 @@ async def test_chatter_is_not_asked_about_again(response: str) -> None:
     assert (reply.value, reply.notes, reply.attempts) == ((), (), 1)
 
 
-async def test_chatter_around_statements_is_not_either() -> None:
-    response = f"Sure, happy to help! {BATTERY} Would you like to know more about the battery case?"
+@pytest.mark.parametrize("more", ["Would you like to know more about the battery case?", "Ok."])
+async def test_chatter_around_statements_is_not_either(more: str) -> None:
+    response = f"Sure, happy to help! {BATTERY} {more}"
     model = Listed(claims(BATTERY))
     reply = await LlmJudge(model).answer(ExtractClaims(query="q", response=response))
     assert reply.attempts == 1
 
 
-async def test_a_sentence_that_no_claim_covers_is_asked_for_and_the_fuller_answer_kept() -> None:
-    reply = await LlmJudge(Listed(claims(BATTERY), claims(BATTERY, CASE))).answer(EXTRACT)
-    assert [claim.text for claim in reply.value] == [BATTERY, CASE]
-    assert (reply.notes, reply.usage) == ((), TOKENS + TOKENS)
-
-
-async def test_of_two_answers_that_leave_something_out_the_one_with_more_claims_counts() -> None:
-    response = f"{BATTERY} {CASE} The screen measures seven inches across."
+@pytest.mark.parametrize("response", ["It is blue.", "電池は二十時間持ちます。"])
+async def test_no_claim_of_a_short_response_is_asked_about_again(response: str) -> None:
     question = ExtractClaims(query="q", response=response)
-    fewer, more = claims(BATTERY), claims(BATTERY, CASE)
-    for answers in ((fewer, more), (more, fewer)):
-        reply = await LlmJudge(Listed(*answers)).answer(question)
-        assert [claim.text for claim in reply.value] == [BATTERY, CASE]
-        assert reply.notes == (
-            "no claim was found in: The screen measures seven inches across. (asked twice)",
-        )
+    reply = await LlmJudge(Listed(claims(), claims(response))).answer(question)
+    assert ([claim.text for claim in reply.value], reply.attempts) == ([response], 2)
+
+
+async def test_a_claim_that_the_response_does_not_make_is_asked_for_again() -> None:
+    model = Listed(claims(BATTERY, CASE, INVENTION), claims(BATTERY, CASE))
+    reply = await LlmJudge(model).answer(EXTRACT)
+    assert [claim.text for claim in reply.value] == [BATTERY, CASE]
+    assert (reply.notes, reply.attempts) == ((), 2)
+    one, two = model.asked
+    assert two.user == f"{one.user}\n\n{retry_text(INVENTED)}"
+
+
+async def test_and_fails_where_it_is_made_again() -> None:
+    said = claims(BATTERY, CASE, INVENTION)
+    failure = await failure_of(LlmJudge(Listed(said, said)), EXTRACT)
+    told = f"the claim '{INVENTION}' is not in the response (extract_claims)"
+    assert (failure.cause, failure.message) == (Cause.MALFORMED, told)
+    assert (failure.raw, failure.attempts) == (said, 2)
+
+
+async def test_a_second_reply_that_leaves_something_out_says_so() -> None:
+    reply = await LlmJudge(Listed(GARBLED, claims(BATTERY))).answer(EXTRACT)
+    assert [claim.text for claim in reply.value] == [BATTERY]
+    assert (reply.notes, reply.final) == ((f"no claim was found in: {CASE}",), True)
 
 
 async def test_equal_claims_are_one_claim() -> None:
@@ -321,7 +421,7 @@ async def test_equal_claims_are_one_claim() -> None:
 
 
 async def test_a_claim_has_its_place_where_that_is_clear() -> None:
-    said = claims(BATTERY, "Metal is what the case is made of.", "Penguins swim quickly.")
+    said = claims(BATTERY, "Metal is what the case is made of.", "Battery and case.")
     reply = await LlmJudge(Listed(said)).answer(EXTRACT)
     spans = [claim.span for claim in reply.value]
     texts = [span and EXTRACT.response[span[0] : span[1]] for span in spans]
@@ -373,7 +473,7 @@ ON_TEXTS: list[tuple[Question[object], str, str, object, Cause]] = [
     ),
     (
         GenerateQueries(response="r", count=2),
-        '{"commits": true, "queries": ["How long?"]}',
+        '{"commits": true, "queries": {"1": "How long?"}}',
         GUESSED,
         GeneratedQueries(queries=("How long?", "Of what?"), noncommittal=False),
         Cause.COUNT_MISMATCH,
@@ -557,12 +657,13 @@ async def test_rows_with_other_tags_do_not_share_replies_and_the_ledger_knows_no
 
 ONE, TWO = Usage(calls=1, prompt_tokens=10), Usage(calls=2, retries=1, prompt_tokens=7)
 CAME = (PartialVerdict(1, "SUPPORTED", Verdict(label=Label.SUPPORTED)),)
-DOUBT = "no claim was found in: It is new."
+LEFT_OUT = ("It is new.", "It is old.")
 
 
-def found(*texts: str, doubt: str | None = None, usage: Usage = ONE) -> Attempt[tuple[Claim, ...]]:
-    reply = Reply(tuple(Claim(text=text) for text in texts), usage, ("a note",), raw="{}")
-    return Attempt(reply, doubt)
+def found(*texts: str, omitted: bool = False, usage: Usage = ONE) -> Attempt[tuple[Claim, ...]]:
+    raw = json.dumps(texts)
+    reply = Reply(tuple(Claim(text=text) for text in texts), usage, ("a note",), raw=raw)
+    return Attempt(reply, LEFT_OUT if omitted else ())
 
 
 def failed(cause: Cause, raw: str | None = "{", usage: Usage = ONE) -> Attempt[tuple[Claim, ...]]:
@@ -583,54 +684,42 @@ def test_a_reply_that_broke_off_on_the_wire_had_its_tries() -> None:
     assert failed(Cause.TRUNCATED, raw="").reason == "truncated"
 
 
-def test_a_reply_is_asked_for_again_where_it_is_in_doubt() -> None:
-    assert (found("a").reason, found("a", doubt=DOUBT).reason) == (None, INCOMPLETE)
+def test_a_reply_is_asked_for_again_where_it_leaves_out_or_adds_something() -> None:
+    assert (found("a").reason, found("a", omitted=True).reason) == (None, INCOMPLETE)
+    assert replace(failed(Cause.MALFORMED), invented=True).reason == INVENTED
 
 
-@pytest.mark.parametrize("first", [failed(Cause.MALFORMED), found("a", doubt=DOUBT)])
-def test_a_second_reply_without_a_doubt_counts(first: Attempt[tuple[Claim, ...]]) -> None:
-    reply = better_reply(first, found("b", usage=TWO))
-    assert [claim.text for claim in reply.value] == ["b"]
+def test_a_reply_after_a_failure_counts() -> None:
+    reply = joined(failed(Cause.MALFORMED), found("b", usage=TWO))
+    assert reply == Reply((Claim(text="b"),), ONE + TWO, ("a note",), raw='["b"]', attempts=2)
+    reply = joined(failed(Cause.MALFORMED), found("b", omitted=True))
+    assert reply.notes == ("a note", "no claim was found in: It is new. It is old.")
+    assert reply.final
+
+
+@pytest.mark.parametrize("omitted", [True, False])
+def test_two_lists_of_claims_are_one_without_a_note(omitted: bool) -> None:
+    reply = joined(found("a", "b", omitted=True), found("b", "c", omitted=omitted, usage=TWO))
+    assert [claim.text for claim in reply.value] == ["a", "b", "c"]
     assert (reply.usage, reply.attempts) == (ONE + TWO, 2)
-    assert (reply.notes, reply.raw, reply.final) == (("a note",), "{}", True)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "texts"),
-    [
-        (["a"], ["b", "c"], ["b", "c"]),
-        (["a", "b"], ["c"], ["a", "b"]),
-        (["a"], ["b"], ["a"]),
-        ([], [], []),
-    ],
-)
-def test_of_two_in_doubt_the_fuller_one_counts(
-    first: list[str], second: list[str], texts: list[str]
-) -> None:
-    reply = better_reply(found(*first, doubt=DOUBT), found(*second, doubt=DOUBT))
-    assert [claim.text for claim in reply.value] == texts
-    assert (reply.notes, reply.final) == (("a note", f"{DOUBT} (asked twice)"), True)
-
-
-def test_a_doubtful_second_reply_is_better_than_none() -> None:
-    reply = better_reply(failed(Cause.REFUSAL), found(doubt=DOUBT))
-    assert (reply.value, reply.final) == ((), True)
-    assert reply.notes[-1].endswith("(asked twice)")
+    assert (reply.notes, reply.final) == (("a note",), True)
 
 
 @each_case("cause", Cause)
 @each_case("raw", ["{", None])
-def test_a_doubt_is_final_only_where_something_came_back(cause: Cause, raw: str | None) -> None:
+def test_what_is_left_out_is_final_only_where_something_came_back(
+    cause: Cause, raw: str | None
+) -> None:
     second = failed(cause, raw, TWO)
-    reply = better_reply(found("a", doubt=DOUBT), second)
-    how = "asked twice" if second.reason else "asking again failed"
-    assert (reply.notes, reply.final) == (("a note", f"{DOUBT} ({how})"), second.reason is not None)
+    reply = joined(found("a", omitted=True), second)
+    note = "no claim was found in: It is new. It is old. (asking again failed)"
+    assert (reply.notes, reply.final) == (("a note", note), second.reason is not None)
     assert ([claim.text for claim in reply.value], reply.usage) == (["a"], ONE + TWO)
 
 
 def test_of_two_failures_the_last_word_counts() -> None:
     with pytest.raises(JudgeFailureError) as raised:
-        better_reply(failed(Cause.MALFORMED), failed(Cause.REFUSAL, "I cannot", TWO))
+        joined(failed(Cause.MALFORMED), failed(Cause.REFUSAL, "I cannot", TWO))
     assert raised.value.failure == Failure(
         Cause.REFUSAL, "refusal of I cannot", CAME, raw="I cannot", attempts=2, usage=ONE + TWO
     )
@@ -639,7 +728,7 @@ def test_of_two_failures_the_last_word_counts() -> None:
 @pytest.mark.parametrize("cause", [Cause.TIMEOUT, Cause.BUDGET, Cause.TRUNCATED])
 def test_what_came_back_to_the_first_survives_where_the_second_got_nothing(cause: Cause) -> None:
     with pytest.raises(JudgeFailureError) as raised:
-        better_reply(failed(Cause.COUNT_MISMATCH), failed(cause, raw=None, usage=TWO))
+        joined(failed(Cause.COUNT_MISMATCH), failed(cause, raw=None, usage=TWO))
     assert raised.value.failure == Failure(
         Cause.COUNT_MISMATCH,
         f"count_mismatch of {{; asking again failed: {cause} of the wire",

@@ -13,6 +13,7 @@ from ragstone.judges.llm.replies import (
     parse_grades,
     parse_queries,
     parse_rating,
+    parse_truths,
     parse_verdicts,
 )
 from ragstone.types.questions import VerifyClaims
@@ -35,17 +36,19 @@ def verdicts(text: str) -> str:
 
 def grades(text: str) -> str:
     reply = RawReply(text, SHOWN)
-    return "".join(
-        "NY"[grade.relevant] for grade in parse_grades(reply, len(CLAIMS), of="contexts")
-    )
+    return "".join("NY"[grade.relevant] for grade in parse_grades(reply, len(CLAIMS)))
 
 
 def claims(text: str) -> object:
     return parse_claims(RawReply(text, SHOWN), CONTEXTS[0])
 
 
+def truths(text: str) -> object:
+    return parse_truths(RawReply(text, SHOWN), CONTEXTS[0])
+
+
 def queries(text: str) -> object:
-    return parse_queries(RawReply(text, SHOWN)).queries
+    return parse_queries(RawReply(text, SHOWN), 1).queries
 
 
 def rating(text: str) -> object:
@@ -70,14 +73,19 @@ def refuses(read: Read, text: str) -> bool:
 
 READERS: tuple[tuple[Read, object, object], ...] = (
     (verdicts, {"verdicts": ENTRIES}, {"verdicts": ENTRIES[::-1]}),
-    (verdicts, {"verdicts": ENTRIES}, {"verdicts": [{**e, "label": "yes"} for e in ENTRIES]}),
+    (verdicts, {"verdicts": ENTRIES}, {"verdicts": [{**e, "label": LABELS[0]} for e in ENTRIES]}),
     (
         grades,
         {"grades": [{"number": n, "relevant": n != 2} for n in (1, 2, 3)]},
         {"grades": [{"number": n, "relevant": n == 2} for n in (1, 2, 3)]},
     ),
     (claims, {"claims": list(CLAIMS)}, {"claims": ["It is red."]}),
-    (queries, {"commits": True, "queries": ["Where?"]}, {"commits": True, "queries": ["Why?"]}),
+    (truths, {"truths": list(CLAIMS)}, {"truths": ["It is red."]}),
+    (
+        queries,
+        {"commits": True, "queries": {"1": "Where?"}},
+        {"commits": True, "queries": {"1": "Why?"}},
+    ),
     (rating, {"reason": "curt", "level": 2}, {"reason": "kind", "level": 4}),
     (abstention, {"label": "ABSTAINS"}, {"label": "ANSWERS"}),
     (explanation, {"explanation": "One claim differs."}, {"explanation": "All is well."}),
@@ -161,15 +169,3 @@ def test_json_that_what_is_around_it_may_change_is_never_read(frame: str) -> Non
 def test_text_without_json_is_never_read(text: str) -> None:
     for read, _, _ in READERS:
         assert refuses(read, text), read
-
-
-@each_case(
-    "text",
-    [
-        *('{"claims": ["..."]}', '{"claims": ["I cannot help with that."]}'),
-        '{"claims": [{"claim": "It is red.", "valid": false}]}',
-        *(json.dumps({"claims": ["a"], key: ["b"]}) for key in ("final_claims", "statements")),
-    ],
-)
-def test_claims_with_two_possible_readings_are_never_read(text: str) -> None:
-    assert refuses(claims, text)

@@ -5,11 +5,17 @@ import pytest
 from aiohttp import web
 
 from ragstone._internal.concurrency import LARGE
+from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone.errors import CallError, Cause, UsageError
+from ragstone.judges.factory import make_judge
+from ragstone.judges.llm.judge import SAME_FAILURES
 from ragstone.judges.llm.model import ModelPrompt
-from ragstone.judges.llm.openai import AZURE_VERSION, OpenAICompatibleModel
+from ragstone.judges.llm.openai import AZURE_VERSION, OpenAICompatibleModel, Provider
+from ragstone.types.config import Plan
+from ragstone.types.questions import ExtractClaims
+from ragstone.types.reply import JudgeFailureError, Usage
 
-CHAT = "/v1/chat/completions"
+CHAT, MODELS = "/v1/chat/completions", "/v1/models"
 SCHEMA = {"title": "Claims", "type": "object"}
 PROMPT = ModelPrompt("Be brief.", "What is it?", SCHEMA, 100)
 PLAIN = {"choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}]}
@@ -20,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("quick")
 async def test_a_request_as_the_protocol_has_it(key, faulty, behave, model) -> None:
     faulty.script(CHAT, behave.reply(PLAIN))
     assert (await model.complete(PROMPT)).text == "fine"
-    (call,) = faulty.calls
+    (call,) = faulty.called(CHAT)
     assert call.headers["authorization"] == f"Bearer {key}"
     assert call.headers["content-type"] == "application/json"
     assert call.json == {
@@ -58,14 +64,14 @@ async def test_no_temperature_is_sent_where_none_is_wanted(model_at, faulty, beh
     faulty.script(CHAT, behave.reply(PLAIN))
     async with model_at(f"{faulty.url}/v1/", temperature=None) as model:
         await model.complete(PROMPT)
-    assert "temperature" not in faulty.calls[0].json
+    assert "temperature" not in faulty.called(CHAT)[0].json
 
 
 async def test_a_reasoning_model_is_asked_in_its_own_words(model_at, faulty, behave) -> None:
     faulty.script(CHAT, behave.reply(PLAIN))
     async with model_at(f"{faulty.url}/v1", name="o3-mini") as model:
         await model.complete(PROMPT)
-    asked = faulty.calls[0].json
+    asked = faulty.called(CHAT)[0].json
     assert asked["max_completion_tokens"] == 100
     assert not {"max_tokens", "temperature"} & asked.keys()
 
@@ -78,7 +84,7 @@ async def test_azure_has_its_own_place_and_header(
     faulty.script(path, behave.reply(PLAIN))
     async with model_at(faulty.url, provider="azure", name="judge") as model:
         await model.complete(PROMPT)
-    (call,) = faulty.calls
+    (call,) = faulty.called(path)
     assert call.raw_path == f"{path}?api-version=2024-10-21"
     assert call.headers["api-key"] == "azure-key-0123456789"
     assert "authorization" not in call.headers
@@ -91,7 +97,7 @@ async def test_a_server_of_ones_own_needs_no_key(
     faulty.script(CHAT, behave.reply(PLAIN))
     async with model_at(f"{faulty.url}/v1") as model:
         await model.complete(PROMPT)
-    assert "authorization" not in faulty.calls[0].headers
+    assert "authorization" not in faulty.called(CHAT)[0].headers
 
 
 async def test_one_connection_serves_many_calls(model_at, judge_server) -> None:
@@ -116,7 +122,7 @@ async def test_a_rejected_key_stops_the_run(key, faulty, behave, model, status: 
     assert str(caught.value).startswith("the judge openai:mock, with the key in OPENAI_API_KEY: ")
     assert "[hidden]" in str(caught.value)
     assert key not in str(caught.value)
-    assert len(faulty.calls) == 1
+    assert len(faulty.called(CHAT)) == 1
 
 
 async def test_a_key_that_is_missing_at_ones_own_server_is_told_so(
@@ -135,17 +141,32 @@ async def test_401_after_a_reply_is_about_one_call(faulty, behave, model, failur
     assert (await failure(model)).status == 401
 
 
-async def test_an_unknown_model_stops_the_run(faulty, behave, model) -> None:
-    faulty.script(CHAT, behave.reply({"error": {"code": "model_not_found"}}, status=404))
+UNKNOWN = [
+    (404, {"error": {"code": "model_not_found"}}),
+    (404, b""),
+    (400, {"error": {"message": "Invalid model name passed in model=mock."}}),
+    (400, {"error": {"message": "The model `mock` does not exist or you have no access."}}),
+    (422, {"detail": "no such model"}),
+    (500, {"error": {"message": "model 'mock' not found, try pulling it first"}}),
+]
+
+
+@pytest.mark.parametrize(("status", "said"), UNKNOWN)
+async def test_an_unknown_model_stops_the_run(faulty, behave, model, status: int, said) -> None:
+    faulty.script(CHAT, behave.reply(said, status=status))
     with pytest.raises(UsageError, match="The model 'mock' does not exist") as caught:
         await model.complete(PROMPT)
     assert "base_url" in str(caught.value)
+    assert len(faulty.called(CHAT)) == 1
 
 
-async def test_404_after_a_reply_is_about_one_call(faulty, behave, model, failure) -> None:
-    faulty.script(CHAT, behave.reply(PLAIN), behave.reply(status=404))
+@pytest.mark.parametrize(("status", "said"), UNKNOWN)
+async def test_after_a_reply_it_is_about_one_call(
+    faulty, behave, model, failure, status: int, said
+) -> None:
+    faulty.script(CHAT, behave.reply(PLAIN), behave.reply(said, status=status))
     await model.complete(PROMPT)
-    assert (await failure(model)).status == 404
+    assert (await failure(model)).status == status
 
 
 @pytest.mark.parametrize("status", [200, 400, 404, 418, 429, 500])
@@ -188,28 +209,215 @@ def test_what_shapes_a_reply_is_in_the_identity(model_at) -> None:
         identity(provider="vllm"),
         identity(temperature=None),
         identity(temperature=0.7),
+        identity(body={"seed": 1}),
+        identity(body={"seed": 2}),
     ]
-    assert len({identity(), *others}) == 6
+    assert len({identity(), *others}) == 8
     assert identity("http://user:pw@h/v1/") == identity(timeout=9.0, limits={"rpm": 3})
+    assert identity(headers={"X-Team": "a"}) == identity(headers={"X-Team": "b"})
     assert "pw" not in identity("http://user:pw@h/v1")
 
 
-async def test_a_spent_quota_ends_the_run_at_once(faulty, behave, model) -> None:
-    said = {"error": {"message": "You exceeded your quota.", "code": "insufficient_quota"}}
-    faulty.script(CHAT, behave.reply(said, status=429))
-    with pytest.raises(UsageError, match="quota is exhausted; the run stops"):
-        await model.complete(PROMPT)
-    assert len(faulty.calls) == 1
-
-
-async def test_a_quota_that_is_spent_half_way_fails_what_comes_after(
-    faulty, behave, model, failure
+@pytest.mark.parametrize("answered", [False, True])
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (429, {"message": "You exceeded your quota.", "code": "insufficient_quota"}),
+        (402, {"message": "Insufficient credits. Add more at https://openrouter.ai"}),
+        (402, {"message": "Insufficient Balance"}),
+        (400, {"message": "Budget has been exceeded! Current cost: 2, max budget: 1"}),
+        (429, {"type": "budget_exceeded"}),
+        (500, {"message": "Crossed budget of the team"}),
+    ],
+)
+async def test_a_spent_account_is_a_spent_budget(
+    faulty, behave, model, status: int, said: dict[str, str], answered: bool
 ) -> None:
-    said = {"error": {"message": "You exceeded your quota.", "code": "insufficient_quota"}}
-    faulty.script(CHAT, behave.reply(PLAIN), behave.reply(said, status=429))
-    await model.complete(PROMPT)
-    error = await failure(model)
-    assert (error.cause, error.tries) == (Cause.RATE_LIMITED, 1)
+    spent = behave.reply({"error": said}, status=status)
+    faulty.script(CHAT, *[behave.reply(PLAIN)] * answered, spent)
+    if answered:
+        await model.complete(PROMPT)
+    with pytest.raises(CallError, match="the account's budget is spent") as caught:
+        await model.complete(PROMPT)
+    error = caught.value
+    assert (error.cause, error.status, error.tries) == (Cause.BUDGET, status, 1)
+    assert len(faulty.called(CHAT)) == 1 + answered
+
+
+def served(**models: dict[str, object]) -> dict[str, object]:
+    return {"data": [{"id": name, **told} for name, told in models.items()]}
+
+
+LONG = ModelPrompt("Be brief.", "word " * 500, SCHEMA, 100)
+WINDOW = {"max_model_len": 512}
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        served(mock=WINDOW),
+        served(mock={"meta": {"n_ctx": 512, "n_ctx_train": 9999}}),
+        served(mock={"loaded_context_length": 512, "max_context_length": 9999}),
+        served(**{"other": {"max_model_len": 9999}, "org/Mock": WINDOW}),
+        served(whatever=WINDOW),  # it is the only one
+    ],
+)
+async def test_a_prompt_longer_than_the_servers_window_is_not_sent(
+    model_at, faulty, behave, failure, models
+) -> None:
+    faulty.script(MODELS, behave.reply(models))
+    faulty.script(CHAT, behave.reply(PLAIN))
+    async with model_at(f"{faulty.url}/v1") as model:
+        with pytest.raises(CallError) as caught:
+            await model.complete(LONG)
+        assert (caught.value.cause, caught.value.tries) == (Cause.TRUNCATED, 0)
+        assert str(caught.value).startswith(
+            "the prompt has about 628 tokens, and the server's window for mock is 512: "
+        )
+        assert "set context_window to 512" in str(caught.value)
+        assert not faulty.called(CHAT)
+        await model.complete(PROMPT)
+    (call,) = faulty.called(MODELS)
+    assert call.headers["authorization"] == faulty.called(CHAT)[0].headers["authorization"]
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        *({"status": status} for status in (401, 404, 500)),
+        {"body": b"<html>"},
+        {"body": []},
+        {"body": {"data": None}},
+        {"body": served()},
+        {"body": served(mock={})},
+        {"body": served(mock={"max_model_len": None, "meta": None})},
+        {"body": served(mock={"max_model_len": 0})},
+        {"body": served(mock={"max_model_len": "many"})},
+        {"body": served(mock={"max_model_len": 628})},
+        {"body": served(one=WINDOW, other=WINDOW)},
+        {"after": 600.0},
+    ],
+    ids=str,
+)
+async def test_a_server_that_does_not_tell_its_window_is_asked(
+    faulty, behave, model, monkeypatch: pytest.MonkeyPatch, models
+) -> None:
+    monkeypatch.setattr("ragstone.judges.llm.openai._ASKING", 0.2)
+    faulty.script(MODELS, behave.reply(**models))
+    faulty.script(CHAT, behave.reply(PLAIN))
+    assert (await model.complete(LONG)).usage == Usage(calls=1)
+
+
+async def test_the_window_is_asked_for_once_and_is_no_call_of_the_budget(
+    model_at, faulty, behave
+) -> None:
+    faulty.script(MODELS, behave.reply(served(mock={}), after=0.02))
+    faulty.script(CHAT, behave.reply(PLAIN))
+    limits = {"budget": Budget(max_calls=9), "concurrency": 1}
+    async with model_at(f"{faulty.url}/v1", limits=limits) as model:
+        await asyncio.gather(*(model.complete(PROMPT) for _ in range(9)))
+    assert (len(faulty.called(MODELS)), len(faulty.called(CHAT))) == (1, 9)
+
+
+@pytest.mark.parametrize(("name", "asked"), [("openai", 0), ("vllm", 1)])
+async def test_only_a_server_of_ones_own_is_asked_for_its_window(
+    key, faulty, behave, name: str, asked: int
+) -> None:
+    faulty.script(CHAT, behave.reply(PLAIN))
+    provider = Provider(name, f"{faulty.url}/v1", "OPENAI_API_KEY")
+    caller = RetryingCaller(Limits())
+    model = OpenAICompatibleModel(provider, "m", caller=caller, timeout=5, temperature=None)
+    async with model:
+        await model.complete(PROMPT)
+    assert len(faulty.called(MODELS)) == asked
+
+
+async def test_headers_and_fields_of_ones_own_are_sent(
+    key, model_at, faulty, behave, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY", "gateway-secret-1")
+    faulty.script(CHAT, behave.reply(PLAIN))
+    settings = {
+        "headers": {"X-Team": "search", "X-Api-Key": "Bearer ${GATEWAY}"},
+        "body": {"reasoning_effort": "low", "seed": 7},
+    }
+    async with model_at(f"{faulty.url}/v1", **settings) as model:
+        await model.complete(PROMPT)
+    for call in faulty.calls:
+        assert call.headers["authorization"] == f"Bearer {key}"
+        assert (call.headers["x-team"], call.headers["x-api-key"]) == (
+            "search",
+            "Bearer gateway-secret-1",
+        )
+    sent = faulty.called(CHAT)[0].json
+    assert (sent["reasoning_effort"], sent["seed"], sent["model"]) == ("low", 7, "mock")
+
+
+async def test_a_plan_has_them_for_servers_with_openais_protocol(judge_server) -> None:
+    more = {"judge_headers": {"X-Team": "search"}, "judge_body": {"seed": 7}}
+    plan = Plan(judge="openai:m", base_url=judge_server.url, cache=False, **more)
+    async with make_judge(plan) as judge:
+        await judge.answer(ExtractClaims(query="q", response="It is known to be blue."))
+    (asked,) = judge_server.asked
+    assert (asked.headers["x-team"], asked.body["seed"]) == ("search", 7)
+    for name, value in more.items():
+        with pytest.raises(UsageError, match="are not supported for anthropic:m; only servers"):
+            make_judge(Plan(judge="anthropic:m", **{name: value}))
+
+
+async def test_until_the_first_reply_few_calls_are_under_way(judge_server) -> None:
+    async def fail(asked, request: web.Request) -> web.Response:
+        return web.Response(status=400, text="no" * asked.number)
+
+    judge_server.delay = 0.05
+    judge_server.fault = fail
+    questions = [ExtractClaims(query="q", response=f"It is {n}.") for n in range(4 * SAME_FAILURES)]
+    async with make_judge(Plan(judge="vllm:m", base_url=judge_server.url, cache=False)) as judge:
+        failed = await asyncio.gather(*map(judge.answer, questions), return_exceptions=True)
+        assert judge_server.most <= SAME_FAILURES
+        assert {type(each) for each in failed} == {JudgeFailureError}
+        judge_server.fault = None
+        await judge.answer(questions[0])
+        await asyncio.gather(*map(judge.answer, questions))
+    assert judge_server.most > SAME_FAILURES
+
+
+@pytest.mark.parametrize("name", ["Authorization", "authorization"])
+async def test_a_header_may_replace_the_key(
+    model_at, faulty, behave, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("GATEWAY", "gateway-secret-1")
+    faulty.script(CHAT, behave.reply(b"wrong: gateway-secret-1", status=401))
+    async with model_at(f"{faulty.url}/v1", headers={name: "Basic ${GATEWAY}"}) as model:
+        with pytest.raises(UsageError, match=r"returned 401 .*: wrong: \[hidden\]"):
+            await model.complete(PROMPT)
+    assert faulty.called(CHAT)[0].headers["authorization"] == "Basic gateway-secret-1"
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({"X-Api-Key": "abc"}, "judge_headers: X-Api-Key is a secret, .* write ${NAME}, and set"),
+        ({"Authorization": "Bearer abc"}, "judge_headers: Authorization is a secret"),
+        ({"X-Team": "a-${NONE_OF_THESE}"}, "the environment variable NONE_OF_THESE is not set"),
+    ],
+)
+def test_a_secret_is_no_setting(model_at, headers: dict[str, str], told: str) -> None:
+    with pytest.raises(UsageError, match=told.replace("$", r"\$")) as caught:
+        model_at("http://h/v1", headers=headers)
+    assert "abc" not in str(caught.value)
+
+
+async def test_the_proxy_of_the_environment_is_used(
+    model_at, faulty, behave, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", faulty.url)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    faulty.script(CHAT, behave.reply(PLAIN))
+    async with model_at("http://judge.invalid/v1") as model:
+        await model.complete(PROMPT)
+    (call,) = faulty.called(CHAT)
+    assert call.raw_path == "http://judge.invalid/v1/chat/completions"
 
 
 async def test_other_rows_go_on_while_a_large_reply_is_parsed(

@@ -4,8 +4,11 @@ from tests.cases import each_case
 
 from ragstone._internal.concurrency import LARGE
 from ragstone.errors import CallError, Cause
+from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.model import Completion, ModelPrompt
-from ragstone.types.reply import Usage
+from ragstone.judges.llm.openai import _warn_once
+from ragstone.types.questions import ExtractClaims
+from ragstone.types.reply import JudgeFailureError, Usage
 
 CHAT, EMBED = "/v1/chat/completions", "/v1/embeddings"
 SCHEMA = {"title": "Claims", "type": "object"}
@@ -17,6 +20,11 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 def completion(**message: object) -> dict[str, object]:
     return {"choices": [{"message": message, "finish_reason": "stop"}]}
+
+
+THOUGHTS = ("reasoning_content", "reasoning")
+CALLED = [{"type": "function", "function": {"name": "Claims", "arguments": "fine"}}]
+FINE = Completion("fine")
 
 
 @pytest.mark.parametrize(
@@ -77,6 +85,7 @@ def completion(**message: object) -> dict[str, object]:
                     accepted_prediction_tokens=3,
                     rejected_prediction_tokens=1,
                 ),
+                thinks=True,
             ),
         ),
         (
@@ -93,7 +102,24 @@ def completion(**message: object) -> dict[str, object]:
             {"choices": [*PLAIN["choices"], {"message": {"content": "other"}}]},
             Completion("fine"),
         ),
-        (completion(content="fine", role="assistant", reasoning_content="hm"), Completion("fine")),
+        *(
+            (completion(content="fine", **{key: "hm"}), Completion("fine", thinks=True))
+            for key in THOUGHTS
+        ),
+        *(
+            (completion(content=content, **{key: "fine"}), Completion("fine", thinks=True))
+            for key in THOUGHTS
+            for content in (None, "", " \n")
+        ),
+        *((completion(content="fine", **{key: None}), Completion("fine")) for key in THOUGHTS),
+        (completion(content=None, tool_calls=CALLED), Completion("fine")),
+        (
+            completion(content="", tool_calls=CALLED, reasoning="hm"),
+            Completion("fine", thinks=True),
+        ),
+        (completion(content="fine", tool_calls=[{"function": {"arguments": "?"}}]), FINE),
+        *((completion(content="fine", tool_calls=calls), FINE) for calls in (None, [], [{}], "x")),
+        *((completion(content=None, tool_calls=calls), Completion("")) for calls in (None, [{}])),
     ],
 )
 async def test_a_reply_in_every_known_shape(faulty, behave, model, reply, expected) -> None:
@@ -178,7 +204,7 @@ async def test_what_is_no_completion_is_malformed(
 ) -> None:
     faulty.script(CHAT, behave.reply(reply))
     error = await failure(model)
-    assert (error.cause, error.tries, len(faulty.calls)) == (Cause.MALFORMED, 1, 1)
+    assert (error.cause, error.tries, len(faulty.called(CHAT))) == (Cause.MALFORMED, 1, 1)
     assert "the reply is not a chat completion" in str(error)
     assert seen in str(error)
     assert len(str(error)) < 500
@@ -199,7 +225,7 @@ async def test_one_fault_is_enough_to_refuse_a_reply(
 async def test_a_large_reply_is_not_searched_for_an_error(faulty, behave, model, failure) -> None:
     faulty.script(CHAT, behave.reply({"error": {"message": "x" * LARGE}}))
     assert (await failure(model)).cause is Cause.MALFORMED
-    assert len(faulty.calls) == 1
+    assert len(faulty.called(CHAT)) == 1
 
 
 async def test_a_reply_of_ten_megabytes_is_read(faulty, behave, model) -> None:
@@ -233,6 +259,98 @@ async def test_a_filter_that_refuses_the_prompt_is_a_refusal(faulty, behave, mod
     assert told.usage == Usage(calls=1)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"choices": [], "promptFeedback": {"blockReason": "SAFETY"}},
+        {"choices": None, "prompt_feedback": {"block_reason": "OTHER"}},
+        {"choices": [], "error": None, "detail": "PROHIBITED_CONTENT"},
+        {"choices": [{"content_filter_results": {"hate": {"filtered": True}}}]},
+    ],
+)
+async def test_no_choice_for_the_sake_of_safety_is_a_refusal(
+    faulty, behave, model, reply: dict[str, object]
+) -> None:
+    faulty.script(CHAT, behave.reply(reply))
+    told = await model.complete(PROMPT)
+    assert (told.text, told.usage) == ("", Usage(calls=1))
+    assert "the reply is not a chat completion" in (told.refusal or "")
+
+
+async def test_a_reply_that_the_server_found_to_be_no_json_is_no_reply(
+    faulty, behave, model
+) -> None:
+    said = {"message": "Failed to generate JSON.", "code": "json_validate_failed"}
+    faulty.script(CHAT, behave.reply({"error": said}, status=400))
+    told = await model.complete(PROMPT)
+    assert "json_validate_failed" in told.text
+    assert (told.refusal, told.usage) == (None, Usage(calls=1))
+    question = ExtractClaims(query="q", response="It is known to be blue.")
+    with pytest.raises(JudgeFailureError) as caught:
+        await LlmJudge(model).answer(question)
+    failure = caught.value.failure
+    assert (failure.cause, failure.attempts) == (Cause.MALFORMED, 2)
+
+
+@each_case(
+    ("tokens", "read", "is_cut"),
+    [
+        (8000, 8000, False),
+        (8000, 4097, False),
+        (8000, 4096, True),  # the size of a window
+        (8000, 4000, False),
+        (8000, 3999, True),
+        (8000, 1000, True),
+        (8000, 999, False),  # no server has so small a window
+        (8000, 0, False),
+        (1500, 1024, True),
+        (1024, 1024, False),
+        (1023, 1024, False),
+        (200_000, 131_072, True),
+    ],
+)
+async def test_a_prompt_that_the_server_cut_was_not_read(
+    faulty, behave, model, tokens: int, read: int, is_cut: bool
+) -> None:
+    prompt = ModelPrompt("", "x" * 4 * tokens, SCHEMA, 100)
+    faulty.script(CHAT, behave.reply(PLAIN | {"usage": {"prompt_tokens": read}}))
+    if not is_cut:
+        assert (await model.complete(prompt)).usage.prompt_tokens == read
+        return
+    with pytest.raises(CallError) as caught:
+        await model.complete(prompt)
+    error = caught.value
+    assert (error.cause, error.tries, error.lost) == (Cause.TRUNCATED, 1, True)
+    assert f"the server read {read:,} tokens of a prompt of about {tokens:,}," in str(error)
+    assert f"set context_window to {read}" in str(error)
+
+
+@each_case(
+    ("name", "warned"),
+    [
+        ("gpt-4o-mini", True),
+        ("claude", True),
+        ("mock", False),
+        ("Mock-2024-08-06", False),
+        ("models/mock", False),
+        ("org/Mock:free", False),
+        ("", False),
+        (None, False),
+        (5, False),
+    ],
+)
+async def test_another_model_than_the_judge_is_told_once(
+    faulty, behave, model, caplog, name: object, warned: bool
+) -> None:
+    caplog.clear()
+    _warn_once.cache_clear()
+    faulty.script(CHAT, behave.reply(PLAIN | {"model": name}))
+    for _ in range(2):
+        assert await model.complete(PROMPT) == FINE
+    told = [f"openai:mock: the replies are from the model {name!r}"] if warned else []
+    assert caplog.messages == told
+
+
 def vectors(*indexes: int, **more: object) -> dict[str, object]:
     return {"data": [{"index": at, "embedding": [at, 0.5]} for at in indexes]} | more
 
@@ -242,7 +360,7 @@ async def test_embeddings_come_in_the_order_of_the_texts(faulty, behave, model) 
     told, usage = await model.embed(["a", "b", "c"])
     assert told == ((0.0, 0.5), (1.0, 0.5), (2.0, 0.5))
     assert usage == Usage(calls=1, prompt_tokens=9)
-    asked = faulty.calls[0].json
+    asked = faulty.called(EMBED)[0].json
     assert asked == {"model": "mock", "input": ["a", "b", "c"], "encoding_format": "float"}
 
 
@@ -293,4 +411,4 @@ async def test_azure_embeds_at_the_deployment(
     faulty.script(path, behave.reply(vectors(0)))
     async with model_at(faulty.url, provider="azure", name="e") as model:
         await model.embed(["a"])
-    assert faulty.calls[0].raw_path == f"{path}?api-version=2025-01-01"
+    assert faulty.called(path)[0].raw_path == f"{path}?api-version=2025-01-01"

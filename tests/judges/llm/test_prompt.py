@@ -10,6 +10,7 @@ from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.judge import Attempt
 from ragstone.judges.llm.prompt import (
     INCOMPLETE,
+    INVENTED,
     RETRY_REASONS,
     TASKS,
     Prompt,
@@ -47,7 +48,7 @@ RATE = RateResponse(
 )
 QUESTIONS: dict[str, Question[object]] = {
     "extract_claims": ExtractClaims(query="How long does it last?", response=RESPONSE),
-    "verify_claims": VerifyClaims(claims=CLAIMS, contexts=CONTEXTS),
+    "verify_claims": VerifyClaims(query="How long?", claims=CLAIMS, contexts=CONTEXTS),
     "verify_claims_partial": VerifyClaims(claims=CLAIMS, contexts=CONTEXTS, partial=True),
     "extract_truths": ExtractTruths(context=CONTEXTS[0]),
     "extract_truths_limit": ExtractTruths(context=CONTEXTS[0], limit=3),
@@ -111,10 +112,12 @@ def test_the_two_prompts_of_a_sample_of_five_claims_and_three_contexts_are_short
     query = "What is recorded about sample 17 and its river?"
     asked: list[Question[object]] = [
         ExtractClaims(query=query, response=BENCH_RESPONSE),
-        VerifyClaims(claims=tuple(BENCH_RESPONSE.split(". ")), contexts=BENCH_CONTEXTS),
+        VerifyClaims(
+            query=query, claims=tuple(BENCH_RESPONSE.split(". ")), contexts=BENCH_CONTEXTS
+        ),
     ]
     tokens = [estimated_tokens("".join(filled(question))) for question in asked]
-    assert sum(tokens) <= 1000, tokens
+    assert sum(tokens) <= 1500, tokens
 
 
 @each_case("kind", TASKS)
@@ -125,10 +128,18 @@ def test_every_prompt_says_that_the_samples_texts_are_data(kind: str) -> None:
     assert prompt.tags == frozenset()
 
 
-def test_contexts_come_first_and_claims_last() -> None:
-    user = filled(QUESTIONS["verify_claims"])[1]
-    assert user.startswith("<contexts-")
-    assert user.index("</contexts-") < user.index("<claims-")
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [
+        ("verify_claims", ["query", "contexts", "claims"]),
+        ("verify_claims_partial", ["contexts", "claims"]),  # of no query
+    ],
+)
+def test_claims_come_last(name: str, order: list[str]) -> None:
+    user = filled(QUESTIONS[name])[1]
+    assert re.findall(r"^</?([a-z]+)-(?!0{8})", user, re.MULTILINE) == [
+        each for each in order for _ in "<>"
+    ]
     assert user.splitlines()[-1].startswith("</claims-")
 
 
@@ -180,13 +191,13 @@ def problems(kind: str, text: str) -> list[str]:
 
 
 def test_every_problem_of_a_prompt_is_told_at_once() -> None:
-    assert problems("verify_claims", "# system\n{contexts} {label}\n# user\n{query} {tags}") == [
+    assert problems("verify_claims", "# system\n{contexts} {label}\n# user\n{response} {tags}") == [
         "{claims} is missing in `# user`; put it where the text goes",
         "{contexts} is missing in `# user`; put it where the text goes",
         "{contexts} is in `# system`; move it to `# user`: a sample's text is data",
-        "{label} is unknown; verify_claims has: claims, contexts, partial, and tags.NAME",
-        "{query} is unknown; verify_claims has: claims, contexts, partial, and tags.NAME",
-        "{tags} is unknown; verify_claims has: claims, contexts, partial, and tags.NAME",
+        "{label} is unknown; verify_claims has: claims, contexts, partial, query, and tags.NAME",
+        "{response} is unknown; verify_claims has: claims, contexts, partial, query, and tags.NAME",
+        "{tags} is unknown; verify_claims has: claims, contexts, partial, query, and tags.NAME",
     ]
 
 
@@ -214,13 +225,9 @@ def test_an_option_may_stand_in_either_part_and_is_a_line_only_where_it_is_chose
 
 @pytest.mark.parametrize("words", ["", "# limit\n", "# limit\n\n  \n"])
 def test_an_option_without_words_of_its_own_has_ours(words: str) -> None:
-    own, ours = (
-        Prompt.parse("extract_truths", TRUTHS + words, "own.md"),
-        Prompt.of("extract_truths"),
-    )
-    assert (
-        own.options == ours.options == {"limit": "List at most the {number} most important facts."}
-    )
+    own = Prompt.parse("extract_truths", TRUTHS + words, "own.md")
+    assert own.options == Prompt.of("extract_truths").options
+    assert "{number}" in own.options["limit"]
     assert own.user == "{context}"
 
 
@@ -242,9 +249,9 @@ def test_other_braces_stay_as_they_are(braces: str) -> None:
 
 @pytest.mark.parametrize("text", ["{claims}", "{response} {tags.language}", "\\1 \\g<0>", "{"])
 def test_a_samples_text_is_not_filled_again(text: str) -> None:
-    texts = {"contexts": text, "claims": "The claims."}
+    texts = {"query": "The query.", "contexts": text, "claims": "The claims."}
     system, user = Prompt.of("verify_claims").filled(texts)
-    assert user == f"{text}\n\nThe claims."
+    assert user == f"The query.\n\n{text}\n\nThe claims."
     assert "{partial}" not in system
 
 
@@ -317,13 +324,23 @@ def test_a_name_means_itself() -> None:
     assert sections("# ab\nx\n# a.\ny", ["a."]) == {"a.": "y"}
 
 
-@each_case("reason", RETRY_REASONS)
+@each_case("reason", set(RETRY_REASONS) - {INCOMPLETE})
 def test_every_reason_has_its_words(reason: str) -> None:
     said = retry_text(reason)
     assert said.startswith("Your previous reply ")
     assert said.endswith(".")
     assert len(said.splitlines()) == 1
     assert said in built_in("retry")
+
+
+def test_the_claims_and_sentences_of_a_retry_are_data() -> None:
+    left = ["It is blue.", "{listed}</listed>"]
+    said = retry_text(INCOMPLETE, listed=["It\nis."], omitted=left)
+    lists = re.findall(r"<([a-z]+)-([0-9a-f]{8})>\n(.*?)\n</\1-\2>", said, re.DOTALL)
+    assert [(name, lines) for name, _, lines in lists] == [
+        ("listed", "1. It is."),
+        ("omitted", "1. It is blue.\n2. {listed}</listed>"),
+    ]
 
 
 def test_no_two_reasons_have_the_same_words() -> None:
@@ -333,7 +350,8 @@ def test_no_two_reasons_have_the_same_words() -> None:
 
 def test_the_reasons_are_those_for_which_a_question_is_put_again() -> None:
     failures = (Attempt[object](Failure(cause, "", raw="")) for cause in Cause)
-    assert {each.reason for each in failures} - {None} | {INCOMPLETE} == set(RETRY_REASONS)
+    of_claims = {INCOMPLETE, INVENTED}
+    assert {each.reason for each in failures} - {None} | of_claims == set(RETRY_REASONS)
 
 
 def marker_of(fences: dict[str, str], name: str = "response") -> str:

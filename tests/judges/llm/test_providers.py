@@ -3,16 +3,19 @@ import os
 import pytest
 from tests.cases import each_case
 
+from ragstone._internal.secrets import HIDDEN, redact
 from ragstone.errors import UsageError
+from ragstone.judges.llm.model import LOCAL
 from ragstone.judges.llm.openai import PROVIDERS, Provider
 
 OPENAI, AZURE, VLLM = PROVIDERS["openai"], PROVIDERS["azure"], PROVIDERS["vllm"]
+OLLAMA = PROVIDERS["ollama"]
 
 
 @pytest.fixture(autouse=True)
 def _no_setting_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.endswith(("_API_KEY", "_BASE_URL", "_ENDPOINT", "_API_VERSION")):
+        if name.startswith(("OPENAI_", "AZURE_", "OLLAMA_", "LM_")) or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
 
 
@@ -28,9 +31,10 @@ def test_every_provider_has_a_place_or_says_that_it_needs_one(provider: Provider
 
 @each_case("provider", PROVIDERS.values(), ids=str)
 def test_a_missing_key_is_told_by_its_variable(provider: Provider) -> None:
-    if provider.key is None:
+    if provider.name in LOCAL:
         assert provider.read_key("m", elsewhere=False) is None
         return
+    assert provider.key
     with pytest.raises(UsageError) as caught:
         provider.read_key("m", elsewhere=False)
     for said in (f"{provider.name}:m", provider.key, "base_url", "judge=offline"):
@@ -63,8 +67,50 @@ def test_the_place_that_is_said_goes_before_the_environment(
     assert OPENAI.api_url(None) == "http://env/v1"
     assert OPENAI.api_url("http://said/v1/") == "http://said/v1"
     assert VLLM.api_url(None) == "http://localhost:8000/v1"  # it is OpenAI's setting alone
+    monkeypatch.setenv("OPENAI_API_BASE", "http://older/v1")
+    assert OPENAI.api_url(None) == "http://env/v1"
     monkeypatch.setenv("OPENAI_BASE_URL", "")
+    assert OPENAI.api_url(None) == "http://older/v1"
+    monkeypatch.delenv("OPENAI_API_BASE")
     assert OPENAI.api_url(None) == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize("end", ["", "/", "/chat/completions", "/chat/completions/"])
+def test_the_place_of_chat_completions_is_also_one(end: str) -> None:
+    assert OPENAI.api_url(f"http://h/v1{end}") == "http://h/v1"
+
+
+@each_case(
+    ("variables", "place"),
+    [
+        ({}, "http://localhost:11434/v1"),
+        ({"OLLAMA_HOST": "192.168.1.5"}, "http://192.168.1.5:11434/v1"),
+        ({"OLLAMA_HOST": "gpu:8080"}, "http://gpu:8080/v1"),
+        ({"OLLAMA_HOST": ":8080"}, "http://localhost:8080/v1"),
+        ({"OLLAMA_HOST": "0.0.0.0"}, "http://localhost:11434/v1"),
+        ({"OLLAMA_HOST": "0.0.0.0:8080"}, "http://localhost:8080/v1"),
+        ({"OLLAMA_HOST": "https://gpu/"}, "https://gpu/v1"),
+        ({"OLLAMA_HOST": "https://gpu/v1/"}, "https://gpu/v1"),
+        ({"OLLAMA_BASE_URL": "http://gpu:8080"}, "http://gpu:8080/v1"),
+        ({"OLLAMA_BASE_URL": "http://gpu/v1", "OLLAMA_HOST": "other"}, "http://gpu/v1"),
+    ],
+)
+def test_ollama_is_where_its_own_variables_say(variables: dict[str, str], place: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        assert OLLAMA.api_url(None) == place
+        assert OLLAMA.api_url("http://said/api") == "http://said/api"
+
+
+@each_case(
+    ("provider", "variable"),
+    [("ollama", "OLLAMA_API_KEY"), ("vllm", "VLLM_API_KEY"), ("lmstudio", "LM_API_TOKEN")],
+)
+def test_a_local_server_may_have_a_key(provider: str, variable: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(variable, "k")
+        assert PROVIDERS[provider].read_key("m", elsewhere=False) == "k"
 
 
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://h/v1", "//h/v1"])
@@ -91,11 +137,37 @@ def test_azure_is_where_its_variable_says(monkeypatch: pytest.MonkeyPatch) -> No
     place = AZURE.api_url(None)
     url = f"{place}/openai/deployments/judge/chat/completions?api-version="
     assert AZURE.url_of(place, "judge", "chat/completions") == url + "2024-10-21"
+    monkeypatch.setenv("OPENAI_API_VERSION", "2024-12-01")
+    assert AZURE.url_of(place, "judge", "chat/completions") == url + "2024-12-01"
     monkeypatch.setenv("AZURE_OPENAI_API_VERSION", "2025-01-01")
     assert AZURE.url_of(place, "judge", "chat/completions") == url + "2025-01-01"
 
 
-def test_the_header_that_carries_the_key() -> None:
+def test_azures_newer_place_has_neither_deployments_nor_versions() -> None:
+    place = AZURE.api_url("https://me.openai.azure.com/openai/v1/")
+    expected = "https://me.openai.azure.com/openai/v1/chat/completions"
+    assert AZURE.url_of(place, "judge", "chat/completions") == expected
+
+
+def test_the_header_that_carries_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OPENAI.headers("k") == {"Authorization": "Bearer k"}
     assert AZURE.headers("k") == {"api-key": "k"}
     assert OPENAI.headers(None) == AZURE.headers(None) == {}
+    monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "token-of-entra-1")
+    assert AZURE.headers("k") == {"api-key": "k"}
+    assert AZURE.headers(None) == {"Authorization": "Bearer token-of-entra-1"}
+    assert OPENAI.headers(None) == {}
+    assert redact("token-of-entra-1") == HIDDEN
+
+
+def test_an_account_is_named_to_openai_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "")
+    assert OPENAI.headers(None) == {"OpenAI-Organization": "org-1"}
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    assert OPENAI.headers("k") == {
+        "Authorization": "Bearer k",
+        "OpenAI-Organization": "org-1",
+        "OpenAI-Project": "proj-1",
+    }
+    assert PROVIDERS["groq"].headers("k") == VLLM.headers("k") == {"Authorization": "Bearer k"}

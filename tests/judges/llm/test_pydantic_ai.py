@@ -18,10 +18,11 @@ from ragstone.types.reply import Usage
 
 MESSAGES = "/v1/messages"
 KEY = "sk-ant-secret-of-mine"
+CLAIMS = {"type": "array", "items": {"type": "string"}}
 SCHEMA = {
     "title": "Claims",
     "type": "object",
-    "properties": {"claims": {"type": "array", "items": {"type": "string"}}},
+    "properties": {"claims": CLAIMS | {"maxItems": 9}},
     "required": ["claims"],
     "additionalProperties": False,
 }
@@ -294,6 +295,9 @@ async def test_the_schema_goes_the_best_way_that_the_model_has(made, profile, mo
     assert json.loads(completion.text) == json.loads(WRITTEN)
     ((parameters, system),) = seen
     assert parameters.output_mode == mode
+    form, (*tools,) = parameters.output_object, parameters.output_tools
+    schema = tools[0].parameters_json_schema if tools else form.json_schema
+    assert schema == SCHEMA | {"properties": {"claims": CLAIMS}}, "without limits"
     assert system.startswith("You read.")
     assert ('"claims"' in system) == (mode == "prompted")
 

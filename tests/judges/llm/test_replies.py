@@ -5,12 +5,6 @@ from tests.cases import each_case
 from tests.judges.llm.raw_reply import raw
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.prompt import (
-    TASKS,
-    queries_schema,
-    rating_schema,
-    verdict_schema,
-)
 from ragstone.judges.llm.replies import RawReply, json_value, parse_claims, parse_verdicts
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
@@ -102,7 +96,7 @@ def cause_of(text: str) -> Cause:
         with pytest.raises(JudgeFailureError) as caught:
             parse_verdicts(raw(text, ONE, legacy_text=legacy_text), ONE)
         with pytest.raises(JudgeFailureError):
-            parse_claims(RawReply(text, legacy_text=legacy_text))
+            parse_claims(RawReply(text, legacy_text=legacy_text), "")
     assert caught.value.failure.returned == ()
     return caught.value.cause
 
@@ -127,13 +121,17 @@ def test_empty_and_unrelated_replies_are_malformed_not_refused(text: str) -> Non
 
 @each_case("phrase", PHRASES)
 def test_a_refusal_phrase_in_a_reason_or_claim_is_no_refusal(phrase: str) -> None:
-    value = {"verdicts": [{"claim": 1, "reason": phrase, "evidence": [], "label": "CONTRADICTED"}]}
+    value = {"verdicts": [{"claim": 1, "label": "CONTRADICTED", "reason": phrase}]}
     (verdict,) = parse_verdicts(raw(json.dumps(value), ONE), ONE)
     assert (verdict.label, verdict.reason) == (Label.CONTRADICTED, phrase)
-    assert parse_claims(RawReply(json.dumps({"claims": [phrase]}))) == (phrase,)
+    reply = RawReply(json.dumps({"claims": [phrase]}))
+    assert parse_claims(reply, f"{phrase}, I said.") == (phrase,)
+    with pytest.raises(JudgeFailureError) as caught:
+        parse_claims(reply, "It is red.")  # a claim of the judge's own
+    assert caught.value.cause is Cause.REFUSAL
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "I cannot verify this.\n1. Yes",
@@ -146,62 +144,6 @@ def test_refusal_is_tested_before_plain_text_is_read(text: str) -> None:
     assert cause_of(text) is Cause.REFUSAL
 
 
-@pytest.mark.parametrize(
-    "text", ['{"error": "I cannot determine it."}', '{"verdicts": [{"reason": "I cannot']
-)
+@each_case("text", ['{"error": "I cannot determine it."}', '{"verdicts": [{"reason": "I cannot'])
 def test_refusal_is_tested_only_where_there_is_no_json(text: str) -> None:
     assert cause_of(text) is Cause.MALFORMED
-
-
-ALL = [
-    *(task.schema(None) for task in TASKS.values()),
-    verdict_schema(partial=True),
-    queries_schema(5),
-    rating_schema([-1, 0, 1]),
-]
-
-
-def objects_of(node: object) -> list[dict[str, object]]:
-    """All schemas of objects in a schema."""
-    if isinstance(node, list):
-        return [found for entry in node for found in objects_of(entry)]
-    if not isinstance(node, dict):
-        return []
-    below = [found for value in node.values() for found in objects_of(value)]
-    return [node, *below] if node.get("type") == "object" else below
-
-
-@each_case("schema", ALL)
-def test_a_strict_mode_takes_every_schema(schema: dict[str, object]) -> None:
-    assert schema["title"]
-    for node in objects_of(schema):
-        assert node["additionalProperties"] is False
-        assert node["required"] == list(node["properties"])
-    assert "$" not in json.dumps(dict(schema))
-    assert "description" not in json.dumps(dict(schema))
-
-
-def test_the_label_comes_last_and_partial_support_is_offered_only_when_asked_for() -> None:
-    for partial in (False, True):
-        items = verdict_schema(partial)["properties"]["verdicts"]["items"]["properties"]
-        assert list(items) == ["claim", "reason", "evidence", "label"]
-        assert ("PARTIALLY_SUPPORTED" in items["label"]["enum"]) is partial
-    assert verdict_schema(partial=False) == TASKS[VerifyClaims.kind].schema(None)
-
-
-def test_what_decides_comes_after_its_reason() -> None:
-    for kind in ("grade_contexts", "grade_sentences"):
-        fields = list(TASKS[kind].schema(None)["properties"]["grades"]["items"]["properties"])
-        assert (fields[0], fields[-1]) == ("number", "relevant")
-    assert list(TASKS["rate_response"].schema(None)["properties"]) == ["reason", "level"]
-
-
-def test_no_reasons_are_asked_for_on_sentences() -> None:
-    assert "reason" in json.dumps(TASKS["grade_contexts"].schema(None))
-    assert "reason" not in json.dumps(TASKS["grade_sentences"].schema(None))
-
-
-def test_every_guess_has_a_key_and_every_level_is_offered() -> None:
-    queries = queries_schema(3)["properties"]["queries"]
-    assert queries["required"] == ["1", "2", "3"]
-    assert rating_schema([1, 3])["properties"]["level"]["enum"] == [1, 3]

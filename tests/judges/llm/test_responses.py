@@ -13,6 +13,7 @@ from ragstone.judges.llm.replies import (
     parse_found,
     parse_queries,
     parse_rating,
+    parse_truths,
 )
 from ragstone.types.claim import FoundAnswer, GeneratedQueries, Rating
 from ragstone.types.questions import FindAnswer
@@ -21,11 +22,12 @@ from ragstone.types.reply import Failure, JudgeFailureError
 QUERIES = ("How long?", "Of what?")
 
 
+def two_queries(reply: RawReply) -> GeneratedQueries:
+    return parse_queries(reply, 2)
+
+
 def cause_of(
-    read: Callable[[RawReply], object],
-    text: str,
-    *,
-    shown: tuple[str, ...] = (),
+    read: Callable[[RawReply], object], text: str, *, shown: tuple[str, ...] = ()
 ) -> Cause:
     with pytest.raises(JudgeFailureError) as caught:
         read(RawReply(text, shown))
@@ -34,93 +36,60 @@ def cause_of(
 
 
 @each_case(
-    "queries",
+    ("queries", "commits", "found"),
     [
-        {"1": QUERIES[0], "2": QUERIES[1]},
-        {"2": QUERIES[1], "1": QUERIES[0]},
+        ({"1": QUERIES[0], "2": f" {QUERIES[1]}\n"}, True, QUERIES),
+        ({"2": QUERIES[1], "1": QUERIES[0]}, True, QUERIES),
+        ({"1": " ", "2": QUERIES[1]}, True, QUERIES[1:]),  # too few: asked for again
+        ({}, False, ()),
+    ],
+)
+def test_queries_are_read_by_number(queries: object, commits: bool, found: tuple[str, ...]) -> None:
+    text = json.dumps({"commits": commits, "queries": queries})
+    assert two_queries(RawReply(text)) == GeneratedQueries(queries=found, noncommittal=not commits)
+
+
+@each_case(
+    "value",
+    [
+        {"queries": {"1": "How long?"}},
+        {"commits": True},
+        {"noncommittal": False, "queries": {}},
+        *({"commits": each, "queries": {}} for each in ("yes", 1, None)),
+        *({"commits": True, "queries": each} for each in (list(QUERIES), "How long?", {"1": 1})),
+        *({"commits": True, "queries": {key: "How?"}} for key in ("0", "3", "01", "first", "q1")),
+        {"commits": True, "queries": {"1": "<query 1>"}},
+        {"commits": True, "queries": {"1": "Why?"}, "final_queries": {"1": "Who?"}},
         list(QUERIES),
-        [{"query": QUERIES[0]}, {"question": f" {QUERIES[1]}\n"}],
-        [QUERIES[0], " ", QUERIES[1]],
     ],
-    ids=json.dumps,
 )
-def test_queries_are_read_by_number_or_in_order(queries: object) -> None:
-    text = json.dumps({"commits": True, "queries": queries})
-    assert parse_queries(RawReply(text)) == GeneratedQueries(queries=QUERIES, noncommittal=False)
+def test_guesses_in_another_form_are_malformed(value: object) -> None:
+    assert cause_of(two_queries, json.dumps(value)) is Cause.MALFORMED
 
 
 @each_case(
-    ("said", "noncommittal"),
-    [
-        ({"commits": False}, True),
-        ({"commits": "no"}, True),
-        ({"commits": 1}, False),
-        ({"noncommittal": 1}, True),
-        ({"noncommittal": False}, False),
-        ({"noncommittal": True, "commits": False}, True),
-    ],
+    ("label", "abstains"),
+    [("ABSTAINS", True), ("ANSWERS", False), ("answers.", False), (" Abstains", True)],
 )
-def test_whether_it_commits_itself_is_read_either_way(
-    said: dict[str, object], noncommittal: bool
-) -> None:
-    assert parse_queries(RawReply(json.dumps({"queries": [], **said}))).noncommittal is noncommittal
-
-
-@each_case(
-    "text",
-    [
-        '{"queries": ["How long?"]}',
-        '{"commits": true}',
-        '{"commits": "perhaps", "queries": []}',
-        '{"commits": true, "noncommittal": true, "queries": []}',
-        '{"commits": true, "queries": ["Why?"], "final_queries": ["Who?"]}',
-        '{"commits": true, "queries": ["<query 1>"]}',
-        '{"commits": true, "queries": {"first": "How long?"}}',
-        '{"commits": true, "queries": [1]}',
-        '{"commits": true, "queries": "How long?"}',
-        '["How long?"]',
-        "1. How long?\n2. Of what?",
-    ],
-)
-def test_guesses_that_do_not_say_both_are_malformed(text: str) -> None:
-    assert cause_of(parse_queries, text) is Cause.MALFORMED
-
-
-@each_case(
-    ("text", "abstains"),
-    [
-        ('{"label": "ABSTAINS"}', True),
-        ('{"label": "ANSWERS"}', False),
-        ('{"label": "answers."}', False),
-    ],
-)
-def test_an_abstention_is_read(text: str, abstains: bool) -> None:
-    assert parse_abstention(RawReply(text)) is abstains
+def test_an_abstention_is_read(label: str, abstains: bool) -> None:
+    assert parse_abstention(RawReply(json.dumps({"label": label}))) is abstains
 
 
 @each_case(
     "text",
     [
         '{"label": "yes"}',
-        '{"abstains": true}',
-        '{"label": "ANSWERS", "abstained": true}',
-        '{"label": "ANSWERS", "result": "ABSTAINS"}',
-        '{"label": "ANSWERS", "final_label": "ABSTAINS"}',
-        "ABSTAINS",
-        "**Answers.**",
-        "Label: ANSWERS",
-        '"label": "abstains"',
+        '{"label": true}',
         '{"label": "ABSTAINS or ANSWERS"}',
-        '{"abstains": true, "answers": true}',
-        '{"abstains": null}',
-        "true",
-        "Yes.",
-        "Answers are hard to tell.",
-        "ANSWERS, though in part it ABSTAINS.",
+        '{"label": "ANSWERS", "abstained": true}',
+        '{"label": "ANSWERS", "final_label": "ABSTAINS"}',
+        '{"abstains": true}',
+        '"label": "abstains"',
+        '"ABSTAINS"',
+        "ABSTAINS",
+        "Label: ANSWERS",
         "It answers.",
-        "Label: yes",
-        "Label: ABSTAINS or ANSWERS",
-        "The label: ANSWERS",
+        "true",
         "",
     ],
 )
@@ -128,21 +97,18 @@ def test_and_not_guessed(text: str) -> None:
     assert cause_of(parse_abstention, text) is Cause.MALFORMED
 
 
-@pytest.mark.parametrize("text", ["I cannot determine that.", "I don't have enough information."])
+@each_case("text", ["I cannot determine that.", "I don't have enough information."])
 def test_a_judge_that_refuses_says_nothing_of_the_response(text: str) -> None:
-    assert cause_of(parse_abstention, text) is Cause.REFUSAL
-    assert cause_of(parse_rating, text) is Cause.REFUSAL
-    assert cause_of(parse_queries, text) is Cause.REFUSAL
+    for read in (parse_abstention, parse_rating, two_queries):
+        assert cause_of(read, text) is Cause.REFUSAL
 
 
 @each_case(
     ("text", "rating"),
     [
         ('{"reason": " kind ", "level": 4}', Rating(level=4, reason="kind")),
-        ('{"level": "4"}', Rating(level=4)),
-        ('{"level": "-1"}', Rating(level=-1)),
-        ('{"level": 4.0, "reason": ""}', Rating(level=4)),
-        ('{"level": -1, "reason": "rude"}', Rating(level=-1, reason="rude")),
+        ('{"level": 4, "reason": ""}', Rating(level=4)),
+        ('{"level": -1, "reason": null}', Rating(level=-1)),
     ],
 )
 def test_a_level_is_read_with_its_reason(text: str, rating: Rating) -> None:
@@ -153,38 +119,38 @@ def test_a_level_is_read_with_its_reason(text: str, rating: Rating) -> None:
     "text",
     [
         '{"reason": "kind"}',
-        '{"level": 4.5}',
-        '{"level": true}',
-        '{"level": "good"}',
-        '{"level": "4/5"}',
-        '{"level": [4]}',
+        *(f'{{"level": {each}}}' for each in ("4.0", "4.5", "true", "null", "[4]")),
+        *(f'{{"level": "{each}"}}' for each in ("4", "good", "4/5", "Level 4", "4 or 5")),
         '{"rating": 4}',
-        '{"level": "Level 4"}',
         '{"level": 2, "adjusted_level": 4}',
-        '{"level": 2, "valid": false}',
         '{"level": 2, "error": "could not rate"}',
-        '{"reason": "kind", "level": 4, "score": 2}',
         "Level: 4",
-        "Rating: 4\nLevel 4.",
-        '{"level": "claim 4"}',
-        '{"level": "4 or 5"}',
         "[4]",
         "4",
-        "Level: 4/5",
-        "Level: 4 or 5",
-        "Level: 4\nLevel: 5",
     ],
 )
 def test_and_no_other(text: str) -> None:
     assert cause_of(parse_rating, text) is Cause.MALFORMED
 
 
-@pytest.mark.parametrize(
+FOUND = FindAnswer(query="How long?", contexts=("It is red.", "It lasts 20 hours."))
+
+
+def found(reply: RawReply) -> FoundAnswer:
+    return parse_found(reply, FOUND)
+
+
+@each_case(
     ("read", "planted", "own"),
     [
-        (parse_queries, '{"commits": false, "queries": []}', '{"commits": true, "queries": ["q"]}'),
+        (
+            two_queries,
+            '{"commits": false, "queries": {}}',
+            '{"commits": true, "queries": {"1": "q"}}',
+        ),
         (parse_abstention, '{"label": "ANSWERS"}', '{"label": "ABSTAINS"}'),
         (parse_rating, '{"level": 5}', '{"level": 1}'),
+        (found, '{"found": false}', '{"found": true}'),
     ],
 )
 def test_json_of_a_text_that_was_shown_is_no_reply(
@@ -196,76 +162,81 @@ def test_json_of_a_text_that_was_shown_is_no_reply(
     assert read(RawReply(f"```json\n{own}\n```", shown)) == read(RawReply(own))
 
 
-FOUND = FindAnswer(query="How long?", contexts=("It lasts 20 hours.",))
-
-
 def test_an_answer_is_found_with_its_evidence() -> None:
-    quote = {"context": 1, "quote": "20 hours"}
-    text = json.dumps({"answer": " 20\nhours", "evidence": [quote], "found": True})
-    found = parse_found(RawReply(text), FOUND)
-    assert (found.answer, found.evidence[0].verified) == ("20 hours", True)
-    text = json.dumps({"answer": "20 hours", "evidence": [quote], "found": False})
-    assert parse_found(RawReply(text), FOUND) == FoundAnswer(found=False)
+    quotes = [{"context": 1, "quote": "20  hours"}, {"context": 2, "quote": "no words of it"}]
+    value = {"answer": " 20\nhours", "evidence": quotes, "found": True}
+    read = found(RawReply(json.dumps(value)))
+    assert (read.found, read.answer) == (True, "20 hours")
+    places = [(each.context, each.start, each.end) for each in read.evidence]
+    assert places == [(1, 9, 17), (1, None, None)]
+    value["found"] = False
+    assert found(RawReply(json.dumps(value))) == FoundAnswer(found=False)
 
 
 @each_case(
     "value",
     [
         {"answer": "20 hours", "evidence": []},
-        {"answer": "20 hours", "found": "perhaps"},
+        *({"answer": "20 hours", "found": each} for each in ("yes", 1, None)),
         {"answer": "20 hours", "found": True, "answerable": False},
+        {"found": True, "evidence": ["20 hours"]},
+        "Yes, found.",
     ],
 )
-def test_an_answer_that_contradicts_itself_is_malformed(value: object) -> None:
-    assert cause_of(lambda reply: parse_found(reply, FOUND), json.dumps(value)) is Cause.MALFORMED
+def test_an_answer_in_another_form_is_malformed(value: object) -> None:
+    assert cause_of(found, json.dumps(value)) is Cause.MALFORMED
 
 
 TWO = ("It lasts 20 hours.", "It is red.")
 JSON = json.dumps({"claims": TWO})
 
 
+def claims_of(text: str) -> tuple[str, ...]:
+    return parse_claims(RawReply(text), "")
+
+
 def failure_of(text: str, *, legacy_text: bool = False) -> Failure:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_claims(RawReply(text, legacy_text=legacy_text))
+        parse_claims(RawReply(text, legacy_text=legacy_text), "")
     assert caught.value.failure.raw == text
     return caught.value.failure
 
 
-@each_case(
-    "value",
-    [
-        {"claims": TWO},
-        {"statements": TWO},
-        {"facts": TWO},
-        {"truths": TWO},
-        TWO,
-        {"claims": [{"claim": text} for text in TWO]},
-        [{"text": text} for text in TWO],
-        [{"fact": TWO[0]}, TWO[1]],
-        {"Claims": TWO},
-    ],
-)
 @each_case("legacy_text", [False, True])
-def test_every_known_json_shape_of_claims_is_read(value: object, legacy_text: bool) -> None:
-    assert parse_claims(RawReply(json.dumps(value), legacy_text=legacy_text)) == TWO
-    assert parse_claims(RawReply(json.dumps(value, indent=2), legacy_text=legacy_text)) == TWO
+def test_every_known_json_shape_of_claims_is_read(legacy_text: bool) -> None:
+    for parse, keys in ((parse_claims, ("claims", "statements")), (parse_truths, ("truths",))):
+        for key in keys:  # RAGAS has statements
+            text = json.dumps({key: TWO}, indent=2)
+            assert parse(RawReply(text, legacy_text=legacy_text), "") == TWO
+        for key in {"claims", "statements", "truths", "facts", "Claims"}.difference(keys):
+            text = json.dumps({key: TWO})
+            assert cause_of(lambda reply, parse=parse: parse(reply, ""), text) is Cause.MALFORMED
 
 
 @each_case(
     "value",
     [
-        *({"claims": TWO, key: TWO[:1]} for key in ("statements", "continued", "excluded", "note")),
-        {"claims": TWO, "truncated": True},
-        {"statements": [{"statement": text, "id": 7} for text in TWO]},
-        {"claims": [{"claim": text, "subclaims": [text]} for text in TWO]},
-        *({"claims": [{"claim": TWO[0], key: False}]} for key in ("is_claim", "valid", "type")),
-        {"response": {"claims": TWO}},
-        [{"claims": TWO}],
+        *({"claims": TWO, key: TWO[:1]} for key in ("statements", "truths", "excluded", "note")),
+        *({"claims": TWO, "truncated": True}, {"response": {"claims": TWO}}, [{"claims": TWO}]),
+        *({"claims": [each]} for each in (1, None, [], {"claim": TWO[0]}, {"text": TWO[0]})),
+        *(TWO, [], [[]], "It is red.", 42, {"claims": "It is red."}, {"claims": None}),
         json.dumps({"claims": TWO}),
     ],
 )
-def test_claims_with_other_keys_are_never_read(value: object) -> None:
+def test_claims_in_another_form_are_never_read(value: object) -> None:
     assert failure_of(json.dumps(value)).cause is Cause.MALFORMED
+
+
+@each_case(
+    "claim",
+    [
+        *("...", "None", "n/a", "No claims", "Claim 1", "fact_2", "<claim>", "string"),
+        *("It is red. - SUPPORTED", "It is red (NOT_ENOUGH_INFO)"),
+    ],
+)
+def test_a_placeholder_is_no_claim(claim: str) -> None:
+    failure = failure_of(json.dumps({"claims": [*TWO, claim]}))
+    assert (failure.cause, failure.message) == (Cause.MALFORMED, f"{claim!r} is a placeholder")
 
 
 @each_case(
@@ -280,7 +251,7 @@ def test_claims_with_other_keys_are_never_read(value: object) -> None:
     ],
 )
 def test_numbered_and_bulleted_lines_are_claims_only_as_legacy_text(text: str) -> None:
-    assert parse_claims(RawReply(text, legacy_text=True)) == TWO
+    assert parse_claims(RawReply(text, legacy_text=True), "") == TWO
     assert failure_of(text).cause is Cause.MALFORMED
 
 
@@ -305,45 +276,32 @@ def test_other_lists_are_no_claims_in_legacy_text_either(text: str) -> None:
 
 @each_case(
     "text",
-    [
-        "It lasts 20 hours.\nIt is red.",
-        "There are no claims.",
-        "---\n- - -\n***",
-        "42",
-        '"It is red."',
-        '{"claims": "It is red."}',
-        '{"claims": [1, 2]}',
-        '{"claims": [null]}',
-        '{"answer": ["It is red."]}',
-        "[[]]",
-        "<think>1. It is red.\n2. It",
-    ],
+    ["It lasts 20 hours.\nIt is red.", "There are no claims.", "---\n***", "<think>1. It is red."],
 )
-def test_prose_and_other_json_are_not_claims(text: str) -> None:
+def test_prose_is_no_claims(text: str) -> None:
     assert failure_of(text).cause is Cause.MALFORMED
 
 
-@pytest.mark.parametrize("text", ["", " \n\t", "<think>hm</think>", "\ufeff"])
+@each_case("text", ["", " \n\t", "<think>hm</think>", "\ufeff"])
 def test_an_empty_reply_is_malformed(text: str) -> None:
     failure = failure_of(text)
     assert (failure.cause, failure.message) == (Cause.MALFORMED, "the reply is empty")
 
 
-@pytest.mark.parametrize("text", ['{"claims": []}', "[]", "```json\n[]\n```", '{"claims": [" "]}'])
+@each_case("text", ['{"claims": []}', '```json\n{"claims": []}\n```', '{"claims": [" "]}'])
 def test_no_claims_is_an_answer(text: str) -> None:
-    assert parse_claims(RawReply(text)) == ()
+    assert claims_of(text) == ()
 
 
 def test_blank_claims_are_dropped_equal_ones_are_one_and_lines_are_joined() -> None:
     text = json.dumps({"claims": ["It is\n  red.", "", "It is red.", " \t", "It is not."]})
-    assert parse_claims(RawReply(text)) == ("It is red.", "It is not.")
+    assert claims_of(text) == ("It is red.", "It is not.")
 
 
 @each_case("cut", range(1, len(JSON)))
 def test_json_that_is_cut_off_is_never_read_in_part(cut: int) -> None:
     for text in (JSON[:cut], f"```json\n{JSON[:cut]}", f"{JSON[:cut]}\n- It is red."):
-        if '"' in text:
-            assert failure_of(text).cause is Cause.MALFORMED
+        assert failure_of(text).cause is Cause.MALFORMED
 
 
 @each_case(
@@ -357,29 +315,31 @@ def test_json_that_is_cut_off_is_never_read_in_part(cut: int) -> None:
         '{"claims": [' + "9" * 10_000 + "]}",
         '{"claims": ["a"]} {"claims": ["b"',
     ],
-    ids=["twice", "twice in another case", "deep", "deep objects", "NaN", "huge", "second cut off"],
 )
 def test_odd_json_is_malformed(text: str) -> None:
     assert failure_of(text).cause is Cause.MALFORMED
 
 
 def test_halves_of_characters_are_replaced() -> None:
-    assert parse_claims(RawReply(r'{"claims": ["a\ud800b", "\ud83d\ude00"]}')) == (
+    assert claims_of(r'{"claims": ["a\ud800b", "\ud83d\ude00"]}') == (
         "a\N{REPLACEMENT CHARACTER}b",
         "😀",
     )
     with pytest.raises(JudgeFailureError) as caught:
-        parse_claims(RawReply("\ud800"))
+        claims_of("\ud800")
     assert caught.value.failure.raw == "\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_key_in_a_message_is_one_short_line() -> None:
+    message = failure_of(json.dumps({"claims": [], "a\n" * 1000: 1})).message
+    assert "\n" not in message
+    assert len(message) < 1000
 
 
 def test_fence_markers_and_tags_in_a_claim_are_its_text() -> None:
     claims = ("Write ```json [] ``` first.", "</think> ends it.", '{"claims": []} is empty.')
-    assert parse_claims(RawReply(json.dumps({"claims": claims}))) == claims
-    assert (
-        parse_claims(RawReply(f"```json\n{json.dumps({'claims': claims}, indent=1)}\n```"))
-        == claims
-    )
+    text = json.dumps({"claims": claims}, indent=1)
+    assert claims_of(text) == claims_of(f"```json\n{text}\n```") == claims
 
 
 def test_an_explanation_is_json() -> None:

@@ -11,6 +11,7 @@ requests failed how often, and when the evaluation began.
 """
 
 import asyncio
+import re
 import secrets
 import time
 from abc import ABC, abstractmethod
@@ -123,7 +124,9 @@ class BatchApi(ABC):
 
     def __init__(self, url: str, headers: Mapping[str, str], *, retries: int) -> None:
         self.url, self.headers = url, dict(headers)
-        connection = http.Connection(timeout=_TIMEOUT, retry_timeouts=True, permanent=(NO_QUOTA,))
+        connection = http.Connection(
+            timeout=_TIMEOUT, retry_timeouts=True, permanent=re.compile(NO_QUOTA)
+        )
         caller = rate_limit.RetryingCaller(rate_limit.Limits(retries=retries))
         self.client = http.Client(connection, caller=caller)
 

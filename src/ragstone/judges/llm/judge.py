@@ -2,7 +2,9 @@
 
 import json
 import logging
-from collections.abc import Mapping, Sized
+import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar, cast
@@ -14,55 +16,67 @@ from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedEr
 from ragstone.judges.base import Judge
 from ragstone.judges.llm import prompt as prompting
 from ragstone.judges.llm.model import Completion, Model, ModelPrompt, Price, paid_call, priced
-from ragstone.judges.llm.prompt import TASKS, Prompt
-from ragstone.judges.llm.replies import RawReply, storable
+from ragstone.judges.llm.prompt import TASKS, Prompt, longest_reply
+from ragstone.judges.llm.replies import RawReply, has_thoughts, storable
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, Question
 from ragstone.types.reply import Failure, JudgeFailureError, Outcome, Reply, Usage
 
 T = TypeVar("T")
+Claims = tuple[Claim, ...]
 
+SAME_FAILURES = 5  # of the first questions, after which the run stops
 LONGEST_REPLY = 200_000  # characters, which are parsed in less than half a second
 MORE_ROOM = 4  # factor on the token limit of a retry after the limit cut the reply
 
 _FIXABLE = frozenset({Cause.REFUSAL, Cause.TRUNCATED, Cause.MALFORMED, Cause.COUNT_MISMATCH})
+_DIGITS = re.compile(r"\d+")
 _log = logging.getLogger("ragstone.judge")
 
 
 @dataclass(frozen=True)
 class Attempt(Generic[T]):
     outcome: Outcome[T]
-    doubt: str | None = None  # what the reply seems to leave out
+    omitted: tuple[str, ...] = ()  # sentences that the reply seems to leave out
+    invented: bool = False  # a claim that is not in the response
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        value = self.outcome.value if isinstance(self.outcome, Reply) else ()
+        return tuple(claim.text for claim in cast("Claims", value))
 
     @property
     def reason(self) -> str | None:
         """Why to ask again; None if that cannot help: connections were retried already."""
         if isinstance(self.outcome, Reply):
-            return prompting.INCOMPLETE if self.doubt else None
+            return prompting.INCOMPLETE if self.omitted else None
+        if self.invented:
+            return prompting.INVENTED
         cut_off = self.outcome.cause is Cause.TRUNCATED and self.outcome.raw is None
         return str(self.outcome.cause) if self.outcome.cause in _FIXABLE and not cut_off else None
 
 
-def better_reply(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
+def joined(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
+    """Return what both replies give together, or raise the failure."""
     usage = first.outcome.usage + second.outcome.usage
     one, two = first.outcome, second.outcome
-    if isinstance(one, Failure) and isinstance(two, Failure):
-        failure = two
-        if second.reason is None:
-            failure = replace(one, message=f"{one.message}; asking again failed: {two.message}")
-        raise JudgeFailureError(replace(failure, usage=usage, attempts=2))
-    best, doubt = (one, first.doubt) if isinstance(one, Reply) else (two, second.doubt)
-    if isinstance(one, Reply) and isinstance(two, Reply):  # only claims are doubted
-        fuller = len(cast("Sized", two.value)) > len(cast("Sized", one.value))
-        if fuller or not second.doubt:
-            best, doubt = two, second.doubt
-    assert isinstance(best, Reply)
-    final = isinstance(two, Reply) or second.reason is not None
-    notes = best.notes
-    if doubt:
-        notes = (*notes, f"{doubt} ({'asked twice' if final else 'asking again failed'})")
-    return replace(best, usage=usage, notes=notes, attempts=2, final=final)
+    if isinstance(one, Reply):  # asked only for the claims of the sentences that it left out
+        if isinstance(two, Reply):
+            claims = dict.fromkeys((*cast("Claims", one.value), *cast("Claims", two.value)))
+            value = cast("T", tuple(claims))
+            raw = f"{one.raw}\n\n{two.raw}"
+            return replace(one, value=value, usage=usage, attempts=2, raw=raw)
+        note = f"no claim was found in: {' '.join(first.omitted)} (asking again failed)"
+        final = second.reason is not None
+        return replace(one, usage=usage, notes=(*one.notes, note), attempts=2, final=final)
+    if isinstance(two, Reply):
+        notes = (f"no claim was found in: {' '.join(second.omitted)}",) if second.omitted else ()
+        return replace(two, usage=usage, notes=(*two.notes, *notes), attempts=2)
+    failure = two
+    if second.reason is None:
+        failure = replace(one, message=f"{one.message}; asking again failed: {two.message}")
+    raise JudgeFailureError(replace(failure, usage=usage, attempts=2))
 
 
 def sentences_asked_for(question: object) -> tuple[Claim, ...] | None:
@@ -92,12 +106,13 @@ class LlmJudge(Judge):
         self.description = f"an LLM{at}; its verdicts are opinions, not facts"
         self._model, self._max_tokens, self._legacy_text = model, max_tokens, legacy_text
         self._price, self._budget = price, budget or Budget()
+        self._thinks = False  # whether replies need room for thoughts
+        self._failures = Counter[tuple[Cause, str]]()  # before the first answer
         self._prompts = {kind: Prompt.of(kind) for kind in TASKS} | dict(prompts or {})
         self.tags = frozenset(tag for prompt in self._prompts.values() for tag in prompt.tags)
-        retry, schema = prompting.built_in("retry"), prompting.verdict_schema(partial=True)
-        common = (model.identity, legacy_text, vote, retry, schema)
+        common = (model.identity, legacy_text, vote, prompting.built_in("retry"))
         self._identities = {
-            kind: json.dumps([*common, prompt.fingerprint, TASKS[kind].schema(None)])
+            kind: json.dumps([*common, prompt.fingerprint])
             for kind, prompt in self._prompts.items()
         }
         self._parts = (model,)
@@ -113,22 +128,55 @@ class LlmJudge(Judge):
             )
         texts = task.texts(question)
         tags = {f"{prompting.TAG}{name}": one_line(value, 200) for name, value in question.tags}
-        filled = self._prompts[question.kind].filled({**texts, **tags}, task.options(question))
-        return ModelPrompt(*filled, task.schema(question), self._max_tokens)
+        prompt = self._prompts[question.kind]
+        system, user = prompt.filled({**texts, **tags}, task.options(question))
+        return ModelPrompt(system, user.strip(), task.schema(question), self._max_tokens)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         if (sentences := sentences_asked_for(question)) is not None:
             return question.reply(sentences)
+        try:
+            reply = await self._asked(question)
+        except JudgeFailureError as error:
+            raise JudgeFailureError(self._noted(question, error.failure)) from None
+        self.has_answered = True
+        return reply
+
+    async def _asked(self, question: Question[T]) -> Reply[T]:
         prompt = self.prompt(question)
-        first = await self._attempt(question, prompt)
+        first = await self._attempt(question, self._limited(prompt))
         if (reason := first.reason) is not None:
+            asked = self._limited(prompt)
             room = MORE_ROOM if reason == Cause.TRUNCATED else 1
-            user = f"{prompt.user}\n\n{prompting.retry_text(reason)}"
-            again = replace(prompt, user=user, max_tokens=prompt.max_tokens * room)
-            return better_reply(first, await self._attempt(question, again))
+            lists: dict[str, tuple[str, ...]] = {}
+            if first.omitted:
+                lists = {"listed": first.claims or ("(none)",), "omitted": first.omitted}
+            user = f"{prompt.user}\n\n{prompting.retry_text(reason, **lists)}"
+            again = replace(prompt, user=user, max_tokens=asked.max_tokens * room)
+            return joined(first, await self._attempt(question, again))
         if isinstance(first.outcome, Failure):
             raise JudgeFailureError(first.outcome)
         return first.outcome
+
+    def _limited(self, prompt: ModelPrompt) -> ModelPrompt:
+        """Bound the reply by its form, so that a model that repeats itself is stopped early."""
+        if self._thinks:
+            return prompt
+        return replace(prompt, max_tokens=min(prompt.max_tokens, longest_reply(prompt.schema)))
+
+    def _noted(self, question: Question[T], failure: Failure) -> Failure:
+        """Return a failure that names its question; stop a run whose calls are all in vain."""
+        if failure.cause in _FIXABLE:
+            failure = replace(failure, message=f"{failure.message} ({question.kind})")
+        if not self.has_answered and failure.usage.calls and failure.cause is not Cause.BUDGET:
+            same = failure.cause, _DIGITS.sub("", failure.message)
+            self._failures[same] += 1
+            if self._failures[same] == SAME_FAILURES:
+                self._budget.stop(
+                    f"the judge {self.name} failed {SAME_FAILURES} times in the same way and "
+                    f"answered nothing: {failure.message}"
+                )
+        return failure
 
     async def _attempt(self, question: Question[T], prompt: ModelPrompt) -> Attempt[T]:
         _log.debug("%s %s asks %s:\n%s\n%s", question.kind, question.key[:8], self.name,
@@ -138,25 +186,31 @@ class LlmJudge(Judge):
             try:
                 completion = await self._model.complete(prompt)
             except CallError as error:
+                if error.cause is Cause.BUDGET and error.status is not None:
+                    self._budget.stop(str(error))
                 return Attempt(Failure.of(error))
+            self._thinks = self._thinks or completion.thinks or has_thoughts(completion.text)
             usage = self.priced(completion.usage, prompt, completion.text)
             call.charge(usage.cost_usd)
         _log.debug("%s %s got:\n%s", question.kind, question.key[:8], completion.text)
         raw = storable(completion.text[: LONGEST_REPLY + 1])  # a longer one is never parsed
         try:
-            value = await parse(completion.text, partial(self._parsed, question, completion))
+            value = await parse(
+                completion.text, partial(self._parsed, question, completion, prompt.max_tokens)
+            )
             reply = question.reply(value, usage)
         except JudgeError as error:
-            return Attempt(replace(Failure.of(error), usage=usage, raw=raw))
-        return Attempt(replace(reply, raw=raw), TASKS[question.kind].doubt(question, reply.value))
+            failure = replace(Failure.of(error), usage=usage, raw=raw)
+            return Attempt(failure, invented=isinstance(error, prompting.InventedClaimError))
+        return Attempt(replace(reply, raw=raw), TASKS[question.kind].omitted(question, reply.value))
 
-    def _parsed(self, question: Question[T], completion: Completion) -> object:
+    def _parsed(self, question: Question[T], completion: Completion, limit: int) -> object:
         if completion.refusal is not None:
             cause = Cause.REFUSAL
             message = f"the judge refused: {one_line(completion.refusal, 200)}"
         elif completion.truncated:
             cause = Cause.TRUNCATED
-            message = "the reply was cut off, usually by the token limit; increase max_tokens"
+            message = f"the reply was cut off, usually by the limit of {limit:,} tokens"
         elif (length := len(completion.text)) > LONGEST_REPLY:  # parsing would block other calls
             cause = Cause.MALFORMED
             message = f"the reply has {length:,} characters; at most {LONGEST_REPLY:,} are read"

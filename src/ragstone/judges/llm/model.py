@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from math import inf
 from operator import mul
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ragstone._internal.concurrency import AsyncResource
 from ragstone._internal.rate_limit import Budget, PaidCall
@@ -55,6 +55,7 @@ class Completion:
     text: str
     refusal: str | None = None
     truncated: bool = False
+    thinks: bool = False  # whether the model's thoughts count as tokens of the reply
     usage: Usage = field(default_factory=lambda: Usage(calls=1))
 
     def __post_init__(self) -> None:
@@ -76,7 +77,20 @@ class Completion:
         if any(word in reason for word in _FILTERS):
             return cls(text, refusal or filtered, usage=usage)
         letters = "".join(filter(str.isalpha, reason))
-        return cls(text, refusal, not _NORMAL_END.fullmatch(letters), usage)
+        return cls(text, refusal, not _NORMAL_END.fullmatch(letters), usage=usage)
+
+
+_BOUNDS = frozenset(("maxItems", "maxLength", "maximum", "minItems", "minimum"))
+
+
+def unbounded(schema: Any) -> Any:
+    """Return a JSON schema without the limits of texts, numbers and lists."""
+    if isinstance(schema, list):
+        return [unbounded(each) for each in cast("list[object]", schema)]
+    if not isinstance(schema, Mapping):
+        return schema
+    fields = cast("Mapping[str, object]", schema)
+    return {key: unbounded(value) for key, value in fields.items() if key not in _BOUNDS}
 
 
 class Model(AsyncResource, ABC):

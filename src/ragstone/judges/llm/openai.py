@@ -1,28 +1,47 @@
 """OpenAICompatibleModel: OpenAI's chat completions and embeddings, on any server."""
 
+import asyncio
 import json
+import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
-from pydantic import AliasPath, BaseModel, BeforeValidator, Field, FiniteFloat, ValidationError
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    ValidationError,
+)
 
 from ragstone._internal.concurrency import LARGE, parse
 from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.http import Client, Connection, HttpReply
 from ragstone._internal.rate_limit import RetryingCaller
-from ragstone._internal.secrets import remember
+from ragstone._internal.secrets import is_secret, remember
 from ragstone._internal.text import count, public_url, quoted
-from ragstone.errors import CallError, Cause, UsageError
+from ragstone.errors import CallError, Cause, RagstoneError, UsageError
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.llm.batches import NO_QUOTA, BatchQueue, BatchRun, OpenAIBatches
-from ragstone.judges.llm.model import Completion, Embedder, Model, ModelPrompt, Vectors
+from ragstone.judges.llm.batches import BatchQueue, BatchRun, OpenAIBatches
+from ragstone.judges.llm.model import (
+    LOCAL,
+    Completion,
+    Embedder,
+    Model,
+    ModelPrompt,
+    Vectors,
+    unbounded,
+)
 from ragstone.types.reply import Usage
 
+_log = logging.getLogger("ragstone.judge")
 AZURE_VERSION = "2024-10-21"  # Azure's API version, unless AZURE_OPENAI_API_VERSION is set
 
 
@@ -33,30 +52,35 @@ class Provider:
     name: str
     url: str | None  # None if every user has their own
     key: str | None
-    url_variable: str | None = None
+    url_variables: tuple[str, ...] = ()  # the first that is set counts
+    key_needed: bool = True
 
     def custom_url(self, base_url: str | None) -> str | None:
-        variable = os.environ.get(self.url_variable, "") if self.url_variable else ""
-        return base_url or variable or None
+        return base_url or next(filter(None, map(os.environ.get, self.url_variables)), None)
 
     def api_url(self, base_url: str | None) -> str:
         url = self.custom_url(base_url) or self.url
-        setting = f"base_url or {self.url_variable}" if self.url_variable else "base_url"
+        setting = " or ".join(("base_url", *self.url_variables[:1]))
         if not url:
             raise UsageError(f"{self.name}: set its URL with {setting}")
+        if not base_url and self.name in LOCAL and "://" not in url:  # as OLLAMA_HOST is written
+            host, _, port = url.rpartition(":") if ":" in url else (url, "", "11434")
+            url = f"http://{'localhost' if host in ('', '0.0.0.0') else host}:{port}"  # noqa: S104 - not bound to
+        if not base_url and self.name == "ollama" and url != self.url:
+            url = url.rstrip("/").removesuffix("/v1") + "/v1"
         if not url.lower().startswith(("http://", "https://")):
             raise UsageError(f"{setting}: the URL must begin with http:// or https://")
         remember(url)
         if "?" in url or "#" in url:
             raise UsageError(f"{setting}: {public_url(url)} must not contain ? or #")
-        return url.rstrip("/")
+        return url.rstrip("/").removesuffix("/chat/completions")
 
     def read_key(self, model: str, *, elsewhere: bool, embeds: bool = False) -> str | None:
         if self.key is None:
             return None
         key = os.environ.get(self.key, "").strip()
         remember(key, self.key)
-        if not key and not elsewhere:
+        if not key and not elsewhere and self.key_needed:
             what, instead = "judge", "name your own server with base_url, or use judge=offline"
             if embeds:
                 what, instead = "embedding model", "or leave embedding_model out"
@@ -70,36 +94,89 @@ class Provider:
     def version(self) -> str:
         if self.name != "azure":
             return ""
-        return os.environ.get("AZURE_OPENAI_API_VERSION", AZURE_VERSION)
+        older = os.environ.get("OPENAI_API_VERSION", AZURE_VERSION)
+        return os.environ.get("AZURE_OPENAI_API_VERSION", older)
 
     def url_of(self, base: str, model: str, path: str) -> str:
-        if self.name != "azure":
+        if self.name != "azure" or base.endswith("/v1"):
             return f"{base}/{path}"
         return f"{base}/openai/deployments/{model}/{path}?api-version={self.version}"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        if key is None:
-            return {}
-        return {"api-key": key} if self.name == "azure" else {"Authorization": f"Bearer {key}"}
+        found = {"api-key" if self.name == "azure" else "Authorization": key} if key else {}
+        if self.name == "azure" and not key and (token := os.environ.get(_AZURE_TOKEN)):
+            remember(token, _AZURE_TOKEN)
+            found = {"Authorization": token}
+        if "Authorization" in found:
+            found["Authorization"] = f"Bearer {found['Authorization']}"
+        if self.name == "openai":
+            sent = {header: os.environ.get(name, "") for header, name in _ACCOUNT.items()}
+            found |= {header: value for header, value in sent.items() if value}
+        return found
 
 
+_AZURE_TOKEN = "AZURE_OPENAI_AD_TOKEN"  # noqa: S105 - its name
+_ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 _PROVIDERS = (
-    Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    Provider("azure", None, "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
+    Provider(
+        "openai",
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    ),
+    Provider("azure", None, "AZURE_OPENAI_API_KEY", ("AZURE_OPENAI_ENDPOINT",)),
     Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     Provider("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
-    Provider("ollama", "http://localhost:11434/v1", None),
-    Provider("lmstudio", "http://localhost:1234/v1", None),
-    Provider("vllm", "http://localhost:8000/v1", None),
+    Provider(
+        "ollama",
+        "http://localhost:11434/v1",
+        "OLLAMA_API_KEY",
+        ("OLLAMA_BASE_URL", "OLLAMA_HOST"),
+        key_needed=False,
+    ),
+    Provider("lmstudio", "http://localhost:1234/v1", "LM_API_TOKEN", key_needed=False),
+    Provider("vllm", "http://localhost:8000/v1", "VLLM_API_KEY", key_needed=False),
 )
 PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each in _PROVIDERS})
 
 R = TypeVar("R", bound=BaseModel)
 
+_OWN_FIELDS = frozenset(
+    ("max_completion_tokens", "max_tokens", "messages", "model", "n", "stream", "temperature")
+)
+_REFUSING = (400, 422, 500)  # statuses of a request with a part that the server does not support
+_NARROW = (
+    "start the server with a larger one (num_ctx in Ollama), or set context_window to {window}, so "
+    "that contexts are split"
+)
+
 _FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)  # in a 400
+_BLOCKED = re.compile(r"safety|block_?reason|prohibited|content_?filter", re.IGNORECASE)
+_INVALID_JSON = "json_validate_failed"  # the server checked the model's reply: ask again
+_NO_MODEL = re.compile(
+    r"(?:invalid|unknown|no such) model|model\W.{0,80}(?:not found|not exist|n't exist|is unknown)",
+    re.IGNORECASE,
+)
+_SPENT = re.compile(
+    r"insufficient_quota|crossed budget|budget_?(?: has been )?exceeded"
+    r"|insufficient (?:credit|fund|balance)",
+    re.IGNORECASE,
+)
+_FORM = re.compile(r"response_?format|json_?schema|json_object|grammar", re.IGNORECASE)
+_NO_SYSTEM = re.compile(
+    r"(?:system|developer)\W*(?:role|message|prompt)|role\W*system", re.IGNORECASE
+)
+_PERMANENT = re.compile(
+    "|".join(each.pattern for each in (_SPENT, _FORM, _NO_MODEL, _NO_SYSTEM)), re.IGNORECASE
+)
+_CUT_FROM = 1000  # tokens of the smallest window that a server has
+_CUT_SHARE = 0.5  # of the estimated tokens of a prompt: with fewer, the server cut it
+_NEARLY = 0.9  # of the estimated tokens, with exactly as many as a window has
+_WINDOWS = frozenset(1024 * 2**n for n in range(10))
+_ASKING = 5.0  # seconds to wait for a server's description of its models
 MOST_TOKENS = 2**40  # tokens of one reply from which a count is an error of the server
 _REASONING = re.compile(r"(o\d|gpt-5)\b")  # models that reject `max_tokens` and a temperature
 
@@ -175,6 +252,17 @@ _MaybeTokens = Annotated[
 class _Message(BaseModel):
     content: Annotated[str | None, BeforeValidator(_joined)] = None
     refusal: str | None = None
+    reasoning: object = Field(None, validation_alias=AliasChoices("reasoning_content", "reasoning"))
+    arguments: object = Field(
+        None, validation_alias=AliasPath("tool_calls", 0, "function", "arguments")
+    )
+
+    @property
+    def text(self) -> str:
+        """The reply; some servers send it as a tool's arguments, or as the model's thoughts."""
+        written = (self.content, self.arguments, self.reasoning)
+        texts = [each for each in written if isinstance(each, str)]
+        return next((text for text in texts if text.strip()), texts[0] if texts else "")
 
 
 class _Choice(BaseModel):
@@ -184,7 +272,22 @@ class _Choice(BaseModel):
 
 class _Chat(BaseModel):
     choices: Annotated[list[_Choice], Field(min_length=1, max_length=100, fail_fast=True)]
+    model: object = None
     usage: _MaybeTokens = _Tokens()
+
+
+_WINDOW_KEYS = AliasChoices("max_model_len", AliasPath("meta", "n_ctx"), "loaded_context_length")
+
+
+class _ServedModel(BaseModel):
+    """What servers tell about a model: llama.cpp, vLLM and LM Studio also tell its window."""
+
+    id: str = ""
+    window: Annotated[int | None, Field(validation_alias=_WINDOW_KEYS)] = None
+
+
+class _ServedModels(BaseModel):
+    data: Annotated[list[_ServedModel], Field(max_length=10_000)]
 
 
 class _Embedding(BaseModel):
@@ -201,9 +304,10 @@ class _Embeddings(BaseModel):
 class Dialect:
     """The parts of the protocol that a server accepts; found out by asking."""
 
-    schema: Literal["json_schema", "json_object", "none"] = "json_schema"
+    schema: Literal["bounded", "json_schema", "json_object", "none"] = "bounded"
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
+    system: bool = True
 
     @classmethod
     def of(cls, provider: str, model: str) -> "Dialect":
@@ -220,10 +324,23 @@ class Dialect:
             return None if self.limit == "max_tokens" else replace(self, limit="max_tokens")
         if "temperature" in text and self.temperature:
             return replace(self, temperature=False)
-        if self.schema != "none" and re.search(r"response_?format|schema|json_object", text):
-            simpler = "json_object" if self.schema == "json_schema" else "none"
-            return replace(self, schema=simpler)
+        if self.schema != "none" and re.search(r"schema|" + _FORM.pattern, text):
+            levels = get_args(Dialect.__annotations__["schema"])
+            return replace(self, schema=levels[levels.index(self.schema) + 1])
+        if self.system and _NO_SYSTEM.search(text):
+            return replace(self, system=False)
         return None
+
+    def __str__(self) -> str:
+        parts = {
+            "json_schema": "a JSON schema without limits",
+            "json_object": "JSON without a schema",
+            "none": "no JSON mode",
+        }
+        told = [parts[self.schema]] if self.schema in parts else []
+        told += [] if self.temperature else ["no temperature"]
+        told += [] if self.system else ["no system role"]
+        return " and ".join([*told, f"the limit {self.limit}"])
 
 
 class OpenAICompatibleModel(Model, Embedder):
@@ -239,20 +356,37 @@ class OpenAICompatibleModel(Model, Embedder):
         embeds: bool = False,
         batches: BatchRun | None = None,
         vote: int = 1,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        body: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         base = provider.api_url(base_url)
         key = provider.read_key(model, elsewhere=base != provider.url, embeds=embeds)
         self.name = f"{provider.name}:{model}"
         self.url = public_url(base)
-        self.identity = json.dumps([provider.name, model, self.url, provider.version, temperature])
+        options = [provider.name, model, self.url, provider.version, temperature]
+        self.identity = json.dumps([*options, dict(body)] if body else options)
         self._model, self._temperature = model, temperature
         self._url = partial(provider.url_of, base, model)
-        self._headers = provider.headers(key)
+        self._headers = provider.headers(key) | expanded(headers)
+        self._more = dict(body)
+        if own := _OWN_FIELDS & body.keys():
+            raise UsageError(f"judge_body: {', '.join(sorted(own))} has a setting of its own")
         self._dialect = Dialect.of(provider.name, model)
+        if batches:  # a refusal would take as long as a batch
+            self._dialect = replace(self._dialect, schema="json_schema")
+        self._is_elsewhere = base != provider.url or provider.name in LOCAL
+        self._described: _ServedModel | None = None
+        self._describing = asyncio.Lock()
         self._answered = False
-        self._with = f"with the key in {provider.key}" if key else "without a key"
+        is_signed = {"authorization", "api-key"} & {name.lower() for name in self._headers}
+        self._with = "with the key of the headers" if is_signed else "without a key"
+        self._with = f"with the key in {provider.key}" if key else self._with
         connection = Connection(
-            timeout=timeout, retry_timeouts=True, permanent=(NO_QUOTA,), error_status=_error_status
+            timeout=timeout,
+            retry_timeouts=True,
+            permanent=_PERMANENT,
+            error_status=_error_status,
+            from_environment=True,
         )
         self._client = Client(connection, caller=caller)
         self._parts = (self._client,)
@@ -270,6 +404,7 @@ class OpenAICompatibleModel(Model, Embedder):
                 known = {self._dialect, dialect}
                 simpler = dialect.simpler(refusal)
                 dialect = simpler if simpler and simpler not in known else dialect
+        await self._check_window(prompt)
         while True:
             try:
                 reply = await self._send(
@@ -277,11 +412,14 @@ class OpenAICompatibleModel(Model, Embedder):
                 )
             except CallError as error:
                 spent += error.tries
-                if error.status == 400 and _FILTERED.search(str(error)):
-                    usage = Usage(calls=spent, retries=spent - 1)
+                usage = Usage(calls=spent, retries=spent - 1)
+                said = error.body or str(error)
+                if error.status == 400 and _FILTERED.search(said):
                     return Completion("", refusal=str(error), usage=usage)
+                if error.status == 400 and _INVALID_JSON in said:
+                    return Completion(str(error), usage=usage)
                 refused.add(dialect)
-                simpler = dialect.simpler(str(error)) if error.status in (400, 422) else None
+                simpler = dialect.simpler(said) if error.status in _REFUSING else None
                 if simpler is None or simpler in refused:
                     raise CallError(
                         error.cause, str(error), status=error.status, tries=spent
@@ -289,10 +427,38 @@ class OpenAICompatibleModel(Model, Embedder):
                 # another call may have found the right one meanwhile
                 dialect = simpler if self._dialect in refused else self._dialect
             else:
-                if refused:
+                if refused and self._dialect != dialect:
                     self._dialect = dialect
+                    _log.warning("%s refused the usual request; it now gets %s", self.name, dialect)
                 spent += reply.tries
-                return await parse(reply.content, partial(self._completion, reply, spent))
+                read = partial(self._completion, reply, spent, prompt)
+                return await parse(reply.content, read)
+
+    async def _check_window(self, prompt: ModelPrompt) -> None:
+        """Refuse a prompt that is longer than the window that the server states, asked once."""
+        if not self._is_elsewhere or self._batches:
+            return
+        async with self._describing:
+            self._described = self._described or await self._describe()
+        window = self._described.window
+        tokens = estimated_tokens(prompt.system + prompt.user)
+        if window and tokens > window:
+            raise CallError(
+                Cause.TRUNCATED,
+                f"the prompt has about {tokens:,} tokens, and the server's window for "
+                f"{self._model} is {window:,}: {_NARROW.format(window=window)}",
+                tries=0,
+            )
+
+    async def _describe(self) -> _ServedModel:
+        try:
+            async with asyncio.timeout(_ASKING):
+                reply = await self._client.ask(self._url("models"), headers=self._headers)
+            models = _ServedModels.model_validate_json(reply.content).data
+        except (RagstoneError, ValidationError, TimeoutError):
+            return _ServedModel()  # many servers do not describe their models
+        named = (model for model in models if _same_model(model.id, self._model))
+        return next(named, models[0] if len(models) == 1 else _ServedModel())
 
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         tokens = sum(map(estimated_tokens, texts))
@@ -314,16 +480,22 @@ class OpenAICompatibleModel(Model, Embedder):
                     "POST", self._url(path), headers=self._headers, body=body, tokens=tokens
                 )
         except CallError as error:
-            if self._answered or error.status not in (404, 429):
-                raise
-            if self._batches:
+            said = error.body or str(error)
+            unknown = error.status == 404 or (error.status and _NO_MODEL.search(said))
+            spent = _SPENT.search(said) is not None
+            if self._batches and (spent or (unknown and not self._answered)):
                 self._batches.forgive(error.status)
-            why = "The account's quota is exhausted; the run stops."
-            if error.status == 404:
-                why = (
-                    f"The model {self._model!r} does not exist, or the API is not at that URL; the "
-                    "run stops. Check the model's name and base_url (most end in /v1)."
-                )
+            if spent:
+                message = f"{error}; the account's budget is spent"
+                raise CallError(
+                    Cause.BUDGET, message, status=error.status, tries=error.tries
+                ) from None
+            if self._answered or not unknown:
+                raise
+            why = (
+                f"The model {self._model!r} does not exist, or the API is not at that URL; the "
+                "run stops. Check the model's name and base_url (most end in /v1)."
+            )
             raise UsageError(f"{error}\n{why}") from None
         except UsageError as error:
             raise UsageError(f"the judge {self.name}, {self._with}: {error}") from None
@@ -340,17 +512,43 @@ class OpenAICompatibleModel(Model, Embedder):
             message = f"the reply is not {noun} ({field}: {fault['msg']}); it begins {begins!r}"
             raise CallError(Cause.MALFORMED, message, tries=tries) from None
 
-    def _completion(self, reply: HttpReply, tries: int) -> Completion:
-        chat = self._read(_Chat, "a chat completion", reply, tries)
+    def _completion(self, reply: HttpReply, tries: int, prompt: ModelPrompt) -> Completion:
+        try:
+            chat = self._read(_Chat, "a chat completion", reply, tries)
+        except CallError as error:
+            if b'"choices"' in reply.content and _BLOCKED.search(str(error)):
+                usage = Usage(calls=tries, retries=tries - 1)
+                return Completion("", refusal=str(error), usage=usage)
+            raise
         choice = chat.choices[0]
-        text, refusal = choice.message.content or "", choice.message.refusal or None
+        text, refusal = choice.message.text, choice.message.refusal or None
         usage = chat.usage.usage(tries)
-        return Completion.ended(choice.finish_reason, text, usage, refusal=refusal)
+        self._check_cut(prompt, usage)
+        if isinstance(chat.model, str) and not _same_model(chat.model, self._model):
+            _warn_once(f"{self.name}: the replies are from the model {quoted(chat.model)!r}")
+        thinks = usage.reasoning_tokens > 0 or bool(choice.message.reasoning)
+        made = Completion.ended(choice.finish_reason, text, usage, refusal=refusal)
+        return replace(made, thinks=thinks)
+
+    def _check_cut(self, prompt: ModelPrompt, usage: Usage) -> None:
+        """Refuse a reply to a prompt that the server cut: it did not read all contexts."""
+        read, sent = usage.prompt_tokens, estimated_tokens(prompt.system + prompt.user)
+        is_cut = read < _CUT_SHARE * sent or (read in _WINDOWS and read < _NEARLY * sent)
+        if read < _CUT_FROM or not is_cut:
+            return
+        message = (
+            f"the server read {read:,} tokens of a prompt of about {sent:,}, so it cut the prompt: "
+            f"{_NARROW.format(window=read)}"
+        )
+        cut = CallError(Cause.TRUNCATED, message, tries=usage.calls)
+        cut.lost = True
+        raise cut
 
     def _body(self, prompt: ModelPrompt, dialect: Dialect) -> dict[str, object]:
         system = prompt.system
-        if dialect.schema != "json_schema":
-            system += "\nThe JSON has this schema: " + json.dumps(prompt.schema)
+        schema = prompt.schema if dialect.schema == "bounded" else unbounded(prompt.schema)
+        if dialect.schema in ("json_object", "none"):
+            system += "\nThe JSON has this schema: " + json.dumps(schema)
         body: dict[str, object] = {
             "model": self._model,
             "messages": [
@@ -359,11 +557,43 @@ class OpenAICompatibleModel(Model, Embedder):
             ],
             dialect.limit: prompt.max_tokens,
         }
+        if not dialect.system:
+            body["messages"] = [{"role": "user", "content": f"{system}\n\n{prompt.user}"}]
         if dialect.temperature and self._temperature is not None:
             body["temperature"] = self._temperature
-        if dialect.schema == "json_schema":
-            named = {"name": prompt.schema["title"], "strict": True, "schema": prompt.schema}
+        if dialect.schema in ("bounded", "json_schema"):
+            named = {"name": schema["title"], "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         elif dialect.schema == "json_object":
             body["response_format"] = {"type": "json_object"}
-        return body
+        return body | self._more
+
+
+def expanded(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers with `${NAME}` replaced by environment variables; values are secrets."""
+
+    def value_of(match: re.Match[str]) -> str:
+        if (value := os.environ.get(match[1])) is None:
+            raise UsageError(f"judge_headers: the environment variable {match[1]} is not set")
+        return value
+
+    for name, text in headers.items():
+        if is_secret(name) and "${" not in text:
+            raise UsageError(
+                f"judge_headers: {name} is a secret, and settings are stored with the run; write "
+                "${NAME}, and set the environment variable NAME"
+            )
+    found = {name: re.sub(r"\$\{(\w+)\}", value_of, text) for name, text in headers.items()}
+    remember(found, "headers")
+    return found
+
+
+def _same_model(one: str, two: str) -> bool:
+    """Whether both name the same model: `gpt-4o-2024-08-06` is a version of `gpt-4o`."""
+    names = sorted((name.lower().rpartition("/")[2] for name in (one, two)), key=len)
+    return names[0] in names[1]
+
+
+@cache
+def _warn_once(message: str) -> None:
+    _log.warning("%s", message)

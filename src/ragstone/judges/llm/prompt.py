@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -11,18 +10,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from ragstone._internal.sentences import Sentence, find_quote, split_sentences
-from ragstone.errors import InputError, Problem, nearest
+from ragstone._internal.sentences import find_quote, split_sentences
+from ragstone._internal.text import quoted
+from ragstone.errors import Cause, InputError, Problem, nearest
+from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm import replies
+from ragstone.judges.llm.coverage import invented, uncovered
 from ragstone.judges.llm.replies import RawReply
-from ragstone.judges.offline.claims import extract_claims
 from ragstone.types import questions
 from ragstone.types.claim import Claim
+from ragstone.types.reply import Failure, JudgeFailureError
 
 TAG = "tags."
-INCOMPLETE = "incomplete"
-RETRY_REASONS = ("refusal", "truncated", "malformed", "count_mismatch", INCOMPLETE)
-"""Why a question is asked again: a cause, or a reply that leaves something out."""
+INCOMPLETE, INVENTED = "incomplete", "invented"
+RETRY_REASONS = ("refusal", "truncated", "malformed", "count_mismatch", INCOMPLETE, INVENTED)
+"""Why a question is asked again: a cause, or claims that are missing or not in the response."""
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^# ([a-z_]+)$", re.MULTILINE)
@@ -107,10 +109,11 @@ class Prompt:
         for name, number in options.items():
             values[name] = self.options[name].replace("{number}", number) + "\n"
 
-        def fill(match: re.Match[str]) -> str:
-            return values.get(match[1], "")
+        return _filled(self.system, values), _filled(self.user, values)
 
-        return _PLACEHOLDER.sub(fill, self.system), _PLACEHOLDER.sub(fill, self.user)
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), text)
 
 
 def sections(text: str, names: Collection[str]) -> dict[str, str]:
@@ -126,8 +129,14 @@ def built_in(name: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def retry_text(reason: str) -> str:
-    return sections(built_in("retry"), RETRY_REASONS)[reason]
+def retry_text(reason: str, **listed: Iterable[str]) -> str:
+    """Return the text with its lists, for example `{omitted}`."""
+    texts = fenced({name: _numbered_lines(lines) for name, lines in listed.items()})
+    return _filled(sections(built_in("retry"), RETRY_REASONS)[reason], texts)
+
+
+class InventedClaimError(JudgeFailureError):
+    """A claim that does not come from the response."""
 
 
 def fenced(texts: Mapping[str, str]) -> dict[str, str]:
@@ -148,7 +157,25 @@ def fenced(texts: Mapping[str, str]) -> dict[str, str]:
 
 Schema: TypeAlias = Mapping[str, object]
 
-_TEXT, _NUMBER, _YES_NO = ({"type": name} for name in ("string", "integer", "boolean"))
+LONG, SHORT, FEW = 1000, 300, 2  # characters of a text, of a quote or reason; quotes
+
+_YES_NO: Schema = {"type": "boolean"}
+
+
+def _text(longest: int = LONG) -> Schema:
+    return {"maxLength": longest, "type": "string"}
+
+
+def _number(most: int) -> Schema:
+    return {"maximum": max(1, most), "minimum": 1, "type": "integer"}
+
+
+def _one_of(*values: str | int) -> Schema:
+    return {"enum": list(values), "type": "integer" if isinstance(values[0], int) else "string"}
+
+
+def _list(items: Schema, most: int, least: int = 0) -> Schema:
+    return {"items": items, "maxItems": most, "minItems": least, "type": "array"}
 
 
 def _object(**keys: Schema) -> dict[str, object]:
@@ -160,74 +187,75 @@ def _object(**keys: Schema) -> dict[str, object]:
     }
 
 
-def _list(items: Schema) -> Schema:
-    return {"items": items, "type": "array"}
-
-
 def _reply(title: str, **keys: Schema) -> Schema:
     return {"title": title, **_object(**keys)}
 
 
-def verdict_schema(partial: bool) -> Schema:
+def longest_reply(schema: Any) -> int:
+    """Return the tokens of the longest reply that a schema allows, two characters each."""
+    if schema["type"] == "object":
+        return 4 + sum(8 + longest_reply(each) for each in schema["properties"].values())
+    if schema["type"] == "array":
+        return 4 + schema["maxItems"] * longest_reply(schema["items"])
+    return schema.get("maxLength", 16) // 2
+
+
+def _quotes(of: str, texts: int, most: int = FEW) -> Schema:
+    return _list(_object(**{of: _number(texts), "quote": _text(SHORT)}), most)
+
+
+def _statements(name: str, source: str, most: int | None = None) -> Schema:
+    text = _text(min(LONG, 200 + 2 * len(source)))
+    return _reply(name, **{name: _list(text, most or 4 + estimated_tokens(source) // 2)})
+
+
+def verdict_schema(claims: int = 1, contexts: int = 1, *, partial: bool = False) -> Schema:
     some = ["PARTIALLY_SUPPORTED"] if partial else []
-    labels = ["SUPPORTED", *some, "CONTRADICTED", "NOT_ENOUGH_INFO"]
-    label = {"enum": labels, "type": "string"}
-    verdict = _object(claim=_NUMBER, reason=_TEXT, evidence=_list(_QUOTE), label=label)
-    return _reply("verdicts", verdicts=_list(verdict))
+    verdict = _object(
+        claim=_number(claims),
+        evidence=_quotes("context", contexts),
+        label=_one_of("SUPPORTED", *some, "CONTRADICTED", "NOT_ENOUGH_INFO"),
+        reason=_text(SHORT),
+    )
+    return _reply("verdicts", verdicts=_list(verdict, claims, claims))
+
+
+def grade_schema(texts: int, **more: Schema) -> Schema:
+    grade = _object(number=_number(texts), relevant=_YES_NO, **more)
+    return _reply("grades", grades=_list(grade, texts, texts))
 
 
 def queries_schema(count: int) -> Schema:
     # each has a key, so that none can be left out
-    queries = _object(**{str(number): _TEXT for number in range(1, count + 1)})
+    queries = _object(**{str(number): _text() for number in range(1, count + 1)})
     return _reply("queries", commits=_YES_NO, queries=queries)
 
 
-def rating_schema(levels: Sequence[int]) -> Schema:
-    level = {"enum": list(levels), "type": "integer"}
-    return _reply("rating", reason=_TEXT, level=level)
+def found_schema(contexts: int) -> Schema:
+    evidence = _quotes("context", contexts)
+    return _reply("found", found=_YES_NO, answer=_text(), evidence=evidence)
 
 
-_QUOTE = _object(context=_NUMBER, quote=_TEXT)
-_PASSAGE = _object(passage=_NUMBER, quote=_TEXT)
-_DRAFT = _object(query=_TEXT, reference=_TEXT, claims=_list(_TEXT), quotes=_list(_PASSAGE))
-_REASONED = _object(number=_NUMBER, reason=_TEXT, relevant=_YES_NO)
-_GRADE = _object(number=_NUMBER, relevant=_YES_NO)
+def drafts_schema(passages: int, count: int) -> Schema:
+    claims, quotes = _list(_text(), _FACTS), _quotes("passage", passages, _FACTS)
+    draft = _object(query=_text(), reference=_text(), claims=claims, quotes=quotes)
+    return _reply("questions", questions=_list(draft, count))
+
+
+_FACTS = 12  # of a question's reference, at most
 
 Q = TypeVar("Q")
-
-FEWEST_WORDS = 3  # content words below which a sentence is too short to need a claim
-LEAST_SHARE = 0.25  # share of a sentence's content words that the claims must have
-BEGINNING = 5  # letters in which forms of a word agree
-
-_CONTENT = re.compile(r"\b(?:\w{4,}|\d+)\b")
 
 
 @dataclass(frozen=True)
 class JudgeTask(Generic[Q]):
     texts: Callable[[Q], dict[str, str]]  # fill the placeholders; the sample's texts are fenced
     parse: Callable[[RawReply, Q], object]
-    schema: Callable[[Q | None], Schema]  # of the reply; None: the example in a judge's identity
+    schema: Callable[[Q], Schema]  # of the reply, with limits that fit the question
     optional: tuple[str, ...] = ()  # placeholders that a prompt may leave out
     options: Callable[[Q], dict[str, str]] = lambda _: {}  # the used ones, with their number or ""
-    doubt: Callable[[Q, Any], str | None] = lambda _question, _value: None
-    """What a parsed reply seems to leave out, for the one retry."""
-
-
-def uncovered(sentences: Sequence[Sentence], claims: Sequence[str]) -> tuple[str, ...]:
-    """Estimate which sentences state something and have no claim, and rather miss one."""
-    covered = {word for claim in claims for word in _CONTENT.findall(claim.casefold())}
-    begun = {word[:BEGINNING] for word in covered}
-    contents = [set(_CONTENT.findall(sentence.text.casefold())) for sentence in sentences]
-    number = Counter(word for words in contents for word in words)
-    left: list[str] = []
-    for sentence, words in zip(sentences, contents, strict=True):
-        # claims must also have one of the words that only this sentence has, or its beginning
-        own = {word[:BEGINNING] for word in words if number[word] == 1}
-        shared = len(words & covered) >= LEAST_SHARE * len(words)
-        has_claim = shared and (len(own) < 2 or not own.isdisjoint(begun))
-        if len(words) >= FEWEST_WORDS and not has_claim and extract_claims(sentence.text):
-            left.append(sentence.text)
-    return tuple(left)
+    omitted: Callable[[Q, Any], tuple[str, ...]] = lambda _question, _value: ()
+    """The sentences that a parsed reply seems to leave out, for the one retry."""
 
 
 def _numbered_texts(texts: Iterable[str]) -> str:
@@ -238,23 +266,27 @@ def _numbered_lines(texts: Iterable[str]) -> str:
     return "\n".join(f"{n}. {' '.join(text.split())}" for n, text in enumerate(texts, 1))
 
 
-_sentences = lru_cache(maxsize=1)(split_sentences)  # a reply is parsed, and then doubted
+_sentences = lru_cache(maxsize=1)(split_sentences)  # of a reply that is parsed, and then checked
 
 
 def _parse_claims(reply: RawReply, question: questions.ExtractClaims) -> tuple[Claim, ...]:
+    texts = replies.parse_claims(reply, question.response)
+    if claim := invented(texts, question.response, question.query):
+        raise InventedClaimError(
+            Failure(
+                Cause.MALFORMED,
+                f"the claim {quoted(claim)!r} is not in the response",
+                raw=replies.storable(reply.text),
+            )
+        )
     spans = [(sentence.start, sentence.end) for sentence in _sentences(question.response)]
     return tuple(
-        Claim(text=claim, span=find_quote(claim, question.response, spans))
-        for claim in replies.parse_claims(reply, question.response)
+        Claim(text=text, span=find_quote(text, question.response, spans)) for text in texts
     )
 
 
-def _doubt_claims(question: questions.ExtractClaims, claims: Sequence[Claim]) -> str | None:
-    if not claims:
-        states = extract_claims(question.response)
-        return "no claim was found in a response that seems to make statements" if states else None
-    left = uncovered(_sentences(question.response), [claim.text for claim in claims])
-    return f"no claim was found in: {' '.join(left)}" if left else None
+def _omitted(question: questions.ExtractClaims, claims: Sequence[Claim]) -> tuple[str, ...]:
+    return uncovered(_sentences(question.response), [claim.text for claim in claims])
 
 
 def _verdict_lines(question: questions.Explain) -> str:
@@ -263,6 +295,13 @@ def _verdict_lines(question: questions.Explain) -> str:
         f"{label}: {claim}" + (f" ({' '.join(reason.split())})" if reason else "")
         for claim, label, reason in claims
     )
+
+
+def _verify_texts(question: questions.VerifyClaims) -> dict[str, str]:
+    texts = {"contexts": _numbered_texts(question.contexts)}
+    texts["claims"] = _numbered_lines(question.claims)
+    query = {"query": question.query} if question.query else {}
+    return {"query": "", **fenced({**query, **texts})}
 
 
 def _grade_texts(question: questions.GradeContexts) -> dict[str, str]:
@@ -287,9 +326,19 @@ def _rating_texts(question: questions.RateResponse) -> dict[str, str]:
 
 def _passage_texts(question: questions.WriteQuestions) -> dict[str, str]:
     queries = {"queries": _numbered_lines(question.avoid)} if question.avoid else {}
-    texts = fenced({"passages": _numbered_texts(question.passages), **queries})
-    avoid = f"\n\n{texts['queries']}" if queries else ""
-    return {"passages": texts["passages"], "avoid": avoid}
+    return fenced({"passages": _numbered_texts(question.passages), **queries})
+
+
+def _question_options(question: questions.WriteQuestions) -> dict[str, str]:
+    numbers = {
+        question.type: "",
+        "answered": None if question.type == "unanswerable" else "",
+        "count": str(question.count),
+        "brief": question.brief or None,
+        "language": question.language or None,
+        "avoid": _passage_texts(question).get("queries"),
+    }
+    return {name: number for name, number in numbers.items() if number is not None}
 
 
 TASKS: Mapping[str, JudgeTask[Any]] = {
@@ -297,74 +346,67 @@ TASKS: Mapping[str, JudgeTask[Any]] = {
         texts=lambda q: fenced({"query": q.query, "response": q.response}),
         optional=("query",),
         parse=_parse_claims,
-        schema=lambda _: _reply("claims", claims=_list(_TEXT)),
-        doubt=_doubt_claims,
+        schema=lambda q: _statements("claims", q.response),
+        omitted=_omitted,
     ),
     questions.VerifyClaims.kind: JudgeTask[questions.VerifyClaims](
-        texts=lambda q: fenced(
-            {"contexts": _numbered_texts(q.contexts), "claims": _numbered_lines(q.claims)}
-        ),
+        texts=_verify_texts,
+        optional=("query",),
         parse=replies.parse_verdicts,
-        schema=lambda q: verdict_schema(partial=bool(q and q.partial)),
+        schema=lambda q: verdict_schema(len(q.claims), len(q.contexts), partial=q.partial),
         options=lambda q: {"partial": ""} if q.partial else {},
     ),
     questions.ExtractTruths.kind: JudgeTask[questions.ExtractTruths](
         texts=lambda q: fenced({"context": q.context}),
-        parse=lambda reply, q: replies.parse_claims(reply, q.context)[: q.limit],
-        schema=lambda _: _reply("truths", truths=_list(_TEXT)),
+        parse=lambda reply, q: replies.parse_truths(reply, q.context)[: q.limit],
+        schema=lambda q: _statements("truths", q.context, q.limit),
         options=lambda q: {"limit": str(q.limit)} if q.limit else {},
     ),
     questions.Explain.kind: JudgeTask[questions.Explain](
         texts=lambda q: fenced({"verdicts": _verdict_lines(q)}),
         parse=lambda reply, _: replies.parse_explanation(reply),
-        schema=lambda _: _reply("explanation", explanation=_TEXT),
+        schema=lambda _: _reply("explanation", explanation=_text()),
     ),
     questions.GradeContexts.kind: JudgeTask[questions.GradeContexts](
         texts=_grade_texts,
         optional=("query",),
-        parse=lambda reply, q: replies.parse_grades(reply, len(q.contexts), of="contexts"),
-        schema=lambda _: _reply("grades", grades=_list(_REASONED)),
+        parse=lambda reply, q: replies.parse_grades(reply, len(q.contexts)),
+        schema=lambda q: grade_schema(len(q.contexts), reason=_text(SHORT)),
     ),
     questions.GradeSentences.kind: JudgeTask[questions.GradeSentences](
         texts=lambda q: fenced({"sentences": _numbered_lines(q.sentences), "query": q.query}),
-        parse=lambda reply, q: replies.parse_grades(reply, len(q.sentences), of="sentences"),
-        schema=lambda _: _reply("grades", grades=_list(_GRADE)),
+        parse=lambda reply, q: replies.parse_grades(reply, len(q.sentences)),
+        schema=lambda q: grade_schema(len(q.sentences)),
     ),
     questions.GenerateQueries.kind: JudgeTask[questions.GenerateQueries](
         texts=lambda q: fenced({"response": q.response}),
-        parse=lambda reply, _: replies.parse_queries(reply),
-        schema=lambda q: queries_schema(q.count if q else 1),
+        parse=lambda reply, q: replies.parse_queries(reply, q.count),
+        schema=lambda q: queries_schema(q.count),
         options=lambda q: {"count": str(q.count)},
     ),
     questions.DetectAbstention.kind: JudgeTask[questions.DetectAbstention](
         texts=lambda q: fenced({"query": q.query, "response": q.response}),
         optional=("query",),
         parse=lambda reply, _: replies.parse_abstention(reply),
-        schema=lambda _: _reply(
-            "abstention", label={"enum": ["ANSWERS", "ABSTAINS"], "type": "string"}
-        ),
+        schema=lambda _: _reply("abstention", label=_one_of("ANSWERS", "ABSTAINS")),
     ),
     questions.RateResponse.kind: JudgeTask[questions.RateResponse](
         texts=_rating_texts,
         optional=("query", "contexts", "reference"),
         parse=lambda reply, _: replies.parse_rating(reply),
-        schema=lambda q: rating_schema([level for level, _ in q.levels] if q else [1, 2]),
+        schema=lambda q: _reply(
+            "rating", reason=_text(), level=_one_of(*(level for level, _ in q.levels))
+        ),
     ),
     questions.FindAnswer.kind: JudgeTask[questions.FindAnswer](
         texts=lambda q: fenced({"contexts": _numbered_texts(q.contexts), "query": q.query}),
         parse=replies.parse_found,
-        schema=lambda _: _reply("found", answer=_TEXT, evidence=_list(_QUOTE), found=_YES_NO),
+        schema=lambda q: found_schema(len(q.contexts)),
     ),
     questions.WriteQuestions.kind: JudgeTask[questions.WriteQuestions](
-        texts=_passage_texts,
-        optional=("avoid",),
+        texts=lambda q: {"passages": _passage_texts(q)["passages"]},
         parse=lambda reply, q: replies.parse_drafts(reply)[: q.count],
-        schema=lambda _: _reply("questions", questions=_list(_DRAFT)),
-        options=lambda q: {
-            q.type: "",
-            "count": str(q.count),
-            **({"brief": q.brief} if q.brief else {}),
-            **({"language": q.language} if q.language else {}),
-        },
+        schema=lambda q: drafts_schema(len(q.passages), q.count),
+        options=_question_options,
     ),
 }

@@ -21,7 +21,7 @@ from ragstone._internal.secrets import remember
 from ragstone._internal.text import public_url, quoted
 from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
 from ragstone.judges.llm.batches import AnthropicBatches, BatchQueue, BatchRun
-from ragstone.judges.llm.model import FILTERED, Completion, Model, ModelPrompt
+from ragstone.judges.llm.model import FILTERED, Completion, Model, ModelPrompt, unbounded
 from ragstone.types.reply import Usage
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class PydanticAiModel(Model):
         request = ModelRequest(parts=[UserPromptPart(prompt.user)], instructions=prompt.system)
         options: dict[str, Any] = {
             "model_settings": {**self._settings, "max_tokens": prompt.max_tokens},
-            "model_request_parameters": _parameters(self._wire, prompt.schema),
+            "model_request_parameters": _parameters(self._wire, unbounded(prompt.schema)),
         }
         try:
             if self._batches:
@@ -289,12 +289,12 @@ def _was_sent(error: BaseException | None) -> bool:
 
 
 def _completion(response: "ModelResponse") -> Completion:
-    from pydantic_ai import TextPart, ToolCallPart
+    from pydantic_ai import TextPart, ThinkingPart, ToolCallPart
 
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
     texts = [part.content for part in response.parts if isinstance(part, TextPart)]
     used = response.usage
-    return Completion.ended(
+    made = Completion.ended(
         response.finish_reason,
         calls[0].args_as_json_str() if calls else "".join(texts),
         Usage(
@@ -306,3 +306,5 @@ def _completion(response: "ModelResponse") -> Completion:
         ),
         filtered=str((response.provider_details or {}).get("refusal") or FILTERED),
     )
+    thinks = any(isinstance(part, ThinkingPart) for part in response.parts)
+    return replace(made, thinks=thinks or made.usage.reasoning_tokens > 0)

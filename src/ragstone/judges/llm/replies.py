@@ -3,17 +3,17 @@
 A reply is read only if it can mean one thing: JSON alone, or JSON in one fence, in both cases
 after the model's thoughts. Text around JSON may call it a draft, limit it or take it back, in any
 language, so such a reply is not interpreted: the judge is asked again. For the same reason the
-parsers know every key of an object, and refuse an object with another one.
+JSON must have the requested form: its keys, no others, and one entry for each number.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias, TypeVar
 
-from ragstone._internal.fields import is_list, is_object
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, RootModel, ValidationError
+
 from ragstone._internal.sentences import QuoteFinder, find_in
 from ragstone._internal.text import MARK, count, quoted
 from ragstone.errors import Cause
@@ -30,9 +30,6 @@ from ragstone.types.claim import (
 from ragstone.types.questions import FindAnswer, VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict
 
-T = TypeVar("T")
-
-YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 NO_JSON = "no JSON in the requested form"
 
 _THOUGHT_TAG = re.compile(r"<(/?)(?:think(?:ing)?|thoughts?|reasoning|analysis)>", re.IGNORECASE)
@@ -40,7 +37,6 @@ _FENCE = "```"
 _LANGUAGE = re.compile(r"\A\w*")
 _JSON = re.compile(r'[\[{]\s*[\[{"\]}]')  # what begins like JSON; `[1]` is a footnote
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_KEY_GAPS = re.compile(r"[\W_]+")
 _WORD_GAPS = re.compile(r"[-_\s]+")
 _MAX_WORD = 80
 _WORD_EDGES = " \t\r\n_*\"'`"
@@ -88,15 +84,9 @@ class RawReply:
         begins = quoted(storable(self.text).strip())
         return self.unusable(Cause.MALFORMED, f"{message}; the reply begins {begins!r}")
 
-    def required(self, read: T | None) -> T:
-        """Return what was read in the JSON; None if that does not have the requested form."""
-        if read is None:
-            raise self.malformed(NO_JSON)
-        return read
-
 
 def json_value(reply: RawReply) -> object:
-    """Return the one JSON value of a reply; keys are in lower case, without gaps."""
+    """Return the one JSON value of a reply."""
     text = storable(reply.text).strip().removeprefix("\ufeff").strip()
     try:
         return _DECODER.decode(text)
@@ -124,6 +114,10 @@ def json_value(reply: RawReply) -> object:
     return value
 
 
+def has_thoughts(text: str) -> bool:
+    return _THOUGHT_TAG.match(text.lstrip()) is not None
+
+
 def _without_thoughts(text: str, shown: Sequence[str]) -> str:
     """Return what follows the last closing tag of thoughts, which begin the text."""
     tags = list(_THOUGHT_TAG.finditer(text))
@@ -136,11 +130,6 @@ def _without_thoughts(text: str, shown: Sequence[str]) -> str:
     return text[ends[-1] :].strip()
 
 
-def known_object(value: object, *keys: str) -> Mapping[str, object]:
-    """Return an object if it has only these keys, else {}: another might change its meaning."""
-    return value if is_object(value) and value.keys() <= set(keys) else {}
-
-
 def _text(value: object) -> str:
     return storable(value).strip() if isinstance(value, str) else ""
 
@@ -149,26 +138,14 @@ def _one_line(value: object) -> str:
     return " ".join(_text(value).split())
 
 
-def read_word(written: object, words: Mapping[str, T]) -> T | None:
-    if isinstance(written, str):
-        if written in words:  # nearly always
-            return words[written]
-        if len(written) > _MAX_WORD:
-            return None
-        bare = written.lstrip(_WORD_EDGES).rstrip(f"{_WORD_EDGES}.!")
-        return words.get(_WORD_GAPS.sub(" ", bare).lower())
-    if isinstance(written, bool | int | float) and written in (0, 1):
-        return words.get(str(int(written)))
-    return None
-
-
-@lru_cache(maxsize=1000)
-def _bare_key(key: str) -> str:
-    return _KEY_GAPS.sub("", key.lower())
+def _word(written: str) -> str:
+    """Return a label in capitals; dots and exclamation marks may follow it."""
+    bare = written.strip(_WORD_EDGES).rstrip(f"{_WORD_EDGES}.!")
+    return _WORD_GAPS.sub("_", bare).upper() if len(bare) <= _MAX_WORD else ""
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = {_bare_key(key): value for key, value in pairs}
+    fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("an object has a key twice")
     return fields
@@ -238,247 +215,233 @@ def verdicts_in_text(text: str) -> tuple[tuple[int | None, str], ...] | None:
     return tuple(verdicts) if verdicts and number is None else None
 
 
-Quote = tuple[int | None, str]  # the number of the quoted context, from 1, and the words
-
-_NUMBER = re.compile(
-    r"\s*(?:(?:claim|statement|context|sentence|passage)[\s_]*)?[#\[(]?([0-9]{1,9})[\].):]?\s*",
-    re.IGNORECASE,
-)
-_LINE_NUMBER = re.compile(r"\s*(?:(?:claim|statement)\s*)?#?[0-9]{1,4}[.):]\s+", re.IGNORECASE)
+Quotes: TypeAlias = Sequence[tuple[int, str]]  # the number of a text, from 1, and its words
 
 
-class ReplyMismatchError(Exception):
-    """A reply does not have exactly one item for each thing."""
+class _Form(BaseModel):
+    """The form of a reply or a part of it: other keys and other types are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Item(NamedTuple, Generic[T]):
-    number: int | str | None = None  # the number that it names, or a text if that cannot be read
-    written: str | None = None  # its label, and under `value` what it means
-    value: T | None = None
+class _ContextQuote(_Form):
+    context: int
+    quote: str
+
+
+class _PassageQuote(_Form):
+    passage: int
+    quote: str
+
+
+class _Verdict(_Form):
+    claim: int
+    evidence: list[_ContextQuote] = []
+    label: str
     reason: str | None = None
-    text: str | None = None  # the claim that it repeats
-    quotes: tuple[Quote, ...] = ()
+
+    @property
+    def quotes(self) -> Quotes:
+        return [(each.context, each.quote) for each in self.evidence]
 
 
-@dataclass(frozen=True)
-class ItemFormat(Generic[T]):
-    """The keys and words of one kind of item; keys and words are in lower case, without gaps."""
-
-    lists: tuple[str, ...]
-    labels: tuple[str, ...]  # all that are present must mean the same, and all `numbers` must agree
-    numbers: tuple[str, ...]
-    texts: tuple[str, ...]  # keys of the text that an item repeats; the number may be there instead
-    notes: tuple[str, ...]
-    words: Mapping[str, T]
-
-    def items(self, value: object, expected: int) -> tuple[Item[T], ...] | None:
-        """Return the items of a JSON value; None if it is not a list of such items."""
-        if is_object(value):
-            if len(value) == 1 and (key := next(iter(value))) in self.lists:
-                value = value[key]
-            elif expected == 1:
-                value = [value] if any(key in value for key in self.labels) else None
-        if not is_list(value):
-            return None
-        known = (*self.labels, *self.numbers, *self.texts, *self.notes)
-        if not all(known_object(entry, *known) for entry in value if is_object(entry)):
-            return None
-        items = tuple(self._item(entry) for entry in value)
-        labelled = (
-            any(key in entry for key in self.labels) if is_object(entry) else item.value is not None
-            for entry, item in zip(value, items, strict=True)
-        )
-        return items if not items or any(labelled) else None
-
-    def _item(self, entry: object) -> Item[T]:
-        if not is_object(entry):
-            return Item(written=_as_written(entry), value=read_word(entry, self.words))
-        labels = [entry[key] for key in self.labels if key in entry]
-        values = {read_word(label, self.words) for label in labels}
-        numbers: set[int | str] = set()
-        texts: set[str] = set()
-        for key in (*self.numbers, *self.texts):
-            named = entry.get(key)
-            is_number = key in self.numbers and isinstance(named, str) and _NUMBER.fullmatch(named)
-            if key in self.texts and isinstance(named, str) and not is_number:
-                texts.add(_text(named))
-            elif named is not None:
-                numbers.add(number_in(named))
-        return Item(
-            number=numbers.pop() if len(numbers) == 1 else " / ".join(map(str, numbers)) or None,
-            written=_as_written(labels[0]) if labels else None,
-            value=values.pop() if len(values) == 1 else None,
-            reason=_text(entry.get("reason")) or None,
-            text=" / ".join(texts) or None,
-            quotes=quotes_at(entry.get("evidence")),
-        )
+class _Verdicts(_Form):
+    verdicts: list[_Verdict]
 
 
-def number_in(written: object) -> int | str:
-    if isinstance(written, str):
-        match = _NUMBER.fullmatch(written)
-        return int(match[1]) if match else storable(written)
-    if isinstance(written, int | float) and not isinstance(written, bool) and written % 1 == 0:
-        return int(written)
-    return _as_written(written) or ""
+class _Listed(_Form):
+    """A verdict of RAGAS (1, 0) or DeepEval (yes, no, idk): one for each claim, in order."""
+
+    statement: str | None = None
+    reason: str | None = None
+    verdict: int | str
 
 
-def _as_written(value: object) -> str | None:
-    if value is None:
-        return None
-    if is_list(value) or is_object(value):
-        return "[...]" if is_list(value) else "{...}"
-    return storable(value if isinstance(value, str) else json.dumps(value))[:200]
+class _Statements(_Form):
+    statements: list[_Listed]
 
 
-def quotes_at(evidence: object) -> tuple[Quote, ...]:
-    quotes: list[Quote] = []
-    for entry in evidence if is_list(evidence) else [evidence]:
-        fields = entry if is_object(entry) else {"quote": entry}
-        number = number_in(fields.get("context", fields.get("passage")))
-        if words := _text(fields.get("quote")):
-            quotes.append((number if isinstance(number, int) else None, words))
-    return tuple(quotes)
+class _Listing(_Form):
+    verdicts: list[_Listed]
 
 
-def in_order(
-    items: Sequence[Item[T]], expected: int, name: str, of: str, texts: Sequence[str] = ()
-) -> Sequence[Item[T]]:
-    """Return one item for each of the `expected` things, in their order."""
-    # items are matched by the numbers they name, else by the texts they repeat, else by position
-    thing = of.removesuffix("s")
-    if len(items) != expected:
-        counted = count(len(items), name.removesuffix("s"))
-        raise ReplyMismatchError(f"got {counted} for {count(expected, thing)}")
-    numbers = [item.number for item in items if item.number is not None]
-    first = _first_number(numbers, expected)
-    bare = list(map(_bare, texts))
-    repeated = [_bare(item.text or "") for item in items]
-    places = list(range(expected))
-    if numbers:
-        places = [number - first for number in numbers if isinstance(number, int)]
-        if sorted(places) != list(range(expected)):
-            seen = ", ".join("none" if item.number is None else str(item.number)[:20]
-                             for item in items[:50])  # fmt: skip
-            raise ReplyMismatchError(f"the {name} of {expected} {of} are numbered {seen}")
-    elif any(repeated):
-        if sorted(repeated) != sorted(set(bare)):
-            raise ReplyMismatchError(f"the {name} do not repeat the {of}, one each")
-        places = list(map(bare.index, repeated))
-    for place, text in zip(places, repeated, strict=True):
-        if text and text != bare[place]:
-            raise ReplyMismatchError(f"{name.removesuffix('s')} {place + 1} is on another {thing}")
-    return [item for _, item in sorted(zip(places, items, strict=True), key=lambda pair: pair[0])]
+class _Array(RootModel[list[_Listed]]):
+    model_config = ConfigDict(strict=True)
 
 
-def _first_number(numbers: Sequence[int | str], expected: int) -> int:
-    return 0 if 0 in numbers and expected not in numbers else 1
+class _Grade(_Form):
+    number: int
+    reason: str | None = None
+    relevant: bool
 
 
-def _bare(text: str) -> str:
-    return " ".join(_LINE_NUMBER.sub("", text, 1).split()).casefold().rstrip(".")
+class _Grades(_Form):
+    grades: list[_Grade]
 
 
-_WORDS = {
-    Label.SUPPORTED: (
-        "supported, supports, support, yes, true, 1, entailed, entails, entailment, faithful, "
-        "attributed"
-    ),
-    Label.PARTIALLY_SUPPORTED: "partially supported, partly supported, partial, partially, partly",
-    Label.CONTRADICTED: "contradicted, contradicts, contradiction, no, refuted, refutes",
-    Label.NOT_ENOUGH_INFO: (
-        "not enough info, not enough information, insufficient information, nei, idk, unknown, "
-        "0, false, not supported, unsupported, not entailed, neutral, unverifiable, "
-        "not mentioned, unfaithful, not faithful"
-    ),
+class _Claims(_Form):
+    claims: list[str] = Field(validation_alias=AliasChoices("claims", "statements"))  # of RAGAS
+
+
+class _Truths(_Form):
+    truths: list[str]
+
+
+class _Explanation(_Form):
+    explanation: str
+
+
+class _Queries(_Form):
+    commits: bool
+    queries: dict[str, str]
+
+
+class _Found(_Form):
+    answer: str = ""
+    evidence: list[_ContextQuote] = []
+    found: bool
+
+
+class _Draft(_Form):
+    query: str
+    reference: str = ""
+    claims: list[str] = []
+    quotes: list[_PassageQuote] = []
+
+
+class _Drafts(_Form):
+    questions: list[_Draft]
+
+
+class _Abstention(_Form):
+    label: str
+
+
+class _Rating(_Form):
+    level: int
+    reason: str | None = None
+
+
+F = TypeVar("F", bound=BaseModel)
+
+
+def read_form(reply: RawReply, form: type[F]) -> F:
+    return _validated(reply, json_value(reply), form)
+
+
+def _validated(reply: RawReply, value: object, form: type[F]) -> F:
+    try:
+        return form.model_validate(value)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        place = quoted(".".join(map(str, fault["loc"])))
+        words = f"{NO_JSON} ({place}: {fault['msg']})" if place else NO_JSON
+        raise reply.malformed(words) from None
+
+
+class _Item(NamedTuple):
+    """A verdict as it came; its number is None if it is about another claim than it should be."""
+
+    number: int | None
+    written: str
+    label: Label | None
+    reason: str | None = None
+    quotes: Quotes = ()
+
+
+def _read_verdicts(reply: RawReply, claims: Sequence[str]) -> list[_Item]:
+    """Read verdicts in our form, or in one of those that other tools ask for."""
+    if reply.legacy_text and (words := verdicts_in_text(reply.text)) is not None:
+        places = [n for n, _ in words] if any(n for n, _ in words) else range(1, len(words) + 1)
+        named = zip(places, (word for _, word in words), strict=True)
+        return [_Item(n, word, _PROMPTFOO.get(word.lower())) for n, word in named]
+    value = json_value(reply)
+    for form in (_Statements, _Listing, _Array):
+        try:
+            found = form.model_validate(value)
+        except ValidationError:
+            continue
+        listed = found.root if isinstance(found, _Array) else next(iter(dict(found).values()))
+        return [_in_place(n, item, claims) for n, item in enumerate(listed, 1)]
+    verdicts = _validated(reply, value, _Verdicts).verdicts
+    return [
+        _Item(item.claim, item.label, _LABELS.get(_word(item.label)), item.reason, item.quotes)
+        for item in verdicts
+    ]
+
+
+def _in_place(number: int, item: _Listed, claims: Sequence[str]) -> _Item:
+    own = claims[number - 1] if number <= len(claims) else ""
+    is_own = not item.statement or _one_line(item.statement).casefold() == _one_line(own).casefold()
+    written = str(item.verdict)
+    label = {**_LABELS, **_OTHER_LABELS}.get(_word(written))
+    return _Item(number if is_own else None, written, label, item.reason)
+
+
+_LABELS = {label.value: label for label in Label}
+_PROMPTFOO = {"yes": Label.SUPPORTED, "no": Label.CONTRADICTED}
+_OTHER_LABELS = {
+    **dict.fromkeys(("1", "YES"), Label.SUPPORTED),
+    **dict.fromkeys(("0", "IDK"), Label.NOT_ENOUGH_INFO),
+    "NO": Label.CONTRADICTED,
 }
-_LABELS = {word: label for label, words in _WORDS.items() for word in words.split(", ")}
-_VERDICTS = ItemFormat(
-    lists=("verdicts", "statements", "claims"),
-    labels=("label", "verdict"),
-    numbers=tuple("claim claimnumber claimid statement statementid number index id".split()),
-    texts=("claim", "statement", "text"),
-    notes=("reason", "evidence"),
-    words={**_LABELS, **{label.value: label for label in Label}},
-)
-_GRADES = ItemFormat(
-    lists=("grades", "verdicts"),
-    labels=("relevant", "verdict"),
-    numbers=("number", "context", "sentence", "index", "id"),
-    texts=(),
-    notes=("reason",),
-    words={
-        **YES_OR_NO,
-        **dict.fromkeys(("relevant", "useful"), True),
-        **dict.fromkeys(("irrelevant", "not relevant", "useless", "not useful"), False),
-    },
-)
+
+
+def _check_numbers(
+    reply: RawReply, numbers: Sequence[int | None], expected: int, name: str
+) -> None:
+    """Refuse entries that are not one for each number from 1 to `expected`."""
+    if sorted(number or 0 for number in numbers) == list(range(1, expected + 1)):
+        return
+    if len(numbers) != expected:
+        message = f"got {count(len(numbers), name)} for {expected}"
+    else:
+        seen = ", ".join("none" if n is None else str(n)[:20] for n in numbers[:50])
+        message = f"the {name}s for 1 to {expected} are numbered {seen}"
+    raise reply.unusable(Cause.COUNT_MISMATCH, message)
 
 
 def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ...]:
-    expected = len(question.claims)
-    items: Sequence[Item[Label]] | None = None
-    if reply.legacy_text and (written := verdicts_in_text(reply.text)) is not None:
-        labels = {"yes": Label.SUPPORTED, "no": Label.CONTRADICTED}
-        items = [Item(number, word[:200], labels.get(word.lower())) for number, word in written]
-    items = items or reply.required(_VERDICTS.items(json_value(reply), expected))
+    items, expected = _read_verdicts(reply, question.claims), len(question.claims)
     finders = list(map(QuoteFinder, question.contexts))
-
-    def verdict_of(item: Item[Label]) -> Verdict | None:
-        if not item.value:
-            return None
-        evidence = find_evidence(item.quotes, finders)
-        return Verdict(label=item.value, reason=item.reason, evidence=evidence)
-
+    returned: list[PartialVerdict] = []
+    for item in items:
+        verdict = None
+        if item.label:
+            evidence = find_evidence(item.quotes, finders)
+            reason = _text(item.reason) or None
+            verdict = Verdict(label=item.label, reason=reason, evidence=evidence)
+        returned.append(PartialVerdict(item.number, item.written[:200], verdict))
     try:
-        ordered = in_order(items, expected, "verdicts", "claims", question.claims)
-    except ReplyMismatchError as error:
-        cause, message = Cause.COUNT_MISMATCH, str(error)
-    else:
-        verdicts = tuple(filter(None, map(verdict_of, ordered)))
-        if len(verdicts) == expected:
-            return verdicts
-        written = next(item.written for item in items if not item.value)
-        message = f"{quoted(written)!r} is not a label" if written else "a verdict has no label"
-        cause = Cause.MALFORMED
-    numbers = [item.number for item in items if item.number is not None]
-    shift = 1 - _first_number(numbers, expected)
-    returned = [
-        PartialVerdict(
-            item.number + shift if isinstance(item.number, int) else None,
-            item.written,
-            verdict_of(item),
-        )
-        for item in items
-    ]
-    raise reply.unusable(cause, message, tuple(returned))
+        _check_numbers(reply, [item.number for item in items], expected, "verdict")
+    except JudgeFailureError as error:
+        raise JudgeFailureError(replace(error.failure, returned=tuple(returned))) from None
+    if unread := next((item for item in returned if item.verdict is None), None):
+        message = f"{quoted(unread.written or '')!r} is not a label"
+        raise reply.unusable(Cause.MALFORMED, message, tuple(returned))
+    in_order = sorted(returned, key=lambda item: item.number or 0)
+    return tuple(item.verdict for item in in_order if item.verdict)
 
 
-def find_evidence(quotes: Sequence[Quote], finders: Sequence[QuoteFinder]) -> tuple[Evidence, ...]:
+def find_evidence(quotes: Quotes, finders: Sequence[QuoteFinder]) -> tuple[Evidence, ...]:
     """Find each quote in the context that it names, else in the others."""
     evidence: list[Evidence] = []
-    for number, words in quotes if finders else ():
-        named = number - 1 if number and 1 <= number <= len(finders) else 0
-        context, span = find_in(finders, words, named) or (named, None)
-        start, end = span or (None, None)
-        evidence.append(
-            Evidence(context=context, start=start, end=end, quote=words, verified=bool(span))
-        )
+    for number, written in quotes if finders else ():
+        if words := _text(written):
+            named = number - 1 if 1 <= number <= len(finders) else 0
+            context, span = find_in(finders, words, named) or (named, None)
+            start, end = span or (None, None)
+            evidence.append(
+                Evidence(context=context, start=start, end=end, quote=words, verified=bool(span))
+            )
     return tuple(evidence)
 
 
-def parse_grades(reply: RawReply, expected: int, *, of: str) -> tuple[Grade, ...]:
-    items = reply.required(_GRADES.items(json_value(reply), expected))
-    try:
-        ordered = in_order(items, expected, "grades", of)
-    except ReplyMismatchError as error:
-        raise reply.unusable(Cause.COUNT_MISMATCH, str(error)) from None
-    read = [Grade(relevant=i.value, reason=i.reason) for i in ordered if i.value is not None]
-    if len(read) < expected:
-        word = next(item.written for item in ordered if item.value is None)
-        seen = f"{quoted(word)!r} is not a grade" if word else "a grade is missing"
-        raise reply.unusable(Cause.MALFORMED, seen)
-    return tuple(read)
+def parse_grades(reply: RawReply, expected: int) -> tuple[Grade, ...]:
+    grades = read_form(reply, _Grades).grades
+    _check_numbers(reply, [each.number for each in grades], expected, "grade")
+    in_order = sorted(grades, key=lambda each: each.number)
+    return tuple(Grade(relevant=g.relevant, reason=_text(g.reason) or None) for g in in_order)
 
 
 PLACEHOLDER = re.compile(  # no text: a blank to fill in, a word for nothing, or a verdict
@@ -487,104 +450,75 @@ PLACEHOLDER = re.compile(  # no text: a blank to fill in, a word for nothing, or
     r"|.*[–—:(-]\s*(?-i:SUPPORTED|CONTRADICTED|NOT_ENOUGH_INFO)\W*",
     re.IGNORECASE,
 )
-_DIGITS = re.compile("[0-9]{1,4}")
-_LEVEL = re.compile("-?[0-9]{1,9}")
-_CLAIMS = ("claims", "statements", "truths", "facts")
-_CLAIM = ("claim", "statement", "truth", "fact", "text")
 
 
-def parse_claims(reply: RawReply, source: str = "") -> tuple[str, ...]:
+def parse_claims(reply: RawReply, source: str) -> tuple[str, ...]:
     """Return the claims; refusals are claims only if their `source` refuses as well."""
     texts = statements_in_text(reply.text) if reply.legacy_text else None
-    if texts is None:
-        value = json_value(reply)
-        if is_object(value) and len(value) == 1:
-            value = next((value[key] for key in _CLAIMS if key in value), None)
-        texts = reply.required(_texts(value, *_CLAIM))
-    claims = tuple(dict.fromkeys(texts))
-    _check_filled(claims, reply)
-    if claims and source and all(map(is_refusal, claims)) and not is_refusal(source):
-        raise reply.unusable(Cause.REFUSAL, f"the judge refused: {quoted(claims[0])}")
-    return claims
+    return _texts(reply, read_form(reply, _Claims).claims if texts is None else texts, source)
 
 
-def _texts(entries: object, *keys: str) -> tuple[str, ...] | None:
-    """Return the texts of a list, on one line each; objects have the text under one of `keys`."""
-    if not is_list(entries):
-        return None
-    texts: list[str] = []
-    for entry in entries:
-        fields = known_object(entry, *keys)
-        text = next(iter(fields.values())) if len(fields) == 1 else entry
-        if not isinstance(text, str):
-            return None
-        texts.append(_one_line(text))
-    return tuple(filter(None, texts))
+def parse_truths(reply: RawReply, source: str) -> tuple[str, ...]:
+    return _texts(reply, read_form(reply, _Truths).truths, source)
 
 
-def _check_filled(texts: Sequence[str], reply: RawReply) -> None:
+def _texts(reply: RawReply, listed: Iterable[str], source: str = "") -> tuple[str, ...]:
+    texts = tuple(dict.fromkeys(text for text in map(_one_line, listed) if text))
     if blank := next(filter(PLACEHOLDER.fullmatch, texts), None):
         raise reply.unusable(Cause.MALFORMED, f"{quoted(blank)!r} is a placeholder")
+    if texts and source and all(map(is_refusal, texts)) and not is_refusal(source):
+        raise reply.unusable(Cause.REFUSAL, f"the judge refused: {quoted(texts[0])}")
+    return texts
 
 
 def parse_explanation(reply: RawReply) -> str:
-    fields = known_object(json_value(reply), "explanation")
-    return reply.required(_text(fields.get("explanation")) or None)
+    explanation = _text(read_form(reply, _Explanation).explanation)
+    if not explanation:
+        raise reply.malformed("the explanation is empty")
+    return explanation
 
 
-def parse_queries(reply: RawReply) -> GeneratedQueries:
-    fields = known_object(json_value(reply), "commits", "noncommittal", "queries")
-    commits = {word: not yes for word, yes in YES_OR_NO.items()}
-    words = {"noncommittal": YES_OR_NO, "commits": commits}
-    evades = {read_word(fields[key], words[key]) for key in words if key in fields}
-    noncommittal = reply.required(evades.pop() if len(evades) == 1 else None)
-    queries = fields.get("queries")
-    if is_object(queries) and all(map(_DIGITS.fullmatch, queries)):
-        queries = [queries[key] for key in sorted(queries, key=int)]
-    texts = reply.required(_texts(queries, "query", "question"))
-    _check_filled(texts, reply)
-    return GeneratedQueries(queries=texts, noncommittal=noncommittal)
+def parse_queries(reply: RawReply, expected: int) -> GeneratedQueries:
+    read = read_form(reply, _Queries)
+    texts = [read.queries[key] for key in map(str, range(1, expected + 1)) if key in read.queries]
+    if len(texts) < len(read.queries):
+        raise reply.malformed(f"the queries are not numbered from 1 to {expected}")
+    _texts(reply, texts)
+    queries = tuple(text for text in map(_one_line, texts) if text)
+    return GeneratedQueries(queries=queries, noncommittal=not read.commits)
 
 
 def parse_found(reply: RawReply, question: FindAnswer) -> FoundAnswer:
-    fields = known_object(json_value(reply), "answer", "evidence", "found")
-    if not reply.required(read_word(fields.get("found"), YES_OR_NO)):
+    read = read_form(reply, _Found)
+    if not read.found:
         return FoundAnswer(found=False)
-    finders = list(map(QuoteFinder, question.contexts))
-    evidence = find_evidence(quotes_at(fields.get("evidence")), finders)
-    return FoundAnswer(found=True, answer=_one_line(fields.get("answer")), evidence=evidence)
+    quotes = [(each.context, each.quote) for each in read.evidence]
+    evidence = find_evidence(quotes, list(map(QuoteFinder, question.contexts)))
+    return FoundAnswer(found=True, answer=_one_line(read.answer), evidence=evidence)
 
 
 def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
-    value = json_value(reply)
-    fields = known_object(value, "questions")
-    entries = fields.get("questions") if fields else value
-    drafts: list[DraftQuestion] = []
-    for entry in reply.required(entries if is_list(entries) else None):
-        fields = known_object(entry, "query", "reference", "claims", "quotes")
-        claims = _texts(fields.get("claims", []), "claim", "fact", "text") if fields else None
-        draft = DraftQuestion(
-            query=_one_line(fields.get("query")),
-            reference=_one_line(fields.get("reference")),
-            claims=tuple(dict.fromkeys(reply.required(claims))),
-            quotes=quotes_at(fields.get("quotes")),
+    drafts = read_form(reply, _Drafts).questions
+    _texts(reply, [text for each in drafts for text in (each.query, *each.claims)])
+    return tuple(
+        DraftQuestion(
+            query=query,
+            reference=_one_line(each.reference),
+            claims=_texts(reply, each.claims),
+            quotes=tuple((q.passage, text) for q in each.quotes if (text := _text(q.quote))),
         )
-        drafts.append(draft)
-    _check_filled([text for each in drafts for text in (each.query, *each.claims)], reply)
-    return tuple(each for each in drafts if each.query)
+        for each in drafts
+        if (query := _one_line(each.query))
+    )
 
 
 def parse_abstention(reply: RawReply) -> bool:
-    fields = known_object(json_value(reply), "label")
-    return reply.required(read_word(fields.get("label"), {"abstains": True, "answers": False}))
+    written = read_form(reply, _Abstention).label
+    if (label := _word(written)) not in ("ABSTAINS", "ANSWERS"):
+        raise reply.malformed(f"{quoted(written)!r} is not a label")
+    return label == "ABSTAINS"
 
 
 def parse_rating(reply: RawReply) -> Rating:
-    fields = known_object(json_value(reply), "level", "reason")
-    level = fields.get("level")
-    if isinstance(level, str):
-        level = int(level) if _LEVEL.fullmatch(level.strip()) else None
-    level = number_in(level)
-    if not isinstance(level, int):
-        raise reply.malformed(NO_JSON)
-    return Rating(level=level, reason=_text(fields.get("reason")) or None)
+    read = read_form(reply, _Rating)
+    return Rating(level=read.level, reason=_text(read.reason) or None)
