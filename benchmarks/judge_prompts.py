@@ -14,7 +14,7 @@ import argparse
 import gzip
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,10 @@ import numpy as np
 import ragstone
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
+from ragstone.types.reply import Exchange, Reply
 from ragstone.types.row import Row
 
-DRAWS = 2000  # bootstrap samples of answers for the interval of AUROC
+DRAWS = 2000  # bootstrap samples of answers for intervals
 Line = dict[str, Any]
 
 
@@ -55,12 +56,25 @@ def auroc(faultless: np.ndarray, marked: np.ndarray) -> float:
     return float(np.mean(less + 0.5 * equal))
 
 
-def auroc_interval(faultless: np.ndarray, marked: np.ndarray) -> tuple[float, float]:
+def balanced(faultless: np.ndarray, marked: np.ndarray) -> float:
+    """Return the mean of the shares that keep and that lose points, as they should."""
+    return float((np.mean(marked < 1) + np.mean(faultless == 1)) / 2)
+
+
+def interval(
+    of: Callable[[np.ndarray, np.ndarray], float], faultless: np.ndarray, marked: np.ndarray
+) -> str:
     rng = np.random.default_rng(0)
-    drawn = [auroc(rng.choice(faultless, len(faultless)), rng.choice(marked, len(marked)))
+    drawn = [of(rng.choice(faultless, len(faultless)), rng.choice(marked, len(marked)))
              for _ in range(DRAWS)]  # fmt: skip
     low, high = np.quantile(drawn, (0.025, 0.975))
-    return float(low), float(high)
+    return f"{of(faultless, marked):.3f} [{low:.2f}, {high:.2f}]"
+
+
+def is_changed(exchange: Exchange) -> bool:
+    """Whether asking again made a reply readable, or added claims."""
+    raw = (exchange.outcome.raw or "").rpartition("\n\n")[2]
+    return isinstance(exchange.outcome, Reply) and json.dumps([]) not in raw[-20:]
 
 
 def is_met(row: Row, mark: Line) -> bool:
@@ -81,7 +95,6 @@ def report(name: str, lines: Sequence[Line], rows: Sequence[Row]) -> None:
     fine = np.array([value for line, _, value in scored if line["label"] == "SUPPORTED"])
     bad = np.array([value for line, _, value in scored if line["label"] != "SUPPORTED"])
     found, alarms = np.mean(bad < 1), np.mean(fine < 1)
-    low, high = auroc_interval(fine, bad)
     claims = [
         claim.label is not Label.SUPPORTED
         for line, row, _ in scored
@@ -91,12 +104,13 @@ def report(name: str, lines: Sequence[Line], rows: Sequence[Row]) -> None:
     marks = [is_met(row, mark) for line, row, _ in scored for mark in line["spans"]]
     exchanges = [each for row in rows for each in row.exchanges]
     usages = [each.outcome.usage for each in exchanges]
-    again = sum(each.outcome.attempts > 1 for each in exchanges)
+    again = [each for each in exchanges if each.outcome.attempts > 1]
+    changed = sum(map(is_changed, again))
     n = len(rows)
     print(f"{name}: {len(scored)} of {n} answers scored, {len(fine)} of them faultless")
     for what, value in (
-        ("AUROC", f"{auroc(fine, bad):.3f} [{low:.2f}, {high:.2f}]"),
-        ("balanced accuracy, any claim not supported", f"{(found + 1 - alarms) / 2:.3f}"),
+        ("AUROC", interval(auroc, fine, bad)),
+        ("balanced accuracy, any claim not supported", interval(balanced, fine, bad)),
         ("answers with errors that lose points", f"{found:.2f}"),
         ("faultless answers that lose points", f"{alarms:.2f}"),
         ("their claims that are not supported", f"{np.mean(claims):.3f} of {len(claims)}"),
@@ -104,7 +118,7 @@ def report(name: str, lines: Sequence[Line], rows: Sequence[Row]) -> None:
         ("calls a sample", f"{sum(each.calls for each in usages) / n:.2f}"),
         ("prompt tokens a sample", f"{sum(each.prompt_tokens for each in usages) / n:,.0f}"),
         ("reply tokens a sample", f"{sum(each.completion_tokens for each in usages) / n:,.0f}"),
-        ("asked again", f"{again} of {len(exchanges)} questions"),
+        ("asked again", f"{len(again)} of {len(exchanges)} questions; {changed} changed"),
     ):
         print(f"  {what:44} {value}")
 

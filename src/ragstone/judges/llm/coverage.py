@@ -20,7 +20,7 @@ SHORTEST = 4  # letters of a content word
 _NUMBER = re.compile(r"\d+")
 _SEPARATOR = re.compile(r"(?<=\d)[,.'’\u00a0\u202f ](?=\d\d\d(?!\d))")  # of thousands
 _SUMMARY = re.compile(
-    r"\W*(?:\d+\.\s*)?(?:therefore|thus|hence|so|overall|either|in (?:summary|conclusion|short)"
+    r"\A\W*(?:\d+\.\s*)?(?:therefore|thus|hence|so|overall|either|in (?:summary|conclusion|short)"
     r"|to (?:sum up|summari[sz]e)|according to|based on|from (?:the|these))\b",
     re.IGNORECASE,
 )
@@ -31,6 +31,8 @@ _ANNOUNCES = re.compile(  # an introduction, or a remark about the sources or th
     r"(?:provide|suggest|mention|describe|discuss|contain|state)"
     r"|(?:\bnot|n['’]t) (?:\w+ly )?"
     r"(?:addressed|explained|given|mentioned|provided|specified|stated)\b"
+    r"|\b(?:ask|check with|consult|contact|speak (?:to|with))\b.{0,60}"
+    r"\b(?:doctor|expert|manufacturer|physician|professional|specialist|support|team)\b"
     rf"|\bno {_SOURCES} |\b(?:cannot|can't|unable to) (?:answer|provide)|[:：][\s*_]*\Z"
     r"|\b(?:several|various|many|multiple|a number of|different|two|three|four|five|six|\d+)"
     r" (?:\w+ )?(?:advantages|aspects|benefits|causes|differences|effects|examples|factors|methods"
@@ -63,8 +65,9 @@ def uncovered(sentences: Iterable[Sentence], claims: Sequence[str]) -> tuple[str
     covered = _content(" ".join(claims))
     left: list[str] = []
     for sentence in sentences:
-        content = _content(_LIST_NUMBER.sub("", remove_mentions(sentence.text)))
+        text = _SUMMARY.sub("", _LIST_NUMBER.sub("", sentence.text))
         least = LEAST_OF_SUMMARY if _SUMMARY.match(sentence.text) else LEAST
+        content = _content(remove_mentions(text))
         is_short = len(content) < FEWEST_WORDS
         if claims and (is_short or len(content & covered) >= least * len(content)):
             continue
