@@ -51,13 +51,12 @@ def _content(text: str) -> set[str]:
     }
 
 
-def _numbers(text: str) -> set[str]:
-    """Return the whole numbers as written, without separators, and of words such as twenty."""
+def _spelled(text: str) -> set[str]:
+    """Return the whole numbers of a text that are written in words, such as twenty."""
     forms = words.split_forms(text[:MOST_SPELLED])
     figures = find_figures(text, words.guess_language(text, forms))
     values = [value / figure.factor for figure in figures for value in figure.values]
-    spelled = {str(round(value)) for value in values if abs(value) < LARGE}
-    return {*_NUMBER.findall(text), *_NUMBER.findall(_SEPARATOR.sub("", text)), *spelled}
+    return {str(round(value)) for value in values if abs(value) < LARGE}
 
 
 def uncovered(sentences: Iterable[Sentence], claims: Sequence[str]) -> tuple[str, ...]:
@@ -79,11 +78,13 @@ def uncovered(sentences: Iterable[Sentence], claims: Sequence[str]) -> tuple[str
 def invented(claims: Iterable[str], *sources: str) -> str | None:
     """Return the first claim with a number or mostly words that are in none of the sources."""
     text = " ".join(sources)
-    numbers, content, forms = _numbers(text), _content(text), set(words.split_forms(text))
+    content, forms = _content(text), set(words.split_forms(text))
+    numbers = {*_NUMBER.findall(text), *_NUMBER.findall(_SEPARATOR.sub("", text))}
     for claim in claims:
-        for each in _NUMBER.findall(_SEPARATOR.sub("", claim)):
-            if each not in numbers and (len(each) > len(str(COUNTED)) or int(each) > COUNTED):
-                return claim
+        new = {*_NUMBER.findall(_SEPARATOR.sub("", claim))} - numbers
+        large = {each for each in new if len(each) > len(str(COUNTED)) or int(each) > COUNTED}
+        if large and not large <= _spelled(text):
+            return claim
         own, known = _content(claim), content
         if all(map(str.isdigit, own)):  # short words
             listed = words.split_forms(claim)
