@@ -44,6 +44,8 @@ class Replay(logging.Handler):
         self._file = path.open("w", encoding="utf-8")
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno != logging.DEBUG:
+            return
         names = ("kind", "key", "judge", "system", "user") if " asks " in record.msg else (
             "kind", "key", "reply")  # fmt: skip
         self._file.write(json.dumps(dict(zip(names, record.args, strict=True))) + "\n")
@@ -74,7 +76,7 @@ def interval(
 def is_changed(exchange: Exchange) -> bool:
     """Whether asking again made a reply readable, or added claims."""
     raw = (exchange.outcome.raw or "").rpartition("\n\n")[2]
-    return isinstance(exchange.outcome, Reply) and json.dumps([]) not in raw[-20:]
+    return isinstance(exchange.outcome, Reply) and "[]" not in raw[-20:]
 
 
 def is_met(row: Row, mark: Line) -> bool:

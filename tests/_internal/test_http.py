@@ -1,6 +1,5 @@
 import asyncio
 import json
-import re
 import ssl
 import subprocess
 from collections.abc import Callable
@@ -178,6 +177,10 @@ async def test_what_may_pass_is_tried_again(
     assert (error.cause, error.tries, len(faulty.calls) - before) == (cause, calls, calls)
 
 
+def over_budget(status: int, text: str) -> bool:
+    return status != 503 and "budget" in text
+
+
 @each_case(
     ("status", "text", "calls"),
     [
@@ -186,6 +189,7 @@ async def test_what_may_pass_is_tried_again(
         (500, b"out of budget", 1),
         (500, b"out of memory", 2),
         (408, b"no budget", 1),
+        (503, b"out of budget", 2),  # the status counts too
     ],
 )
 async def test_some_words_say_that_no_retry_helps(
@@ -193,23 +197,31 @@ async def test_some_words_say_that_no_retry_helps(
 ) -> None:
     faulty.script(PATH, behave.reply(text, status=status))
     before = len(faulty.calls)
-    permanent = re.compile(r"budget\s+is|(out of|no) budget")
-    error = await failed(faulty.url + PATH, retries=1, permanent=permanent)
+    error = await failed(faulty.url + PATH, retries=1, permanent=over_budget)
     assert len(faulty.calls) - before == calls
     assert error.status == (status if calls == 1 else None)
 
 
 async def test_what_is_optional_is_asked_for_once_and_not_counted(faulty, behave) -> None:
     faulty.script(PATH, behave.reply(b"fine"), behave.reply(status=500), behave.hang())
-    limits = Limits(budget=Budget(max_calls=0))
-    async with Client(Connection(limits=limits, timeout=0.2)) as client:
-        assert (await client.ask(faulty.url + PATH, headers={"X-A": "b"})).content == b"fine"
-        for cause in (Cause.UNREACHABLE, Cause.TIMEOUT):
-            with pytest.raises(CallError) as caught:
-                await client.ask(faulty.url + PATH, headers={})
-            assert caught.value.cause is cause
+    limits = Limits(budget=Budget(max_calls=0), delay=99)
+    url = faulty.url + PATH
+    async with Client(Connection(limits=limits)) as client:
+        assert (await client.ask(url, {"X-A": "b"}, seconds=5)).content == b"fine"
+        with pytest.raises(CallError, match="returned 500"):
+            await client.ask(url, {}, seconds=5)
+        with pytest.raises(TimeoutError):
+            await client.ask(url, {}, seconds=0.1)
     assert [call.method for call in faulty.calls] == ["GET"] * 3
     assert faulty.calls[0].headers["x-a"] == "b"
+
+
+async def test_what_is_optional_waits_for_a_slot_like_all_calls(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(after=0.1))
+    async with Client(Connection(limits=Limits(concurrency=2))) as client:
+        asked = (client.ask(faulty.url + PATH, {}, seconds=0.25) for _ in range(6))
+        await asyncio.gather(*asked)  # in line, the seconds do not count
+    assert faulty.most == 2
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -335,7 +347,7 @@ async def test_a_server_that_speaks_no_http() -> None:
     ],
 )
 async def test_what_is_no_url_stops_the_run(url: str) -> None:
-    with pytest.raises(UsageError, match="is not an http or https URL"):
+    with pytest.raises(UsageError, match=r"is not an http or https URL|Invalid IPv6 URL"):
         await sent(url)
 
 
@@ -408,11 +420,19 @@ async def test_the_proxy_is_asked(faulty, behave) -> None:
     assert faulty.calls[0].headers["host"] == "rag.invalid"
 
 
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
 async def test_the_proxy_of_the_environment_is_asked_where_that_is_wanted(
-    faulty, behave, monkeypatch: pytest.MonkeyPatch
+    faulty, behave, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     faulty.script(PATH, behave.reply(b"by proxy"))
-    monkeypatch.setenv("HTTP_PROXY", faulty.url)
+    no_proxies(monkeypatch)
+    monkeypatch.setenv(name, faulty.url)
     monkeypatch.setenv("NO_PROXY", "direct.invalid")
     url = f"http://rag.invalid{PATH}"
     assert (await sent(url, from_environment=True)).content == b"by proxy"
@@ -420,6 +440,46 @@ async def test_the_proxy_of_the_environment_is_asked_where_that_is_wanted(
         error = await failed(direct, from_environment=wanted, retries=0)
         assert "the host name is unknown" in str(error)
     assert len(faulty.calls) == 1
+
+
+async def test_https_has_a_proxy_of_its_own(
+    faulty, behave, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_proxies(monkeypatch)
+    monkeypatch.setenv("HTTPS_PROXY", faulty.url)
+    for scheme, said in (("https", "the proxy returned 404"), ("http", "name is unknown")):
+        error = await failed(f"{scheme}://rag.invalid/x", from_environment=True, retries=0)
+        assert said in str(error)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_local_server_is_asked_without_a_proxy(
+    faulty, behave, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    no_proxies(monkeypatch)
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid")
+    faulty.script(PATH, behave.reply(b"fine"))
+    url = faulty.url.replace("127.0.0.1", host) + PATH
+    assert (await sent(url, from_environment=True)).content == b"fine"
+
+
+async def test_a_socks_proxy_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    no_proxies(monkeypatch)
+    monkeypatch.setenv("ALL_PROXY", "socks5://me:sk-12345@proxy.invalid:1080")
+    with pytest.raises(UsageError, match=r"proxy socks5://proxy\.invalid:1080 of") as caught:
+        await sent("http://rag.invalid/x", from_environment=True)
+    assert "sk-12345" not in str(caught.value)
+
+
+async def test_no_password_of_netrc_is_sent(
+    faulty, behave, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password pw\n", encoding="utf-8")
+    monkeypatch.setenv("NETRC", str(netrc))
+    faulty.script(PATH, behave.reply())
+    await sent(faulty.url + PATH, from_environment=True)
+    assert "authorization" not in faulty.calls[0].headers
 
 
 async def test_a_proxy_that_is_not_there(faulty) -> None:

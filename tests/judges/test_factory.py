@@ -404,12 +404,47 @@ def test_calls_are_spaced_whoever_votes(judge_server, kit, votes: int) -> None:
     assert times[-1] - begun >= (len(times) - 1) * 0.04
 
 
-def test_one_base_url_is_not_for_two_providers(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match=r"applies to one provider, and .* names 2"):
-        make_judge(Plan(judge="vllm:a,ollama:b", base_url="http://127.0.0.1:1/v1"))
-    assert make_judge(Plan(judge="vllm:a,vllm:b", base_url="http://127.0.0.1:1/v1")).takes(
-        "explain"
-    )
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("base_url", "http://127.0.0.1:1/v1"),
+        ("judge_headers", {"X-Team": "a"}),
+        ("judge_body", {"seed": 1}),
+    ],
+)
+def test_what_is_for_one_provider_is_not_for_two(name: str, value: object) -> None:
+    with pytest.raises(UsageError, match=f"^{name}: for one provider, but vllm:a,.* names 2"):
+        make_judge(Plan(judge="vllm:a,ollama:b", **{name: value}))
+    assert make_judge(Plan(judge="vllm:a,vllm:b", **{name: value})).takes("explain")
+
+
+@pytest.mark.parametrize("guess", [None, LEAST])
+def test_headers_are_not_for_another_protocol(guess: object) -> None:
+    with pytest.raises(UsageError, match="not supported for anthropic:m; only servers"):
+        make_judge(Plan(judge="anthropic:m", judge_headers={"X-Team": "a"}), guess=guess)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("judge_headers", {"X-Api-Key": "abc"}, "X-Api-Key"),
+        ("judge_headers", {"Authorization": "Bearer abc"}, "Authorization"),
+        ("judge_headers", {"X-Team": "Bearer abc-12345"}, "X-Team"),
+        ("judge_headers", {"X-Api-Key": "abc-${NAME}"}, "X-Api-Key"),
+        ("judge_body", {"seed": 1, "api_key": "abc"}, "api_key"),
+        ("judge_body", {"extra": {"api_key": "abc"}}, "extra"),
+    ],
+)
+def test_a_secret_is_no_setting(name: str, value: object, told: str) -> None:
+    with pytest.raises(UsageError, match=rf"{name}.*{told}: a secret.* write ") as caught:
+        Plan.of({"judge": "openai:m", name: value})
+    assert "abc" not in str(caught.value)
+
+
+def test_names_of_variables_and_numbers_are_no_secrets() -> None:
+    headers = {"Authorization": "Bearer ${NAME}", "X-Api-Key": "${NAME}", "X-Team": "search"}
+    assert Plan(judge="openai:m", judge_headers=headers).judge_headers == headers
+    Plan(judge="openai:m", judge_body={"api_key": "${NAME}", "stop_token": 5})
 
 
 def test_the_report_says_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:

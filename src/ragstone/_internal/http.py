@@ -1,7 +1,7 @@
 """The HTTP client: one session, the meaning of each status, and a table of aiohttp's errors."""
 
+import asyncio
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -10,10 +10,13 @@ from functools import partial
 from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from ragstone._internal.rate_limit import LATE, Limits, RetryableError, RetryingCaller, retry_after
+from ragstone._internal.secrets import remember
 from ragstone._internal.text import public_url, quoted
 from ragstone.errors import CallError, Cause, UsageError
 
@@ -47,6 +50,7 @@ _ERRORS: tuple[tuple[str, Cause, bool, str], ...] = (
     ("OSError", Cause.UNREACHABLE, True, "{error}"),
 )
 """An error of aiohttp, its cause, whether a retry may help, and a message; the first applies."""
+_LOCAL_HOSTS = frozenset(("127.0.0.1", "::1", "localhost"))
 _UNSENT = frozenset(("ClientConnectorError", "ClientHttpProxyError"))
 
 
@@ -55,10 +59,11 @@ class Connection:
     timeout: float = 60.0
     limits: Limits = field(default_factory=Limits)
     retry_timeouts: bool = False  # for judges: a RAG system may have acted on the first request
-    permanent: re.Pattern[str] | None = None  # in a 429 or 5xx reply that no retry can fix
+    # whether a 429 or 5xx reply, by its status and text, is one that no retry can fix
+    permanent: Callable[[int, str], bool] = lambda _status, _text: False
     verify_tls: bool = True
     proxy: str | None = field(default=None, repr=False)
-    from_environment: bool = False  # whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply
+    from_environment: bool = False  # whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY are read
     # the HTTP status of an error that a 2xx body carries
     error_status: Callable[[bytes], int | None] = lambda _content: None
 
@@ -85,7 +90,6 @@ class Client:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._connection.verify_tls),
             timeout=aiohttp.ClientTimeout(total=self._connection.timeout),
-            trust_env=self._connection.from_environment,
             cookie_jar=aiohttp.DummyCookieJar(),  # a cookie would carry one row's chat to the next
         )
         return self
@@ -120,10 +124,27 @@ class Client:
         made = await self._caller.make(once, retries=retries, tokens=tokens)
         return replace(made.value, tries=made.tries) if made.tries > 1 else made.value
 
-    async def ask(self, url: str, headers: Mapping[str, str]) -> HttpReply:
+    async def ask(self, url: str, headers: Mapping[str, str], *, seconds: float) -> HttpReply:
         """Get something optional, once, without counting it as a call."""
-        once = partial(self._once, "GET", url, headers, None, LONGEST_REPLY)
-        return await self._caller.unpaid(once)
+        async with self._caller.slots, asyncio.timeout(seconds):
+            return await self._once("GET", url, headers, None, LONGEST_REPLY)
+
+    def _environment_proxy(self, url: str) -> str | None:
+        # not `trust_env` of aiohttp, which also sends passwords of ~/.netrc
+        if not self._connection.from_environment:
+            return None
+        scheme, host = urlsplit(url).scheme, urlsplit(url).hostname or ""
+        found = getproxies()
+        proxy = found.get(scheme) or found.get("all")
+        if not proxy or host in _LOCAL_HOSTS or proxy_bypass(host):
+            return None
+        remember(proxy)
+        proxy = proxy if "://" in proxy else f"http://{proxy}"
+        if not proxy.lower().startswith(("http://", "https://")):
+            raise UsageError(
+                f"the proxy {public_url(proxy)} of the environment is not an http proxy"
+            )
+        return proxy
 
     async def _once(
         self,
@@ -147,7 +168,7 @@ class Client:
                 headers=headers,
                 data=body,
                 allow_redirects=False,
-                proxy=self._connection.proxy,
+                proxy=self._connection.proxy or self._environment_proxy(url),
             ) as response:
                 received, marks = bytearray(), 0
                 async for chunk in response.content.iter_chunked(65536):
@@ -191,8 +212,7 @@ class Client:
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
             message += f" (to {quoted(to)}; use that URL instead)"
-        words = self._connection.permanent
-        permanent = words is not None and words.search(text) is not None
+        permanent = self._connection.permanent(status, text)
         wait = _retry_after(response.headers.get("Retry-After"))
         error = status_error(status, message, permanent=permanent, wait=wait)
         error.body = text

@@ -32,7 +32,8 @@ class AdaptiveLimiter:
 
     def __init__(self, most: int, first: int | None = None) -> None:
         self._most = most
-        self._proven = first is None
+        self.proven = False  # whether a call has succeeded
+        self._first = first
         self._limit = float(most if first is None else min(most, first))
         self._busy = 0
         self._line: deque[asyncio.Future[None]] = deque()
@@ -64,15 +65,15 @@ class AdaptiveLimiter:
     def narrow(self, started_at: float) -> None:
         if started_at >= self._narrowed_at:  # else the call hit the limit before the last halving
             self._narrowed_at = asyncio.get_running_loop().time()
-            self._limit, self._proven = max(1.0, self._limit / 2), True
+            self._limit, self._first = max(1.0, self._limit / 2), None
 
     def widen(self) -> None:
         if self._limit < self._most:
             # one more after about as many successes as calls may run, as TCP does after congestion
-            more = self._limit + 1 / self._limit if self._proven else inf
+            more = self._limit + 1 / self._limit if self._first is None else inf
             self._limit = min(float(self._most), more)
             self._admit()
-        self._proven = True
+        self.proven, self._first = True, None
 
     def _admit(self) -> None:
         while self._line and self._busy < self.limit:
@@ -95,6 +96,7 @@ class Budget:
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
         self.max_calls, self.max_cost = max_calls, max_cost
         self.calls, self.cost = 0, 0.0
+        self.judges, self.answered = set[str](), set[str]()  # names, and kinds of question
         self._reserved, self._open = 0.0, 0
         self._too_little: str | None = None
         self._waiting: list[asyncio.Future[None]] = []  # an Event would belong to one loop
@@ -261,8 +263,8 @@ RETRIES = RetryLog()  # of this process; progress shows the last reason if no ro
 class RetryingCaller:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._slots = AdaptiveLimiter(limits.concurrency, limits.first)
-        self._failures = 0
+        self.slots = AdaptiveLimiter(limits.concurrency, limits.first)
+        self._failures, self._timeouts = 0, 0  # timeouts before the first reply
         self._budget = limits.budget or Budget()
         delay = max(limits.delay, 60 / limits.rpm if limits.rpm else 0.0)
         self._starts = RateLimiter(delay, self._budget)
@@ -287,7 +289,15 @@ class RetryingCaller:
                 value = await self._try(once, tokens)
             except CallError as error:
                 late += error.cause is Cause.TIMEOUT
-                ended = tries > retries or late >= TIMEOUTS or waited > LONGEST_CALL
+                self._timeouts += error.cause is Cause.TIMEOUT and not self.slots.proven
+                backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (tries - 1))
+                wait = uniform(backoff / 2, backoff)  # noqa: S311 - no secret
+                if isinstance(error, RetryableError):
+                    wait = max(wait, error.wait or 0.0)
+                waited += wait
+                waits = late and not self.slots.proven and self._timeouts >= TIMEOUTS
+                slow = late >= TIMEOUTS or waits
+                ended = tries > retries or slow or waited > LONGEST_CALL
                 if not isinstance(error, RetryableError) or ended:
                     if isinstance(error, RetryableError):
                         self._failures += 1
@@ -301,23 +311,14 @@ class RetryingCaller:
                     )
                     failed.body = error.body
                     raise failed from None
-                asked = error.wait or 0.0
                 RETRIES.count, RETRIES.reason = RETRIES.count + 1, str(error)
             else:
                 self._failures = 0
                 return CallResult(value, tries)
-            backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (tries - 1))
-            wait = max(asked, uniform(backoff / 2, backoff))  # noqa: S311 - no secret
-            waited += wait
             await asyncio.sleep(wait)
 
-    async def unpaid(self, once: Callable[[], Awaitable[T]]) -> T:
-        """Make a call once that counts for the concurrency alone."""
-        async with self._slots:
-            return await once()
-
     async def _try(self, once: Callable[[], Awaitable[T]], tokens: int) -> T:
-        async with self._slots:
+        async with self.slots:
             call = PaidCall.of(self._budget)
             gap = 60 * tokens / self._limits.tpm if self._limits.tpm else 0.0
             await self._starts.turn(gap, call.most)
@@ -332,9 +333,9 @@ class RetryingCaller:
                 if isinstance(error, RetryableError):
                     _log.debug("try failed: %s", error)
                     if error.cause in (Cause.RATE_LIMITED, Cause.TIMEOUT):
-                        self._slots.narrow(started_at)
+                        self.slots.narrow(started_at)
                     if error.wait:
                         self._starts.pause(error.wait)
                 raise
-            self._slots.widen()
+            self.slots.widen()
             return value

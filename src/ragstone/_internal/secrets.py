@@ -21,7 +21,9 @@ from urllib.parse import quote, unquote
 HIDDEN = "[hidden]"
 
 _WORDS = "token|secret|pass(?:word|wd|phrase)|authorization|cookie|signature"
-_NAME = re.compile(rf"(?:{_WORDS}|key|bedrock)(?:_?\d+)?$", re.IGNORECASE)  # its value is a secret
+_NAME = re.compile(
+    rf"(?:{_WORDS}|auth|key|bedrock)(?:_?\d+)?$", re.IGNORECASE
+)  # its value is a secret
 # scheme, user and password of a URL, even if it is mistyped
 _URL = re.compile(r"\s*(?!\w:[\\/])([\w+.-]*)([:;]?/*)([^:@]*)(?::(.*))?@", re.DOTALL)
 _PORT = re.compile(r"\d{1,5}/")  # of a URL that has an @ in its path
@@ -70,6 +72,23 @@ def remember(value: object, name: str = "", *, in_replies: bool = True) -> None:
 def is_secret(name: str) -> bool:
     """Whether a value with this name is a secret."""
     return _NAME.search(name) is not None
+
+
+VARIABLE = re.compile(r"\$\{(\w+)\}")  # an environment variable in a setting
+
+
+def tells_secret(name: str, value: object) -> bool:
+    """Whether a setting has a secret as it is, and not as `${NAME}`."""
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[object, object]", value)
+        return any(tells_secret(str(key), each) for key, each in fields.items())
+    if isinstance(value, list | tuple):
+        return any(tells_secret(name, each) for each in cast("Sequence[object]", value))
+    if not isinstance(value, str):
+        return False
+    rest = re.sub(r"(?i)\A\s*(?:bearer|basic|token)\b", "", VARIABLE.sub("", value)).strip()
+    named = is_secret(name) and not name.lower().endswith("cache_key")
+    return bool(rest) and (named or _BEARER.search(value) is not None)
 
 
 def _remember_text(text: str, name: str, in_replies: bool) -> None:

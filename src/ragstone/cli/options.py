@@ -288,9 +288,13 @@ def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
     return pairs
 
 
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
+
+
 def _json_of(key: str, text: str) -> object:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_no_constant)
     except ValueError as error:
         fix = f"""write a text as --judge-body {key}='"{text}"'"""
         raise UsageError(f"--judge-body {key}={text!r} is not JSON ({error}); {fix}") from None
@@ -317,10 +321,8 @@ def typed_settings(given: Given) -> dict[str, object]:
         found["target"] = one_of("--target", given["target"], "--api-url", given["api_url"])
     for name in config_file.NAMED:
         found[name] = pairs_of(given.get(name, ()), SETTINGS[name].flags[-1])
-    found["judge_body"] = {
-        key: _json_of(key, text)
-        for key, text in pairs_of(given.get("judge_body", ()), "--judge-body").items()
-    }
+    bodies = cast("dict[str, str]", found["judge_body"])
+    found["judge_body"] = {key: _json_of(key, text) for key, text in bodies.items()}
     found["gates"] = tuple(
         gate(text, *demand) for name, demand in FLAGS.items() for text in given.get(name, ())
     )

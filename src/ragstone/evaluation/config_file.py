@@ -1,5 +1,6 @@
 """Config: the settings of a `ragstone.yaml`, which is validated as a whole."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -141,6 +142,8 @@ def _value(name: str, entry: "YamlValue", folder: Path) -> object:
     elif name in (*NAMED, *FLAGS):
         if not isinstance(value, dict):
             raise ValueError("expected lines of `name: value`")
+        if name == "judge_body":
+            value = {key: _json_or_text(text) for key, text in value.items()}
     elif name in _TEXTS and not isinstance(value, str):
         raise ValueError("expected one value")
     if entry.key in ("model", "embedding_model") and isinstance(value, str):
@@ -158,6 +161,13 @@ def _value(name: str, entry: "YamlValue", folder: Path) -> object:
         fix = f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"
         raise ValueError(f"unknown {name}; {fix}") from None
     return _resolve(name, value, folder) if value is not None else None
+
+
+def _json_or_text(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _resolve(name: str, value: Any, folder: Path) -> object:

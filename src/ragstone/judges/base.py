@@ -42,14 +42,12 @@ class Judge(AsyncResource, ABC):
         description: what it is, for reports.
         kinds: the kinds of question that it takes; None for every kind.
         tags: the row's tags that its prompts use.
-        has_answered: whether it, or the cache of its replies, has answered a question in this run.
     """
 
     name: str
     description: str = ""
     kinds: frozenset[str] | None = None
     tags: frozenset[str] = frozenset()
-    has_answered: bool = False
 
     @abstractmethod
     async def answer(self, question: Question[T]) -> Reply[T]:

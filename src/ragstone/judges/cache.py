@@ -214,7 +214,7 @@ class CachedJudge(JudgeWrapper):
             reply = replace(reply, usage=usage, notes=notes, raw=cached.raw)
         except (ValidationError, JudgeError):  # stored by an older version
             return None
-        self.judge.has_answered = True
+        self._budget.answered.add(question.kind)
         if cached.stored_at < self._paid_since or key in self._charged:
             return _free(reply)
         self._charged.add(key)

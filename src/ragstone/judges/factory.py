@@ -23,7 +23,7 @@ from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge, Similarit
 from ragstone.judges.llm import model as llms
 from ragstone.judges.llm.batches import DISCOUNT, BatchRun
 from ragstone.judges.llm.judge import SAME_FAILURES, LlmJudge, sentences_asked_for
-from ragstone.judges.llm.openai import PROVIDERS, OpenAICompatibleModel
+from ragstone.judges.llm.openai import PROVIDERS, REASONING, OpenAICompatibleModel
 from ragstone.judges.llm.prompt import Prompt
 from ragstone.judges.llm.pydantic_ai import EXTRAS, PydanticAiModel, provider_class
 from ragstone.judges.local.judge import KINDS, EntailmentJudge
@@ -32,7 +32,7 @@ from ragstone.judges.offline import OfflineJudge, OfflineSettings
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.panel import CascadeJudge, PanelJudge
 from ragstone.types import claim, questions
-from ragstone.types.config import Plan
+from ragstone.types.config import JudgePlan, Plan
 from ragstone.types.reply import Reply, Usage
 
 T = TypeVar("T")
@@ -222,11 +222,14 @@ class _Maker:
         for name in models:
             spec.check_model(name)
         self.providers = {name.partition(":")[0] for name in models}
-        if plan.base_url is not None and len(self.providers) > 1:
-            raise UsageError(
-                f"base_url {public_url(plan.base_url)} applies to one provider, and {plan.judge} "
-                f"names {len(self.providers)}; set their URLs with environment variables"
-            )
+        if len(self.providers) > 1:
+            shared = ("base_url", "judge_headers", "judge_body")
+            given = [name for name in shared if getattr(plan, name)]
+            if given:
+                raise UsageError(
+                    f"{', '.join(given)}: for one provider, but {plan.judge} names "
+                    f"{len(self.providers)}; set their URLs with environment variables"
+                )
 
     def judge(self, name: str, vote: int) -> Judge:
         plan, guess = self.plan, self.guess
@@ -304,17 +307,17 @@ class _Maker:
         price = self._price(name, known.custom_url(plan.base_url) if known else plan.base_url)
         if self.batches:
             price = price and replace(price, share=DISCOUNT)
+        more = {"headers": plan.judge_headers, "body": plan.judge_body}
+        if not known and any(more.values()):
+            raise UsageError(
+                f"judge_headers and judge_body are not supported for {name}; only servers with "
+                "OpenAI's protocol take them"
+            )
         if self.guess:  # needs no key, only the extra
             if not known:
                 provider_class(name)
             llm: llms.Model = DryRunModel(name)
         else:
-            more = {"headers": plan.judge_headers, "body": plan.judge_body}
-            if not known and any(more.values()):
-                raise UsageError(
-                    f"judge_headers and judge_body are not supported for {name}; only servers with "
-                    "OpenAI's protocol take them"
-                )
             own = partial(PydanticAiModel, provider)
             connect = partial(OpenAICompatibleModel, known, **more) if known else own
             llm = connect(
@@ -335,6 +338,10 @@ class _Maker:
             price=price,
             budget=self.budget,
             vote=vote,
+            # in a batch, the limit must not depend on earlier replies
+            bounded=plan.max_tokens == JudgePlan().max_tokens
+            and not (self.batches or REASONING.match(model)),
+            gives_up=plan.max_failure_rate < 1,
         )
 
     def _cached(self, judge: Judge) -> Judge:

@@ -16,16 +16,19 @@ from typing import Annotated, Any, Literal, SupportsIndex, TypedDict, cast, get_
 
 from pydantic import (
     BeforeValidator,
+    ConfigDict,
     Field,
     FiniteFloat,
     JsonValue,
     ValidationError,
+    field_validator,
     model_validator,
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, PydanticUndefined
 
 from ragstone._internal.fields import FrozenMap, FrozenModel, MetricName
+from ragstone._internal.secrets import tells_secret
 from ragstone._internal.text import format_validation_errors
 from ragstone.errors import UsageError
 from ragstone.types.claim import BATCH
@@ -104,6 +107,8 @@ def _setting(
 class JudgePlan(FrozenModel):
     """Which judge answers, and how it is called."""
 
+    model_config = ConfigDict(hide_input_in_errors=True)  # it may be a secret
+
     judge: str = _setting("Judge", "offline", keys=["model"], common=True)
     """The judge: offline, local:FOLDER (a model on this machine) or provider:model, such as
     openai:gpt-4o-mini. Several, separated by commas, form a panel. cascade:offline+openai:gpt-4o
@@ -158,6 +163,18 @@ class JudgePlan(FrozenModel):
     """Stop after this many judge calls, with exit code 3."""
     max_cost: FiniteFloat | None = _setting("Limits", None, common=True, ge=0)
     """Stop when the judge has cost this many US dollars, with exit code 3."""
+
+    @field_validator("judge_headers", "judge_body")
+    @classmethod
+    def _without_secrets(cls, value: Mapping[str, object]) -> Mapping[str, object]:
+        if names := [name for name, each in value.items() if tells_secret(name, each)]:
+            raise PydanticCustomError(
+                "secret",
+                "{names}: a secret, and settings are stored with the run; write {form}, and set "
+                "the environment variable NAME",
+                {"names": ", ".join(names), "form": "${NAME}"},
+            )
+        return value
 
 
 _claims = partial(_setting, "Claims and verdicts")
@@ -237,7 +254,8 @@ class Plan(JudgePlan, ClaimPlan):
     """Timeout per attempt, in seconds."""
     retries: int = _setting("Limits", 7, flags=["--max-retries"], keys=["max_retries"], ge=0, le=20)
     """Retries after a failed connection, a 429 or a 5xx. Waits double from 0.5 to 30 s, minus up to
-    half at random; a longer Retry-After applies, up to 120 s."""
+    half at random; a longer Retry-After applies, up to 120 s, and 240 s for all. A judge that
+    timed out is called once more."""
     fail_fast: bool = _setting("Limits", False)
     """Stop after the first row with a failed score, with exit code 3."""
     gates_on: Literal["mean", "interval", "corrected"] = _setting("Gates", "mean")

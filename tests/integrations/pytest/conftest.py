@@ -105,7 +105,8 @@ class Handler(BaseHTTPRequestHandler):
         verdicts = {"verdicts": [{"claim": 1, "reason": "", "evidence": [], "label": "SUPPORTED"}]}
         content = json.dumps(verdicts if "<claims-" in body else claims)
         if '"queries"' in body:
-            content = json.dumps({"queries": ["What is it of?"] * 3, "noncommittal": False})
+            queries = {str(n): "What is it of?" for n in (1, 2, 3)}
+            content = json.dumps({"queries": queries, "commits": True})
         choice = {"message": {"content": content}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 100, "completion_tokens": 10}
         reply = json.dumps({"choices": [choice], "usage": usage}).encode()

@@ -41,7 +41,7 @@ def test_a_judge_with_a_name_is_asked_as_the_options_of_the_test_say(
     assert ran.code == 0, ran.text
     assert [body["temperature"] for body in model.bodies] == [0, 0.7, 0.7, 0.7, 0.3, 0.2, 0]
     lengths = [body["max_tokens"] for body in model.bodies]
-    assert lengths == [4096, 77, 77, 77, 4096, 4096, 4096]
+    assert lengths == [578, 77, 77, 77, 578, 578, 578]
 
 
 PLACE = """

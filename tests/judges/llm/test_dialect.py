@@ -1,6 +1,8 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from aiohttp import web
@@ -15,7 +17,9 @@ from ragstone.types.reply import Usage
 CHAT = "/v1/chat/completions"
 CLAIMS = {"items": {"type": "string"}, "type": "array"}
 BARE = {"title": "Claims", "type": "object", "properties": {"claims": CLAIMS}}
-SCHEMA = BARE | {"properties": {"claims": CLAIMS | {"maxItems": 9, "minItems": 0}}}
+COUNTED = BARE | {"properties": {"claims": CLAIMS | {"maxItems": 9, "minItems": 0}}}
+TEXTS = {"items": {"type": "string", "maxLength": 99}, "type": "array"}
+SCHEMA = BARE | {"properties": {"claims": TEXTS | {"maxItems": 9, "minItems": 0}}}
 PROMPT = ModelPrompt("Be brief.", "What is it?", SCHEMA, 100)
 PLAIN = {"choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}]}
 
@@ -23,19 +27,21 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 FIRST = Dialect()
 NEWER = Dialect(limit="max_completion_tokens")
-UNBOUNDED = Dialect(schema="json_schema")
+LEVELS = ("bounded", "counted", "json_schema", "object_schema", "json_object", "none")
+LESS = Dialect(schema="counted")
 
 
 @each_case(
     ("provider", "model", "first"),
     [
-        ("openai", "gpt-4o-mini", FIRST),
-        ("openai", "o3-mini", Dialect(limit="max_completion_tokens", temperature=False)),
-        ("azure", "gpt-5", Dialect(limit="max_completion_tokens", temperature=False)),
-        ("openai", "gpt-5.1-mini", Dialect(limit="max_completion_tokens", temperature=False)),
+        ("openai", "gpt-4o-mini", LESS),
+        ("openai", "o3-mini", replace(LESS, limit=NEWER.limit, temperature=False)),
+        ("openai", "gpt-5.1-mini", replace(LESS, limit=NEWER.limit, temperature=False)),
+        ("azure", "gpt-5", Dialect("json_schema", NEWER.limit, temperature=False)),
+        ("azure", "judge", Dialect("json_schema")),
         ("openrouter", "gpt-5", Dialect(temperature=False)),
         ("ollama", "olmo", FIRST),
-        ("openai", "gpt-50", FIRST),
+        ("openai", "gpt-50", LESS),
     ],
 )
 def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
@@ -49,19 +55,31 @@ def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
         (NEWER, 'Unknown name "max_completion_tokens"', FIRST),
         (NEWER, "max_tokens is required", FIRST),
         (FIRST, "max_tokens is too large: 4096", None),
+        (NEWER, "max_completion_tokens is too large: 4096; max_tokens is 50", None),
         (FIRST, "'temperature' does not support 0", Dialect(temperature=False)),
         (Dialect(temperature=False), "'temperature' does not support 0", None),
-        (FIRST, "Invalid schema for response_format", UNBOUNDED),
-        (FIRST, "This model takes no json_schema", UNBOUNDED),
-        (FIRST, "responseFormat: extra inputs", UNBOUNDED),
-        (FIRST, "failed to parse grammar", UNBOUNDED),
-        (FIRST, "maxItems is not permitted in a schema", UNBOUNDED),
-        (UNBOUNDED, "response_format", Dialect(schema="json_object")),
-        (Dialect(schema="json_object"), "response_format", Dialect(schema="none")),
+        (FIRST, "Invalid schema for response_format", LESS),
+        (FIRST, "This model takes no json_schema", LESS),
+        (FIRST, "responseFormat: extra inputs", LESS),
+        (FIRST, "failed to parse grammar", LESS),
+        (FIRST, "'maxLength' is not permitted", LESS),
+        (FIRST, "For 'integer' type, property 'minimum' is not supported", LESS),
+        (FIRST, "The schema is too large for max_tokens", LESS),  # the schema comes first
+        *((Dialect(a), "maxItems", Dialect(b)) for a, b in pairwise(LEVELS)),
         (Dialect(schema="none"), "response_format", None),
+        (FIRST, "response_format.type must be text or json_object", Dialect("object_schema")),
+        (Dialect("json_object"), "json_object is not supported", Dialect("none")),
         (FIRST, "System role not supported", Dialect(system=False)),
         (FIRST, "Developer message is not enabled for models/gemma", Dialect(system=False)),
         (FIRST, "messages[0].role: 'system' is not one of user, assistant", Dialect(system=False)),
+        *(
+            (FIRST, said, Dialect(system=False))
+            for said in (
+                "Conversation roles must alternate user/assistant/user/assistant",
+                "Only user and assistant roles are supported!",
+                "The model does not support 'system'",
+            )
+        ),
         (Dialect(system=False), "System role not supported", None),
         (FIRST, "the system is overloaded", None),
         (FIRST, "the prompt is too long", None),
@@ -75,18 +93,27 @@ def test_what_is_tried_after_a_refusal(
 
 
 @each_case(
-    ("dialect", "told"),
+    ("usual", "dialect", "told"),
     [
-        (NEWER, "the limit max_completion_tokens"),
-        (UNBOUNDED, "a JSON schema without limits and the limit max_tokens"),
+        (FIRST, FIRST, ""),
+        (FIRST, NEWER, "max_completion_tokens"),
+        (NEWER, FIRST, "max_tokens"),
+        (FIRST, LESS, "a JSON schema without limits of texts"),
+        (LESS, replace(LESS, system=False), "no system role"),
+        (LESS, Dialect(schema="json_schema"), "a JSON schema without limits"),
+        (LESS, Dialect(schema="object_schema"), "JSON with a schema of another form"),
+        (LESS, Dialect(schema="json_object"), "JSON without a schema"),
         (
-            Dialect(schema="none", temperature=False, system=False),
-            "no JSON mode and no temperature and no system role and the limit max_tokens",
+            FIRST,
+            Dialect("none", NEWER.limit, temperature=False, system=False),
+            "no JSON mode and no temperature and no system role and max_completion_tokens",
         ),
     ],
 )
-def test_what_is_told_of_it(dialect: Dialect, told: str) -> None:
-    assert str(dialect) == told
+def test_what_differs_from_the_usual_request_is_told(
+    usual: Dialect, dialect: Dialect, told: str
+) -> None:
+    assert dialect.changes(usual) == told
 
 
 def picky(*rules: Callable[[dict], str | None], status: int = 400) -> Callable:
@@ -146,9 +173,9 @@ def hates_limits(asked: dict) -> str:
         ((no_bounds,), 1),
         ((no_system,), 1),
         ((no_schema,), 2),
-        ((no_format,), 3),
-        ((newer, cool, no_format, no_system), 6),
-        ((no_system, no_format, cool, newer), 6),
+        ((no_format,), 4),
+        ((newer, cool, no_format, no_system), 7),
+        ((no_system, no_format, cool, newer), 7),
     ],
 )
 async def test_what_a_server_does_not_take_is_left_out_from_then_on(
@@ -161,13 +188,14 @@ async def test_what_a_server_does_not_take_is_left_out_from_then_on(
     assert (await model.complete(PROMPT)).usage == Usage(calls=1)
     assert len(faulty.called(CHAT)) == steps + 2
     (told,) = caplog.messages
-    assert told == f"openai:mock refused the usual request; it now gets {model._dialect}"
+    now = model._dialect.changes(LESS)
+    assert told == f"openai:mock refused the usual request; it now gets {now}"
 
 
 @pytest.mark.parametrize(
     ("status", "rules", "steps"),
     [
-        (422, (newer, no_format), 4),
+        (422, (newer, no_format), 5),
         (422, (no_system,), 1),
         (500, (no_bounds,), 1),
         (500, (no_schema,), 2),
@@ -197,12 +225,23 @@ async def test_without_a_schema_in_the_request_it_stands_in_the_prompt(faulty, m
         "json_schema",
         "json_schema",
         "json_object",
+        "json_object",
         None,
     ]
-    assert [each["json_schema"]["schema"] for each in formats[:2]] == [SCHEMA, BARE]
+    assert [each["json_schema"]["schema"] for each in formats[:2]] == [COUNTED, BARE]
     systems = [asked["messages"][0]["content"] for asked in told]
     assert systems[:2] == ["Be brief."] * 2
-    assert systems[2] == systems[3] == "Be brief.\nThe JSON has this schema: " + json.dumps(BARE)
+    assert formats[2]["schema"] == SCHEMA == PROMPT.schema
+    assert "schema" not in formats[3]
+    assert systems[3] == systems[4] == "Be brief.\nThe JSON has this schema: " + json.dumps(BARE)
+
+
+async def test_a_schema_loses_the_limits_of_texts_first(model_at, faulty) -> None:
+    faulty.script(CHAT, picky(no_bounds))
+    async with model_at(f"{faulty.url}/v1", provider="vllm") as model:
+        await model.complete(PROMPT)
+    told = [call.json["response_format"] for call in faulty.called(CHAT)]
+    assert [each["json_schema"]["schema"] for each in told] == [SCHEMA, COUNTED, BARE]
 
 
 async def test_without_a_system_role_its_text_stands_before_the_users(faulty, model) -> None:
@@ -214,7 +253,7 @@ async def test_without_a_system_role_its_text_stands_before_the_users(faulty, mo
 
 @pytest.mark.parametrize("concurrency", [8, 64])
 @pytest.mark.parametrize(
-    ("rules", "steps"), [((newer,), 1), ((no_format,), 3), ((newer, cool, no_format), 5)]
+    ("rules", "steps"), [((newer,), 1), ((no_format,), 4), ((newer, cool, no_format), 6)]
 )
 async def test_many_calls_at_once_all_find_the_way(
     model_at, faulty, caplog, concurrency: int, rules, steps: int
@@ -251,7 +290,7 @@ async def test_what_one_prompt_is_refused_for_changes_nothing_for_others(faulty,
     with pytest.raises(CallError):
         await model.complete(ModelPrompt("", "x" * 51, SCHEMA, 100))
     assert (await model.complete(PROMPT)).usage == Usage(calls=1)
-    assert "max_tokens" in faulty.calls[-1].json
+    assert "max_tokens" in faulty.called(CHAT)[-1].json
 
 
 async def test_a_400_about_something_else_is_told(faulty, behave, model, failure) -> None:

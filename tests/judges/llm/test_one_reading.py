@@ -13,7 +13,6 @@ from ragstone.judges.llm.replies import (
     parse_grades,
     parse_queries,
     parse_rating,
-    parse_truths,
     parse_verdicts,
 )
 from ragstone.types.questions import VerifyClaims
@@ -44,7 +43,7 @@ def claims(text: str) -> object:
 
 
 def truths(text: str) -> object:
-    return parse_truths(RawReply(text, SHOWN), CONTEXTS[0])
+    return parse_claims(RawReply(text, SHOWN), CONTEXTS[0])
 
 
 def queries(text: str) -> object:

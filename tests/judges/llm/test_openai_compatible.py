@@ -15,7 +15,7 @@ from ragstone.types.config import Plan
 from ragstone.types.questions import ExtractClaims
 from ragstone.types.reply import JudgeFailureError, Usage
 
-CHAT, MODELS = "/v1/chat/completions", "/v1/models"
+CHAT, MODELS, PS = "/v1/chat/completions", "/v1/models", "/api/ps"
 SCHEMA = {"title": "Claims", "type": "object"}
 PROMPT = ModelPrompt("Be brief.", "What is it?", SCHEMA, 100)
 PLAIN = {"choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}]}
@@ -222,11 +222,13 @@ def test_what_shapes_a_reply_is_in_the_identity(model_at) -> None:
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (429, {"message": "You exceeded your quota.", "code": "insufficient_quota"}),
+        pytest.param(429, {"message": "You exceeded your quota.", "code": "insufficient_quota"}),
+        (429, {"message": "Error code: 429 - insufficient_quota"}),
+        (402, {"message": "Payment Required"}),
         (402, {"message": "Insufficient credits. Add more at https://openrouter.ai"}),
         (402, {"message": "Insufficient Balance"}),
         (400, {"message": "Budget has been exceeded! Current cost: 2, max budget: 1"}),
-        (429, {"type": "budget_exceeded"}),
+        pytest.param(429, {"type": "budget_exceeded"}),
         (500, {"message": "Crossed budget of the team"}),
     ],
 )
@@ -248,17 +250,30 @@ def served(**models: dict[str, object]) -> dict[str, object]:
     return {"data": [{"id": name, **told} for name, told in models.items()]}
 
 
-LONG = ModelPrompt("Be brief.", "word " * 500, SCHEMA, 100)
-WINDOW = {"max_model_len": 512}
+@pytest.mark.parametrize("echo", ["insufficient_quota", "response_format", "model not found"])
+async def test_a_request_that_an_error_repeats_says_nothing(
+    faulty, behave, model, failure, echo: str
+) -> None:
+    said = {"error": {"message": "The server is busy.", "request": echo}}
+    faulty.script(CHAT, behave.reply(said, status=500))
+    assert (await failure(model)).tries == 3
+    faulty.script(CHAT, behave.reply(said, status=400))
+    assert (await failure(model)).tries == 1
+
+
+LONG = ModelPrompt("Be brief.", "word " * 500, SCHEMA, 900)  # about 628 tokens
+WINDOW = {"max_model_len": 418}
 
 
 @pytest.mark.parametrize(
     "models",
     [
         served(mock=WINDOW),
-        served(mock={"meta": {"n_ctx": 512, "n_ctx_train": 9999}}),
-        served(mock={"loaded_context_length": 512, "max_context_length": 9999}),
+        served(mock={"meta": {"n_ctx": 418, "n_ctx_train": 9999}}),
+        served(mock={"loaded_context_length": 418, "max_context_length": 9999}),
+        {"models": [{"model": "mock", "name": "mock", "context_length": 418}]},
         served(**{"other": {"max_model_len": 9999}, "org/Mock": WINDOW}),
+        served(**{"mock-2024-08-06": {"max_model_len": 9999}, "mock": WINDOW}),
         served(whatever=WINDOW),  # it is the only one
     ],
 )
@@ -272,9 +287,9 @@ async def test_a_prompt_longer_than_the_servers_window_is_not_sent(
             await model.complete(LONG)
         assert (caught.value.cause, caught.value.tries) == (Cause.TRUNCATED, 0)
         assert str(caught.value).startswith(
-            "the prompt has about 628 tokens, and the server's window for mock is 512: "
+            "the prompt has about 628 tokens, and the server's window for mock is 418: "
         )
-        assert "set context_window to 512" in str(caught.value)
+        assert "set context_window to 418" in str(caught.value)
         assert not faulty.called(CHAT)
         await model.complete(PROMPT)
     (call,) = faulty.called(MODELS)
@@ -293,7 +308,7 @@ async def test_a_prompt_longer_than_the_servers_window_is_not_sent(
         {"body": served(mock={"max_model_len": None, "meta": None})},
         {"body": served(mock={"max_model_len": 0})},
         {"body": served(mock={"max_model_len": "many"})},
-        {"body": served(mock={"max_model_len": 628})},
+        {"body": served(mock={"max_model_len": 419})},
         {"body": served(one=WINDOW, other=WINDOW)},
         {"after": 600.0},
     ],
@@ -302,7 +317,7 @@ async def test_a_prompt_longer_than_the_servers_window_is_not_sent(
 async def test_a_server_that_does_not_tell_its_window_is_asked(
     faulty, behave, model, monkeypatch: pytest.MonkeyPatch, models
 ) -> None:
-    monkeypatch.setattr("ragstone.judges.llm.openai._ASKING", 0.2)
+    monkeypatch.setattr("ragstone.judges.llm.openai._MODELS_TIMEOUT", 0.2)
     faulty.script(MODELS, behave.reply(**models))
     faulty.script(CHAT, behave.reply(PLAIN))
     assert (await model.complete(LONG)).usage == Usage(calls=1)
@@ -311,7 +326,7 @@ async def test_a_server_that_does_not_tell_its_window_is_asked(
 async def test_the_window_is_asked_for_once_and_is_no_call_of_the_budget(
     model_at, faulty, behave
 ) -> None:
-    faulty.script(MODELS, behave.reply(served(mock={}), after=0.02))
+    faulty.script(MODELS, behave.reply(served(mock={"max_model_len": 9999}), after=0.02))
     faulty.script(CHAT, behave.reply(PLAIN))
     limits = {"budget": Budget(max_calls=9), "concurrency": 1}
     async with model_at(f"{faulty.url}/v1", limits=limits) as model:
@@ -319,7 +334,42 @@ async def test_the_window_is_asked_for_once_and_is_no_call_of_the_budget(
     assert (len(faulty.called(MODELS)), len(faulty.called(CHAT))) == (1, 9)
 
 
-@pytest.mark.parametrize(("name", "asked"), [("openai", 0), ("vllm", 1)])
+def loaded(window: int) -> dict[str, object]:
+    """What Ollama tells about a model that it has loaded."""
+    return {"models": [{"model": "mock:latest", "context_length": window}]}
+
+
+@pytest.mark.parametrize(("window", "known"), [(418, True), (0, False)])
+async def test_a_window_that_is_not_known_is_asked_for_once_more_after_a_reply(
+    faulty, behave, model, window: int, known: bool
+) -> None:
+    faulty.script(MODELS, behave.reply(served(mock={})))
+    faulty.script(PS, behave.reply({"models": []}), behave.reply(loaded(window)))
+    faulty.script(CHAT, behave.reply(PLAIN))
+    await model.complete(LONG)
+    if known:
+        with pytest.raises(CallError, match="window for mock is 418: "):
+            await model.complete(LONG)
+    else:
+        await model.complete(LONG)
+    assert [len(faulty.called(path)) for path in (MODELS, PS)] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("window", "most"), [(None, 900), (9999, 900), (1500, 558), (1000, 256), (500, 256)]
+)
+async def test_a_reply_may_be_as_long_as_the_prompt_leaves_of_the_window(
+    faulty, behave, model, window: int | None, most: int
+) -> None:
+    faulty.script(MODELS, behave.reply(served(mock={"max_model_len": window})))
+    faulty.script(CHAT, behave.reply(PLAIN))
+    await model.complete(LONG)
+    assert faulty.called(CHAT)[0].json["max_tokens"] == most
+    await model.complete(PROMPT)
+    assert faulty.called(CHAT)[1].json["max_tokens"] == 100
+
+
+@pytest.mark.parametrize(("name", "asked"), [("openai", 0), ("vllm", 2)])
 async def test_only_a_server_of_ones_own_is_asked_for_its_window(
     key, faulty, behave, name: str, asked: int
 ) -> None:
@@ -339,7 +389,7 @@ async def test_headers_and_fields_of_ones_own_are_sent(
     faulty.script(CHAT, behave.reply(PLAIN))
     settings = {
         "headers": {"X-Team": "search", "X-Api-Key": "Bearer ${GATEWAY}"},
-        "body": {"reasoning_effort": "low", "seed": 7},
+        "body": {"reasoning_effort": "low", "seed": 7, "user": {"api_key": "${GATEWAY}"}},
     }
     async with model_at(f"{faulty.url}/v1", **settings) as model:
         await model.complete(PROMPT)
@@ -351,6 +401,8 @@ async def test_headers_and_fields_of_ones_own_are_sent(
         )
     sent = faulty.called(CHAT)[0].json
     assert (sent["reasoning_effort"], sent["seed"], sent["model"]) == ("low", 7, "mock")
+    assert sent["user"] == {"api_key": "gateway-secret-1"}
+    assert "gateway-secret-1" not in model.identity
 
 
 async def test_a_plan_has_them_for_servers_with_openais_protocol(judge_server) -> None:
@@ -389,23 +441,19 @@ async def test_a_header_may_replace_the_key(
     monkeypatch.setenv("GATEWAY", "gateway-secret-1")
     faulty.script(CHAT, behave.reply(b"wrong: gateway-secret-1", status=401))
     async with model_at(f"{faulty.url}/v1", headers={name: "Basic ${GATEWAY}"}) as model:
-        with pytest.raises(UsageError, match=r"returned 401 .*: wrong: \[hidden\]"):
+        told = r"with a key in the headers: .* returned 401 .*: wrong: \[hidden\]"
+        with pytest.raises(UsageError, match=told):
             await model.complete(PROMPT)
     assert faulty.called(CHAT)[0].headers["authorization"] == "Basic gateway-secret-1"
 
 
 @pytest.mark.parametrize(
-    ("headers", "told"),
-    [
-        ({"X-Api-Key": "abc"}, "judge_headers: X-Api-Key is a secret, .* write ${NAME}, and set"),
-        ({"Authorization": "Bearer abc"}, "judge_headers: Authorization is a secret"),
-        ({"X-Team": "a-${NONE_OF_THESE}"}, "the environment variable NONE_OF_THESE is not set"),
-    ],
+    "settings",
+    [{"headers": {"X-Team": "a-${NOWHERE}"}}, {"body": {"user": {"api_key": "${NOWHERE}"}}}],
 )
-def test_a_secret_is_no_setting(model_at, headers: dict[str, str], told: str) -> None:
-    with pytest.raises(UsageError, match=told.replace("$", r"\$")) as caught:
-        model_at("http://h/v1", headers=headers)
-    assert "abc" not in str(caught.value)
+def test_a_variable_that_is_not_set_stops_the_run(model_at, settings) -> None:
+    with pytest.raises(UsageError, match="variable NOWHERE of the settings is not set"):
+        model_at("http://h/v1", **settings)
 
 
 async def test_the_proxy_of_the_environment_is_used(
@@ -413,6 +461,7 @@ async def test_the_proxy_of_the_environment_is_used(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", faulty.url)
     monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
     faulty.script(CHAT, behave.reply(PLAIN))
     async with model_at("http://judge.invalid/v1") as model:
         await model.complete(PROMPT)

@@ -10,7 +10,7 @@ from ragstone.judges.llm.openai import _warn_once
 from ragstone.types.questions import ExtractClaims
 from ragstone.types.reply import JudgeFailureError, Usage
 
-CHAT, EMBED = "/v1/chat/completions", "/v1/embeddings"
+CHAT, EMBED, MODELS = "/v1/chat/completions", "/v1/embeddings", "/v1/models"
 SCHEMA = {"title": "Claims", "type": "object"}
 PROMPT = ModelPrompt("Be brief.", "What is it?", SCHEMA, 100)
 PLAIN = {"choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}]}
@@ -98,10 +98,7 @@ FINE = Completion("fine")
             },
             Completion("fine"),
         ),
-        (
-            {"choices": [*PLAIN["choices"], {"message": {"content": "other"}}]},
-            Completion("fine"),
-        ),
+        ({"choices": [*PLAIN["choices"], {"message": {"content": "fine"}}]}, FINE),
         *(
             (completion(content="fine", **{key: "hm"}), Completion("fine", thinks=True))
             for key in THOUGHTS
@@ -118,8 +115,13 @@ FINE = Completion("fine")
             Completion("fine", thinks=True),
         ),
         (completion(content="fine", tool_calls=[{"function": {"arguments": "?"}}]), FINE),
-        *((completion(content="fine", tool_calls=calls), FINE) for calls in (None, [], [{}], "x")),
-        *((completion(content=None, tool_calls=calls), Completion("")) for calls in (None, [{}])),
+        *((completion(content="fine", tool_calls=calls), FINE) for calls in (None, [], [{}])),
+        *(
+            (completion(content=None, tool_calls=calls), Completion(""))
+            for calls in (None, [{}], CALLED * 2)
+        ),
+        (completion(reasoning_content="fine", reasoning="hm"), Completion("fine", thinks=True)),
+        (completion(reasoning_content="", reasoning="fine"), Completion("fine", thinks=True)),
     ],
 )
 async def test_a_reply_in_every_known_shape(faulty, behave, model, reply, expected) -> None:
@@ -277,52 +279,102 @@ async def test_no_choice_for_the_sake_of_safety_is_a_refusal(
     assert "the reply is not a chat completion" in (told.refusal or "")
 
 
-async def test_a_reply_that_the_server_found_to_be_no_json_is_no_reply(
-    faulty, behave, model
+async def test_several_different_choices_are_malformed(faulty, behave, model, failure) -> None:
+    other = {"message": {"content": "other"}}
+    faulty.script(CHAT, behave.reply({"choices": [*PLAIN["choices"], other]}))
+    error = await failure(model)
+    assert (error.cause, error.tries) == (Cause.MALFORMED, 1)
+    assert str(error) == "the server sent 2 different replies at once"
+
+
+async def test_a_reply_that_the_server_found_to_be_no_json_is_asked_for_again(
+    faulty, behave, model, failure
 ) -> None:
     said = {"message": "Failed to generate JSON.", "code": "json_validate_failed"}
     faulty.script(CHAT, behave.reply({"error": said}, status=400))
-    told = await model.complete(PROMPT)
-    assert "json_validate_failed" in told.text
-    assert (told.refusal, told.usage) == (None, Usage(calls=1))
+    error = await failure(model)
+    assert (error.cause, error.tries) == (Cause.MALFORMED, 1)
+    assert "Failed to generate JSON." in str(error)
     question = ExtractClaims(query="q", response="It is known to be blue.")
     with pytest.raises(JudgeFailureError) as caught:
         await LlmJudge(model).answer(question)
-    failure = caught.value.failure
-    assert (failure.cause, failure.attempts) == (Cause.MALFORMED, 2)
+    found = caught.value.failure
+    assert (found.cause, found.attempts) == (Cause.MALFORMED, 2)
+
+
+OVERFLOWS = [
+    *(
+        (status, {"error": {"message": "This model's maximum context length is 8192 tokens."}})
+        for status in (400, 413, 422)
+    ),
+    (400, {"error": {"message": "the request exceeds the available context size"}}),
+    (400, {"detail": "Too many tokens in the request"}),
+    (400, {"object": "error", "message": "The prompt is too long: 9000, context length is 8192"}),
+    (413, b"prompt is too long"),
+    pytest.param(
+        500,
+        {"error": {"message": "the request exceeds the available context size"}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("status", "said"), OVERFLOWS)
+async def test_a_prompt_longer_than_the_window_is_truncated(
+    faulty, behave, model, failure, status: int, said: object
+) -> None:
+    faulty.script(CHAT, behave.reply(said, status=status))
+    error = await failure(model)
+    assert (error.cause, error.tries, len(faulty.called(CHAT))) == (Cause.TRUNCATED, 1, 1)
+    assert "set context_window to its size" in str(error)
 
 
 @each_case(
-    ("tokens", "read", "is_cut"),
+    ("window", "tokens", "read", "is_cut"),
     [
-        (8000, 8000, False),
-        (8000, 4097, False),
-        (8000, 4096, True),  # the size of a window
-        (8000, 4000, False),
-        (8000, 3999, True),
-        (8000, 1000, True),
-        (8000, 999, False),  # no server has so small a window
-        (8000, 0, False),
-        (1500, 1024, True),
-        (1024, 1024, False),
-        (1023, 1024, False),
-        (200_000, 131_072, True),
+        (None, 8000, 8000, False),
+        (None, 8000, 4097, False),
+        (None, 8000, 4096, True),  # the size of a window
+        (None, 8000, 4095, False),
+        (None, 8000, 1000, False),
+        (None, 8000, 0, False),
+        (None, 8000, 1024, False),  # no server has so small a window
+        (None, 2048, 2048, True),
+        (None, 2047, 2048, False),
+        (None, 200_000, 131_072, True),
+        (5000, 7000, 4096, False),  # its window is known
+        (5000, 7000, 4997, False),
+        (5000, 7000, 4998, True),
+        (5000, 4000, 5000, True),
     ],
 )
 async def test_a_prompt_that_the_server_cut_was_not_read(
-    faulty, behave, model, tokens: int, read: int, is_cut: bool
+    faulty, behave, model_at, window: int | None, tokens: int, read: int, is_cut: bool
 ) -> None:
     prompt = ModelPrompt("", "x" * 4 * tokens, SCHEMA, 100)
+    faulty.script(MODELS, behave.reply({"data": [{"id": "mock", "max_model_len": window}]}))
     faulty.script(CHAT, behave.reply(PLAIN | {"usage": {"prompt_tokens": read}}))
-    if not is_cut:
-        assert (await model.complete(prompt)).usage.prompt_tokens == read
-        return
-    with pytest.raises(CallError) as caught:
-        await model.complete(prompt)
+    async with model_at(f"{faulty.url}/v1") as model:
+        if not is_cut:
+            assert (await model.complete(prompt)).usage.prompt_tokens == read
+            return
+        with pytest.raises(CallError) as caught:
+            await model.complete(prompt)
     error = caught.value
-    assert (error.cause, error.tries, error.lost) == (Cause.TRUNCATED, 1, True)
+    assert (error.cause, error.tries) == (Cause.TRUNCATED, 1)
     assert f"the server read {read:,} tokens of a prompt of about {tokens:,}," in str(error)
     assert f"set context_window to {read}" in str(error)
+
+
+async def test_a_service_cuts_no_prompt(
+    faulty, behave, model_at, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    path = "/openai/deployments/mock/chat/completions"
+    faulty.script(path, behave.reply(PLAIN | {"usage": {"prompt_tokens": 4096}}))
+    async with model_at(faulty.url, provider="azure") as model:
+        found = await model.complete(ModelPrompt("", "x" * 32_000, SCHEMA, 100))
+    assert found.usage.prompt_tokens == 4096
+    assert len(faulty.calls) == 1  # nor is it asked for its window
 
 
 @each_case(
@@ -333,7 +385,11 @@ async def test_a_prompt_that_the_server_cut_was_not_read(
         ("mock", False),
         ("Mock-2024-08-06", False),
         ("models/mock", False),
-        ("org/Mock:free", False),
+        ("org/Mock:latest", False),
+        ("mock@001", False),
+        ("mock-mini", True),
+        ("mock2", True),
+        ("mo", True),
         ("", False),
         (None, False),
         (5, False),
@@ -349,6 +405,17 @@ async def test_another_model_than_the_judge_is_told_once(
         assert await model.complete(PROMPT) == FINE
     told = [f"openai:mock: the replies are from the model {name!r}"] if warned else []
     assert caplog.messages == told
+
+
+async def test_azure_names_the_model_and_not_the_deployment(
+    faulty, behave, model_at, caplog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    path = "/openai/deployments/mock/chat/completions"
+    faulty.script(path, behave.reply(PLAIN | {"model": "gpt-4o"}))
+    async with model_at(faulty.url, provider="azure") as model:
+        await model.complete(PROMPT)
+    assert caplog.messages == []
 
 
 def vectors(*indexes: int, **more: object) -> dict[str, object]:

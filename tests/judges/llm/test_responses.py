@@ -13,7 +13,6 @@ from ragstone.judges.llm.replies import (
     parse_found,
     parse_queries,
     parse_rating,
-    parse_truths,
 )
 from ragstone.types.claim import FoundAnswer, GeneratedQueries, Rating
 from ragstone.types.questions import FindAnswer
@@ -150,7 +149,7 @@ def found(reply: RawReply) -> FoundAnswer:
         ),
         (parse_abstention, '{"label": "ANSWERS"}', '{"label": "ABSTAINS"}'),
         (parse_rating, '{"level": 5}', '{"level": 1}'),
-        (found, '{"found": false}', '{"found": true}'),
+        (found, '{"found": false}', '{"found": true, "answer": "a"}'),
     ],
 )
 def test_json_of_a_text_that_was_shown_is_no_reply(
@@ -204,13 +203,14 @@ def failure_of(text: str, *, legacy_text: bool = False) -> Failure:
 
 @each_case("legacy_text", [False, True])
 def test_every_known_json_shape_of_claims_is_read(legacy_text: bool) -> None:
-    for parse, keys in ((parse_claims, ("claims", "statements")), (parse_truths, ("truths",))):
-        for key in keys:  # RAGAS has statements
-            text = json.dumps({key: TWO}, indent=2)
-            assert parse(RawReply(text, legacy_text=legacy_text), "") == TWO
-        for key in {"claims", "statements", "truths", "facts", "Claims"}.difference(keys):
-            text = json.dumps({key: TWO})
-            assert cause_of(lambda reply, parse=parse: parse(reply, ""), text) is Cause.MALFORMED
+    keys = ("claims", "statements", "truths")  # RAGAS has statements
+    for key in keys:
+        text = json.dumps({key: TWO}, indent=2)
+        assert parse_claims(RawReply(text, legacy_text=legacy_text), "") == TWO
+    for key in ("facts", "Claims"):
+        assert cause_of(lambda reply: parse_claims(reply, ""), json.dumps({key: TWO})) is (
+            Cause.MALFORMED
+        )
 
 
 @each_case(

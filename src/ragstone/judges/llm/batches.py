@@ -11,7 +11,6 @@ requests failed how often, and when the evaluation began.
 """
 
 import asyncio
-import re
 import secrets
 import time
 from abc import ABC, abstractmethod
@@ -125,7 +124,10 @@ class BatchApi(ABC):
     def __init__(self, url: str, headers: Mapping[str, str], *, retries: int) -> None:
         self.url, self.headers = url, dict(headers)
         connection = http.Connection(
-            timeout=_TIMEOUT, retry_timeouts=True, permanent=re.compile(NO_QUOTA)
+            timeout=_TIMEOUT,
+            retry_timeouts=True,
+            permanent=lambda _status, text: NO_QUOTA in text,
+            from_environment=True,
         )
         caller = rate_limit.RetryingCaller(rate_limit.Limits(retries=retries))
         self.client = http.Client(connection, caller=caller)

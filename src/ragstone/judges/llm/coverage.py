@@ -6,57 +6,88 @@ from collections.abc import Iterable, Sequence
 from ragstone._internal.sentences import Sentence
 from ragstone.judges.offline import words
 from ragstone.judges.offline.claims import extract_claims, remove_mentions
-from ragstone.judges.offline.figures import find_figures
+from ragstone.judges.offline.figures import find_figures, number_words
 
 FEWEST_WORDS = 3  # content words below which a sentence is too short to need a claim
 LEAST = 0.5  # share of a sentence's content words that its claims have
 LEAST_OF_SUMMARY = 0.25  # of a sentence that most likely repeats others
 MOST_NEW = 0.5  # share of a claim's content words that may be new, in other forms or of the judge
-COUNTED = 20  # numbers up to this one are also spelled out, or count a list
-LARGE = 1e15  # figures from which on floats are not exact
-MOST_SPELLED = 4000  # characters from which the language is guessed
+SMALL = ("0", "1", "2")  # numbers that are also written as none, a, both or twice
 SHORTEST = 4  # letters of a content word
+BEGINNING = {"Hangul": 2, "other": 6}  # letters in which forms of a word agree
+MOST_SPELLED = 4000  # characters from which the language is guessed
+LARGE = 1e15  # figures from which on floats are not exact
 
-_NUMBER = re.compile(r"\d+")
-_SEPARATOR = re.compile(r"(?<=\d)[,.'’\u00a0\u202f ](?=\d\d\d(?!\d))")  # of thousands
+# whole numbers with decimals and thousands, such as 1,149.50
+_NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?!\d)|\d+(?:[.,]\d+)*")
+_SIGNS = re.compile(r"[^\d]")
+_YEARS = re.compile(r"\b(\d\d)\d\d[-–/](\d\d)\b")
+_HANGUL = re.compile("[\uac00-\ud7af]")
 _SUMMARY = re.compile(
     r"\A\W*(?:\d+\.\s*)?(?:therefore|thus|hence|so|overall|either|in (?:summary|conclusion|short)"
     r"|to (?:sum up|summari[sz]e)|according to|based on|from (?:the|these))\b",
     re.IGNORECASE,
 )
 _LIST_NUMBER = re.compile(r"\A\W*\d+[.)]\s")
-_SOURCES = "(?:passage|context|source|document)s?"
+_SOURCES = "(?:passage|context|source|document)"
 _ANNOUNCES = re.compile(  # an introduction, or a remark about the sources or the answer
-    rf"\b{_SOURCES}(?: \d+)? (?:\w+ ){{0,3}}"
+    rf"\b(?:{_SOURCES}s|{_SOURCES} \d+) (?:\w+ ){{0,3}}"
     r"(?:provide|suggest|mention|describe|discuss|contain|state)"
     r"|(?:\bnot|n['’]t) (?:\w+ly )?"
     r"(?:addressed|explained|given|mentioned|provided|specified|stated)\b"
-    r"|\b(?:ask|check with|consult|contact|speak (?:to|with))\b.{0,60}"
+    r"|\A\W*(?:please|you|it is|we|for more|if you|ask|consult|contact)\b.{0,80}"
     r"\b(?:doctor|expert|manufacturer|physician|professional|specialist|support|team)\b"
-    rf"|\bno {_SOURCES} |\b(?:cannot|can't|unable to) (?:answer|provide)|[:：][\s*_]*\Z"
-    r"|\b(?:several|various|many|multiple|a number of|different|two|three|four|five|six|\d+)"
-    r" (?:\w+ )?(?:advantages|aspects|benefits|causes|differences|effects|examples|factors|methods"
-    r"|options|points|reasons|steps|symptoms|things|types|uses|ways)\b[^,;:]*\Z",
+    rf"|\bno {_SOURCES}s? |\b(?:cannot|can't|unable to) (?:answer|provide)|[:：][\s*_]*\Z"
+    r"|\b(?:here|there|these) are .{0,40}\Z"
+    r"|\b(?:has|have|offers?|provides?) (?:several|various|many|multiple|a number of|different)"
+    r" (?:\w+ )?(?:advantages|benefits|differences|options|uses|ways)\b[^,;:]*\Z",
     re.IGNORECASE,
 )
 
 
 def _content(text: str) -> set[str]:
-    """Return numbers, the stems of content words, and pieces of text that has no spaces."""
+    """Return numbers, the beginnings of content words, and pieces of text without spaces."""
     forms = words.split_forms(text)
     return {
-        words.stem(form)
+        _beginning(form)
         for form in forms
         if len(form) >= SHORTEST or form.isdigit() or not form.isascii()
     }
 
 
-def _spelled(text: str) -> set[str]:
-    """Return the whole numbers of a text that are written in words, such as twenty."""
+def _beginning(form: str) -> str:
+    if form.isdigit():
+        return form
+    letters = BEGINNING["Hangul" if _HANGUL.match(form) else "other"]
+    return words.stem(form)[:letters]
+
+
+def _numbers(text: str) -> list[set[str]]:
+    """Return how each number may be meant: `1,149` is 1149 or 1.149."""
+    found: list[set[str]] = []
+    for number in _NUMBER.findall(text):
+        parts = _SIGNS.split(number)
+        thousands = {"".join(parts)} if all(len(part) == 3 for part in parts[1:]) else set[str]()
+        found.append(thousands | {".".join(parts)})
+    return found
+
+
+def _spelled(text: str) -> set[str] | None:
+    """Return the whole numbers written in words; None if the language's words are unknown."""
     forms = words.split_forms(text[:MOST_SPELLED])
-    figures = find_figures(text, words.guess_language(text, forms))
+    language = words.guess_language(text, forms)
+    if not number_words(language.name):
+        return None
+    figures = find_figures(text, language)
     values = [value / figure.factor for figure in figures for value in figure.values]
     return {str(round(value)) for value in values if abs(value) < LARGE}
+
+
+def _is_new(number: set[str], text: str) -> bool:
+    spelled = _spelled(text)
+    if spelled is None:
+        return max(map(len, number)) > 2
+    return number.isdisjoint(spelled)
 
 
 def uncovered(sentences: Iterable[Sentence], claims: Sequence[str]) -> tuple[str, ...]:
@@ -79,11 +110,11 @@ def invented(claims: Iterable[str], *sources: str) -> str | None:
     """Return the first claim with a number or mostly words that are in none of the sources."""
     text = " ".join(sources)
     content, forms = _content(text), set(words.split_forms(text))
-    numbers = {*_NUMBER.findall(text), *_NUMBER.findall(_SEPARATOR.sub("", text))}
+    periods = (century + year for century, year in _YEARS.findall(text))
+    numbers = set[str]().union(SMALL, periods, *_numbers(text))
     for claim in claims:
-        new = {*_NUMBER.findall(_SEPARATOR.sub("", claim))} - numbers
-        large = {each for each in new if len(each) > len(str(COUNTED)) or int(each) > COUNTED}
-        if large and not large <= _spelled(text):
+        new = [number for number in _numbers(claim) if number.isdisjoint(numbers)]
+        if any(all(_is_new(number, source) for source in sources) for number in new):
             return claim
         own, known = _content(claim), content
         if all(map(str.isdigit, own)):  # short words

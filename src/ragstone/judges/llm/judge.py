@@ -31,7 +31,7 @@ LONGEST_REPLY = 200_000  # characters, which are parsed in less than half a seco
 MORE_ROOM = 4  # factor on the token limit of a retry after the limit cut the reply
 
 _FIXABLE = frozenset({Cause.REFUSAL, Cause.TRUNCATED, Cause.MALFORMED, Cause.COUNT_MISMATCH})
-_DIGITS = re.compile(r"\d+")
+_VARIES = re.compile(r"""'[^']*'|"[^"]*"|\b[0-9a-f-]{6,}\b|\d+""")  # in messages of one failure
 _log = logging.getLogger("ragstone.judge")
 
 
@@ -39,12 +39,18 @@ _log = logging.getLogger("ragstone.judge")
 class Attempt(Generic[T]):
     outcome: Outcome[T]
     omitted: tuple[str, ...] = ()  # sentences that the reply seems to leave out
-    invented: bool = False  # a claim that is not in the response
+    invented: str | None = None  # a claim that is not in the response
 
     @property
-    def claims(self) -> tuple[str, ...]:
+    def lists(self) -> dict[str, tuple[str, ...]]:
+        """The lists that the text for the retry contains."""
+        if self.invented:
+            return {"invented": (self.invented,)}
+        if not self.omitted:
+            return {}
         value = self.outcome.value if isinstance(self.outcome, Reply) else ()
-        return tuple(claim.text for claim in cast("Claims", value))
+        listed = tuple(claim.text for claim in cast("Claims", value))
+        return {"listed": listed or ("(none)",), "omitted": self.omitted}
 
     @property
     def reason(self) -> str | None:
@@ -62,14 +68,18 @@ def joined(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
     usage = first.outcome.usage + second.outcome.usage
     one, two = first.outcome, second.outcome
     if isinstance(one, Reply):  # asked only for the claims of the sentences that it left out
-        if isinstance(two, Reply):
-            claims = dict.fromkeys((*cast("Claims", one.value), *cast("Claims", two.value)))
-            value = cast("T", tuple(claims))
-            raw = f"{one.raw}\n\n{two.raw}"
-            return replace(one, value=value, usage=usage, attempts=2, raw=raw)
-        note = f"no claim was found in: {' '.join(first.omitted)} (asking again failed)"
-        final = second.reason is not None
-        return replace(one, usage=usage, notes=(*one.notes, note), attempts=2, final=final)
+        note = f"no claim was found in: {' '.join(first.omitted)}"
+        if not isinstance(two, Reply):
+            notes = (*one.notes, f"{note} (asking again failed)")
+            return replace(
+                one, usage=usage, notes=notes, attempts=2, final=second.reason is not None
+            )
+        listed = cast("Claims", one.value)
+        known = {_bare(claim.text) for claim in listed}
+        more = [each for each in cast("Claims", two.value) if _bare(each.text) not in known]
+        notes = one.notes if more else (*one.notes, f"{note} (asked twice)")
+        value, raw = cast("T", (*listed, *more)), f"{one.raw}\n\n{two.raw}"
+        return replace(one, value=value, usage=usage, notes=notes, attempts=2, raw=raw)
     if isinstance(two, Reply):
         notes = (f"no claim was found in: {' '.join(second.omitted)}",) if second.omitted else ()
         return replace(two, usage=usage, notes=(*two.notes, *notes), attempts=2)
@@ -77,6 +87,10 @@ def joined(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
     if second.reason is None:
         failure = replace(one, message=f"{one.message}; asking again failed: {two.message}")
     raise JudgeFailureError(replace(failure, usage=usage, attempts=2))
+
+
+def _bare(text: str) -> str:
+    return text.casefold().strip(" .!")
 
 
 def sentences_asked_for(question: object) -> tuple[Claim, ...] | None:
@@ -100,14 +114,22 @@ class LlmJudge(Judge):
         price: Price | None = None,
         budget: Budget | None = None,
         vote: int = 1,
+        bounded: bool = True,
+        gives_up: bool = True,
     ) -> None:
+        """Make a judge.
+
+        `bounded` replies have room for what their form allows, unless the model thinks. It
+        `gives_up` if the first questions of a kind fail in the same way.
+        """
         self.name = model.name
         at = f" at {model.url}" if model.url else ""
         self.description = f"an LLM{at}; its verdicts are opinions, not facts"
         self._model, self._max_tokens, self._legacy_text = model, max_tokens, legacy_text
         self._price, self._budget = price, budget or Budget()
-        self._thinks = False  # whether replies need room for thoughts
-        self._failures = Counter[tuple[Cause, str]]()  # before the first answer
+        self._budget.judges.add(self.name)
+        self._bounded, self._gives_up = bounded, gives_up
+        self._failures = Counter[tuple[str, Cause, str]]()  # before the first answer of a kind
         self._prompts = {kind: Prompt.of(kind) for kind in TASKS} | dict(prompts or {})
         self.tags = frozenset(tag for prompt in self._prompts.values() for tag in prompt.tags)
         common = (model.identity, legacy_text, vote, prompting.built_in("retry"))
@@ -139,28 +161,25 @@ class LlmJudge(Judge):
             reply = await self._asked(question)
         except JudgeFailureError as error:
             raise JudgeFailureError(self._noted(question, error.failure)) from None
-        self.has_answered = True
+        self._budget.answered.add(question.kind)
         return reply
 
     async def _asked(self, question: Question[T]) -> Reply[T]:
         prompt = self.prompt(question)
         first = await self._attempt(question, self._limited(prompt))
         if (reason := first.reason) is not None:
-            asked = self._limited(prompt)
             room = MORE_ROOM if reason == Cause.TRUNCATED else 1
-            lists: dict[str, tuple[str, ...]] = {}
-            if first.omitted:
-                lists = {"listed": first.claims or ("(none)",), "omitted": first.omitted}
-            user = f"{prompt.user}\n\n{prompting.retry_text(reason, **lists)}"
-            again = replace(prompt, user=user, max_tokens=asked.max_tokens * room)
-            return joined(first, await self._attempt(question, again))
+            user = f"{prompt.user}\n\n{prompting.retry_text(reason, **first.lists)}"
+            limit = self._limited(prompt).max_tokens * room
+            second = await self._attempt(question, replace(prompt, user=user, max_tokens=limit))
+            return joined(first, second)
         if isinstance(first.outcome, Failure):
             raise JudgeFailureError(first.outcome)
         return first.outcome
 
     def _limited(self, prompt: ModelPrompt) -> ModelPrompt:
         """Bound the reply by its form, so that a model that repeats itself is stopped early."""
-        if self._thinks:
+        if not self._bounded:
             return prompt
         return replace(prompt, max_tokens=min(prompt.max_tokens, longest_reply(prompt.schema)))
 
@@ -168,8 +187,10 @@ class LlmJudge(Judge):
         """Return a failure that names its question; stop a run whose calls are all in vain."""
         if failure.cause in _FIXABLE:
             failure = replace(failure, message=f"{failure.message} ({question.kind})")
-        if not self.has_answered and failure.usage.calls and failure.cause is not Cause.BUDGET:
-            same = failure.cause, _DIGITS.sub("", failure.message)
+        is_first = question.kind not in self._budget.answered and len(self._budget.judges) == 1
+        is_call = failure.usage.calls and failure.cause is not Cause.BUDGET
+        if self._gives_up and is_first and is_call:
+            same = question.kind, failure.cause, _VARIES.sub("", failure.message)
             self._failures[same] += 1
             if self._failures[same] == SAME_FAILURES:
                 self._budget.stop(
@@ -189,7 +210,8 @@ class LlmJudge(Judge):
                 if error.cause is Cause.BUDGET and error.status is not None:
                     self._budget.stop(str(error))
                 return Attempt(Failure.of(error))
-            self._thinks = self._thinks or completion.thinks or has_thoughts(completion.text)
+            if completion.thinks or has_thoughts(completion.text) or not completion.text.strip():
+                self._bounded = False
             usage = self.priced(completion.usage, prompt, completion.text)
             call.charge(usage.cost_usd)
         _log.debug("%s %s got:\n%s", question.kind, question.key[:8], completion.text)
@@ -201,7 +223,8 @@ class LlmJudge(Judge):
             reply = question.reply(value, usage)
         except JudgeError as error:
             failure = replace(Failure.of(error), usage=usage, raw=raw)
-            return Attempt(failure, invented=isinstance(error, prompting.InventedClaimError))
+            claim = error.claim if isinstance(error, prompting.InventedClaimError) else None
+            return Attempt(failure, invented=claim)
         return Attempt(replace(reply, raw=raw), TASKS[question.kind].omitted(question, reply.value))
 
     def _parsed(self, question: Question[T], completion: Completion, limit: int) -> object:

@@ -83,14 +83,20 @@ class Completion:
 _BOUNDS = frozenset(("maxItems", "maxLength", "maximum", "minItems", "minimum"))
 
 
-def unbounded(schema: Any) -> Any:
-    """Return a JSON schema without the limits of texts, numbers and lists."""
+def unbounded(schema: Any, *, lengths_alone: bool = False) -> Any:
+    """Return a JSON schema without the limits of texts, numbers and lists, or those of texts."""
     if isinstance(schema, list):
-        return [unbounded(each) for each in cast("list[object]", schema)]
+        each = cast("list[object]", schema)
+        return [unbounded(item, lengths_alone=lengths_alone) for item in each]
     if not isinstance(schema, Mapping):
         return schema
+    dropped = {"maxLength"} if lengths_alone else _BOUNDS
     fields = cast("Mapping[str, object]", schema)
-    return {key: unbounded(value) for key, value in fields.items() if key not in _BOUNDS}
+    return {
+        key: unbounded(value, lengths_alone=lengths_alone)
+        for key, value in fields.items()
+        if key not in dropped
+    }
 
 
 class Model(AsyncResource, ABC):

@@ -20,12 +20,13 @@ from pydantic import (
     FiniteFloat,
     ValidationError,
 )
+from pydantic_core import from_json
 
 from ragstone._internal.concurrency import LARGE, parse
 from ragstone._internal.fields import is_list, is_object
 from ragstone._internal.http import Client, Connection, HttpReply
 from ragstone._internal.rate_limit import RetryingCaller
-from ragstone._internal.secrets import is_secret, remember
+from ragstone._internal.secrets import VARIABLE, remember
 from ragstone._internal.text import count, public_url, quoted
 from ragstone.errors import CallError, Cause, RagstoneError, UsageError
 from ragstone.judges.batching import estimated_tokens
@@ -64,7 +65,9 @@ class Provider:
         if not url:
             raise UsageError(f"{self.name}: set its URL with {setting}")
         if not base_url and self.name in LOCAL and "://" not in url:  # as OLLAMA_HOST is written
-            host, _, port = url.rpartition(":") if ":" in url else (url, "", "11434")
+            url = f"[{url}]" if url.count(":") > 1 and "[" not in url else url
+            has_port = re.search(r":\d+\Z", url) is not None
+            host, _, port = url.rpartition(":") if has_port else (url, "", "11434")
             url = f"http://{'localhost' if host in ('', '0.0.0.0') else host}:{port}"  # noqa: S104 - not bound to
         if not base_url and self.name == "ollama" and url != self.url:
             url = url.rstrip("/").removesuffix("/v1") + "/v1"
@@ -147,10 +150,11 @@ R = TypeVar("R", bound=BaseModel)
 _OWN_FIELDS = frozenset(
     ("max_completion_tokens", "max_tokens", "messages", "model", "n", "stream", "temperature")
 )
+_TOO_LARGE = (400, 413, 422, 500)  # statuses of a prompt that is longer than the window
 _REFUSING = (400, 422, 500)  # statuses of a request with a part that the server does not support
 _NARROW = (
-    "start the server with a larger one (num_ctx in Ollama), or set context_window to {window}, so "
-    "that contexts are split"
+    "start the server with a larger window (num_ctx in Ollama), or set context_window to {window}, "
+    "so that contexts are split"
 )
 
 _FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)  # in a 400
@@ -165,20 +169,57 @@ _SPENT = re.compile(
     r"|insufficient (?:credit|fund|balance)",
     re.IGNORECASE,
 )
-_FORM = re.compile(r"response_?format|json_?schema|json_object|grammar", re.IGNORECASE)
+_FORM = re.compile(
+    r"response_?format|schema|json_object|grammar|maxItems|minItems|maxLength"
+    r"|['\"`](?:maximum|minimum)['\"`]",
+    re.IGNORECASE,
+)
 _NO_SYSTEM = re.compile(
-    r"(?:system|developer)\W*(?:role|message|prompt)|role\W*system", re.IGNORECASE
+    r"(?:system|developer)\W*(?:role|message|prompt)|role\W*system|does not support .?system"
+    r"|roles must alternate|only user and assistant",
+    re.IGNORECASE,
 )
-_PERMANENT = re.compile(
-    "|".join(each.pattern for each in (_SPENT, _FORM, _NO_MODEL, _NO_SYSTEM)), re.IGNORECASE
+_TOO_LONG = re.compile(
+    r"context.?(?:length|size|window)|maximum context|too many tokens|prompt is too long",
+    re.IGNORECASE,
 )
-_CUT_FROM = 1000  # tokens of the smallest window that a server has
-_CUT_SHARE = 0.5  # of the estimated tokens of a prompt: with fewer, the server cut it
-_NEARLY = 0.9  # of the estimated tokens, with exactly as many as a window has
-_WINDOWS = frozenset(1024 * 2**n for n in range(10))
-_ASKING = 5.0  # seconds to wait for a server's description of its models
+
+
+def _is_permanent(status: int, text: str) -> bool:
+    """Whether no retry helps against a 429 or 5xx: account, form or model are at fault."""
+    said = _error_text(text)
+    if _SPENT.search(said):
+        return True
+    faults = (_FORM, _NO_MODEL, _NO_SYSTEM, _TOO_LONG)
+    return status == 500 and any(each.search(said) for each in faults)
+
+
+def _error_text(body: str) -> str:
+    """Return what an error tells, without a request that it repeats; a text as it is."""
+    try:
+        value = cast("object", from_json(body, allow_partial=True))
+    except ValueError:
+        return body
+    first = value[0] if is_list(value) and value else value
+    fields: Mapping[str, object] = first if is_object(first) else {}
+    error, detail = fields.get("error"), fields.get("detail")
+    inner: Mapping[str, object] = error if is_object(error) else {}
+    metadata = inner.get("metadata")
+    raw = metadata.get("raw") if is_object(metadata) else None
+    told = [inner.get(key) for key in ("message", "type", "code", "param")]
+    told += [raw, error, fields.get("message"), detail]
+    for entry in detail if is_list(detail) else ():
+        told += [f"{entry.get('loc')} {entry.get('msg')}"] if is_object(entry) else []
+    return " ".join(text for text in told if isinstance(text, str))
+
+
+_WINDOWS = frozenset(1024 * 2**n for n in range(1, 10))  # tokens, if a server does not tell
+_REST = 2  # tokens below its window that a server may leave when it cuts a prompt
+_MARGIN = 1.5  # times the window, above which a prompt is too long: its tokens are estimated
+_LEAST_ROOM = 256  # tokens for a reply
+_MODELS_TIMEOUT = 5.0  # seconds to wait for a server's description of its models
 MOST_TOKENS = 2**40  # tokens of one reply from which a count is an error of the server
-_REASONING = re.compile(r"(o\d|gpt-5)\b")  # models that reject `max_tokens` and a temperature
+REASONING = re.compile(r"(o\d|gpt-5)\b")  # models that reject `max_tokens` and a temperature
 
 
 def _joined(content: object) -> object:
@@ -249,18 +290,30 @@ _MaybeTokens = Annotated[
 ]
 
 
+def _listed(value: object) -> object:
+    return value if is_list(value) else []
+
+
+def _positive(value: object) -> object:
+    return value if isinstance(value, int) and value > 0 else None
+
+
+class _ToolCall(BaseModel):
+    arguments: object = Field(None, validation_alias=AliasPath("function", "arguments"))
+
+
 class _Message(BaseModel):
     content: Annotated[str | None, BeforeValidator(_joined)] = None
     refusal: str | None = None
-    reasoning: object = Field(None, validation_alias=AliasChoices("reasoning_content", "reasoning"))
-    arguments: object = Field(
-        None, validation_alias=AliasPath("tool_calls", 0, "function", "arguments")
-    )
+    reasoning: object = None
+    reasoning_content: object = None
+    tool_calls: Annotated[list[_ToolCall], BeforeValidator(_listed)] = []
 
     @property
     def text(self) -> str:
         """The reply; some servers send it as a tool's arguments, or as the model's thoughts."""
-        written = (self.content, self.arguments, self.reasoning)
+        arguments = self.tool_calls[0].arguments if len(self.tool_calls) == 1 else None
+        written = (self.content, arguments, self.reasoning_content, self.reasoning)
         texts = [each for each in written if isinstance(each, str)]
         return next((text for text in texts if text.strip()), texts[0] if texts else "")
 
@@ -276,18 +329,25 @@ class _Chat(BaseModel):
     usage: _MaybeTokens = _Tokens()
 
 
-_WINDOW_KEYS = AliasChoices("max_model_len", AliasPath("meta", "n_ctx"), "loaded_context_length")
+_WINDOW_KEYS = AliasChoices(
+    *("max_model_len", "loaded_context_length", "context_length"), AliasPath("meta", "n_ctx")
+)
 
 
 class _ServedModel(BaseModel):
-    """What servers tell about a model: llama.cpp, vLLM and LM Studio also tell its window."""
+    """What vLLM, llama.cpp, LM Studio and Ollama (`/api/ps`) tell about a model."""
 
-    id: str = ""
-    window: Annotated[int | None, Field(validation_alias=_WINDOW_KEYS)] = None
+    id: Annotated[str, Field(validation_alias=AliasChoices("id", "model"))] = ""
+    window: Annotated[
+        int | None, BeforeValidator(_positive), Field(validation_alias=_WINDOW_KEYS)
+    ] = None
 
 
 class _ServedModels(BaseModel):
-    data: Annotated[list[_ServedModel], Field(max_length=10_000)]
+    data: Annotated[
+        list[_ServedModel],
+        Field(max_length=10_000, validation_alias=AliasChoices("data", "models")),
+    ]
 
 
 class _Embedding(BaseModel):
@@ -304,43 +364,56 @@ class _Embeddings(BaseModel):
 class Dialect:
     """The parts of the protocol that a server accepts; found out by asking."""
 
-    schema: Literal["bounded", "json_schema", "json_object", "none"] = "bounded"
+    # with all limits, those of numbers and lists alone, none; as llama-cpp-python and Together take
+    # a schema; JSON without a schema; neither
+    schema: Literal["bounded", "counted", "json_schema", "object_schema", "json_object", "none"] = (
+        "bounded"
+    )
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
     system: bool = True
 
     @classmethod
     def of(cls, provider: str, model: str) -> "Dialect":
-        reasons = _REASONING.match(model) is not None
+        reasons = REASONING.match(model) is not None
         newer = reasons and provider in ("openai", "azure")
         limit = "max_completion_tokens" if newer else "max_tokens"
-        return cls(limit=limit, temperature=not reasons)
+        levels = {"openai": "counted", "azure": "json_schema"}  # as documented
+        return cls(cast("Any", levels.get(provider, "bounded")), limit, temperature=not reasons)
 
     def simpler(self, refusal: str) -> "Dialect | None":
         text = refusal.lower()
+        if self.schema != "none" and _FORM.search(text):
+            levels = get_args(Dialect.__annotations__["schema"])
+            at = levels.index(self.schema) + 1
+            named = levels.index("object_schema") if "json_object" in text else 0
+            return replace(self, schema=levels[max(at, named)])
         if self.limit == "max_tokens" and "max_completion_tokens" in text:
             return replace(self, limit="max_completion_tokens")
+        if "too large" in text or "maximum context" in text:
+            return None
         if "max_completion_tokens" in text or "max_tokens" in text:
             return None if self.limit == "max_tokens" else replace(self, limit="max_tokens")
         if "temperature" in text and self.temperature:
             return replace(self, temperature=False)
-        if self.schema != "none" and re.search(r"schema|" + _FORM.pattern, text):
-            levels = get_args(Dialect.__annotations__["schema"])
-            return replace(self, schema=levels[levels.index(self.schema) + 1])
         if self.system and _NO_SYSTEM.search(text):
             return replace(self, system=False)
         return None
 
-    def __str__(self) -> str:
+    def changes(self, usual: "Dialect") -> str:
+        """Return what differs from the usual request."""
         parts = {
+            "counted": "a JSON schema without limits of texts",
             "json_schema": "a JSON schema without limits",
+            "object_schema": "JSON with a schema of another form",
             "json_object": "JSON without a schema",
             "none": "no JSON mode",
         }
-        told = [parts[self.schema]] if self.schema in parts else []
-        told += [] if self.temperature else ["no temperature"]
-        told += [] if self.system else ["no system role"]
-        return " and ".join([*told, f"the limit {self.limit}"])
+        found = [parts[self.schema]] if self.schema in parts and self.schema != usual.schema else []
+        found += [] if self.temperature == usual.temperature else ["no temperature"]
+        found += [] if self.system else ["no system role"]
+        found += [] if self.limit == usual.limit else [self.limit]
+        return " and ".join(found)
 
 
 class OpenAICompatibleModel(Model, Embedder):
@@ -364,27 +437,31 @@ class OpenAICompatibleModel(Model, Embedder):
         self.name = f"{provider.name}:{model}"
         self.url = public_url(base)
         options = [provider.name, model, self.url, provider.version, temperature]
-        self.identity = json.dumps([*options, dict(body)] if body else options)
+        self.identity = json.dumps([*options, dict(body)] if body else options, sort_keys=True)
         self._model, self._temperature = model, temperature
         self._url = partial(provider.url_of, base, model)
-        self._headers = provider.headers(key) | expanded(headers)
-        self._more = dict(body)
+        self._headers = provider.headers(key) | cast("dict[str, str]", expanded(headers))
+        self._extra_body = cast("dict[str, object]", expanded(body))
         if own := _OWN_FIELDS & body.keys():
             raise UsageError(f"judge_body: {', '.join(sorted(own))} has a setting of its own")
         self._dialect = Dialect.of(provider.name, model)
         if batches:  # a refusal would take as long as a batch
             self._dialect = replace(self._dialect, schema="json_schema")
-        self._is_elsewhere = base != provider.url or provider.name in LOCAL
+        self._is_own = (base != provider.url or provider.name in LOCAL) and provider.url is not None
         self._described: _ServedModel | None = None
-        self._describing = asyncio.Lock()
+        self._describing, self._asked_twice = asyncio.Lock(), False
+        self._root = base.removesuffix("/v1")
         self._answered = False
-        is_signed = {"authorization", "api-key"} & {name.lower() for name in self._headers}
-        self._with = "with the key of the headers" if is_signed else "without a key"
-        self._with = f"with the key in {provider.key}" if key else self._with
+        signed = {"authorization", "api-key"}
+        self._with = f"with the key in {provider.key}" if key else "without a key"
+        if not signed.isdisjoint(map(str.lower, headers)) or (
+            not key and not signed.isdisjoint(map(str.lower, self._headers))
+        ):
+            self._with = "with a key in the headers"
         connection = Connection(
             timeout=timeout,
             retry_timeouts=True,
-            permanent=_PERMANENT,
+            permanent=_is_permanent,
             error_status=_error_status,
             from_environment=True,
         )
@@ -413,36 +490,44 @@ class OpenAICompatibleModel(Model, Embedder):
             except CallError as error:
                 spent += error.tries
                 usage = Usage(calls=spent, retries=spent - 1)
-                said = error.body or str(error)
+                said = _error_text(error.body) or str(error)
                 if error.status == 400 and _FILTERED.search(said):
                     return Completion("", refusal=str(error), usage=usage)
-                if error.status == 400 and _INVALID_JSON in said:
-                    return Completion(str(error), usage=usage)
+                if error.status == 400 and _INVALID_JSON in error.body:
+                    failed = f"the server found that the model's JSON is invalid: {error}"
+                    raise CallError(Cause.MALFORMED, failed, tries=spent) from None
+                is_long = error.status in _TOO_LARGE and _TOO_LONG.search(said)
+                if is_long and "max_tokens" not in said and "max_completion_tokens" not in said:
+                    longer = f"{error}: {_NARROW.format(window='its size')}"
+                    raise CallError(Cause.TRUNCATED, longer, tries=spent) from None
                 refused.add(dialect)
                 simpler = dialect.simpler(said) if error.status in _REFUSING else None
                 if simpler is None or simpler in refused:
-                    raise CallError(
-                        error.cause, str(error), status=error.status, tries=spent
-                    ) from None
+                    error.tries = spent
+                    raise
                 # another call may have found the right one meanwhile
                 dialect = simpler if self._dialect in refused else self._dialect
             else:
                 if refused and self._dialect != dialect:
+                    changes = dialect.changes(self._dialect)
+                    _log.warning("%s refused the usual request; it now gets %s", self.name, changes)
                     self._dialect = dialect
-                    _log.warning("%s refused the usual request; it now gets %s", self.name, dialect)
                 spent += reply.tries
+                if self._described and not self._described.window and not self._asked_twice:
+                    self._asked_twice = True  # Ollama knows the window of a model that is loaded
+                    self._described = await self._describe()
                 read = partial(self._completion, reply, spent, prompt)
                 return await parse(reply.content, read)
 
     async def _check_window(self, prompt: ModelPrompt) -> None:
         """Refuse a prompt that is longer than the window that the server states, asked once."""
-        if not self._is_elsewhere or self._batches:
+        if not self._is_own or self._batches:
             return
         async with self._describing:
             self._described = self._described or await self._describe()
         window = self._described.window
         tokens = estimated_tokens(prompt.system + prompt.user)
-        if window and tokens > window:
+        if window and tokens > _MARGIN * window:
             raise CallError(
                 Cause.TRUNCATED,
                 f"the prompt has about {tokens:,} tokens, and the server's window for "
@@ -451,14 +536,20 @@ class OpenAICompatibleModel(Model, Embedder):
             )
 
     async def _describe(self) -> _ServedModel:
-        try:
-            async with asyncio.timeout(_ASKING):
-                reply = await self._client.ask(self._url("models"), headers=self._headers)
-            models = _ServedModels.model_validate_json(reply.content).data
-        except (RagstoneError, ValidationError, TimeoutError):
-            return _ServedModel()  # many servers do not describe their models
-        named = (model for model in models if _same_model(model.id, self._model))
-        return next(named, models[0] if len(models) == 1 else _ServedModel())
+        for url in (self._url("models"), f"{self._root}/api/ps"):
+            try:
+                reply = await self._client.ask(url, self._headers, seconds=_MODELS_TIMEOUT)
+                models = _ServedModels.model_validate_json(reply.content).data
+            except (RagstoneError, ValidationError, TimeoutError):
+                continue  # many servers do not describe their models
+            named = [model for model in models if _same_model(model.id, self._model)]
+            named.sort(key=lambda model: model.id != self._model)
+            # /api/ps lists what is loaded: maybe another model alone
+            single = len(models) == 1 and not url.endswith("/ps")
+            found = next(iter(named), models[0] if single else _ServedModel())
+            if found.window:
+                return found
+        return _ServedModel()
 
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         tokens = sum(map(estimated_tokens, texts))
@@ -480,9 +571,9 @@ class OpenAICompatibleModel(Model, Embedder):
                     "POST", self._url(path), headers=self._headers, body=body, tokens=tokens
                 )
         except CallError as error:
-            said = error.body or str(error)
+            said = _error_text(error.body) or str(error)
             unknown = error.status == 404 or (error.status and _NO_MODEL.search(said))
-            spent = _SPENT.search(said) is not None
+            spent = error.status == 402 or _SPENT.search(said) is not None
             if self._batches and (spent or (unknown and not self._answered)):
                 self._batches.forgive(error.status)
             if spent:
@@ -516,38 +607,56 @@ class OpenAICompatibleModel(Model, Embedder):
         try:
             chat = self._read(_Chat, "a chat completion", reply, tries)
         except CallError as error:
-            if b'"choices"' in reply.content and _BLOCKED.search(str(error)):
+            start = reply.content[:4000].decode("utf-8", "replace")
+            if '"choices"' in start and _BLOCKED.search(start):
                 usage = Usage(calls=tries, retries=tries - 1)
                 return Completion("", refusal=str(error), usage=usage)
             raise
         choice = chat.choices[0]
+        if len({each.message.text for each in chat.choices}) > 1:
+            message = f"the server sent {len(chat.choices)} different replies at once"
+            raise CallError(Cause.MALFORMED, message, tries=tries)
         text, refusal = choice.message.text, choice.message.refusal or None
         usage = chat.usage.usage(tries)
-        self._check_cut(prompt, usage)
-        if isinstance(chat.model, str) and not _same_model(chat.model, self._model):
-            _warn_once(f"{self.name}: the replies are from the model {quoted(chat.model)!r}")
-        thinks = usage.reasoning_tokens > 0 or bool(choice.message.reasoning)
+        if self._is_own:
+            self._check_cut(prompt, usage)
+        named = chat.model if isinstance(chat.model, str) else ""
+        # Azure names the model, not the deployment
+        if named and not _same_model(named, self._model) and not self.name.startswith("azure:"):
+            _warn_once(f"{self.name}: the replies are from the model {quoted(named)!r}")
+        thoughts = choice.message.reasoning or choice.message.reasoning_content
+        thinks = usage.reasoning_tokens > 0 or bool(thoughts)
         made = Completion.ended(choice.finish_reason, text, usage, refusal=refusal)
         return replace(made, thinks=thinks)
 
     def _check_cut(self, prompt: ModelPrompt, usage: Usage) -> None:
         """Refuse a reply to a prompt that the server cut: it did not read all contexts."""
         read, sent = usage.prompt_tokens, estimated_tokens(prompt.system + prompt.user)
-        is_cut = read < _CUT_SHARE * sent or (read in _WINDOWS and read < _NEARLY * sent)
-        if read < _CUT_FROM or not is_cut:
-            return
-        message = (
-            f"the server read {read:,} tokens of a prompt of about {sent:,}, so it cut the prompt: "
-            f"{_NARROW.format(window=read)}"
-        )
-        cut = CallError(Cause.TRUNCATED, message, tries=usage.calls)
-        cut.lost = True
-        raise cut
+        window = self._described.window if self._described else None
+        # such a prompt leaves no room for a reply either
+        is_cut = read >= window - _REST if window else read in _WINDOWS and read <= sent
+        if is_cut:
+            raise CallError(
+                Cause.TRUNCATED,
+                f"the server read {read:,} tokens of a prompt of about {sent:,}, which fill its "
+                f"window: {_NARROW.format(window=read)}",
+                tries=usage.calls,
+            )
+
+    def _room(self, prompt: ModelPrompt) -> int:
+        """Return the tokens of a reply: no more than the prompt leaves of a known window."""
+        window = self._described.window if self._described else None
+        if not window:
+            return prompt.max_tokens
+        left = window - int(_MARGIN * estimated_tokens(prompt.system + prompt.user))
+        return min(prompt.max_tokens, max(left, _LEAST_ROOM))
 
     def _body(self, prompt: ModelPrompt, dialect: Dialect) -> dict[str, object]:
         system = prompt.system
-        schema = prompt.schema if dialect.schema == "bounded" else unbounded(prompt.schema)
-        if dialect.schema in ("json_object", "none"):
+        schema = prompt.schema
+        if dialect.schema not in ("bounded", "object_schema"):
+            schema = unbounded(schema, lengths_alone=dialect.schema == "counted")
+        if dialect.schema in ("object_schema", "json_object", "none"):
             system += "\nThe JSON has this schema: " + json.dumps(schema)
         body: dict[str, object] = {
             "model": self._model,
@@ -555,43 +664,44 @@ class OpenAICompatibleModel(Model, Embedder):
                 {"role": "system", "content": system},
                 {"role": "user", "content": prompt.user},
             ],
-            dialect.limit: prompt.max_tokens,
+            dialect.limit: self._room(prompt),
         }
         if not dialect.system:
             body["messages"] = [{"role": "user", "content": f"{system}\n\n{prompt.user}"}]
         if dialect.temperature and self._temperature is not None:
             body["temperature"] = self._temperature
-        if dialect.schema in ("bounded", "json_schema"):
+        if dialect.schema in ("bounded", "counted", "json_schema"):
             named = {"name": schema["title"], "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
+        elif dialect.schema == "object_schema":
+            body["response_format"] = {"type": "json_object", "schema": schema}
         elif dialect.schema == "json_object":
             body["response_format"] = {"type": "json_object"}
-        return body | self._more
+        return body | self._extra_body
 
 
-def expanded(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers with `${NAME}` replaced by environment variables; values are secrets."""
+def expanded(value: object) -> object:
+    """Return a value with `${NAME}` in its texts replaced by environment variables."""
 
     def value_of(match: re.Match[str]) -> str:
-        if (value := os.environ.get(match[1])) is None:
-            raise UsageError(f"judge_headers: the environment variable {match[1]} is not set")
-        return value
+        if (found := os.environ.get(match[1])) is None:
+            raise UsageError(f"the environment variable {match[1]} of the settings is not set")
+        remember(found, "key", in_replies=False)
+        return found
 
-    for name, text in headers.items():
-        if is_secret(name) and "${" not in text:
-            raise UsageError(
-                f"judge_headers: {name} is a secret, and settings are stored with the run; write "
-                "${NAME}, and set the environment variable NAME"
-            )
-    found = {name: re.sub(r"\$\{(\w+)\}", value_of, text) for name, text in headers.items()}
-    remember(found, "headers")
-    return found
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, object]", value)
+        return {name: expanded(each) for name, each in fields.items()}
+    if is_list(value):
+        return [expanded(each) for each in value]
+    return VARIABLE.sub(value_of, value) if isinstance(value, str) else value
 
 
 def _same_model(one: str, two: str) -> bool:
     """Whether both name the same model: `gpt-4o-2024-08-06` is a version of `gpt-4o`."""
-    names = sorted((name.lower().rpartition("/")[2] for name in (one, two)), key=len)
-    return names[0] in names[1]
+    short, long = sorted((name.lower().rpartition("/")[2] for name in (one, two)), key=len)
+    version = r"[-@:](?:\d{3,4}(?:-\d\d){0,2}|\d{8}|latest)"
+    return re.fullmatch(rf"{re.escape(short)}(?:{version})?", long) is not None
 
 
 @cache

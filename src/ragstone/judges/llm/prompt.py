@@ -12,14 +12,13 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from ragstone._internal.sentences import find_quote, split_sentences
 from ragstone._internal.text import quoted
-from ragstone.errors import Cause, InputError, Problem, nearest
+from ragstone.errors import Cause, InputError, JudgeError, Problem, nearest
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm import replies
 from ragstone.judges.llm.coverage import invented, uncovered
 from ragstone.judges.llm.replies import RawReply
 from ragstone.types import questions
 from ragstone.types.claim import Claim
-from ragstone.types.reply import Failure, JudgeFailureError
 
 TAG = "tags."
 INCOMPLETE, INVENTED = "incomplete", "invented"
@@ -135,8 +134,12 @@ def retry_text(reason: str, **listed: Iterable[str]) -> str:
     return _filled(sections(built_in("retry"), RETRY_REASONS)[reason], texts)
 
 
-class InventedClaimError(JudgeFailureError):
+class InventedClaimError(JudgeError):
     """A claim that does not come from the response."""
+
+    def __init__(self, claim: str) -> None:
+        self.claim = claim
+        super().__init__(Cause.MALFORMED, f"the claim {quoted(claim)!r} is not in the response")
 
 
 def fenced(texts: Mapping[str, str]) -> dict[str, str]:
@@ -158,6 +161,7 @@ def fenced(texts: Mapping[str, str]) -> dict[str, str]:
 Schema: TypeAlias = Mapping[str, object]
 
 LONG, SHORT, FEW = 1000, 300, 2  # characters of a text, of a quote or reason; quotes
+_FACTS = 12  # of a question's reference, at most
 
 _YES_NO: Schema = {"type": "boolean"}
 
@@ -206,7 +210,11 @@ def _quotes(of: str, texts: int, most: int = FEW) -> Schema:
 
 def _statements(name: str, source: str, most: int | None = None) -> Schema:
     text = _text(min(LONG, 200 + 2 * len(source)))
-    return _reply(name, **{name: _list(text, most or 4 + estimated_tokens(source) // 2)})
+    return _reply(name, **{name: _list(text, most or most_statements(source))})
+
+
+def most_statements(source: str) -> int:
+    return 4 + estimated_tokens(source) // 2
 
 
 def verdict_schema(claims: int = 1, contexts: int = 1, *, partial: bool = False) -> Schema:
@@ -242,8 +250,6 @@ def drafts_schema(passages: int, count: int) -> Schema:
     return _reply("questions", questions=_list(draft, count))
 
 
-_FACTS = 12  # of a question's reference, at most
-
 Q = TypeVar("Q")
 
 
@@ -271,14 +277,10 @@ _sentences = lru_cache(maxsize=1)(split_sentences)  # of a reply that is parsed,
 
 def _parse_claims(reply: RawReply, question: questions.ExtractClaims) -> tuple[Claim, ...]:
     texts = replies.parse_claims(reply, question.response)
+    if len(texts) > (most := most_statements(question.response)):
+        raise reply.malformed(f"it has {len(texts):,} claims, more than {most:,}")
     if claim := invented(texts, question.response, question.query):
-        raise InventedClaimError(
-            Failure(
-                Cause.MALFORMED,
-                f"the claim {quoted(claim)!r} is not in the response",
-                raw=replies.storable(reply.text),
-            )
-        )
+        raise InventedClaimError(claim)
     spans = [(sentence.start, sentence.end) for sentence in _sentences(question.response)]
     return tuple(
         Claim(text=text, span=find_quote(text, question.response, spans)) for text in texts
@@ -358,7 +360,7 @@ TASKS: Mapping[str, JudgeTask[Any]] = {
     ),
     questions.ExtractTruths.kind: JudgeTask[questions.ExtractTruths](
         texts=lambda q: fenced({"context": q.context}),
-        parse=lambda reply, q: replies.parse_truths(reply, q.context)[: q.limit],
+        parse=lambda reply, q: replies.parse_claims(reply, q.context)[: q.limit],
         schema=lambda q: _statements("truths", q.context, q.limit),
         options=lambda q: {"limit": str(q.limit)} if q.limit else {},
     ),

@@ -115,7 +115,7 @@ def json_value(reply: RawReply) -> object:
 
 
 def has_thoughts(text: str) -> bool:
-    return _THOUGHT_TAG.match(text.lstrip()) is not None
+    return _THOUGHT_TAG.search(text) is not None
 
 
 def _without_thoughts(text: str, shown: Sequence[str]) -> str:
@@ -280,11 +280,7 @@ class _Grades(_Form):
 
 
 class _Claims(_Form):
-    claims: list[str] = Field(validation_alias=AliasChoices("claims", "statements"))  # of RAGAS
-
-
-class _Truths(_Form):
-    truths: list[str]
+    claims: list[str] = Field(validation_alias=AliasChoices("claims", "statements", "truths"))
 
 
 class _Explanation(_Form):
@@ -458,10 +454,6 @@ def parse_claims(reply: RawReply, source: str) -> tuple[str, ...]:
     return _texts(reply, read_form(reply, _Claims).claims if texts is None else texts, source)
 
 
-def parse_truths(reply: RawReply, source: str) -> tuple[str, ...]:
-    return _texts(reply, read_form(reply, _Truths).truths, source)
-
-
 def _texts(reply: RawReply, listed: Iterable[str], source: str = "") -> tuple[str, ...]:
     texts = tuple(dict.fromkeys(text for text in map(_one_line, listed) if text))
     if blank := next(filter(PLACEHOLDER.fullmatch, texts), None):
@@ -494,7 +486,9 @@ def parse_found(reply: RawReply, question: FindAnswer) -> FoundAnswer:
         return FoundAnswer(found=False)
     quotes = [(each.context, each.quote) for each in read.evidence]
     evidence = find_evidence(quotes, list(map(QuoteFinder, question.contexts)))
-    return FoundAnswer(found=True, answer=_one_line(read.answer), evidence=evidence)
+    if not (answer := _one_line(read.answer)):
+        raise reply.malformed("it found an answer, but gives none")
+    return FoundAnswer(found=True, answer=answer, evidence=evidence)
 
 
 def parse_drafts(reply: RawReply) -> tuple[DraftQuestion, ...]:
