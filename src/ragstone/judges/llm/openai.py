@@ -195,7 +195,7 @@ def _is_permanent(status: int, text: str) -> bool:
 
 
 def _error_text(body: str) -> str:
-    """Return what an error tells, without a request that it repeats; a text as it is."""
+    """Return the words of an error, without a request that it repeats; a text as it is."""
     try:
         value = cast("object", from_json(body, allow_partial=True))
     except ValueError:
