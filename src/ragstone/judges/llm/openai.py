@@ -38,6 +38,7 @@ from ragstone.judges.llm.model import (
     Model,
     ModelPrompt,
     Vectors,
+    enumerated,
     unbounded,
 )
 from ragstone.types.reply import Usage
@@ -654,7 +655,9 @@ class OpenAICompatibleModel(Model, Embedder):
     def _body(self, prompt: ModelPrompt, dialect: Dialect) -> dict[str, object]:
         system = prompt.system
         schema = prompt.schema
-        if dialect.schema not in ("bounded", "object_schema"):
+        if dialect.schema == "object_schema":
+            schema = enumerated(schema)
+        elif dialect.schema != "bounded":
             schema = unbounded(schema, lengths_alone=dialect.schema == "counted")
         if dialect.schema in ("object_schema", "json_object", "none"):
             system += "\nThe JSON has this schema: " + json.dumps(schema)
