@@ -171,7 +171,7 @@ _SPENT = re.compile(
     re.IGNORECASE,
 )
 _FORM = re.compile(
-    r"response_?format|schema|json_object|grammar|maxItems|minItems|maxLength"
+    r"response_?format|schema|json.?(?:object|mode|output)|structured.?output|guided|grammar|maxItems|minItems|maxLength"
     r"|['\"`](?:maximum|minimum)['\"`]",
     re.IGNORECASE,
 )
